@@ -1,0 +1,103 @@
+//! The thread-level intermediate representation of rKernels and of the persistent program.
+//!
+//! A [`Program`] is a set of [`Kernel`] bodies and one entry body. Every thread of every block runs the entry;
+//! the entry walks the block's instruction stream and calls kernels. The emulator defines what each node means,
+//! the printer writes it as CUDA.
+//!
+//! Invariants, checked by the kernel IR verifier:
+//! - every local is assigned before it is read on every path, and every expression is well typed;
+//! - loop extents, switch selectors and call arguments are block-uniform by construction (constants, operands, the
+//!   tile index, the block index, uniform locals);
+//! - register arrays are indexed by expressions of constants and of variables of unrolled loops only, so that they
+//!   live in registers;
+//! - block barriers stand only where control flow is block-uniform.
+
+pub mod expression;
+pub mod statement;
+
+use serde::{Deserialize, Serialize};
+use warpweave_graph::arena::Arena;
+use warpweave_graph::typed_id;
+
+pub use expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
+pub use statement::{
+    Block, ControlWord, GlobalSpace, MemoryOrder, MemoryType, Place, ShuffleMode, Statement, Table, Width,
+};
+
+typed_id!(
+    /// A scalar variable of a thread.
+    LocalId, "v"
+);
+typed_id!(
+    /// A register array of a thread.
+    ArrayId, "r"
+);
+typed_id!(
+    /// A shared-memory array of a block.
+    SharedId, "s"
+);
+typed_id!(
+    /// An rKernel body of a program.
+    KernelId, "k"
+);
+
+/// Threads of one warp.
+pub const WARP_SIZE: u32 = 32;
+
+/// A register array: `length` scalars, indexed by constants after unrolling.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct RegisterArray {
+    /// The type of each element.
+    pub scalar: ScalarType,
+    /// The number of elements.
+    pub length: u32,
+}
+
+/// A shared-memory array: `length` elements in the block's shared memory. Its contents are undefined when a kernel is
+/// entered, and it is aligned to 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct SharedArray {
+    /// The type of each element in memory.
+    pub memory: MemoryType,
+    /// The number of elements.
+    pub length: u32,
+}
+
+/// A body: declarations and statements. Both the kernels and the entry of a program are bodies.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Scalar variables.
+    pub locals: Arena<LocalId, ScalarType>,
+    /// Register arrays.
+    pub arrays: Arena<ArrayId, RegisterArray>,
+    /// Shared-memory arrays; a block's shared memory is the maximum over its kernels, not the sum.
+    pub shared: Arena<SharedId, SharedArray>,
+    /// The statements.
+    pub body: Block,
+}
+
+impl Kernel {
+    /// Bytes of shared memory, each array aligned to 16 bytes.
+    pub fn shared_bytes(&self) -> u32 {
+        self.shared.values().map(|array| (array.memory.bytes() * array.length).next_multiple_of(16)).sum()
+    }
+}
+
+/// A persistent program: one cooperative launch with a fixed number of threads per block.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Program {
+    /// Threads of each block; a multiple of [`WARP_SIZE`].
+    pub threads: u32,
+    /// The deduplicated rKernel bodies.
+    pub kernels: Arena<KernelId, Kernel>,
+    /// What every block runs.
+    pub entry: Kernel,
+}
+
+impl Program {
+    /// Shared-memory bytes that a block needs: the maximum over the kernels, and the entry's own.
+    pub fn shared_bytes(&self) -> u32 {
+        let kernels = self.kernels.values().map(Kernel::shared_bytes).max().unwrap_or(0);
+        kernels + self.entry.shared_bytes()
+    }
+}

@@ -1,0 +1,298 @@
+//! Statements: assignments, memory, control flow and synchronisation of one thread.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ArrayId, Expression, KernelId, LocalId, SharedId};
+
+/// Statements in order.
+pub type Block = Vec<Statement>;
+
+/// The type of an element in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum MemoryType {
+    /// One byte, 0 or 1; a `Bool` in a register.
+    Bool,
+    /// A signed byte; an `I32` in a register.
+    I8,
+    /// An unsigned byte; an `I32` in a register.
+    U8,
+    /// Four bytes; an `I32` in a register.
+    I32,
+    /// Eight bytes; an `I64` in a register.
+    I64,
+    /// Four bytes; an `F32` in a register.
+    F32,
+}
+
+impl MemoryType {
+    /// Bytes of one element.
+    pub fn bytes(self) -> u32 {
+        match self {
+            Self::Bool | Self::I8 | Self::U8 => 1,
+            Self::I32 | Self::F32 => 4,
+            Self::I64 => 8,
+        }
+    }
+
+    /// The type in a register.
+    pub fn scalar_type(self) -> super::ScalarType {
+        match self {
+            Self::Bool => super::ScalarType::Bool,
+            Self::I8 | Self::U8 | Self::I32 => super::ScalarType::I32,
+            Self::I64 => super::ScalarType::I64,
+            Self::F32 => super::ScalarType::F32,
+        }
+    }
+}
+
+/// Global memory that tensors live in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum GlobalSpace {
+    /// Inputs, activations and outputs: written during the launch, read with coherent loads.
+    Arena,
+    /// Constants: never written during a launch, read with non-coherent loads.
+    Weights,
+}
+
+/// Elements that one access moves; the address is aligned to the access.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Width {
+    /// One element.
+    One,
+    /// Two consecutive elements.
+    Two,
+    /// Four consecutive elements.
+    Four,
+}
+
+impl Width {
+    /// The number of elements.
+    pub fn elements(self) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Four => 4,
+        }
+    }
+}
+
+/// A register that can be written. Accesses wider than one take an array place and use consecutive elements.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Place {
+    /// A scalar variable.
+    Local(LocalId),
+    /// An element of a register array.
+    Element(ArrayId, Expression),
+}
+
+/// How a shuffle picks the lane that it reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum ShuffleMode {
+    /// The lane whose index differs by the exclusive or with this mask.
+    Xor(u32),
+    /// The lane of this index.
+    Broadcast(u32),
+}
+
+/// Ordering of an access to a synchronisation word, at device scope.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum MemoryOrder {
+    /// No ordering of other accesses.
+    Relaxed,
+    /// A read that sees a release also sees what happened before that release.
+    Acquire,
+    /// What happened before is seen by whoever acquires this write.
+    Release,
+}
+
+/// Words of a session's control block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum ControlWord {
+    /// The launch number, from 1; the last block to leave advances it.
+    Epoch,
+    /// Blocks that have left, over all launches.
+    Left,
+    /// Not 0 once a wait has timed out: every block leaves at its next wait.
+    Abort,
+}
+
+/// Read-only `I32` tables that describe the plan.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Table {
+    /// Per vEU, the index of its first instruction.
+    StreamStart,
+    /// Four words an instruction.
+    Instructions,
+    /// The operands of the rOperators.
+    Operands,
+}
+
+/// One step of a thread.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Statement {
+    /// `place = value`.
+    Assign {
+        /// What is written.
+        place: Place,
+        /// The value.
+        value: Expression,
+    },
+    /// Reads `width` consecutive elements of global memory from element `index` on.
+    LoadGlobal {
+        /// What is written; the first of `width` array elements.
+        place: Place,
+        /// The memory.
+        space: GlobalSpace,
+        /// The element type in memory.
+        memory: MemoryType,
+        /// Elements moved.
+        width: Width,
+        /// The element index in the space, `I64` or `I32`.
+        index: Expression,
+    },
+    /// Writes `values.len()` consecutive elements of the arena from element `index` on.
+    StoreGlobal {
+        /// The element type in memory.
+        memory: MemoryType,
+        /// The element index in the arena, `I64` or `I32`.
+        index: Expression,
+        /// One, two or four values.
+        values: Vec<Expression>,
+    },
+    /// Reads `width` elements of shared memory.
+    LoadShared {
+        /// What is written; the first of `width` array elements.
+        place: Place,
+        /// The array.
+        array: SharedId,
+        /// Elements moved.
+        width: Width,
+        /// The element index, `I32`.
+        index: Expression,
+    },
+    /// Writes `values.len()` consecutive elements of shared memory.
+    StoreShared {
+        /// The array.
+        array: SharedId,
+        /// The element index, `I32`.
+        index: Expression,
+        /// One, two or four values.
+        values: Vec<Expression>,
+    },
+    /// Every lane of the warp reads another lane's `value`; all lanes must be active.
+    Shuffle {
+        /// What is written.
+        place: Place,
+        /// The value that the lane offers.
+        value: Expression,
+        /// Which lane is read.
+        mode: ShuffleMode,
+    },
+    /// `body` for `variable` = 0, 1, … below `extent` (block-uniform unless the body holds no barrier or shuffle).
+    For {
+        /// The loop variable, `I32`.
+        variable: LocalId,
+        /// The number of iterations, `I32`.
+        extent: Expression,
+        /// Whether the printed loop is unrolled; `extent` is then a literal.
+        unroll: bool,
+        /// What is repeated.
+        body: Block,
+    },
+    /// `then` where `condition` holds, `otherwise` elsewhere.
+    If {
+        /// A `Bool`.
+        condition: Expression,
+        /// Where it holds.
+        then: Block,
+        /// Where it does not.
+        otherwise: Block,
+    },
+    /// Repeats `body` until [`Statement::Break`]; block-uniform.
+    Loop {
+        /// What is repeated.
+        body: Block,
+    },
+    /// Leaves the innermost [`Statement::Loop`]; block-uniform.
+    Break,
+    /// Runs the case of index `selector`, none if there is none; block-uniform.
+    Switch {
+        /// An `I32`.
+        selector: Expression,
+        /// The bodies.
+        cases: Vec<Block>,
+    },
+    /// Runs a kernel; block-uniform. Only in the entry.
+    Call {
+        /// The kernel.
+        kernel: KernelId,
+        /// Index of the first operand in [`Table::Operands`], `I32`.
+        operands: Expression,
+        /// The tile index, `I32`.
+        tile: Expression,
+    },
+    /// All threads of the block meet; what each did before happens before what each does after.
+    BlockBarrier,
+    /// A block barrier that also tells every thread whether `condition` held in any.
+    BlockBarrierOr {
+        /// What is written: a `Bool`, block-uniform.
+        place: Place,
+        /// A `Bool`.
+        condition: Expression,
+    },
+    /// All lanes of the warp meet; shared-memory accesses before happen before those after.
+    WarpBarrier,
+    /// Reads an `I32` of a plan table; block-uniform index.
+    LoadTable {
+        /// What is written.
+        place: Place,
+        /// The table.
+        table: Table,
+        /// The word, `I32`.
+        index: Expression,
+    },
+    /// Reads a control word, relaxed.
+    LoadControl {
+        /// What is written, `I32`.
+        place: Place,
+        /// The word.
+        word: ControlWord,
+    },
+    /// Writes a control word, relaxed.
+    StoreControl {
+        /// The word.
+        word: ControlWord,
+        /// An `I32`.
+        value: Expression,
+    },
+    /// Adds to a control word, acquire and release, and reads what it held before.
+    AddControl {
+        /// What is written: the word before the addition, `I32`.
+        place: Place,
+        /// The word.
+        word: ControlWord,
+        /// An `I32`.
+        value: Expression,
+    },
+    /// Polls a counter until `(counter − target) ≥ 0` in wrapping 32 bits. Gives up, raising [`ControlWord::Abort`]
+    /// and writing the status buffer, when the session's time limit has passed; gives up also when abort is raised.
+    Wait {
+        /// What is written: a `Bool`, whether the counter reached the target.
+        place: Place,
+        /// The counter's index, `I32`.
+        counter: Expression,
+        /// The value to reach, `I32`.
+        target: Expression,
+        /// [`MemoryOrder::Acquire`] in every correct program.
+        order: MemoryOrder,
+        /// The instruction index, for the status buffer, `I32`.
+        position: Expression,
+    },
+    /// Adds one to a counter.
+    Signal {
+        /// The counter's index, `I32`.
+        counter: Expression,
+        /// [`MemoryOrder::Release`] in every correct program.
+        order: MemoryOrder,
+    },
+}

@@ -1,0 +1,3 @@
+//! Which operators share a kernel, with which parameters; on which virtual execution unit, and when.
+
+pub mod schedule;

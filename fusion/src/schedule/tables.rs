@@ -1,0 +1,26 @@
+//! The `I32` tables with which a plan is handed to the persistent program.
+
+use serde::{Deserialize, Serialize};
+
+/// Words of one encoded instruction.
+pub const INSTRUCTION_WORDS: usize = 4;
+
+/// Opcode of [`Tables::instructions`]: the stream ends.
+pub const OPCODE_END: i32 = 0;
+/// Opcode: `[OPCODE_WAIT, counter, arrivals per launch, n]` waits for `(epoch − 1) · arrivals + n`.
+pub const OPCODE_WAIT: i32 = 1;
+/// Opcode: `[OPCODE_SIGNAL, counter, 0, 0]`.
+pub const OPCODE_SIGNAL: i32 = 2;
+/// Opcode: `[OPCODE_RUN + kernel, first operand, tile, 0]`.
+pub const OPCODE_RUN: i32 = 3;
+
+/// What the persistent program reads: one stream of instructions a vEU, and the operands of the rOperators.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Tables {
+    /// Per vEU, the index of its first instruction.
+    pub stream_start: Vec<i32>,
+    /// [`INSTRUCTION_WORDS`] words an instruction; every stream ends with [`OPCODE_END`].
+    pub instructions: Vec<i32>,
+    /// Operands of all rOperators, each operator's consecutive.
+    pub operands: Vec<i32>,
+}

@@ -1,0 +1,3 @@
+//! What is computed: tensors, operators, tensor expressions and their reference meaning.
+
+pub mod arena;

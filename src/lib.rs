@@ -1,0 +1,1 @@
+//! warpweave compiles whole ONNX graphs ahead of time into persistent GPU programs.

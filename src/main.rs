@@ -1,0 +1,2 @@
+//! The `warpweave` command line.
+fn main() {}

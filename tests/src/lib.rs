@@ -1,0 +1,1 @@
+//! Suites over all crates.
