@@ -1,3 +1,14 @@
 //! What is computed: tensors, operators, tensor expressions and their reference meaning.
 
 pub mod arena;
+pub mod expr;
+pub mod ir;
+pub mod ops;
+pub mod program;
+pub mod tensor;
+pub mod types;
+
+pub use ir::{Graph, Node, NodeId, ValueId};
+pub use program::TensorProgram;
+pub use tensor::Tensor;
+pub use types::{ElementType, Shape, TensorType, ValueType};

@@ -1,0 +1,128 @@
+//! Tensor expressions: index notation, and the single source of an operator's meaning.
+//!
+//! `output[p₀, p₁, …] = epilogue(reduce over r₀, r₁, … of body)`, where body and epilogue read operands at quasi-affine
+//! functions of the axes. The reference value, the regions that a tile reads, the work, the traffic and the kernel IR
+//! are all derived from here.
+
+pub mod builder;
+mod display;
+pub mod index;
+pub mod region;
+pub mod scalar;
+pub mod substitute;
+
+use serde::{Deserialize, Serialize};
+
+use crate::arena::Arena;
+use crate::typed_id;
+use crate::types::{ElementType, Shape, TensorType};
+pub use builder::ExprBuilder;
+pub use index::{Atom, AxisId, Condition, Guard, Index, Range};
+pub use scalar::{BinaryOp, Literal, Scalar, UnaryOp};
+
+typed_id!(
+    /// A read of an expression.
+    ReadId, "%"
+);
+
+/// How an axis takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum AxisKind {
+    /// One output element per value.
+    Parallel,
+    /// Values are combined by the reducer.
+    Reduced,
+}
+
+/// A named axis; its values are 0 … extent − 1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Axis {
+    /// The number of values.
+    pub extent: usize,
+    /// Parallel or reduced.
+    pub kind: AxisKind,
+}
+
+/// How the values along the reduced axes are combined.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Reducer {
+    /// Their sum, from 0.
+    Sum,
+    /// Their product, from 1.
+    Product,
+    /// The largest, from −∞ or the smallest integer; NaN if any is.
+    Maximum,
+    /// The smallest, from +∞ or the largest integer; NaN if any is.
+    Minimum,
+}
+
+/// A read of `operand[index…]` where `guard` holds, `fill` elsewhere.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Read {
+    /// Position in [`TensorExpr::operands`].
+    pub operand: usize,
+    /// One index a dimension of the operand; within its extent wherever the guard holds.
+    pub index: Vec<Index>,
+    /// Where the read takes place.
+    pub guard: Guard,
+    /// The value elsewhere; of the operand's element type.
+    pub fill: Literal,
+}
+
+/// One tensor as a function of others.
+///
+/// Parallel axes come first, in the order of the output's dimensions; reduced axes follow. Without reduced axes there
+/// is no reducer and the epilogue is absent.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct TensorExpr {
+    /// Parallel axes, then reduced axes.
+    pub axes: Arena<AxisId, Axis>,
+    /// The types of the tensors that are read.
+    pub operands: Vec<TensorType>,
+    /// The reads of body and epilogue.
+    pub reads: Arena<ReadId, Read>,
+    /// The value at one point of all axes.
+    pub body: Scalar,
+    /// How the reduced axes are combined; present exactly if there are reduced axes.
+    pub reducer: Option<Reducer>,
+    /// Applied to the reduced value, which is [`Scalar::Reduced`]; may read at indices of parallel axes.
+    pub epilogue: Option<Scalar>,
+    /// The element type of the output.
+    pub element: ElementType,
+}
+
+impl TensorExpr {
+    /// The parallel axes in the order of the output's dimensions.
+    pub fn parallel(&self) -> impl Iterator<Item = AxisId> {
+        self.axes.iter().filter(|(_, axis)| axis.kind == AxisKind::Parallel).map(|(id, _)| id)
+    }
+
+    /// The reduced axes.
+    pub fn reduced(&self) -> impl Iterator<Item = AxisId> {
+        self.axes.iter().filter(|(_, axis)| axis.kind == AxisKind::Reduced).map(|(id, _)| id)
+    }
+
+    /// Type of the output.
+    pub fn output(&self) -> TensorType {
+        let shape: Shape = self.parallel().map(|axis| self.axes[axis].extent).collect();
+        TensorType { element: self.element, shape }
+    }
+
+    /// The range of an axis: 0 … extent − 1.
+    pub fn range(&self, axis: AxisId) -> Range {
+        Range { minimum: 0, maximum: (self.axes[axis].extent as i64 - 1).max(0) }
+    }
+
+    /// The expression's value at a point: the epilogue if there is one, else the body.
+    pub fn result(&self) -> &Scalar {
+        self.epilogue.as_ref().unwrap_or(&self.body)
+    }
+
+    /// If this only moves data — one unguarded-or-guarded read, no arithmetic — the read.
+    pub fn as_movement(&self) -> Option<&Read> {
+        match (&self.body, self.reducer) {
+            (Scalar::Read(read), None) => Some(&self.reads[*read]),
+            _ => None,
+        }
+    }
+}

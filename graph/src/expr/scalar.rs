@@ -1,0 +1,259 @@
+//! Scalar bodies of tensor expressions.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Guard, Index, ReadId};
+use crate::types::ElementType;
+
+/// A typed literal. Floats are held as the bits of a double, so that equality is exact and NaN is a value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Literal {
+    /// A truth value.
+    Bool(bool),
+    /// An integer of the given type.
+    Integer(ElementType, i64),
+    /// The bits of a double, of the given floating type.
+    Float(ElementType, u64),
+}
+
+impl Literal {
+    /// A floating-point or, rounded, any other literal of `element`.
+    pub fn new(element: ElementType, value: f64) -> Self {
+        match element {
+            ElementType::Bool => Self::Bool(value != 0.0),
+            ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
+                Self::Float(element, value.to_bits())
+            }
+            ElementType::I8
+            | ElementType::I16
+            | ElementType::I32
+            | ElementType::I64
+            | ElementType::U8
+            | ElementType::U16
+            | ElementType::U32
+            | ElementType::U64 => Self::Integer(element, value as i64),
+        }
+    }
+
+    /// The element type.
+    pub fn element(self) -> ElementType {
+        match self {
+            Self::Bool(_) => ElementType::Bool,
+            Self::Integer(element, _) | Self::Float(element, _) => element,
+        }
+    }
+
+    /// The value as a double.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Bool(value) => f64::from(u8::from(value)),
+            Self::Integer(_, value) => value as f64,
+            Self::Float(_, bits) => f64::from_bits(bits),
+        }
+    }
+
+    /// The value as an integer; floating point truncates.
+    pub fn to_i64(self) -> i64 {
+        match self {
+            Self::Bool(value) => i64::from(value),
+            Self::Integer(_, value) => value,
+            Self::Float(_, bits) => f64::from_bits(bits) as i64,
+        }
+    }
+}
+
+/// Functions of one scalar; the result has the operand's type unless stated.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum UnaryOp {
+    /// −x.
+    Negate,
+    /// |x|.
+    Absolute,
+    /// Logical not of a truth value.
+    Not,
+    /// eˣ.
+    Exp,
+    /// Natural logarithm.
+    Log,
+    /// Square root.
+    Sqrt,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// Gauss error function.
+    Erf,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// ⌊x⌋.
+    Floor,
+    /// ⌈x⌉.
+    Ceil,
+    /// Nearest integer, halves to even.
+    RoundEven,
+}
+
+/// Functions of two scalars of one type; comparisons give truth values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum BinaryOp {
+    /// x + y.
+    Add,
+    /// x − y.
+    Subtract,
+    /// x · y.
+    Multiply,
+    /// x / y; integers truncate, by zero gives zero.
+    Divide,
+    /// Remainder of that division.
+    Remainder,
+    /// The smaller; NaN if either is.
+    Minimum,
+    /// The larger; NaN if either is.
+    Maximum,
+    /// xʸ.
+    Power,
+    /// x < y.
+    Less,
+    /// x ≤ y.
+    LessEqual,
+    /// x = y.
+    Equal,
+    /// Both.
+    And,
+    /// Either.
+    Or,
+}
+
+impl BinaryOp {
+    /// Whether the result is a truth value whatever the operands' type.
+    pub fn is_comparison(self) -> bool {
+        match self {
+            Self::Less | Self::LessEqual | Self::Equal => true,
+            Self::Add
+            | Self::Subtract
+            | Self::Multiply
+            | Self::Divide
+            | Self::Remainder
+            | Self::Minimum
+            | Self::Maximum
+            | Self::Power
+            | Self::And
+            | Self::Or => false,
+        }
+    }
+}
+
+/// A scalar computed at one point of an expression's axes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Scalar {
+    /// A literal.
+    Literal(Literal),
+    /// A read's value.
+    Read(ReadId),
+    /// The value of an index, as an integer of the given type.
+    Index(Index, ElementType),
+    /// Whether a guard holds.
+    Holds(Guard),
+    /// In an epilogue, the reduced value.
+    Reduced,
+    /// A function of one scalar.
+    Unary(UnaryOp, Box<Scalar>),
+    /// A function of two scalars.
+    Binary(BinaryOp, Box<Scalar>, Box<Scalar>),
+    /// The second if the first holds, else the third.
+    Select(Box<Scalar>, Box<Scalar>, Box<Scalar>),
+    /// Conversion; floating point to integer truncates and saturates, anything to a truth value is `≠ 0`.
+    Cast(ElementType, Box<Scalar>),
+}
+
+impl Scalar {
+    /// A literal of `element`.
+    pub fn literal(element: ElementType, value: f64) -> Self {
+        Self::Literal(Literal::new(element, value))
+    }
+
+    /// `op(self)`.
+    pub fn unary(self, op: UnaryOp) -> Self {
+        Self::Unary(op, Box::new(self))
+    }
+
+    /// `op(self, other)`.
+    pub fn binary(self, op: BinaryOp, other: Self) -> Self {
+        Self::Binary(op, Box::new(self), Box::new(other))
+    }
+
+    /// `then` where self holds, else `otherwise`.
+    pub fn select(self, then: Self, otherwise: Self) -> Self {
+        Self::Select(Box::new(self), Box::new(then), Box::new(otherwise))
+    }
+
+    /// self converted to `element`; itself if it is of that type already.
+    pub fn cast(self, from: ElementType, to: ElementType) -> Self {
+        if from == to { self } else { Self::Cast(to, Box::new(self)) }
+    }
+
+    /// The type of the scalar, given each read's type and the reduced value's.
+    pub fn element(&self, read: &impl Fn(ReadId) -> ElementType, reduced: ElementType) -> ElementType {
+        match self {
+            Self::Literal(literal) => literal.element(),
+            Self::Read(id) => read(*id),
+            Self::Index(_, element) | Self::Cast(element, _) => *element,
+            Self::Holds(_) => ElementType::Bool,
+            Self::Reduced => reduced,
+            Self::Unary(_, operand) => operand.element(read, reduced),
+            Self::Binary(op, left, _) => {
+                if op.is_comparison() {
+                    ElementType::Bool
+                } else {
+                    left.element(read, reduced)
+                }
+            }
+            Self::Select(_, then, _) => then.element(read, reduced),
+        }
+    }
+
+    /// Calls `visit` on every node, parents first.
+    pub fn visit(&self, visit: &mut impl FnMut(&Self)) {
+        visit(self);
+        match self {
+            Self::Literal(_) | Self::Read(_) | Self::Index(..) | Self::Holds(_) | Self::Reduced => {}
+            Self::Unary(_, operand) | Self::Cast(_, operand) => operand.visit(visit),
+            Self::Binary(_, left, right) => {
+                left.visit(visit);
+                right.visit(visit);
+            }
+            Self::Select(condition, then, otherwise) => {
+                condition.visit(visit);
+                then.visit(visit);
+                otherwise.visit(visit);
+            }
+        }
+    }
+
+    /// A copy in which `replace` may stand in for any leaf; inner nodes are rebuilt around what it returns.
+    pub fn map_leaves(&self, replace: &mut impl FnMut(&Self) -> Self) -> Self {
+        match self {
+            Self::Literal(_) | Self::Read(_) | Self::Index(..) | Self::Holds(_) | Self::Reduced => replace(self),
+            Self::Unary(op, operand) => operand.map_leaves(replace).unary(*op),
+            Self::Cast(element, operand) => Self::Cast(*element, Box::new(operand.map_leaves(replace))),
+            Self::Binary(op, left, right) => {
+                let left = left.map_leaves(replace);
+                left.binary(*op, right.map_leaves(replace))
+            }
+            Self::Select(condition, then, otherwise) => {
+                let condition = condition.map_leaves(replace);
+                let then = then.map_leaves(replace);
+                condition.select(then, otherwise.map_leaves(replace))
+            }
+        }
+    }
+
+    /// Arithmetic operations in the scalar: every function counts one.
+    pub fn operations(&self) -> usize {
+        let mut count = 0;
+        self.visit(&mut |scalar| {
+            count += usize::from(matches!(scalar, Self::Unary(..) | Self::Binary(..) | Self::Select(..)));
+        });
+        count
+    }
+}

@@ -1,0 +1,117 @@
+//! The closed set of operators, made from the registration list.
+
+use super::{AttributeError, AttributeReader};
+
+/// Why a node cannot become an operator.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum ImportError {
+    /// No operator of that name.
+    #[error("operator {0} is not supported")]
+    Unknown(String),
+    /// The operator is known, the opset's version of it is not.
+    #[error("opset {opset} is outside the supported {first}..{last}")]
+    Opset {
+        /// The model's opset.
+        opset: i64,
+        /// The oldest supported.
+        first: i64,
+        /// The newest supported.
+        last: i64,
+    },
+    /// An attribute is wrong or not supported.
+    #[error(transparent)]
+    Attribute(#[from] AttributeError),
+}
+
+/// Checks that an opset lies in a range.
+pub(super) fn check_opset(
+    range: std::ops::RangeInclusive<i64>,
+    attributes: &AttributeReader,
+) -> Result<(), ImportError> {
+    let opset = attributes.opset();
+    if range.contains(&opset) {
+        return Ok(());
+    }
+    Err(ImportError::Opset { opset, first: *range.start(), last: *range.end() })
+}
+
+macro_rules! operators {
+    ($($module:ident :: $name:ident),* $(,)?) => {
+        /// Any operator.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum Op {
+            $(
+                #[doc = concat!("See [`", stringify!($module), "::", stringify!($name), "`].")]
+                $name($module::$name),
+            )*
+        }
+
+        impl Op {
+            /// The operator named `name` of `domain` with these attributes.
+            pub fn import(domain: &str, name: &str, attributes: &mut AttributeReader) -> Result<Self, ImportError> {
+                $(
+                    if name == $module::$name::NAME && domain == $module::$name::DOMAIN {
+                        registry::check_opset($module::$name::OPSETS, attributes)?;
+                        let operator = $module::$name::from_attributes(attributes)?;
+                        return Ok(Self::$name(operator));
+                    }
+                )*
+                Err(ImportError::Unknown(name.to_owned()))
+            }
+
+            /// The ONNX names of all operators with their domain and opset ranges.
+            pub fn all() -> Vec<(&'static str, &'static str, RangeInclusive<i64>)> {
+                vec![$(($module::$name::DOMAIN, $module::$name::NAME, $module::$name::OPSETS)),*]
+            }
+
+            /// The ONNX operator type.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => $module::$name::NAME,)*
+                }
+            }
+
+            /// The ONNX domain.
+            pub fn domain(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => $module::$name::DOMAIN,)*
+                }
+            }
+
+            /// See [`Operator::attributes`].
+            pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+                match self {
+                    $(Self::$name(operator) => operator.attributes(),)*
+                }
+            }
+
+            /// See [`Operator::infer`].
+            pub fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+                match self {
+                    $(Self::$name(operator) => operator.infer(context),)*
+                }
+            }
+
+            /// See [`Operator::lower`].
+            pub fn lower(
+                &self,
+                context: &Context,
+                inputs: &[Option<TensorId>],
+                program: &mut ProgramBuilder,
+            ) -> Vec<TensorId> {
+                match self {
+                    $(Self::$name(operator) => operator.lower(context, inputs, program),)*
+                }
+            }
+        }
+
+        $(
+            impl From<$module::$name> for Op {
+                fn from(operator: $module::$name) -> Self {
+                    Self::$name(operator)
+                }
+            }
+        )*
+    };
+}
+pub(super) use operators;

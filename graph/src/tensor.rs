@@ -1,0 +1,204 @@
+//! Constant tensors: a type and shared, immutable bytes.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use half::{bf16, f16};
+
+use crate::types::{ElementType, Shape, TensorType};
+
+/// A constant tensor, row-major and little-endian. Cloning shares the bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tensor {
+    ty: TensorType,
+    data: Bytes,
+}
+
+/// A Rust type that tensors hold.
+pub trait Element: bytemuck::Pod {
+    /// The element type.
+    const TYPE: ElementType;
+}
+
+macro_rules! elements {
+    ($($rust:ty => $element:ident),*) => {
+        $(impl Element for $rust {
+            const TYPE: ElementType = ElementType::$element;
+        })*
+    };
+}
+elements!(i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    f32 => F32, f64 => F64);
+
+impl Tensor {
+    /// A tensor over `data`; `None` if the length is not that of the type.
+    pub fn from_bytes(ty: TensorType, data: Bytes) -> Option<Self> {
+        (data.len() == ty.bytes()).then_some(Self { ty, data })
+    }
+
+    /// A tensor of these elements.
+    ///
+    /// # Panics
+    /// If the number of elements is not that of the shape.
+    pub fn new<T: Element>(shape: impl Into<Shape>, elements: &[T]) -> Self {
+        let ty = TensorType::new(T::TYPE, shape);
+        assert_eq!(elements.len(), ty.shape.elements(), "as many elements as the shape has");
+        Self { ty, data: Bytes::copy_from_slice(bytemuck::cast_slice(elements)) }
+    }
+
+    /// A tensor of truth values.
+    pub fn from_bools(shape: impl Into<Shape>, elements: &[bool]) -> Self {
+        let data: Vec<u8> = elements.iter().map(|&element| u8::from(element)).collect();
+        let ty = TensorType::new(ElementType::Bool, shape);
+        Self::from_bytes(ty, data.into()).expect("as many elements as the shape has")
+    }
+
+    /// A rank-0 tensor.
+    pub fn scalar<T: Element>(element: T) -> Self {
+        Self::new(Shape::scalar(), &[element])
+    }
+
+    /// A rank-1 tensor of 64-bit integers: how ONNX writes shapes and axes.
+    pub fn vector_i64(elements: &[i64]) -> Self {
+        Self::new([elements.len()], elements)
+    }
+
+    /// A tensor of `ty` from doubles, each converted; integers truncate and saturate.
+    pub fn from_f64(ty: TensorType, elements: &[f64]) -> Self {
+        let mut data = Vec::with_capacity(ty.bytes());
+        for &element in elements {
+            push_f64(&mut data, ty.element, element);
+        }
+        Self::from_bytes(ty, data.into()).expect("as many elements as the shape has")
+    }
+
+    /// A tensor of `ty` from integers, each converted; narrower integers wrap.
+    pub fn from_i64(ty: TensorType, elements: &[i64]) -> Self {
+        let mut data = Vec::with_capacity(ty.bytes());
+        for &element in elements {
+            push_i64(&mut data, ty.element, element);
+        }
+        Self::from_bytes(ty, data.into()).expect("as many elements as the shape has")
+    }
+
+    /// Element type and shape.
+    pub fn ty(&self) -> &TensorType {
+        &self.ty
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> &Shape {
+        &self.ty.shape
+    }
+
+    /// The element type.
+    pub fn element(&self) -> ElementType {
+        self.ty.element
+    }
+
+    /// The bytes, row-major, little-endian.
+    pub fn bytes(&self) -> &Bytes {
+        &self.data
+    }
+
+    /// The same bytes under another shape; `None` if the number of elements differs.
+    pub fn reshape(&self, shape: impl Into<Shape>) -> Option<Self> {
+        Self::from_bytes(TensorType::new(self.ty.element, shape), self.data.clone())
+    }
+
+    /// The elements, if `T` is their type; borrowed where the bytes are aligned.
+    pub fn elements<T: Element>(&self) -> Option<Cow<'_, [T]>> {
+        (T::TYPE == self.ty.element).then(|| match bytemuck::try_cast_slice(&self.data) {
+            Ok(slice) => Cow::Borrowed(slice),
+            Err(_) => Cow::Owned(bytemuck::allocation::pod_collect_to_vec(&self.data)),
+        })
+    }
+
+    /// The elements as doubles; 64-bit integers round.
+    pub fn to_f64(&self) -> Vec<f64> {
+        let at = |bytes: &[u8]| match self.ty.element {
+            ElementType::F16 => f64::from(f16::from_le_bytes(array(bytes))),
+            ElementType::BF16 => f64::from(bf16::from_le_bytes(array(bytes))),
+            ElementType::F32 => f64::from(f32::from_le_bytes(array(bytes))),
+            ElementType::F64 => f64::from_le_bytes(array(bytes)),
+            ElementType::U64 => u64::from_le_bytes(array(bytes)) as f64,
+            ElementType::Bool
+            | ElementType::I8
+            | ElementType::I16
+            | ElementType::I32
+            | ElementType::I64
+            | ElementType::U8
+            | ElementType::U16
+            | ElementType::U32 => integer(self.ty.element, bytes) as f64,
+        };
+        self.data.chunks_exact(self.ty.element.bytes()).map(at).collect()
+    }
+
+    /// The elements as singles; doubles and integers round.
+    pub fn to_f32(&self) -> Vec<f32> {
+        match self.elements::<f32>() {
+            Some(elements) => elements.into_owned(),
+            None => self.to_f64().into_iter().map(|element| element as f32).collect(),
+        }
+    }
+
+    /// The elements as 64-bit integers; floating point truncates and saturates.
+    pub fn to_i64(&self) -> Vec<i64> {
+        if self.ty.element.is_float() {
+            return self.to_f64().into_iter().map(|element| element as i64).collect();
+        }
+        self.data.chunks_exact(self.ty.element.bytes()).map(|bytes| integer(self.ty.element, bytes)).collect()
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().expect("a chunk is as long as an element")
+}
+
+fn integer(element: ElementType, bytes: &[u8]) -> i64 {
+    match element {
+        ElementType::Bool => i64::from(bytes[0] != 0),
+        ElementType::U8 => i64::from(bytes[0]),
+        ElementType::I8 => i64::from(bytes[0] as i8),
+        ElementType::I16 => i64::from(i16::from_le_bytes(array(bytes))),
+        ElementType::U16 => i64::from(u16::from_le_bytes(array(bytes))),
+        ElementType::I32 => i64::from(i32::from_le_bytes(array(bytes))),
+        ElementType::U32 => i64::from(u32::from_le_bytes(array(bytes))),
+        ElementType::I64 => i64::from_le_bytes(array(bytes)),
+        ElementType::U64 => u64::from_le_bytes(array(bytes)) as i64,
+        ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
+            unreachable!("callers convert floating point through doubles")
+        }
+    }
+}
+
+fn push_f64(data: &mut Vec<u8>, element: ElementType, value: f64) {
+    match element {
+        ElementType::Bool => data.push(u8::from(value != 0.0)),
+        ElementType::I8 => data.extend((value as i8).to_le_bytes()),
+        ElementType::I16 => data.extend((value as i16).to_le_bytes()),
+        ElementType::I32 => data.extend((value as i32).to_le_bytes()),
+        ElementType::I64 => data.extend((value as i64).to_le_bytes()),
+        ElementType::U8 => data.push(value as u8),
+        ElementType::U16 => data.extend((value as u16).to_le_bytes()),
+        ElementType::U32 => data.extend((value as u32).to_le_bytes()),
+        ElementType::U64 => data.extend((value as u64).to_le_bytes()),
+        ElementType::F16 => data.extend(f16::from_f64(value).to_le_bytes()),
+        ElementType::BF16 => data.extend(bf16::from_f64(value).to_le_bytes()),
+        ElementType::F32 => data.extend((value as f32).to_le_bytes()),
+        ElementType::F64 => data.extend(value.to_le_bytes()),
+    }
+}
+
+fn push_i64(data: &mut Vec<u8>, element: ElementType, value: i64) {
+    match element {
+        ElementType::Bool => data.push(u8::from(value != 0)),
+        ElementType::I8 | ElementType::U8 => data.push(value as u8),
+        ElementType::I16 | ElementType::U16 => data.extend((value as u16).to_le_bytes()),
+        ElementType::I32 | ElementType::U32 => data.extend((value as u32).to_le_bytes()),
+        ElementType::I64 | ElementType::U64 => data.extend(value.to_le_bytes()),
+        ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
+            push_f64(data, element, value as f64);
+        }
+    }
+}
