@@ -1,3 +1,4 @@
 //! Which operators share a kernel, with which parameters; on which virtual execution unit, and when.
 
+pub mod partition;
 pub mod schedule;

@@ -7,6 +7,7 @@ pub mod ops;
 pub mod program;
 pub mod tensor;
 pub mod types;
+pub mod views;
 
 pub use ir::{Graph, Node, NodeId, ValueId};
 pub use program::TensorProgram;

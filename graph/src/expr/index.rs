@@ -284,6 +284,51 @@ impl Index {
         }
     }
 
+    /// The index with every `d·⌊x / d⌋ + (x mod d)` written as `x`.
+    pub fn recombined(mut self) -> Self {
+        while let Some((quotient, rest)) = self.division_pair() {
+            let (Atom::Mod(inner, _), coefficient) = self.terms[rest].clone() else {
+                unreachable!("a division pair ends with a remainder")
+            };
+            self.terms = self
+                .terms
+                .into_iter()
+                .enumerate()
+                .filter(|(at, _)| *at != quotient && *at != rest)
+                .map(|(_, term)| term)
+                .collect();
+            self = self.add(&inner.times(coefficient));
+        }
+        self
+    }
+
+    /// Positions of a quotient term and of the remainder term that completes it.
+    fn division_pair(&self) -> Option<(usize, usize)> {
+        self.terms.iter().enumerate().find_map(|(rest, (atom, coefficient))| {
+            let Atom::Mod(inner, divisor) = atom else { return None };
+            let wanted = (Atom::FloorDiv(inner.clone(), *divisor), coefficient * divisor);
+            let quotient = self.terms.iter().position(|term| *term == wanted)?;
+            Some((quotient, rest))
+        })
+    }
+
+    /// The number of divisions and remainders inside.
+    pub fn divisions(&self) -> usize {
+        let inside = |atom: &Atom| match atom {
+            Atom::Axis(_) | Atom::Indirect(_) => 0,
+            Atom::FloorDiv(inner, _) | Atom::Mod(inner, _) => 1 + inner.divisions(),
+            Atom::Clamp(inner, _, _) => inner.divisions(),
+        };
+        self.terms.iter().map(|(atom, _)| inside(atom)).sum()
+    }
+
+    /// `offset + Σ stride · index`: the element that an index of each dimension names.
+    pub fn linear(index: &[Self], strides: &[usize], offset: usize) -> Self {
+        let start = Self::constant(offset as i64);
+        let sum = index.iter().zip(strides).fold(start, |sum, (index, &stride)| sum.add(&index.times(stride as i64)));
+        sum.recombined()
+    }
+
     /// Whether no part of the index is read from a tensor.
     pub fn is_free_of_reads(&self) -> bool {
         let mut free = true;

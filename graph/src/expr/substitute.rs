@@ -98,6 +98,21 @@ pub fn append(producer: &TensorExpr, consumer: &TensorExpr, operand: usize) -> O
     Some(parts.with_operands(operands, consumer.element, body, producer.reducer, Some(epilogue)))
 }
 
+/// `expr` over other axes: every axis is replaced by its index in `replacement`, over the axes in `axes`.
+pub fn replace_axes(expr: &TensorExpr, axes: &Arena<AxisId, Axis>, replacement: &[Index]) -> TensorExpr {
+    let moved = |axis: AxisId| replacement[axis.index()].clone();
+    let mut merge = Merge::new(axes);
+    let mut values = Vec::with_capacity(expr.reads.len());
+    for read in expr.reads.values() {
+        let read = merge.substitute(read, &moved, &values, read.operand).expect("reads stay reads");
+        values.push(Scalar::Read(merge.builder.push(read)));
+    }
+    let ranges = merge.ranges();
+    let replace = |scalar: &Scalar| replace_reads(scalar, &values, &moved, &ranges).expect("reads stay reads");
+    let (body, epilogue) = (replace(&expr.body), expr.epilogue.as_ref().map(replace));
+    merge.builder.with_operands(expr.operands.clone(), expr.element, body, expr.reducer, epilogue)
+}
+
 /// Reads collected over new axes.
 struct Merge {
     builder: ExprBuilder,

@@ -1,0 +1,105 @@
+//! What a fusion group computes: stages over shared tile axes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use warpweave_graph::expr::{AxisId, AxisKind, TensorExpr};
+use warpweave_graph::program::TensorId;
+
+/// Where an operand of a stage comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum StageSource {
+    /// A tensor in memory: position in [`GroupBody::operands`].
+    Operand(usize),
+    /// The value that an earlier stage computed at the same point of the tile axes.
+    Stage(usize),
+}
+
+/// One expression of a group.
+///
+/// Its first [`GroupBody::tile_rank`] axes are the group's tile axes, in the group's order. A stage that reduces has no
+/// other parallel axes; one that does not may have more, which every tile covers whole.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Stage {
+    /// What is computed.
+    pub expr: TensorExpr,
+    /// Where each operand of the expression comes from.
+    pub sources: Vec<StageSource>,
+    /// Where the value goes, if it leaves the group.
+    pub output: Option<StageOutput>,
+}
+
+/// A tensor that a stage writes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct StageOutput {
+    /// Position in [`GroupBody::outputs`].
+    pub position: usize,
+    /// Per dimension of the tensor, its index as a function of the stage's parallel axes. Together they visit every
+    /// element once.
+    pub index: Vec<warpweave_graph::expr::Index>,
+}
+
+/// The problem that one kernel solves.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct GroupBody {
+    /// The expressions in order; a stage reads earlier ones only.
+    pub stages: Vec<Stage>,
+    /// The number of leading axes that all stages share and that tiles divide.
+    pub tile_rank: usize,
+    /// The tensors that are read, each once.
+    pub operands: Vec<TensorId>,
+    /// The tensors that are written.
+    pub outputs: Vec<TensorId>,
+}
+
+impl GroupBody {
+    /// The extents of the tile axes.
+    pub fn tile_extents(&self) -> Vec<usize> {
+        self.stages[0].expr.axes.values().take(self.tile_rank).map(|axis| axis.extent).collect()
+    }
+
+    /// The stages that reduce, with their positions.
+    pub fn reductions(&self) -> impl Iterator<Item = (usize, &Stage)> {
+        self.stages.iter().enumerate().filter(|(_, stage)| stage.expr.reducer.is_some())
+    }
+
+    /// The parallel axes of a stage beyond the tile axes.
+    pub fn extra_axes(&self, stage: usize) -> Vec<AxisId> {
+        self.stages[stage].expr.parallel().skip(self.tile_rank).collect()
+    }
+
+    /// Scalar operations of the whole group: multiplications, additions, functions and combinations.
+    pub fn operations(&self) -> u64 {
+        self.stages.iter().map(|stage| expr_operations(&stage.expr)).sum()
+    }
+}
+
+fn expr_operations(expr: &TensorExpr) -> u64 {
+    let points = |kind: Option<AxisKind>| {
+        let of_kind = expr.axes.values().filter(|axis| kind.is_none_or(|kind| axis.kind == kind));
+        of_kind.map(|axis| axis.extent as u64).product::<u64>()
+    };
+    let body = expr.body.operations() as u64 + u64::from(expr.reducer.is_some());
+    let epilogue = expr.epilogue.as_ref().map_or(0, |epilogue| epilogue.operations() as u64);
+    points(None) * body + points(Some(AxisKind::Parallel)) * epilogue
+}
+
+impl fmt::Display for GroupBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, stage) in self.stages.iter().enumerate() {
+            write!(f, "    stage {position}: {} <-", stage.expr)?;
+            for source in &stage.sources {
+                match source {
+                    StageSource::Operand(operand) => write!(f, " {}", self.operands[*operand])?,
+                    StageSource::Stage(earlier) => write!(f, " stage{earlier}")?,
+                }
+            }
+            if let Some(output) = &stage.output {
+                let index: Vec<String> = output.index.iter().map(ToString::to_string).collect();
+                write!(f, " -> {}[{}]", self.outputs[output.position], index.join(", "))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
