@@ -1,8 +1,15 @@
 //! Which statements share a kernel, and with which parameters (DeepCuts).
 
 mod align;
+pub mod arch;
 pub mod body;
 pub mod build;
+pub mod contraction;
+pub mod cost;
 pub mod merge_axes;
+pub mod params;
+pub mod search;
 
-pub use body::{GroupBody, Stage, StageSource};
+pub use body::{GroupBody, Stage, StageOutput, StageSource};
+pub use params::{ScheduleParams, Template};
+pub use search::{FusionGroup, FusionLevel, Partition, partition};

@@ -1,0 +1,100 @@
+//! Recognises sums of products of two factors: matrix products and convolutions.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Reducer, Scalar, TensorExpr};
+use warpweave_graph::types::ElementType;
+
+use super::body::GroupBody;
+
+/// How an axis of a contraction takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum AxisClass {
+    /// Parallel, in both factors or in none.
+    Batch,
+    /// Parallel, in the row factor only.
+    Row,
+    /// Parallel, in the column factor only.
+    Column,
+    /// Reduced, in both factors.
+    Reduction,
+}
+
+/// A contraction: the classes of the first stage's axes and its two factors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contraction {
+    /// One class an axis of the first stage, in order.
+    pub classes: Vec<AxisClass>,
+    /// The factor that varies along rows.
+    pub row_factor: Scalar,
+    /// The factor that varies along columns; the output's innermost axis is a column where the factors allow.
+    pub column_factor: Scalar,
+}
+
+impl Contraction {
+    /// The contraction that a body is: its first stage sums products, and any other stage is a pointwise epilogue.
+    pub fn of(body: &GroupBody) -> Option<Self> {
+        let expr = &body.stages[0].expr;
+        let later = body.stages.iter().enumerate().skip(1);
+        let pointwise = later.clone().all(|(at, stage)| stage.expr.reducer.is_none() && body.extra_axes(at).is_empty());
+        if !pointwise || expr.reducer != Some(Reducer::Sum) || expr.element != ElementType::F32 {
+            return None;
+        }
+        let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
+        let (left_axes, right_axes) = (axes_of(expr, left), axes_of(expr, right));
+        let class = |id: AxisId| match (expr.axes[id].kind, left_axes.contains(&id), right_axes.contains(&id)) {
+            (AxisKind::Parallel, true, false) => Some(AxisClass::Row),
+            (AxisKind::Parallel, false, true) => Some(AxisClass::Column),
+            (AxisKind::Parallel, ..) => Some(AxisClass::Batch),
+            (AxisKind::Reduced, true, true) => Some(AxisClass::Reduction),
+            (AxisKind::Reduced, ..) => None,
+        };
+        let classes: Vec<AxisClass> = expr.axes.ids().map(class).collect::<Option<_>>()?;
+        let innermost = body.tile_rank.checked_sub(1).map(|last| classes[last]);
+        if innermost != Some(AxisClass::Row) {
+            return Some(Self { classes, row_factor: (**left).clone(), column_factor: (**right).clone() });
+        }
+        let swapped = classes.into_iter().map(|class| match class {
+            AxisClass::Row => AxisClass::Column,
+            AxisClass::Column => AxisClass::Row,
+            AxisClass::Batch => AxisClass::Batch,
+            AxisClass::Reduction => AxisClass::Reduction,
+        });
+        let classes = swapped.collect();
+        Some(Self { classes, row_factor: (**right).clone(), column_factor: (**left).clone() })
+    }
+
+    /// The axes of a class, in order.
+    pub fn axes(&self, class: AxisClass) -> Vec<AxisId> {
+        let of_class = self.classes.iter().enumerate().filter(|(_, other)| **other == class);
+        of_class.map(|(at, _)| AxisId::from_index(at)).collect()
+    }
+}
+
+/// The axes on which a scalar of an expression depends.
+pub fn axes_of(expr: &TensorExpr, scalar: &Scalar) -> BTreeSet<AxisId> {
+    let mut axes = BTreeSet::new();
+    let mut reads = Vec::new();
+    scalar.visit(&mut |scalar| match scalar {
+        Scalar::Read(read) => reads.push(*read),
+        Scalar::Index(index, _) => index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read)),
+        Scalar::Holds(guard) => {
+            for condition in guard.conditions() {
+                condition.index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
+            }
+        }
+        _ => {}
+    });
+    let mut next = 0;
+    while next < reads.len() {
+        let read = &expr.reads[reads[next]];
+        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+        for index in read.index.iter().chain(conditions) {
+            index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
+        }
+        next += 1;
+    }
+    axes
+}

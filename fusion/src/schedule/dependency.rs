@@ -1,0 +1,125 @@
+//! The regions that rTasks read and write, and which rOperators therefore depend on which.
+//!
+//! Regions are boxes in the coordinates of a tensor's root, so that a part of a joined tensor and the whole of it can be
+//! compared.
+
+use std::collections::BTreeSet;
+
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::expr::{AxisId, Range, region};
+use warpweave_graph::program::TensorId;
+
+use super::plan::{MemoryPlan, OperatorId, ROperator, RTask};
+use crate::partition::StageSource;
+
+/// A box of elements of a root tensor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// The root.
+    pub root: TensorId,
+    /// An inclusive range a dimension.
+    pub ranges: Vec<Range>,
+}
+
+impl Region {
+    /// The whole of a tensor.
+    pub fn whole(memory: &MemoryPlan, tensor: TensorId) -> Self {
+        let shape = &memory.tensors[tensor].ty.shape;
+        let ranges = shape.iter().map(|&extent| Range { minimum: 0, maximum: extent as i64 - 1 }).collect();
+        Self::of(memory, tensor, ranges)
+    }
+
+    /// A box of a tensor, given in the tensor's own coordinates.
+    pub fn of(memory: &MemoryPlan, tensor: TensorId, mut ranges: Vec<Range>) -> Self {
+        let layout = &memory.tensors[tensor].layout;
+        let mut rest = layout.offset;
+        for (range, &stride) in ranges.iter_mut().zip(&layout.strides) {
+            let start = (rest / stride) as i64;
+            rest %= stride;
+            *range = Range { minimum: range.minimum + start, maximum: range.maximum + start };
+        }
+        Self { root: layout.root, ranges }
+    }
+
+    /// Whether two boxes share an element.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let meets = |(a, b): (&Range, &Range)| a.minimum <= b.maximum && b.minimum <= a.maximum;
+        self.root == other.root && self.ranges.iter().zip(&other.ranges).all(meets)
+    }
+
+    /// The number of elements.
+    pub fn elements(&self) -> u64 {
+        self.ranges.iter().map(|range| (range.maximum - range.minimum + 1) as u64).product()
+    }
+}
+
+/// The range of every axis of a stage that one tile covers.
+pub fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> {
+    let expr = &operator.body.stages[stage].expr;
+    let mut ranges = region::whole(expr);
+    let grid = operator.params.grid(&operator.body);
+    let mut rest = tile as usize;
+    for axis in (0..operator.body.tile_rank).rev() {
+        let coordinate = rest % grid[axis];
+        rest /= grid[axis];
+        let extent = expr.axes[AxisId::from_index(axis)].extent;
+        let first = coordinate * operator.params.tile[axis];
+        let last = (first + operator.params.tile[axis]).min(extent) - 1;
+        ranges[axis] = Range { minimum: first as i64, maximum: last as i64 };
+    }
+    ranges
+}
+
+/// The boxes that an rTask reads; they may over-approximate.
+pub fn reads(operator: &ROperator, memory: &MemoryPlan, task: RTask) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    for (position, stage) in operator.body.stages.iter().enumerate() {
+        let ranges = tile_ranges(operator, position, task.tile);
+        for (id, read) in stage.expr.reads.iter() {
+            let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
+            let Some(ranges) = region::input_region(&stage.expr, id, &ranges) else { continue };
+            let found = Region::of(memory, operator.body.operands[operand], ranges);
+            if !regions.contains(&found) {
+                regions.push(found);
+            }
+        }
+    }
+    regions
+}
+
+/// The smallest boxes around what an rTask writes. The exact sets of an operator's rTasks are disjoint and cover its
+/// outputs, because tiles partition the tile axes and output indices visit every element once.
+pub fn writes(operator: &ROperator, memory: &MemoryPlan, task: RTask) -> Vec<Region> {
+    let mut regions = Vec::new();
+    for (position, stage) in operator.body.stages.iter().enumerate() {
+        let Some(output) = &stage.output else { continue };
+        let ranges = tile_ranges(operator, position, task.tile);
+        let range = |axis: AxisId| ranges[axis.index()];
+        let ranges = output.index.iter().map(|index| index.range(&range)).collect();
+        regions.push(Region::of(memory, operator.body.outputs[output.position], ranges));
+    }
+    regions
+}
+
+/// Per rOperator, the rOperators whose outputs it reads.
+pub fn operator_graph(
+    operators: &Arena<OperatorId, ROperator>,
+    memory: &MemoryPlan,
+) -> Arena<OperatorId, BTreeSet<OperatorId>> {
+    let mut writers: Arena<TensorId, Vec<(OperatorId, Region)>> = memory.tensors.values().map(|_| Vec::new()).collect();
+    for (id, operator) in operators.iter() {
+        for &output in &operator.body.outputs {
+            let region = Region::whole(memory, output);
+            writers[region.root].push((id, region));
+        }
+    }
+    let producers = |operator: &ROperator| {
+        let regions = operator.body.operands.iter().map(|&operand| Region::whole(memory, operand));
+        let of_region = |region: Region| {
+            let overlapping = writers[region.root].iter().filter(move |(_, written)| written.overlaps(&region));
+            overlapping.map(|(id, _)| *id).collect::<Vec<_>>()
+        };
+        regions.flat_map(of_region).collect()
+    };
+    operators.values().map(producers).collect()
+}

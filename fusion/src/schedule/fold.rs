@@ -1,0 +1,56 @@
+//! Folds a plan onto fewer virtual execution units.
+
+use warpweave_graph::arena::Arena;
+
+use super::plan::{CounterId, ExecutionPlan, Instruction, PersistentSegment, Segment};
+
+/// The plan on at most `units` units: streams are merged in the order in which one execution runs them, so every merged
+/// stream agrees with one global rank and no new deadlock can arise. Must be verified again.
+///
+/// A plan whose streams do not end, or that has no more than `units` units, comes back as it is.
+pub fn fold(plan: &ExecutionPlan, units: usize) -> ExecutionPlan {
+    let segments = plan.segments.iter().map(|segment| {
+        let Segment::Persistent(segment) = segment;
+        Segment::Persistent(fold_segment(segment, units.max(1)))
+    });
+    ExecutionPlan { segments: segments.collect(), memory: plan.memory.clone() }
+}
+
+fn fold_segment(segment: &PersistentSegment, units: usize) -> PersistentSegment {
+    if segment.units() <= units {
+        return segment.clone();
+    }
+    let Some(order) = global_order(segment) else { return segment.clone() };
+    let mut streams: Vec<Vec<Instruction>> = vec![Vec::new(); units];
+    for (unit, position) in order {
+        streams[unit % units].push(segment.streams[unit][position]);
+    }
+    PersistentSegment { streams, ..segment.clone() }
+}
+
+/// All instructions, as (unit, position), in an order in which they can run; `None` for a deadlock.
+///
+/// Units take turns an instruction at a time, so that work which can run side by side stays interleaved.
+fn global_order(segment: &PersistentSegment) -> Option<Vec<(usize, usize)>> {
+    let mut signalled: Arena<CounterId, u32> = segment.counters.values().map(|_| 0).collect();
+    let mut positions = vec![0; segment.units()];
+    let total: usize = segment.streams.iter().map(Vec::len).sum();
+    let mut order = Vec::with_capacity(total);
+    while order.len() < total {
+        let before = order.len();
+        for (unit, position) in positions.iter_mut().enumerate() {
+            let Some(instruction) = segment.streams[unit].get(*position) else { continue };
+            match *instruction {
+                Instruction::Wait { counter, signals } if signalled[counter] < signals => continue,
+                Instruction::Signal(counter) => signalled[counter] += 1,
+                Instruction::Wait { .. } | Instruction::Run(_) => {}
+            }
+            order.push((unit, *position));
+            *position += 1;
+        }
+        if order.len() == before {
+            return None;
+        }
+    }
+    Some(order)
+}

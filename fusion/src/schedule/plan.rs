@@ -1,0 +1,220 @@
+//! Execution plans: which rTask runs on which virtual execution unit, after which signals, in which memory.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::TensorId;
+use warpweave_graph::typed_id;
+use warpweave_graph::types::TensorType;
+use warpweave_graph::views::Layout;
+
+use crate::partition::{GroupBody, ScheduleParams};
+
+typed_id!(
+    /// An rOperator of a segment.
+    OperatorId, "o"
+);
+typed_id!(
+    /// A counter of a segment.
+    CounterId, "c"
+);
+
+/// A fusion group with its kernel and tile grid: homogeneous rTasks, one a tile.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ROperator {
+    /// What is computed.
+    pub body: GroupBody,
+    /// The chosen kernel and tile.
+    pub params: ScheduleParams,
+    /// Estimated microseconds of one rTask on a multiprocessor of its own.
+    pub task_microseconds: f64,
+}
+
+impl ROperator {
+    /// The number of rTasks.
+    pub fn tasks(&self) -> u32 {
+        u32::try_from(self.params.tiles(&self.body)).expect("planning bounds the number of tiles")
+    }
+}
+
+/// One tile of an rOperator.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct RTask {
+    /// The rOperator.
+    pub operator: OperatorId,
+    /// The tile's index in the grid, row-major.
+    pub tile: u32,
+}
+
+/// One step of a virtual execution unit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Instruction {
+    /// Run an rTask.
+    Run(RTask),
+    /// Wait until a counter has counted this many signals of the launch.
+    Wait {
+        /// The counter.
+        counter: CounterId,
+        /// Signals of this launch to wait for. Equal to the counter's arrivals unless all its signals come from one
+        /// unit.
+        signals: u32,
+    },
+    /// Add one to a counter, after everything this unit has done.
+    Signal(CounterId),
+}
+
+/// A counter: how many signals it gets in one launch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Counter {
+    /// Signals a launch.
+    pub arrivals: u32,
+}
+
+/// Which memory a buffer is in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum BufferSpace {
+    /// Written during the launch, or by the host before it.
+    Arena,
+    /// Constant.
+    Weights,
+}
+
+/// Where a tensor's root buffer lies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Buffer {
+    /// The memory.
+    pub space: BufferSpace,
+    /// Byte offset, a multiple of [`BUFFER_ALIGNMENT`].
+    pub offset: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Alignment of every buffer in bytes.
+pub const BUFFER_ALIGNMENT: u64 = 256;
+
+/// How a tensor of the plan is stored and what it is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PlannedTensor {
+    /// Element type and shape.
+    pub ty: TensorType,
+    /// Its place in its root's buffer.
+    pub layout: Layout,
+    /// The buffer of its root; `None` if no kernel touches the tensor.
+    pub buffer: Option<Buffer>,
+}
+
+/// The memory of a plan.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct MemoryPlan {
+    /// All tensors of the program, by id.
+    pub tensors: Arena<TensorId, PlannedTensor>,
+    /// What the host writes before a launch.
+    pub inputs: Vec<TensorId>,
+    /// What the host reads after a launch.
+    pub outputs: Vec<TensorId>,
+    /// The constants that kernels read, with their buffers in the weights.
+    pub constants: Vec<TensorId>,
+    /// Bytes of the arena.
+    pub arena_bytes: u64,
+    /// Bytes of the weights.
+    pub weights_bytes: u64,
+}
+
+/// One cooperative launch: a stream of instructions for every virtual execution unit.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PersistentSegment {
+    /// The rOperators, in a topological order.
+    pub operators: Arena<OperatorId, ROperator>,
+    /// The counters.
+    pub counters: Arena<CounterId, Counter>,
+    /// One stream a virtual execution unit.
+    pub streams: Vec<Vec<Instruction>>,
+}
+
+/// A part of a plan that is launched at once.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Segment {
+    /// One cooperative launch.
+    Persistent(PersistentSegment),
+}
+
+/// A whole model's schedule and memory.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ExecutionPlan {
+    /// The segments, run one after another.
+    pub segments: Vec<Segment>,
+    /// The memory that all segments share.
+    pub memory: MemoryPlan,
+}
+
+impl ExecutionPlan {
+    /// The plan's only segment, persistent.
+    pub fn persistent(&self) -> &PersistentSegment {
+        match self.segments.as_slice() {
+            [Segment::Persistent(segment)] => segment,
+            _ => unreachable!("plans have one persistent segment"),
+        }
+    }
+}
+
+impl PersistentSegment {
+    /// The number of virtual execution units.
+    pub fn units(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// The number of rTasks of all rOperators.
+    pub fn tasks(&self) -> usize {
+        self.operators.values().map(|operator| operator.tasks() as usize).sum()
+    }
+
+    /// The number of waits in all streams.
+    pub fn waits(&self) -> usize {
+        let is_wait = |instruction: &&Instruction| matches!(instruction, Instruction::Wait { .. });
+        self.streams.iter().flatten().filter(is_wait).count()
+    }
+}
+
+impl fmt::Display for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(task) => write!(f, "run {}.{}", task.operator, task.tile),
+            Self::Wait { counter, signals } => write!(f, "wait {counter} >= {signals}"),
+            Self::Signal(counter) => write!(f, "signal {counter}"),
+        }
+    }
+}
+
+impl fmt::Display for ExecutionPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let memory = &self.memory;
+        writeln!(f, "memory arena {} weights {}", memory.arena_bytes, memory.weights_bytes)?;
+        for (id, tensor) in memory.tensors.iter() {
+            let Some(buffer) = tensor.buffer else { continue };
+            let space = match buffer.space {
+                BufferSpace::Arena => "arena",
+                BufferSpace::Weights => "weights",
+            };
+            write!(f, "  {id}: {} {space} {}..{}", tensor.ty, buffer.offset, buffer.offset + buffer.bytes)?;
+            if tensor.layout.root != id {
+                write!(f, " view of {} from element {}", tensor.layout.root, tensor.layout.offset)?;
+            }
+            writeln!(f)?;
+        }
+        for segment in &self.segments {
+            let Segment::Persistent(segment) = segment;
+            writeln!(f, "persistent segment of {} vEUs, {} counters", segment.units(), segment.counters.len())?;
+            for (id, operator) in segment.operators.iter() {
+                writeln!(f, "  {id}: {}, {} rTasks", operator.params, operator.tasks())?;
+                write!(f, "{}", operator.body)?;
+            }
+            for (unit, stream) in segment.streams.iter().enumerate() {
+                let steps: Vec<String> = stream.iter().map(ToString::to_string).collect();
+                writeln!(f, "  vEU {unit}: {}", steps.join("; "))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! Reads after their writes, and buffers used one after the other.
+
+use std::collections::BTreeMap;
+
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::TensorId;
+
+use super::super::dependency::{Region, reads, writes};
+use super::super::plan::{BufferSpace, MemoryPlan, OperatorId, PersistentSegment, RTask};
+use super::Violation;
+use super::clocks::{Clocks, Moment};
+
+/// Checks that what every rTask reads has been written before; the number of pairs whose order was proved.
+pub(super) fn check_reads(
+    segment: &PersistentSegment,
+    memory: &MemoryPlan,
+    clocks: &Clocks,
+    violations: &mut Vec<Violation>,
+) -> usize {
+    let written = Writers::new(segment, memory);
+    let mut proved = 0;
+    for (id, operator) in segment.operators.iter() {
+        for &operand in &operator.body.operands {
+            if !written.covers(memory, operand) {
+                violations.push(Violation::Uncovered { operator: id, tensor: operand });
+            }
+        }
+        for tile in 0..operator.tasks() {
+            let reader = RTask { operator: id, tile };
+            let moment = clocks.moment(reader);
+            for region in reads(operator, memory, reader) {
+                for &writer_operator in written.of(&region) {
+                    for (writer, _) in written.tasks(writer_operator, &region) {
+                        if clocks.before(clocks.moment(writer), moment) {
+                            proved += 1;
+                        } else {
+                            violations.push(Violation::UnorderedRead { reader, writer, tensor: region.root });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for &output in &memory.outputs {
+        if !written.covers(memory, output) {
+            violations.push(Violation::Buffer(output));
+        }
+    }
+    proved
+}
+
+/// Who writes which part of which root.
+struct Writers {
+    operators: BTreeMap<TensorId, Vec<OperatorId>>,
+    outputs: BTreeMap<TensorId, Vec<Region>>,
+    regions: Arena<OperatorId, Vec<Vec<Region>>>,
+}
+
+impl Writers {
+    fn new(segment: &PersistentSegment, memory: &MemoryPlan) -> Self {
+        let mut operators: BTreeMap<TensorId, Vec<OperatorId>> = BTreeMap::new();
+        let mut outputs: BTreeMap<TensorId, Vec<Region>> = BTreeMap::new();
+        let mut regions = Arena::new();
+        for (id, operator) in segment.operators.iter() {
+            for &output in &operator.body.outputs {
+                let region = Region::whole(memory, output);
+                operators.entry(region.root).or_default().push(id);
+                outputs.entry(region.root).or_default().push(region);
+            }
+            let tile = |tile: u32| writes(operator, memory, RTask { operator: id, tile });
+            regions.push((0..operator.tasks()).map(tile).collect());
+        }
+        for writers in operators.values_mut() {
+            writers.dedup();
+        }
+        Self { operators, outputs, regions }
+    }
+
+    /// The operators that write into a region's root.
+    fn of(&self, region: &Region) -> &[OperatorId] {
+        self.operators.get(&region.root).map_or(&[], Vec::as_slice)
+    }
+
+    /// The rTasks of an operator whose writes may meet a region.
+    fn tasks<'a>(&'a self, operator: OperatorId, region: &'a Region) -> impl Iterator<Item = (RTask, &'a Region)> {
+        let tiles = self.regions[operator].iter().enumerate();
+        tiles.flat_map(move |(tile, written)| {
+            let meeting = written.iter().find(|written| written.overlaps(region));
+            meeting.map(|written| (RTask { operator, tile: tile as u32 }, written))
+        })
+    }
+
+    /// Whether every element of a tensor is an input, a constant, or written by someone. Outputs of one root are
+    /// disjoint, as checked before.
+    fn covers(&self, memory: &MemoryPlan, tensor: TensorId) -> bool {
+        let region = Region::whole(memory, tensor);
+        let given = memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
+        if given || memory.inputs.contains(&region.root) {
+            return true;
+        }
+        let Some(outputs) = self.outputs.get(&region.root) else { return region.elements() == 0 };
+        let shared = outputs.iter().filter(|output| output.overlaps(&region)).map(|output| {
+            let cut = output
+                .ranges
+                .iter()
+                .zip(&region.ranges)
+                .map(|(a, b)| (a.maximum.min(b.maximum) - a.minimum.max(b.minimum) + 1) as u64);
+            cut.product::<u64>()
+        });
+        shared.sum::<u64>() == region.elements()
+    }
+}
+
+/// The uses of one root buffer.
+#[derive(Default)]
+struct Uses {
+    writers: Vec<Moment>,
+    /// Per unit, the last position that touches the buffer.
+    last: BTreeMap<usize, usize>,
+    input: bool,
+    output: bool,
+}
+
+impl Uses {
+    fn touch(&mut self, moment: Moment) {
+        let last = self.last.entry(moment.unit).or_insert(moment.position);
+        *last = (*last).max(moment.position);
+    }
+
+    /// Whether this buffer is finished with before anything is written to the other.
+    fn ends_before(&self, later: &Self, clocks: &Clocks) -> bool {
+        let after_all = |writer: &Moment| self.last.iter().all(|(&unit, &last)| clocks.reaches(unit, last, *writer));
+        !self.output && !self.input && !later.input && later.writers.iter().all(after_all)
+    }
+}
+
+/// Checks that buffers which share bytes follow one another; the number of such pairs.
+pub(super) fn check_buffers(
+    segment: &PersistentSegment,
+    memory: &MemoryPlan,
+    clocks: &Clocks,
+    violations: &mut Vec<Violation>,
+) -> usize {
+    let mut uses: BTreeMap<TensorId, Uses> = BTreeMap::new();
+    let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
+    for &input in &memory.inputs {
+        uses.entry(root(input)).or_default().input = true;
+    }
+    for &output in &memory.outputs {
+        uses.entry(root(output)).or_default().output = true;
+    }
+    for (id, operator) in segment.operators.iter() {
+        for tile in 0..operator.tasks() {
+            let moment = clocks.moment(RTask { operator: id, tile });
+            for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
+                uses.entry(root(tensor)).or_default().touch(moment);
+            }
+            for &tensor in &operator.body.outputs {
+                uses.entry(root(tensor)).or_default().writers.push(moment);
+            }
+        }
+    }
+    let in_arena = |tensor: &TensorId| {
+        memory.tensors[*tensor].buffer.filter(|buffer| buffer.space == BufferSpace::Arena && buffer.bytes > 0)
+    };
+    let mut placed: Vec<_> = uses.keys().filter_map(|tensor| Some((in_arena(tensor)?, *tensor))).collect();
+    placed.sort_by_key(|(buffer, tensor)| (buffer.offset, *tensor));
+    let mut proved = 0;
+    for (at, &(buffer, tensor)) in placed.iter().enumerate() {
+        for &(_, other) in placed[at + 1..].iter().take_while(|(next, _)| next.offset < buffer.offset + buffer.bytes) {
+            let (a, b) = (&uses[&tensor], &uses[&other]);
+            if a.ends_before(b, clocks) || b.ends_before(a, clocks) {
+                proved += 1;
+            } else {
+                violations.push(Violation::Alias(tensor, other));
+            }
+        }
+    }
+    proved
+}

@@ -1,0 +1,183 @@
+//! The plan verifier: proves, before anything is emitted or run, that a plan cannot deadlock or race.
+//!
+//! Checked: every rTask runs exactly once; counters count what their waits assume; the streams run to their end whatever
+//! the interleaving (counters only grow, so if one order of execution ends, every order does); every element that an
+//! rTask reads is written by rTasks that happen before it; buffers that share bytes are used strictly one after the
+//! other; outputs and inputs survive. "Happens before" is stream order, closed under waits, where a wait is credited with
+//! the signals that every admissible order implies: all of a counter's, or the first n of a single unit's.
+
+mod clocks;
+mod data;
+mod structure;
+
+use std::fmt;
+
+use warpweave_graph::program::TensorId;
+
+use super::plan::{CounterId, ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, RTask, Segment};
+
+/// A way in which a plan is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Violation {
+    /// An rTask runs this often instead of once.
+    TaskCount {
+        /// The rTask.
+        task: RTask,
+        /// How often it runs.
+        runs: usize,
+    },
+    /// A stream names an rTask, an operator or a counter that does not exist.
+    Unknown {
+        /// The unit.
+        unit: usize,
+        /// The position in its stream.
+        position: usize,
+    },
+    /// An operator's tile is empty, too long, or of another rank than its tile axes.
+    Tile(OperatorId),
+    /// A stage's output is not provably written once everywhere.
+    Output {
+        /// The operator.
+        operator: OperatorId,
+        /// The stage.
+        stage: usize,
+    },
+    /// A counter gets another number of signals than it declares.
+    Arrivals {
+        /// The counter.
+        counter: CounterId,
+        /// What it declares.
+        declared: u32,
+        /// The signals in the streams.
+        found: u32,
+    },
+    /// A wait is for fewer signals than arrive, and they come from several units: it would not say which.
+    AmbiguousWait {
+        /// The unit.
+        unit: usize,
+        /// The position in its stream.
+        position: usize,
+    },
+    /// Units that wait for ever, each at a position of its stream.
+    Deadlock(Vec<(usize, usize)>),
+    /// An rTask reads what another writes, and may run before it.
+    UnorderedRead {
+        /// The reader.
+        reader: RTask,
+        /// The writer.
+        writer: RTask,
+        /// The tensor that is read.
+        tensor: TensorId,
+    },
+    /// An rTask reads elements that nothing writes.
+    Uncovered {
+        /// The operator.
+        operator: OperatorId,
+        /// The tensor that is read.
+        tensor: TensorId,
+    },
+    /// Two statements write the same elements of a joined tensor.
+    DoubleWrite(TensorId, TensorId),
+    /// Two tensors share bytes, and neither is finished with before the other is written.
+    Alias(TensorId, TensorId),
+    /// A tensor that is used has no buffer, one outside its memory, or one of the wrong size.
+    Buffer(TensorId),
+    /// A kernel writes an input or a constant.
+    WritesConstant(TensorId),
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TaskCount { task, runs } => write!(f, "rTask {}.{} runs {runs} times", task.operator, task.tile),
+            Self::Unknown { unit, position } => write!(f, "vEU {unit} names something unknown at {position}"),
+            Self::Tile(operator) => write!(f, "{operator} has an impossible tile"),
+            Self::Output { operator, stage } => {
+                write!(f, "stage {stage} of {operator} does not provably write each element once")
+            }
+            Self::Arrivals { counter, declared, found } => {
+                write!(f, "{counter} declares {declared} signals and gets {found}")
+            }
+            Self::AmbiguousWait { unit, position } => {
+                write!(f, "vEU {unit} waits at {position} for some of several units' signals")
+            }
+            Self::Deadlock(stuck) => {
+                let at: Vec<String> =
+                    stuck.iter().map(|(unit, position)| format!("vEU {unit} at {position}")).collect();
+                write!(f, "deadlock: {}", at.join(", "))
+            }
+            Self::UnorderedRead { reader, writer, tensor } => write!(
+                f,
+                "rTask {}.{} reads {tensor} and may run before rTask {}.{}, which writes it",
+                reader.operator, reader.tile, writer.operator, writer.tile
+            ),
+            Self::Uncovered { operator, tensor } => {
+                write!(f, "{operator} reads elements of {tensor} that nothing writes")
+            }
+            Self::DoubleWrite(a, b) => write!(f, "{a} and {b} write the same elements"),
+            Self::Alias(a, b) => write!(f, "{a} and {b} share bytes and are not used one after the other"),
+            Self::Buffer(tensor) => write!(f, "{tensor} has no proper buffer"),
+            Self::WritesConstant(tensor) => write!(f, "{tensor} is written and must stay as it is"),
+        }
+    }
+}
+
+/// What a verified plan rests on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Evidence {
+    /// rTasks of the plan.
+    pub tasks: usize,
+    /// Waits of the plan, each of which ends.
+    pub waits: usize,
+    /// Pairs of a reading and a writing rTask whose order was proved.
+    pub ordered_reads: usize,
+    /// Pairs of buffers that share bytes and whose uses were proved to follow one another.
+    pub ordered_buffers: usize,
+}
+
+/// A plan that has been verified; the only way to one is [`verify`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Verified {
+    plan: ExecutionPlan,
+    evidence: Evidence,
+}
+
+impl Verified {
+    /// The plan.
+    pub fn plan(&self) -> &ExecutionPlan {
+        &self.plan
+    }
+
+    /// What was proved.
+    pub fn evidence(&self) -> Evidence {
+        self.evidence
+    }
+}
+
+/// Verifies a plan; all violations that are found, in a stable order, if there are any.
+pub fn verify(plan: ExecutionPlan) -> Result<Verified, Vec<Violation>> {
+    let mut evidence = Evidence { tasks: 0, waits: 0, ordered_reads: 0, ordered_buffers: 0 };
+    for segment in &plan.segments {
+        let Segment::Persistent(segment) = segment;
+        verify_segment(segment, &plan.memory, &mut evidence)?;
+    }
+    Ok(Verified { plan, evidence })
+}
+
+fn verify_segment(
+    segment: &PersistentSegment,
+    memory: &MemoryPlan,
+    evidence: &mut Evidence,
+) -> Result<(), Vec<Violation>> {
+    let violations = structure::check(segment, memory);
+    if !violations.is_empty() {
+        return Err(violations);
+    }
+    let clocks = clocks::run(segment)?;
+    let mut violations = Vec::new();
+    evidence.ordered_reads += data::check_reads(segment, memory, &clocks, &mut violations);
+    evidence.ordered_buffers += data::check_buffers(segment, memory, &clocks, &mut violations);
+    evidence.tasks += segment.tasks();
+    evidence.waits += segment.waits();
+    if violations.is_empty() { Ok(()) } else { Err(violations) }
+}

@@ -1,0 +1,179 @@
+//! What must hold of a segment before its order is looked at.
+
+use std::collections::BTreeSet;
+
+use warpweave_graph::arena::Arena;
+use warpweave_graph::expr::{Atom, AxisId, Index};
+use warpweave_graph::program::TensorId;
+
+use super::super::dependency::Region;
+use super::super::plan::{
+    BufferSpace, CounterId, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask,
+};
+use super::Violation;
+
+/// Violations of everything but order.
+pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (id, operator) in segment.operators.iter() {
+        if !is_tile(operator) {
+            violations.push(Violation::Tile(id));
+        }
+    }
+    if violations.is_empty() {
+        check_streams(segment, &mut violations);
+        check_outputs(segment, memory, &mut violations);
+        check_memory(segment, memory, &mut violations);
+    }
+    violations
+}
+
+fn is_tile(operator: &ROperator) -> bool {
+    let extents = operator.body.tile_extents();
+    let tile = &operator.params.tile;
+    let fits = tile.iter().zip(&extents).all(|(&tile, &extent)| (1..=extent).contains(&tile));
+    tile.len() == extents.len() && fits
+}
+
+fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
+    let mut runs: Arena<OperatorId, Vec<usize>> =
+        segment.operators.values().map(|operator| vec![0; operator.tasks() as usize]).collect();
+    let mut signals: Arena<CounterId, u32> = segment.counters.values().map(|_| 0).collect();
+    let mut signallers: Arena<CounterId, BTreeSet<usize>> =
+        segment.counters.values().map(|_| BTreeSet::new()).collect();
+    for (unit, stream) in segment.streams.iter().enumerate() {
+        for (position, instruction) in stream.iter().enumerate() {
+            let known = match *instruction {
+                Instruction::Run(task) => {
+                    let count = segment.operators.get(task.operator).is_some().then(|| &mut runs[task.operator]);
+                    count.and_then(|counts| counts.get_mut(task.tile as usize)).map(|count| *count += 1).is_some()
+                }
+                Instruction::Wait { counter, .. } => segment.counters.get(counter).is_some(),
+                Instruction::Signal(counter) => {
+                    let known = segment.counters.get(counter).is_some();
+                    if known {
+                        signals[counter] += 1;
+                        signallers[counter].insert(unit);
+                    }
+                    known
+                }
+            };
+            if !known {
+                violations.push(Violation::Unknown { unit, position });
+            }
+        }
+    }
+    for (operator, counts) in runs.iter() {
+        for (tile, &runs) in counts.iter().enumerate().filter(|(_, runs)| **runs != 1) {
+            violations.push(Violation::TaskCount { task: RTask { operator, tile: tile as u32 }, runs });
+        }
+    }
+    for (counter, declared) in segment.counters.iter() {
+        let (declared, found) = (declared.arrivals, signals[counter]);
+        if declared != found {
+            violations.push(Violation::Arrivals { counter, declared, found });
+        }
+    }
+    check_waits(segment, &signallers, violations);
+}
+
+fn check_waits(
+    segment: &PersistentSegment,
+    signallers: &Arena<CounterId, BTreeSet<usize>>,
+    violations: &mut Vec<Violation>,
+) {
+    for (unit, stream) in segment.streams.iter().enumerate() {
+        for (position, instruction) in stream.iter().enumerate() {
+            let Instruction::Wait { counter, signals } = *instruction else { continue };
+            let Some(declared) = segment.counters.get(counter) else { continue };
+            if signals < declared.arrivals && signallers[counter].len() > 1 {
+                violations.push(Violation::AmbiguousWait { unit, position });
+            }
+        }
+    }
+}
+
+fn check_outputs(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+    let mut written: Vec<(TensorId, Region)> = Vec::new();
+    for (id, operator) in segment.operators.iter() {
+        for (stage, output) in
+            operator.body.stages.iter().enumerate().filter_map(|(at, stage)| Some((at, stage.output.as_ref()?)))
+        {
+            let tensor = operator.body.outputs[output.position];
+            let expr = &operator.body.stages[stage].expr;
+            let extent = |axis: AxisId| expr.axes[axis].extent as i64;
+            let shape = &memory.tensors[tensor].ty.shape;
+            let linear = Index::linear(&output.index, &shape.strides(), 0);
+            let parallel: Vec<AxisId> = expr.parallel().collect();
+            if !visits_each_once(&linear, &parallel, &extent, shape.elements() as i64) {
+                violations.push(Violation::Output { operator: id, stage });
+            }
+            let region = Region::whole(memory, tensor);
+            let double = written.iter().filter(|(_, other)| other.overlaps(&region));
+            violations.extend(double.map(|(other, _)| Violation::DoubleWrite(*other, tensor)));
+            written.push((tensor, region));
+        }
+    }
+}
+
+/// Whether a linear index is a mixed-radix number of exactly these axes with this many values.
+fn visits_each_once(linear: &Index, axes: &[AxisId], extent: &impl Fn(AxisId) -> i64, elements: i64) -> bool {
+    let mut digits: Vec<(i64, AxisId)> = Vec::new();
+    for (atom, coefficient) in linear.terms() {
+        match atom {
+            Atom::Axis(axis) => digits.push((*coefficient, *axis)),
+            Atom::FloorDiv(..) | Atom::Mod(..) | Atom::Clamp(..) | Atom::Indirect(_) => return false,
+        }
+    }
+    digits.sort();
+    let mut radix = 1;
+    for &(coefficient, axis) in &digits {
+        if coefficient != radix || !axes.contains(&axis) {
+            return false;
+        }
+        radix *= extent(axis);
+    }
+    let idle = axes.iter().filter(|axis| digits.iter().all(|(_, digit)| digit != *axis));
+    linear.offset() == 0 && radix == elements && idle.map(|&axis| extent(axis)).all(|extent| extent == 1)
+}
+
+fn check_memory(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+    let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
+    for operator in segment.operators.values() {
+        used.extend(operator.body.operands.iter().chain(&operator.body.outputs));
+    }
+    for &tensor in &used {
+        let planned = &memory.tensors[tensor];
+        let limit = |space: BufferSpace| match space {
+            BufferSpace::Arena => memory.arena_bytes,
+            BufferSpace::Weights => memory.weights_bytes,
+        };
+        let root = &memory.tensors[planned.layout.root];
+        let proper = planned.buffer.is_some_and(|buffer| {
+            let same = root.buffer == Some(buffer) && buffer.bytes == root.ty.bytes() as u64;
+            same && buffer.offset.checked_add(buffer.bytes).is_some_and(|end| end <= limit(buffer.space))
+        });
+        if !proper || !lies_within(memory, tensor) {
+            violations.push(Violation::Buffer(tensor));
+        }
+    }
+    for operator in segment.operators.values() {
+        for &output in &operator.body.outputs {
+            let in_weights = memory.tensors[output].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
+            if in_weights || memory.inputs.contains(&memory.tensors[output].layout.root) {
+                violations.push(Violation::WritesConstant(output));
+            }
+        }
+    }
+}
+
+/// Whether a tensor's box lies within its root.
+fn lies_within(memory: &MemoryPlan, tensor: TensorId) -> bool {
+    let layout = &memory.tensors[tensor].layout;
+    let root = &memory.tensors[layout.root];
+    let contiguous = layout.strides == root.ty.shape.strides() && layout.strides.len() == root.ty.shape.len();
+    contiguous && {
+        let region = Region::whole(memory, tensor);
+        region.ranges.iter().zip(root.ty.shape.iter()).all(|(range, &extent)| range.within(0, extent as i64))
+    }
+}
