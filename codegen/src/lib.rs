@@ -1,3 +1,6 @@
 //! Fusion groups to kernel IR to CUDA text, and the emulator that defines the kernel IR.
 
+pub mod emulate;
 pub mod kernel_ir;
+pub mod persistent;
+pub mod verify;

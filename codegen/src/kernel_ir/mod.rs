@@ -13,6 +13,7 @@
 //! - block barriers stand only where control flow is block-uniform.
 
 pub mod expression;
+pub mod location;
 pub mod statement;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::typed_id;
 
 pub use expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
+pub use location::{Body, Location};
 pub use statement::{
     Block, ControlWord, GlobalSpace, MemoryOrder, MemoryType, Place, ShuffleMode, Statement, Table, Width,
 };

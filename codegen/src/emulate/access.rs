@@ -1,0 +1,281 @@
+//! Loads and stores of a warp, lane by lane, checked.
+
+use crate::kernel_ir::{GlobalSpace, MemoryType, ScalarType};
+
+use super::bytecode::{GlobalAccess, Index, Registers, SharedAccess};
+use super::lanes::Frame;
+use super::memory::global::{POISON, Recall, Unordered};
+use super::memory::shared::{Accessor, Conflict};
+use super::report::{Fault, GlobalRace, Site, WarpName};
+use super::scalar::truth;
+use super::statistics;
+use super::world::World;
+
+/// Who accesses.
+#[derive(Clone, Copy)]
+pub struct Agent<'a> {
+    /// The warp in the grid.
+    pub warp: usize,
+    pub active: u32,
+    pub shared: Accessor,
+    /// Where, but for the lane.
+    pub site: &'a dyn Fn(u32) -> Site,
+}
+
+/// Runs a load or, if `store`, a store of global memory.
+pub fn global(access: &GlobalAccess, store: bool, frame: &mut Frame, agent: Agent, world: &mut World) {
+    let element = i64::from(access.memory.bytes());
+    let size = element * i64::from(access.registers.count);
+    let length = match access.space {
+        GlobalSpace::Arena => world.arena.bytes.len(),
+        GlobalSpace::Weights => world.weights.len(),
+    };
+    let mut recall = Recall::default();
+    let mut addresses = [i64::MIN; 32];
+    for lane in lanes(agent.active) {
+        let index = match access.index {
+            Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
+            Index::Wide(slot) => frame.wide_lanes(slot)[lane],
+        };
+        let address = index.saturating_mul(element);
+        let fault = if address < 0 || address > length as i64 - size {
+            Some(Fault::GlobalOutOfBounds { space: access.space, address, bytes: size as u32, length })
+        } else if address % size != 0 {
+            Some(Fault::GlobalMisaligned { space: access.space, address, bytes: size as u32 })
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            world.fault(|| (agent.site)(lane as u32), fault);
+            if !store {
+                poison(frame, &access.registers, access.memory, lane);
+            }
+            continue;
+        }
+        addresses[lane] = address;
+        let address = address as usize;
+        match (store, access.space) {
+            (false, GlobalSpace::Weights) => {
+                load_elements(frame, &access.registers, access.memory, lane, &world.weights[address..]);
+            }
+            (false, GlobalSpace::Arena) => {
+                load_elements(frame, &access.registers, access.memory, lane, &world.arena.bytes[address..]);
+                let problem = order(world, address, size as usize, false, agent.warp, &mut recall);
+                if let Some((at, problem)) = problem {
+                    unordered(world, agent, lane, at, problem, GlobalRace::ReadAfterWrite);
+                    poison(frame, &access.registers, access.memory, lane);
+                }
+            }
+            (true, _) => {
+                let bytes = &mut world.arena.bytes[address..];
+                store_elements(frame, &access.registers, access.memory, lane, bytes);
+                if let Some((at, problem)) = order(world, address, size as usize, true, agent.warp, &mut recall) {
+                    unordered(world, agent, lane, at, problem, GlobalRace::WriteAfterWrite);
+                    spoil(&mut world.arena.bytes[address..address + size as usize]);
+                }
+            }
+        }
+    }
+    if store {
+        overlap(&addresses, size, agent, world);
+    }
+    if world.options.count {
+        let sectors = statistics::sectors(&addresses, size);
+        let counts = &mut world.report.counts;
+        *(if store { &mut counts.store_sectors } else { &mut counts.load_sectors }) += sectors;
+    }
+}
+
+/// Runs a load or, if `store`, a store of shared memory.
+pub fn shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agent, block: usize, world: &mut World) {
+    let count = access.registers.count;
+    let words = access.memory.bytes().div_ceil(4) as usize;
+    let mut indices = [i64::MIN; 32];
+    for lane in lanes(agent.active) {
+        let index = i64::from(frame.lanes(access.index)[lane] as i32);
+        let fault = if index < 0 || index + i64::from(count) > i64::from(access.length) {
+            Some(Fault::SharedOutOfBounds { index, count, length: access.length })
+        } else if index % i64::from(count) != 0 {
+            Some(Fault::SharedMisaligned { index, count })
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            world.fault(|| (agent.site)(lane as u32), fault);
+            if !store {
+                poison(frame, &access.registers, access.memory, lane);
+            }
+            continue;
+        }
+        indices[lane] = index;
+        let first = access.base as usize + index as usize * words;
+        let memory = &mut world.blocks[block].shared;
+        let mut conflict = None;
+        for word in first..first + count as usize * words {
+            let found = if store {
+                memory.write(word, lane as u32, &agent.shared)
+            } else {
+                memory.read(word, lane as u32, &agent.shared)
+            };
+            conflict = conflict.or(found.map(|found| ((word - first) / words, found)));
+        }
+        for (element, &slot) in access.registers.slots.iter().enumerate().take(count as usize) {
+            let at = first + element * words;
+            if access.memory.scalar_type() == ScalarType::I64 {
+                let register = &mut frame.wide[slot as usize][lane];
+                if store {
+                    memory.words[at] = *register as u32;
+                    memory.words[at + 1] = (*register >> 32) as u32;
+                } else {
+                    *register = i64::from(memory.words[at]) | (i64::from(memory.words[at + 1]) << 32);
+                }
+            } else if store {
+                memory.words[at] = through_memory(frame.narrow[slot as usize][lane], access.memory);
+            } else {
+                frame.narrow[slot as usize][lane] = memory.words[at];
+            }
+        }
+        if let Some((element, conflict)) = conflict {
+            let index = index + element as i64;
+            let fault = match conflict {
+                Conflict::Uninitialised => Fault::SharedUninitialised { index },
+                Conflict::Race(other) => Fault::SharedRace { index, other },
+            };
+            if store {
+                world.blocks[block].shared.words[first..first + count as usize * words].fill(POISON);
+            } else {
+                poison(frame, &access.registers, access.memory, lane);
+            }
+            world.fault(|| (agent.site)(lane as u32), fault);
+        }
+    }
+    if world.options.count {
+        world.report.counts.shared_wavefronts +=
+            statistics::wavefronts(&indices, access.memory.bytes() * count, access.memory.bytes(), access.base_bytes);
+    }
+}
+
+/// The active lanes.
+pub fn lanes(active: u32) -> impl Iterator<Item = usize> {
+    let mut rest = active;
+    std::iter::from_fn(move || {
+        let lane = rest.trailing_zeros();
+        rest &= rest.wrapping_sub(1);
+        (lane < 32).then_some(lane as usize)
+    })
+}
+
+fn order(
+    world: &mut World,
+    address: usize,
+    size: usize,
+    store: bool,
+    warp: usize,
+    recall: &mut Recall,
+) -> Option<(usize, Unordered)> {
+    let granule = size.min(4);
+    let mut problem = None;
+    for at in (address..address + size).step_by(granule) {
+        let granule = granule.min(address + size - at);
+        let found = if store {
+            world.arena.write(at, granule, warp, &world.clocks, recall)
+        } else {
+            world.arena.read(at, granule, warp, &world.clocks, recall)
+        };
+        problem = problem.or(found.map(|found| (at, found)));
+    }
+    problem
+}
+
+fn unordered(world: &mut World, agent: Agent, lane: usize, address: usize, problem: Unordered, race: GlobalRace) {
+    let per_block = world.warps_per_block;
+    let name = |warp: usize| WarpName { block: (warp / per_block) as u32, warp: (warp % per_block) as u32 };
+    let fault = match problem {
+        Unordered::Uninitialised => Fault::GlobalUninitialised { address },
+        Unordered::Write(warp) => Fault::GlobalRace { address, race, other: name(warp) },
+        Unordered::Read(warp) => Fault::GlobalRace { address, race: GlobalRace::WriteAfterRead, other: name(warp) },
+    };
+    world.fault(|| (agent.site)(lane as u32), fault);
+}
+
+/// Reports two lanes that write the same bytes.
+fn overlap(addresses: &[i64; 32], size: i64, agent: Agent, world: &mut World) {
+    let mut last = i64::MIN;
+    let rising = lanes(agent.active).all(|lane| {
+        let apart = addresses[lane] > last;
+        last = addresses[lane];
+        apart
+    });
+    if rising {
+        return;
+    }
+    for lane in lanes(agent.active) {
+        let address = addresses[lane];
+        // Accesses are aligned to their size, so two of them overlap only where they are equal.
+        let twin = lanes(agent.active).take_while(|&other| other < lane).find(|&other| addresses[other] == address);
+        if let (Some(twin), true) = (twin, address >= 0) {
+            let address = address as usize;
+            let fault = Fault::GlobalOverlap { address, lanes: (twin as u32, lane as u32) };
+            world.fault(|| (agent.site)(lane as u32), fault);
+            spoil(&mut world.arena.bytes[address..address + size as usize]);
+        }
+    }
+}
+
+#[inline(always)]
+fn load_elements(frame: &mut Frame, registers: &Registers, memory: MemoryType, lane: usize, bytes: &[u8]) {
+    let element = memory.bytes() as usize;
+    for (&slot, bytes) in registers.slots[..registers.count as usize].iter().zip(bytes.chunks_exact(element)) {
+        let slot = slot as usize;
+        match memory {
+            MemoryType::Bool => frame.narrow[slot][lane] = truth(bytes[0] != 0),
+            MemoryType::I8 => frame.narrow[slot][lane] = i32::from(bytes[0] as i8) as u32,
+            MemoryType::U8 => frame.narrow[slot][lane] = u32::from(bytes[0]),
+            MemoryType::I32 | MemoryType::F32 => {
+                frame.narrow[slot][lane] = u32::from_le_bytes(bytes.try_into().expect("chunks of the element's size"));
+            }
+            MemoryType::I64 => {
+                frame.wide[slot][lane] = i64::from_le_bytes(bytes.try_into().expect("chunks of the element's size"));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn store_elements(frame: &Frame, registers: &Registers, memory: MemoryType, lane: usize, bytes: &mut [u8]) {
+    let element = memory.bytes() as usize;
+    for (&slot, bytes) in registers.slots[..registers.count as usize].iter().zip(bytes.chunks_exact_mut(element)) {
+        let slot = slot as usize;
+        match memory {
+            MemoryType::Bool => bytes[0] = (frame.narrow[slot][lane] & 1) as u8,
+            MemoryType::I8 | MemoryType::U8 => bytes[0] = frame.narrow[slot][lane] as u8,
+            MemoryType::I32 | MemoryType::F32 => bytes.copy_from_slice(&frame.narrow[slot][lane].to_le_bytes()),
+            MemoryType::I64 => bytes.copy_from_slice(&frame.wide[slot][lane].to_le_bytes()),
+        }
+    }
+}
+
+/// What a narrow register holds after a store to memory of type `memory` and a load.
+fn through_memory(register: u32, memory: MemoryType) -> u32 {
+    match memory {
+        MemoryType::I8 => i32::from(register as i8) as u32,
+        MemoryType::U8 => u32::from(register as u8),
+        MemoryType::Bool | MemoryType::I32 | MemoryType::F32 | MemoryType::I64 => register,
+    }
+}
+
+fn poison(frame: &mut Frame, registers: &Registers, memory: MemoryType, lane: usize) {
+    for &slot in &registers.slots[..registers.count as usize] {
+        match memory.scalar_type() {
+            ScalarType::I64 => frame.wide[slot as usize][lane] = i64::from(POISON) << 32 | i64::from(POISON),
+            ScalarType::Bool => frame.narrow[slot as usize][lane] = truth(lane % 2 == 0),
+            ScalarType::I32 | ScalarType::F32 => frame.narrow[slot as usize][lane] = POISON,
+        }
+    }
+}
+
+fn spoil(bytes: &mut [u8]) {
+    for (byte, poison) in bytes.iter_mut().zip(POISON.to_le_bytes().into_iter().cycle()) {
+        *byte = poison;
+    }
+}

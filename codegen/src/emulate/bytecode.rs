@@ -1,0 +1,298 @@
+//! The flat, resumable form of a body: instructions over numbered 32-lane registers.
+
+use crate::kernel_ir::{ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, Table};
+
+use super::scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary};
+
+/// A narrow register of a frame: 32 lanes of 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Slot(pub u32);
+
+/// A wide register of a frame: 32 lanes of 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct WideSlot(pub u32);
+
+/// An `I32` or `I64` index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Index {
+    Narrow(Slot),
+    Wide(WideSlot),
+}
+
+/// What a load writes or a store reads: `count` registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Registers {
+    /// Slot numbers, narrow or wide after the memory type.
+    pub slots: [u32; 4],
+    pub count: u32,
+}
+
+/// Parameters of a global access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GlobalAccess {
+    pub registers: Registers,
+    pub space: GlobalSpace,
+    pub memory: MemoryType,
+    pub index: Index,
+}
+
+/// Parameters of a shared access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedAccess {
+    pub registers: Registers,
+    pub memory: MemoryType,
+    /// First emulated word of the array; an element is one word, two for `I64`.
+    pub base: u32,
+    /// First byte of the array on the device.
+    pub base_bytes: u32,
+    /// Elements of the array.
+    pub length: u32,
+    pub index: Slot,
+}
+
+/// Parameters of a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitAccess {
+    pub place: Slot,
+    pub counter: Slot,
+    pub target: Slot,
+    pub order: MemoryOrder,
+    pub position: Slot,
+}
+
+/// One step. Arithmetic writes its destination in the active lanes only; jumps go to instruction numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Instruction {
+    Unary {
+        op: NarrowUnary,
+        to: Slot,
+        x: Slot,
+    },
+    Binary {
+        op: NarrowBinary,
+        to: Slot,
+        x: Slot,
+        y: Slot,
+    },
+    FusedMultiplyAdd {
+        to: Slot,
+        x: Slot,
+        y: Slot,
+        z: Slot,
+    },
+    Select {
+        to: Slot,
+        condition: Slot,
+        x: Slot,
+        y: Slot,
+    },
+    Move {
+        to: Slot,
+        x: Slot,
+    },
+    FastDivide {
+        to: Slot,
+        x: Slot,
+        multiplier: Slot,
+        shift: Slot,
+    },
+    UnaryWide {
+        op: WideUnary,
+        to: WideSlot,
+        x: WideSlot,
+    },
+    BinaryWide {
+        op: WideBinary,
+        to: WideSlot,
+        x: WideSlot,
+        y: WideSlot,
+    },
+    CompareWide {
+        op: WideCompare,
+        to: Slot,
+        x: WideSlot,
+        y: WideSlot,
+    },
+    SelectWide {
+        to: WideSlot,
+        condition: Slot,
+        x: WideSlot,
+        y: WideSlot,
+    },
+    MoveWide {
+        to: WideSlot,
+        x: WideSlot,
+    },
+    /// `I32` to `I64`.
+    Widen {
+        to: WideSlot,
+        x: Slot,
+    },
+    /// `F32` to `I64`.
+    WidenF32 {
+        to: WideSlot,
+        x: Slot,
+    },
+    /// `I64` to `I32`.
+    Narrow {
+        to: Slot,
+        x: WideSlot,
+    },
+    /// `I64` to `F32`.
+    NarrowF32 {
+        to: Slot,
+        x: WideSlot,
+    },
+    /// An array element whose index is not known before the run.
+    ReadElement {
+        to: Slot,
+        first: Slot,
+        length: u32,
+        index: Slot,
+    },
+    WriteElement {
+        first: Slot,
+        length: u32,
+        index: Slot,
+        x: Slot,
+    },
+    ReadElementWide {
+        to: WideSlot,
+        first: WideSlot,
+        length: u32,
+        index: Slot,
+    },
+    WriteElementWide {
+        first: WideSlot,
+        length: u32,
+        index: Slot,
+        x: WideSlot,
+    },
+    /// An array access that is known to be out of bounds.
+    BadElement {
+        index: i64,
+        length: u32,
+    },
+    LoadGlobal(u32),
+    StoreGlobal(u32),
+    LoadShared(u32),
+    StoreShared(u32),
+    Shuffle {
+        to: Slot,
+        x: Slot,
+        mode: ShuffleMode,
+    },
+    ShuffleWide {
+        to: WideSlot,
+        x: WideSlot,
+        mode: ShuffleMode,
+    },
+    /// Saves the active lanes, and those for [`Instruction::Else`]; keeps those where the condition holds.
+    If {
+        condition: Slot,
+        otherwise: u32,
+    },
+    Else {
+        end: u32,
+    },
+    /// Saves the active lanes.
+    Push,
+    /// Restores the lanes that the matching instruction saved.
+    Pop,
+    /// Keeps the lanes whose variable is below the extent.
+    ForHead {
+        variable: Slot,
+        extent: Slot,
+        end: u32,
+    },
+    /// Adds one to the variable.
+    ForNext {
+        variable: Slot,
+        head: u32,
+    },
+    Jump(u32),
+    /// Leaves the loop that was entered with `depth` saved masks.
+    Break {
+        depth: u32,
+        end: u32,
+    },
+    Switch {
+        selector: Slot,
+        cases: u32,
+    },
+    Call {
+        kernel: KernelId,
+        operands: Slot,
+        tile: Slot,
+    },
+    /// Leaves the body.
+    Return,
+    BlockBarrier,
+    BlockBarrierOr {
+        to: Slot,
+        condition: Slot,
+    },
+    WarpBarrier,
+    LoadTable {
+        to: Slot,
+        table: Table,
+        index: Slot,
+    },
+    LoadControl {
+        to: Slot,
+        word: ControlWord,
+    },
+    StoreControl {
+        word: ControlWord,
+        x: Slot,
+    },
+    AddControl {
+        to: Slot,
+        word: ControlWord,
+        x: Slot,
+    },
+    Wait(u32),
+    Signal {
+        counter: Slot,
+        order: MemoryOrder,
+    },
+}
+
+/// What a register holds from the moment the body is entered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Preset {
+    /// These bits in every lane.
+    Bits(u32),
+    Thread,
+    Block,
+    Grid,
+    Tile,
+    Operand(u32),
+}
+
+/// A compiled body.
+#[derive(Clone, Debug)]
+pub struct CompiledBody {
+    pub code: Vec<Instruction>,
+    /// Per instruction, its statement.
+    pub locations: Vec<u32>,
+    pub statements: Vec<Location>,
+    pub global: Vec<GlobalAccess>,
+    pub shared: Vec<SharedAccess>,
+    pub waits: Vec<WaitAccess>,
+    /// Per switch, the starts of its cases; the last entry is its end.
+    pub switches: Vec<Vec<u32>>,
+    pub presets: Vec<(Slot, Preset)>,
+    pub presets_wide: Vec<(WideSlot, i64)>,
+    pub narrow: u32,
+    pub wide: u32,
+    /// Emulated words of the shared arrays.
+    pub shared_words: u32,
+}
+
+impl CompiledBody {
+    /// The statement from which instruction `pc` comes.
+    pub fn location(&self, pc: u32) -> &Location {
+        &self.statements[self.locations[pc as usize] as usize]
+    }
+}

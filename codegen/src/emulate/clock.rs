@@ -1,0 +1,123 @@
+//! Vector clocks of the warps of a grid.
+
+use std::rc::Rc;
+
+/// What a warp had seen when it released.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    remote: Rc<Vec<u32>>,
+    first: usize,
+    local: Box<[u32]>,
+}
+
+/// One vector clock a warp.
+///
+/// The warps of a block share what they have seen of other blocks as of their last barrier; what a warp has acquired
+/// since then is its own. A warp's clock only changes together with its own tick, so whatever is derived from
+/// (warp, tick) stays valid.
+#[derive(Debug)]
+pub struct Clocks {
+    per_block: usize,
+    /// Per block, the ticks of all warps; the entries of the block itself are not used.
+    remote: Vec<Rc<Vec<u32>>>,
+    /// Per warp, the same since its last acquire, if there was one since the block's last barrier.
+    acquired: Vec<Option<Rc<Vec<u32>>>>,
+    /// Per warp, the ticks of the warps of its block.
+    local: Vec<u32>,
+}
+
+impl Clocks {
+    /// Clocks of `blocks` blocks of `per_block` warps that have seen nothing of each other.
+    pub fn new(blocks: usize, per_block: usize) -> Self {
+        let nothing = Rc::new(vec![0; blocks * per_block]);
+        let mut clocks = Self {
+            per_block,
+            remote: vec![nothing; blocks],
+            acquired: vec![None; blocks * per_block],
+            local: vec![0; blocks * per_block * per_block],
+        };
+        for warp in 0..blocks * per_block {
+            clocks.advance(warp);
+        }
+        clocks
+    }
+
+    /// The number of the step that `warp` is in.
+    #[inline]
+    pub fn tick(&self, warp: usize) -> u32 {
+        self.local[warp * self.per_block + warp % self.per_block]
+    }
+
+    /// Whether what `other` did in its step `tick` happens before what `warp` does now.
+    #[inline]
+    pub fn ordered(&self, other: usize, tick: u32, warp: usize) -> bool {
+        if other == warp {
+            return true;
+        }
+        let (block, other_block) = (warp / self.per_block, other / self.per_block);
+        let seen = if block == other_block {
+            self.local[warp * self.per_block + other % self.per_block]
+        } else {
+            self.acquired[warp].as_ref().unwrap_or(&self.remote[block])[other]
+        };
+        seen >= tick
+    }
+
+    /// What `warp` has seen; its later steps are not part of it.
+    pub fn release(&mut self, warp: usize) -> Snapshot {
+        let block = warp / self.per_block;
+        let snapshot = Snapshot {
+            remote: Rc::clone(self.acquired[warp].as_ref().unwrap_or(&self.remote[block])),
+            first: block * self.per_block,
+            local: self.local[warp * self.per_block..][..self.per_block].into(),
+        };
+        self.advance(warp);
+        snapshot
+    }
+
+    /// Everything in `seen`, one tick a warp, now happens before what `warp` does.
+    pub fn acquire(&mut self, warp: usize, seen: &[u32]) {
+        let block = warp / self.per_block;
+        let own = block * self.per_block..(block + 1) * self.per_block;
+        let row = &mut self.local[warp * self.per_block..][..self.per_block];
+        join(row, &seen[own]);
+        let mut remote = Rc::clone(self.acquired[warp].as_ref().unwrap_or(&self.remote[block]));
+        join(Rc::make_mut(&mut remote).as_mut_slice(), seen);
+        self.acquired[warp] = Some(remote);
+        self.advance(warp);
+    }
+
+    /// All warps of `block` have met.
+    pub fn barrier(&mut self, block: usize) {
+        let warps = block * self.per_block..(block + 1) * self.per_block;
+        for warp in warps.clone() {
+            if let Some(acquired) = self.acquired[warp].take() {
+                join(Rc::make_mut(&mut self.remote[block]).as_mut_slice(), &acquired);
+            }
+        }
+        let ticks: Vec<u32> = warps.clone().map(|warp| self.tick(warp)).collect();
+        for warp in warps {
+            self.local[warp * self.per_block..][..self.per_block].copy_from_slice(&ticks);
+            self.advance(warp);
+        }
+    }
+
+    fn advance(&mut self, warp: usize) {
+        self.local[warp * self.per_block + warp % self.per_block] += 1;
+    }
+}
+
+impl Snapshot {
+    /// Adds the snapshot to `seen`, one tick a warp.
+    pub fn join_into(&self, seen: &mut [u32]) {
+        // The own block's entries of `remote` may be stale, never too new, so joining them as well is harmless.
+        join(seen, &self.remote);
+        join(&mut seen[self.first..self.first + self.local.len()], &self.local);
+    }
+}
+
+fn join(into: &mut [u32], other: &[u32]) {
+    for (mine, &theirs) in into.iter_mut().zip(other) {
+        *mine = (*mine).max(theirs);
+    }
+}

@@ -1,0 +1,402 @@
+//! Statements to instructions.
+
+use warpweave_graph::arena::Id;
+
+use crate::kernel_ir::{
+    ArrayId, Block, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place, ScalarType, SharedId,
+    Statement, Width,
+};
+
+use super::super::bytecode::{GlobalAccess, Index, Instruction, Registers, SharedAccess, Slot, WaitAccess, WideSlot};
+use super::super::scalar::NarrowBinary;
+use super::{Compiler, MAXIMUM_CODE, Value};
+
+impl Compiler<'_> {
+    pub(super) fn block(&mut self, block: &Block) -> Option<()> {
+        for (index, statement) in block.iter().enumerate() {
+            self.path.push(index as u32);
+            let outer = self.statement;
+            self.statement = self.location();
+            self.statement(statement)?;
+            self.release_temporaries();
+            self.statement = outer;
+            self.path.pop();
+        }
+        (self.out.code.len() <= MAXIMUM_CODE).then_some(())
+    }
+
+    /// The number of the current path among the body's locations.
+    fn location(&mut self) -> u32 {
+        if let Some(&number) = self.paths.get(&self.path) {
+            return number;
+        }
+        let body = self.out.statements[0].body;
+        let number = self.out.statements.len() as u32;
+        self.paths.insert(self.path.clone(), number);
+        self.out.statements.push(Location { body, path: self.path.clone() });
+        number
+    }
+
+    fn inner(&mut self, number: u32, block: &Block) -> Option<()> {
+        self.release_temporaries();
+        self.path.push(number);
+        self.block(block)?;
+        self.path.pop();
+        Some(())
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Option<()> {
+        match statement {
+            Statement::Assign { place, value } => self.assign(place, value),
+            Statement::LoadGlobal { place, space, memory, width, index } => {
+                let index = self.index(index);
+                let (registers, late) = self.destinations(place, *memory, *width);
+                self.out.global.push(GlobalAccess { registers, space: *space, memory: *memory, index });
+                self.emit(Instruction::LoadGlobal(self.out.global.len() as u32 - 1));
+                self.finish(late);
+            }
+            Statement::StoreGlobal { memory, index, values } => {
+                let index = self.index(index);
+                let registers = self.sources(values);
+                let space = GlobalSpace::Arena;
+                self.out.global.push(GlobalAccess { registers, space, memory: *memory, index });
+                self.emit(Instruction::StoreGlobal(self.out.global.len() as u32 - 1));
+            }
+            Statement::LoadShared { place, array, width, index } => {
+                let index = self.evaluate_narrow(index);
+                let declared = self.kernel.shared[*array];
+                let (registers, late) = self.destinations(place, declared.memory, *width);
+                self.shared_access(*array, registers, index);
+                self.emit(Instruction::LoadShared(self.out.shared.len() as u32 - 1));
+                self.finish(late);
+            }
+            Statement::StoreShared { array, index, values } => {
+                let index = self.evaluate_narrow(index);
+                let registers = self.sources(values);
+                self.shared_access(*array, registers, index);
+                self.emit(Instruction::StoreShared(self.out.shared.len() as u32 - 1));
+            }
+            Statement::Shuffle { place, value, mode } => {
+                let (value, scalar) = self.evaluate(value, None);
+                if scalar == ScalarType::I64 {
+                    let x = self.wide(value);
+                    let (to, late) = self.place_wide(place);
+                    self.emit(Instruction::ShuffleWide { to, x, mode: *mode });
+                    self.finish(late);
+                } else {
+                    let x = self.narrow(value);
+                    self.write_narrow(place, |to| Instruction::Shuffle { to, x, mode: *mode });
+                }
+            }
+            Statement::For { variable, extent, unroll, body } => self.repeat(*variable, extent, *unroll, body)?,
+            Statement::If { condition, then, otherwise } => self.branch(condition, then, otherwise)?,
+            Statement::Loop { body } => {
+                self.emit(Instruction::Push);
+                self.depth += 1;
+                let head = self.here();
+                self.loops.push((self.depth, Vec::new()));
+                self.inner(0, body)?;
+                self.emit(Instruction::Jump(head));
+                let (_, breaks) = self.loops.pop().expect("pushed above");
+                let end = self.here();
+                for at in breaks {
+                    self.patch(at, end);
+                }
+                self.emit(Instruction::Pop);
+                self.depth -= 1;
+            }
+            Statement::Break => {
+                let (depth, _) = *self.loops.last().expect("a verified break stands in a loop");
+                let at = self.emit(Instruction::Break { depth, end: 0 });
+                self.loops.last_mut().expect("as above").1.push(at);
+            }
+            Statement::Switch { selector, cases } => self.switch(selector, cases)?,
+            Statement::Call { kernel, operands, tile } => {
+                let operands = self.evaluate_narrow(operands);
+                let tile = self.evaluate_narrow(tile);
+                self.emit(Instruction::Call { kernel: *kernel, operands, tile });
+            }
+            Statement::BlockBarrier => {
+                self.emit(Instruction::BlockBarrier);
+            }
+            Statement::BlockBarrierOr { place, condition } => {
+                let condition = self.evaluate_narrow(condition);
+                self.write_narrow(place, |to| Instruction::BlockBarrierOr { to, condition });
+            }
+            Statement::WarpBarrier => {
+                self.emit(Instruction::WarpBarrier);
+            }
+            Statement::LoadTable { place, table, index } => {
+                let index = self.evaluate_narrow(index);
+                self.write_narrow(place, |to| Instruction::LoadTable { to, table: *table, index });
+            }
+            Statement::LoadControl { place, word } => {
+                self.write_narrow(place, |to| Instruction::LoadControl { to, word: *word });
+            }
+            Statement::StoreControl { word, value } => {
+                let x = self.evaluate_narrow(value);
+                self.emit(Instruction::StoreControl { word: *word, x });
+            }
+            Statement::AddControl { place, word, value } => {
+                let x = self.evaluate_narrow(value);
+                self.write_narrow(place, |to| Instruction::AddControl { to, word: *word, x });
+            }
+            Statement::Wait { place, counter, target, order, position } => {
+                let counter = self.evaluate_narrow(counter);
+                let target = self.evaluate_narrow(target);
+                let position = self.evaluate_narrow(position);
+                let (registers, late) = self.destinations(place, MemoryType::Bool, Width::One);
+                let place = Slot(registers.slots[0]);
+                self.out.waits.push(WaitAccess { place, counter, target, order: *order, position });
+                self.emit(Instruction::Wait(self.out.waits.len() as u32 - 1));
+                self.finish(late);
+            }
+            Statement::Signal { counter, order } => {
+                let counter = self.evaluate_narrow(counter);
+                self.emit(Instruction::Signal { counter, order: *order });
+            }
+        }
+        Some(())
+    }
+
+    fn assign(&mut self, place: &Place, value: &Expression) {
+        let (target, late) = match place {
+            Place::Local(local) => (self.locals[local.index()], None),
+            Place::Element(array, index) => match self.evaluate(index, None).0 {
+                Value::Constant(Constant::I32(index)) => (self.element(*array, index.into()), None),
+                index => self.late_element(*array, index),
+            },
+        };
+        let value = self.evaluate(value, Some(target)).0;
+        match target {
+            Value::Narrow(to) => {
+                let x = self.narrow(value);
+                if x != to {
+                    self.emit(Instruction::Move { to, x });
+                }
+            }
+            Value::Wide(to) => {
+                let x = self.wide(value);
+                if x != to {
+                    self.emit(Instruction::MoveWide { to, x });
+                }
+            }
+            Value::Constant(_) => unreachable!("a place is a register"),
+        }
+        self.finish(late);
+    }
+
+    fn branch(&mut self, condition: &Expression, then: &Block, otherwise: &Block) -> Option<()> {
+        let condition = self.evaluate(condition, None).0;
+        if let Value::Constant(Constant::Bool(holds)) = condition {
+            return if holds { self.inner(0, then) } else { self.inner(1, otherwise) };
+        }
+        let condition = self.narrow(condition);
+        let start = self.emit(Instruction::If { condition, otherwise: 0 });
+        self.depth += 1;
+        self.inner(0, then)?;
+        if otherwise.is_empty() {
+            let end = self.here();
+            self.patch(start, end);
+        } else {
+            let middle = self.emit(Instruction::Else { end: 0 });
+            self.patch(start, middle as u32);
+            self.inner(1, otherwise)?;
+            let end = self.here();
+            self.patch(middle, end);
+        }
+        self.emit(Instruction::Pop);
+        self.depth -= 1;
+        Some(())
+    }
+
+    fn repeat(&mut self, variable: LocalId, extent: &Expression, unroll: bool, body: &Block) -> Option<()> {
+        let extent = self.evaluate(extent, None).0;
+        if let (Value::Constant(Constant::I32(extent)), true) = (extent, unroll) {
+            let outer = self.unrolled.get(&variable).copied();
+            for iteration in 0..extent {
+                self.unrolled.insert(variable, iteration);
+                self.inner(0, body)?;
+            }
+            match outer {
+                Some(value) => self.unrolled.insert(variable, value),
+                None => self.unrolled.remove(&variable),
+            };
+            return Some(());
+        }
+        let Value::Narrow(variable) = self.locals[variable.index()] else {
+            unreachable!("a verified loop variable is an I32")
+        };
+        let extent = match extent {
+            Value::Constant(_) => self.narrow(extent),
+            Value::Narrow(x) => {
+                let to = self.fresh(1);
+                self.emit(Instruction::Move { to, x });
+                to
+            }
+            Value::Wide(_) => unreachable!("a verified extent is an I32"),
+        };
+        let zero = self.narrow(Value::Constant(Constant::I32(0)));
+        self.emit(Instruction::Push);
+        self.depth += 1;
+        self.emit(Instruction::Move { to: variable, x: zero });
+        let head = self.here();
+        let test = self.emit(Instruction::ForHead { variable, extent, end: 0 });
+        self.inner(0, body)?;
+        self.emit(Instruction::ForNext { variable, head });
+        let end = self.here();
+        self.patch(test, end);
+        self.emit(Instruction::Pop);
+        self.depth -= 1;
+        Some(())
+    }
+
+    fn switch(&mut self, selector: &Expression, cases: &[Block]) -> Option<()> {
+        let selector = self.evaluate_narrow(selector);
+        let number = self.out.switches.len();
+        self.out.switches.push(Vec::new());
+        self.emit(Instruction::Switch { selector, cases: number as u32 });
+        let mut starts = Vec::new();
+        let mut ends = Vec::new();
+        for (index, case) in cases.iter().enumerate() {
+            starts.push(self.here());
+            self.inner(index as u32, case)?;
+            ends.push(self.emit(Instruction::Jump(0)));
+        }
+        let end = self.here();
+        for at in ends {
+            self.patch(at, end);
+        }
+        starts.push(end);
+        self.out.switches[number] = starts;
+        Some(())
+    }
+
+    fn patch(&mut self, at: usize, target: u32) {
+        match &mut self.out.code[at] {
+            Instruction::If { otherwise: end, .. }
+            | Instruction::Else { end }
+            | Instruction::ForHead { end, .. }
+            | Instruction::Break { end, .. }
+            | Instruction::Jump(end) => *end = target,
+            other => unreachable!("{other:?} has no target"),
+        }
+    }
+
+    fn index(&mut self, index: &Expression) -> Index {
+        match self.evaluate(index, None) {
+            (value, ScalarType::I64) => Index::Wide(self.wide(value)),
+            (value, _) => Index::Narrow(self.narrow(value)),
+        }
+    }
+
+    fn shared_access(&mut self, array: SharedId, registers: Registers, index: Slot) {
+        let declared = self.kernel.shared[array];
+        let place = self.shared_array(array);
+        self.out.shared.push(SharedAccess {
+            registers,
+            memory: declared.memory,
+            base: place.base,
+            base_bytes: place.base_bytes,
+            length: declared.length,
+            index,
+        });
+    }
+
+    fn sources(&mut self, values: &[Expression]) -> Registers {
+        let mut slots = [0; 4];
+        for (slot, value) in slots.iter_mut().zip(values) {
+            *slot = match self.evaluate(value, None) {
+                (value, ScalarType::I64) => self.wide(value).0,
+                (value, _) => self.narrow(value).0,
+            };
+        }
+        Registers { slots, count: values.len() as u32 }
+    }
+
+    /// The registers that a load of `width` elements into `place` writes, and what is left to do afterwards.
+    fn destinations(&mut self, place: &Place, memory: MemoryType, width: Width) -> (Registers, Option<Late>) {
+        let mut slots = [0; 4];
+        let count = width.elements();
+        let number = |value: Value| match value {
+            Value::Narrow(slot) => slot.0,
+            Value::Wide(slot) => slot.0,
+            Value::Constant(_) => unreachable!("a place is a register"),
+        };
+        match place {
+            Place::Local(local) => slots[0] = number(self.locals[local.index()]),
+            Place::Element(array, index) => match self.evaluate(index, None).0 {
+                Value::Constant(Constant::I32(index)) => {
+                    for (element, slot) in slots.iter_mut().enumerate().take(count as usize) {
+                        *slot = number(self.element(*array, i64::from(index) + element as i64));
+                    }
+                }
+                index => {
+                    let index = self.narrow(index);
+                    let wide = memory.scalar_type() == ScalarType::I64;
+                    for slot in slots.iter_mut().take(count as usize) {
+                        *slot = if wide { self.temporary_wide().0 } else { self.temporary().0 };
+                    }
+                    let registers = Registers { slots, count };
+                    return (registers, Some(Late { array: *array, index, registers, wide }));
+                }
+            },
+        }
+        (Registers { slots, count }, None)
+    }
+
+    /// A register for an element whose index is not known, and the write that must follow.
+    fn late_element(&mut self, array: ArrayId, index: Value) -> (Value, Option<Late>) {
+        let index = self.narrow(index);
+        let wide = self.array(array).scalar == ScalarType::I64;
+        let value = if wide { Value::Wide(self.temporary_wide()) } else { Value::Narrow(self.temporary()) };
+        let first = match value {
+            Value::Wide(slot) => slot.0,
+            Value::Narrow(slot) => slot.0,
+            Value::Constant(_) => unreachable!("a temporary is a register"),
+        };
+        let registers = Registers { slots: [first, 0, 0, 0], count: 1 };
+        (value, Some(Late { array, index, registers, wide }))
+    }
+
+    fn place_wide(&mut self, place: &Place) -> (WideSlot, Option<Late>) {
+        let (registers, late) = self.destinations(place, MemoryType::I64, Width::One);
+        (WideSlot(registers.slots[0]), late)
+    }
+
+    fn write_narrow(&mut self, place: &Place, instruction: impl FnOnce(Slot) -> Instruction) {
+        let (registers, late) = self.destinations(place, MemoryType::I32, Width::One);
+        self.emit(instruction(Slot(registers.slots[0])));
+        self.finish(late);
+    }
+
+    fn finish(&mut self, late: Option<Late>) {
+        let Some(late) = late else { return };
+        let array = self.array(late.array);
+        let count = late.registers.count as usize;
+        for (element, &slot) in late.registers.slots.iter().enumerate().take(count) {
+            let step = Value::Constant(Constant::I32(element as i32));
+            let index = if element == 0 {
+                late.index
+            } else {
+                let (to, y) = (self.temporary(), self.narrow(step));
+                self.emit(Instruction::Binary { op: NarrowBinary::AddI32, to, x: late.index, y });
+                to
+            };
+            let length = array.length;
+            self.emit(if late.wide {
+                Instruction::WriteElementWide { first: WideSlot(array.first), length, index, x: WideSlot(slot) }
+            } else {
+                Instruction::WriteElement { first: Slot(array.first), length, index, x: Slot(slot) }
+            });
+        }
+    }
+}
+
+/// A write to array elements whose index is not known before the run.
+struct Late {
+    array: ArrayId,
+    index: Slot,
+    registers: Registers,
+    wide: bool,
+}

@@ -1,0 +1,637 @@
+//! One warp, from where it stands to where it must stop.
+
+use warpweave_graph::arena::Id;
+
+use crate::kernel_ir::{Body, KernelId, MemoryOrder, ShuffleMode, Table};
+
+use super::access::{self, Agent, lanes};
+use super::bytecode::{CompiledBody, Instruction, Preset, Slot, WaitAccess};
+use super::lanes::{ALL, Frame, Lanes};
+use super::memory::global::POISON;
+use super::memory::shared::Accessor;
+use super::report::{Fault, Site, StatusRecord};
+use super::scalar::truth;
+use super::world::World;
+
+/// The compiled bodies of a program.
+#[derive(Debug)]
+pub struct Compiled {
+    pub entry: CompiledBody,
+    pub kernels: Vec<CompiledBody>,
+}
+
+/// A barrier that a warp waits at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AtBarrier {
+    pub kernel: Option<KernelId>,
+    pub pc: u32,
+    /// Where the common condition goes, and what this warp contributes.
+    pub or: Option<(Slot, bool)>,
+}
+
+impl AtBarrier {
+    /// Whether both are the same barrier statement.
+    pub fn same_place(&self, other: &Self) -> bool {
+        self.kernel == other.kernel && self.pc == other.pc
+    }
+}
+
+/// A warp during a launch.
+pub struct Warp {
+    pub core: Core,
+    entry: Frame,
+    kernel: Frame,
+    /// The kernel whose presets `kernel` holds.
+    loaded: Option<KernelId>,
+    entry_ready: bool,
+    pub barrier: Option<AtBarrier>,
+}
+
+/// Where a warp stands.
+pub struct Core {
+    pub block: usize,
+    /// The warp in the block.
+    pub index: usize,
+    /// The warp in the grid.
+    pub id: usize,
+    grid: u32,
+    pc: u32,
+    return_pc: u32,
+    active: u32,
+    /// The kernel that runs.
+    running: Option<KernelId>,
+    calls: u32,
+    /// Ordering points of its lanes.
+    pub stamp: u32,
+    /// Memory operations until the warp is preempted.
+    pub fuel: u32,
+    /// The operands and the tile of the call.
+    operands: i64,
+    tile: i32,
+    /// The wait at which the warp stands has been counted.
+    counted: bool,
+}
+
+/// Why a warp stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// It may go on at once.
+    Preempted,
+    /// It waits for a counter.
+    Waiting,
+    /// It waits at a barrier.
+    Barrier,
+    /// It has left.
+    Finished,
+    /// The launch must end.
+    Fatal,
+}
+
+enum Event {
+    Stop(Stop),
+    Call { kernel: KernelId, operands: u32, tile: u32 },
+    Return,
+}
+
+impl Warp {
+    /// A warp before its first instruction.
+    pub fn new(block: usize, index: usize, per_block: usize, grid: u32) -> Self {
+        let core = Core {
+            block,
+            index,
+            id: block * per_block + index,
+            grid,
+            pc: 0,
+            return_pc: 0,
+            active: ALL,
+            running: None,
+            calls: 0,
+            stamp: 1,
+            fuel: 0,
+            operands: 0,
+            tile: 0,
+            counted: false,
+        };
+        let (entry, kernel) = (Frame::default(), Frame::default());
+        Self { core, entry, kernel, loaded: None, entry_ready: false, barrier: None }
+    }
+
+    /// Runs until the warp stops.
+    pub fn run(&mut self, program: &Compiled, world: &mut World) -> Stop {
+        if !self.entry_ready {
+            prepare(&mut self.entry, &program.entry, &self.core, world);
+            self.entry_ready = true;
+        }
+        loop {
+            let event = match self.core.running {
+                None => self.core.step(&program.entry, &mut self.entry, &mut self.barrier, world),
+                Some(kernel) => {
+                    let body = &program.kernels[kernel.index()];
+                    self.core.step(body, &mut self.kernel, &mut self.barrier, world)
+                }
+            };
+            match event {
+                Event::Stop(stop) => return stop,
+                Event::Call { kernel, operands, tile } => {
+                    let body = &program.kernels[kernel.index()];
+                    self.core.enter(kernel, operands, tile);
+                    if self.loaded != Some(kernel) {
+                        self.kernel = Frame::default();
+                        self.loaded = Some(kernel);
+                        prepare(&mut self.kernel, body, &self.core, world);
+                    } else {
+                        prepare_operands(&mut self.kernel, body, &self.core, world);
+                    }
+                }
+                Event::Return => match self.core.running.take() {
+                    Some(_) => self.core.pc = self.core.return_pc,
+                    None => return Stop::Finished,
+                },
+            }
+        }
+    }
+
+    /// Passes the barrier at which the warp stands; `any` is whether the condition held in any thread.
+    pub fn pass_barrier(&mut self, any: bool) {
+        self.core.stamp += 1;
+        if let Some(AtBarrier { or: Some((to, _)), .. }) = self.barrier.take() {
+            let frame = if self.core.running.is_some() { &mut self.kernel } else { &mut self.entry };
+            frame.write(to, self.core.active, &[truth(any); 32]);
+        }
+    }
+
+    /// Where the warp stands.
+    pub fn site(&self, program: &Compiled, lane: u32) -> Site {
+        let body = self.core.running.map_or(&program.entry, |kernel| &program.kernels[kernel.index()]);
+        self.core.site(body, self.core.pc, lane)
+    }
+
+    /// The counter for which the warp waits, if it does: index, and target.
+    pub fn wanted(&self, program: &Compiled) -> Option<(u32, u32)> {
+        let (body, frame) = match self.core.running {
+            None => (&program.entry, &self.entry),
+            Some(kernel) => (&program.kernels[kernel.index()], &self.kernel),
+        };
+        let Instruction::Wait(number) = *body.code.get(self.core.pc as usize)? else { return None };
+        let wait = &body.waits[number as usize];
+        let lane = lanes(self.core.active).next()?;
+        Some((frame.lanes(wait.counter)[lane], frame.lanes(wait.target)[lane]))
+    }
+}
+
+impl Core {
+    fn enter(&mut self, kernel: KernelId, operands: u32, tile: u32) {
+        self.return_pc = self.pc;
+        self.pc = 0;
+        self.running = Some(kernel);
+        self.calls += 1;
+        self.operands = i64::from(operands as i32);
+        self.tile = tile as i32;
+    }
+
+    fn site(&self, body: &CompiledBody, pc: u32, lane: u32) -> Site {
+        let location = body.location(pc).clone();
+        let kernel = match location.body {
+            Body::Entry => None,
+            Body::Kernel(kernel) => Some(kernel),
+        };
+        Site { block: self.block as u32, warp: self.index as u32, lane, location, kernel, pc }
+    }
+
+    fn accessor(&self, world: &World) -> Accessor {
+        Accessor {
+            phase: world.blocks[self.block].phase,
+            stamp: self.stamp,
+            call: if self.running.is_some() { self.calls } else { u32::MAX },
+            first_thread: self.index as u32 * 32,
+        }
+    }
+
+    fn fatal(&self, body: &CompiledBody, pc: u32, fault: Fault, world: &mut World) -> Event {
+        world.fault(|| self.site(body, pc, self.active.trailing_zeros() & 31), fault);
+        Event::Stop(Stop::Fatal)
+    }
+
+    /// Runs instructions of `body` until something outside of it has to happen.
+    fn step(
+        &mut self,
+        body: &CompiledBody,
+        frame: &mut Frame,
+        barrier: &mut Option<AtBarrier>,
+        world: &mut World,
+    ) -> Event {
+        let mut executed = 0;
+        let event = self.interpret(body, frame, barrier, world, &mut executed);
+        world.report.counts.instructions += executed;
+        event
+    }
+
+    fn interpret(
+        &mut self,
+        body: &CompiledBody,
+        frame: &mut Frame,
+        barrier: &mut Option<AtBarrier>,
+        world: &mut World,
+        executed: &mut u64,
+    ) -> Event {
+        let budget = world.options.step_budget.saturating_sub(world.report.counts.instructions);
+        let mut pc = self.pc;
+        loop {
+            let instruction = body.code[pc as usize];
+            *executed += 1;
+            pc += 1;
+            let Some(instruction) = frame.arithmetic(instruction, self.active) else {
+                if world.options.count {
+                    world.report.counts.lane_operations += u64::from(self.active.count_ones());
+                }
+                continue;
+            };
+            let at = pc - 1;
+            match instruction {
+                Instruction::If { condition, otherwise } => {
+                    let holds = frame.holds(condition, self.active);
+                    frame.masks.push((self.active, self.active & !holds));
+                    self.active = holds;
+                    if holds == 0 {
+                        pc = otherwise;
+                    }
+                }
+                Instruction::Else { end } => {
+                    self.active = frame.masks.last().map_or(0, |saved| saved.1);
+                    if self.active == 0 {
+                        pc = end;
+                    }
+                }
+                Instruction::Push => frame.masks.push((self.active, 0)),
+                Instruction::Pop => self.active = frame.masks.pop().map_or(ALL, |saved| saved.0),
+                Instruction::ForHead { variable, extent, end } => {
+                    let (v, e) = (frame.lanes(variable), frame.lanes(extent));
+                    for lane in 0..32 {
+                        if v[lane] as i32 >= e[lane] as i32 {
+                            self.active &= !(1 << lane);
+                        }
+                    }
+                    if self.active == 0 {
+                        pc = end;
+                    }
+                }
+                Instruction::ForNext { variable, head } => {
+                    let next: Lanes = frame.lanes(variable).map(|value| value.wrapping_add(1));
+                    frame.write(variable, self.active, &next);
+                    pc = head;
+                    if *executed > budget {
+                        return self.over_budget(body, at, world);
+                    }
+                }
+                Instruction::Jump(to) => {
+                    pc = to;
+                    if *executed > budget {
+                        return self.over_budget(body, at, world);
+                    }
+                }
+                Instruction::Break { depth, end } => {
+                    let entered = frame.masks[depth as usize - 1].0;
+                    if self.active != entered {
+                        return self.fatal(body, at, Fault::DivergentControl, world);
+                    }
+                    frame.masks.truncate(depth as usize);
+                    pc = end;
+                }
+                Instruction::Switch { selector, cases } => {
+                    let Some(selector) = frame.uniform(selector, self.active) else {
+                        return self.fatal(body, at, Fault::DivergentControl, world);
+                    };
+                    let starts = &body.switches[cases as usize];
+                    let end = starts.len() - 1;
+                    pc = starts[(selector as usize).min(end)];
+                }
+                Instruction::Call { kernel, operands, tile } => {
+                    let operands = frame.uniform(operands, self.active);
+                    let tile = frame.uniform(tile, self.active);
+                    let (Some(operands), Some(tile), ALL) = (operands, tile, self.active) else {
+                        return self.fatal(body, at, Fault::DivergentControl, world);
+                    };
+                    self.pc = pc;
+                    return Event::Call { kernel, operands, tile };
+                }
+                Instruction::Return => return Event::Return,
+                Instruction::BlockBarrier | Instruction::BlockBarrierOr { .. } => {
+                    if self.active != ALL {
+                        return self.fatal(body, at, Fault::DivergentBarrier, world);
+                    }
+                    let or = match instruction {
+                        Instruction::BlockBarrierOr { to, condition } => Some((to, frame.holds(condition, ALL) != 0)),
+                        _ => None,
+                    };
+                    *barrier = Some(AtBarrier { kernel: self.running, pc: at, or });
+                    self.pc = pc;
+                    return Event::Stop(Stop::Barrier);
+                }
+                Instruction::WarpBarrier => self.meet(body, at, world),
+                Instruction::Shuffle { to, x, mode } => {
+                    self.meet(body, at, world);
+                    let (active, from) = (self.active, frame.lanes(x));
+                    let result = std::array::from_fn(|lane| {
+                        let source = source_lane(mode, lane);
+                        if active >> source & 1 != 0 { from[source] } else { POISON }
+                    });
+                    frame.write(to, active, &result);
+                }
+                Instruction::ShuffleWide { to, x, mode } => {
+                    self.meet(body, at, world);
+                    let (active, from) = (self.active, frame.wide_lanes(x));
+                    let result = std::array::from_fn(|lane| {
+                        let source = source_lane(mode, lane);
+                        if active >> source & 1 != 0 { from[source] } else { i64::from(POISON) }
+                    });
+                    frame.write_wide(to, active, &result);
+                }
+                Instruction::LoadGlobal(number) | Instruction::StoreGlobal(number) => {
+                    let store = matches!(instruction, Instruction::StoreGlobal(_));
+                    let access = &body.global[number as usize];
+                    let shared = self.accessor(world);
+                    let site = |lane| self.site(body, at, lane);
+                    let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
+                    access::global(access, store, frame, agent, world);
+                    if self.tired(pc) {
+                        return Event::Stop(Stop::Preempted);
+                    }
+                }
+                Instruction::LoadShared(number) | Instruction::StoreShared(number) => {
+                    let store = matches!(instruction, Instruction::StoreShared(_));
+                    let access = &body.shared[number as usize];
+                    let shared = self.accessor(world);
+                    let site = |lane| self.site(body, at, lane);
+                    let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
+                    access::shared(access, store, frame, agent, self.block, world);
+                }
+                Instruction::LoadTable { to, table, index } => {
+                    let mut values = [0; 32];
+                    for lane in lanes(self.active) {
+                        let index = i64::from(frame.lanes(index)[lane] as i32);
+                        let words = world.table(table);
+                        let length = words.len();
+                        match usize::try_from(index).ok().and_then(|index| words.get(index)) {
+                            Some(&word) => values[lane] = word as u32,
+                            None => {
+                                let fault = Fault::TableOutOfBounds { table, index, length };
+                                return self.fatal(body, at, fault, world);
+                            }
+                        }
+                    }
+                    frame.write(to, self.active, &values);
+                }
+                Instruction::LoadControl { to, word } => {
+                    let value = *world.control(word);
+                    frame.write(to, self.active, &[value; 32]);
+                }
+                Instruction::StoreControl { word, x } => {
+                    for lane in lanes(self.active) {
+                        *world.control(word) = frame.lanes(x)[lane];
+                    }
+                    world.wake_all();
+                }
+                Instruction::AddControl { to, word, x } => {
+                    for lane in lanes(self.active) {
+                        let seen = std::mem::take(&mut world.control_seen[word as usize]);
+                        world.clocks.acquire(self.id, &seen);
+                        world.control_seen[word as usize] = seen;
+                        world.clocks.release(self.id).join_into(&mut world.control_seen[word as usize]);
+                        let control = world.control(word);
+                        let before = *control;
+                        *control = before.wrapping_add(frame.lanes(x)[lane]);
+                        frame.narrow[to.0 as usize][lane] = before;
+                    }
+                    world.wake_all();
+                    if self.tired(pc) {
+                        return Event::Stop(Stop::Preempted);
+                    }
+                }
+                Instruction::Wait(number) => {
+                    if !self.wait(&body.waits[number as usize], body, at, frame, world) {
+                        self.pc = at;
+                        return Event::Stop(Stop::Waiting);
+                    }
+                }
+                Instruction::Signal { counter, order } => {
+                    for lane in lanes(self.active) {
+                        let index = frame.lanes(counter)[lane];
+                        let released = match order {
+                            MemoryOrder::Release => Some(world.clocks.release(self.id)),
+                            MemoryOrder::Relaxed | MemoryOrder::Acquire => None,
+                        };
+                        match world.counters.get_mut(index as usize) {
+                            Some(counter) => {
+                                counter.signal(released);
+                                world.woken.append(&mut counter.waiting);
+                            }
+                            None => {
+                                let fault =
+                                    Fault::CounterOutOfBounds { counter: index as i32, counters: world.counters.len() };
+                                return self.fatal(body, at, fault, world);
+                            }
+                        }
+                    }
+                    if self.tired(pc) {
+                        return Event::Stop(Stop::Preempted);
+                    }
+                }
+                Instruction::BadElement { index, length } => self.bad_element(index, length, body, at, world),
+                Instruction::ReadElement { to, first, length, index } => {
+                    for lane in lanes(self.active) {
+                        let index = frame.lanes(index)[lane] as i32;
+                        frame.narrow[to.0 as usize][lane] = match inside(index, length) {
+                            Some(index) => frame.narrow[first.0 as usize + index][lane],
+                            None => {
+                                self.bad_element(index.into(), length, body, at, world);
+                                POISON
+                            }
+                        };
+                    }
+                }
+                Instruction::WriteElement { first, length, index, x } => {
+                    for lane in lanes(self.active) {
+                        let index = frame.lanes(index)[lane] as i32;
+                        match inside(index, length) {
+                            Some(index) => {
+                                frame.narrow[first.0 as usize + index][lane] = frame.narrow[x.0 as usize][lane];
+                            }
+                            None => self.bad_element(index.into(), length, body, at, world),
+                        }
+                    }
+                }
+                Instruction::ReadElementWide { to, first, length, index } => {
+                    for lane in lanes(self.active) {
+                        let index = frame.lanes(index)[lane] as i32;
+                        frame.wide[to.0 as usize][lane] = match inside(index, length) {
+                            Some(index) => frame.wide[first.0 as usize + index][lane],
+                            None => {
+                                self.bad_element(index.into(), length, body, at, world);
+                                i64::from(POISON)
+                            }
+                        };
+                    }
+                }
+                Instruction::WriteElementWide { first, length, index, x } => {
+                    for lane in lanes(self.active) {
+                        let index = frame.lanes(index)[lane] as i32;
+                        match inside(index, length) {
+                            Some(index) => {
+                                frame.wide[first.0 as usize + index][lane] = frame.wide[x.0 as usize][lane];
+                            }
+                            None => self.bad_element(index.into(), length, body, at, world),
+                        }
+                    }
+                }
+                Instruction::FusedMultiplyAdd { .. }
+                | Instruction::Binary { .. }
+                | Instruction::Unary { .. }
+                | Instruction::Select { .. }
+                | Instruction::Move { .. }
+                | Instruction::FastDivide { .. }
+                | Instruction::UnaryWide { .. }
+                | Instruction::BinaryWide { .. }
+                | Instruction::CompareWide { .. }
+                | Instruction::SelectWide { .. }
+                | Instruction::MoveWide { .. }
+                | Instruction::Widen { .. }
+                | Instruction::WidenF32 { .. }
+                | Instruction::Narrow { .. }
+                | Instruction::NarrowF32 { .. } => unreachable!("arithmetic was run above"),
+            }
+        }
+    }
+
+    /// Whether the warp has used up its memory operations; it then stands at `pc`.
+    fn tired(&mut self, pc: u32) -> bool {
+        self.fuel = self.fuel.saturating_sub(1);
+        self.pc = pc;
+        self.fuel == 0
+    }
+
+    /// All lanes meet.
+    fn meet(&mut self, body: &CompiledBody, pc: u32, world: &mut World) {
+        if self.active != ALL {
+            let fault = Fault::DivergentShuffle { active: self.active };
+            world.fault(|| self.site(body, pc, self.active.trailing_zeros() & 31), fault);
+        }
+        self.stamp += 1;
+    }
+
+    fn bad_element(&self, index: i64, length: u32, body: &CompiledBody, pc: u32, world: &mut World) {
+        let fault = Fault::ArrayOutOfBounds { index, length };
+        world.fault(|| self.site(body, pc, self.active.trailing_zeros() & 31), fault);
+    }
+
+    fn over_budget(&self, body: &CompiledBody, pc: u32, world: &mut World) -> Event {
+        let fault = Fault::StepBudget { limit: world.options.step_budget };
+        self.fatal(body, pc, fault, world)
+    }
+
+    /// Polls for every active lane; whether all of them are done.
+    fn wait(&mut self, wait: &WaitAccess, body: &CompiledBody, pc: u32, frame: &mut Frame, world: &mut World) -> bool {
+        if !self.counted {
+            self.counted = true;
+            world.waits += 1;
+            if world.options.time_out_wait == Some(world.waits - 1) {
+                self.time_out(wait, frame, world);
+            }
+        }
+        let warps = world.blocks.len() * world.warps_per_block;
+        for lane in lanes(self.active) {
+            let (index, target) = (frame.lanes(wait.counter)[lane], frame.lanes(wait.target)[lane]);
+            let aborted = world.control.abort != 0;
+            let Some(counter) = world.counters.get_mut(index as usize) else {
+                let counters = world.counters.len();
+                world.fault(
+                    || self.site(body, pc, lane as u32),
+                    Fault::CounterOutOfBounds { counter: index as i32, counters },
+                );
+                world.stopped = true;
+                return false;
+            };
+            let reached = counter.reached(target);
+            if !reached && !aborted {
+                counter.waiting.push(self.id as u32);
+                return false;
+            }
+            // With both true, a device may see either first.
+            let satisfied = reached && (!aborted || world.random.below(2) == 0);
+            if satisfied && wait.order == MemoryOrder::Acquire {
+                let seen = counter.seen(target, warps);
+                world.clocks.acquire(self.id, seen);
+            }
+            frame.narrow[wait.place.0 as usize][lane] = truth(satisfied);
+        }
+        self.counted = false;
+        true
+    }
+
+    /// Gives up as if the time limit had passed.
+    fn time_out(&self, wait: &WaitAccess, frame: &Frame, world: &mut World) {
+        let Some(lane) = lanes(self.active).next() else { return };
+        let counter = frame.lanes(wait.counter)[lane];
+        world.report.status = Some(StatusRecord {
+            block: self.block as u32,
+            position: frame.lanes(wait.position)[lane] as i32,
+            counter,
+            seen: world.counters.get(counter as usize).map_or(0, |counter| counter.value),
+            wanted: frame.lanes(wait.target)[lane],
+        });
+        world.control.abort = 1;
+        world.wake_all();
+    }
+}
+
+fn inside(index: i32, length: u32) -> Option<usize> {
+    usize::try_from(index).ok().filter(|&index| index < length as usize)
+}
+
+fn source_lane(mode: ShuffleMode, lane: usize) -> usize {
+    match mode {
+        ShuffleMode::Xor(mask) => (lane ^ mask as usize) & 31,
+        ShuffleMode::Broadcast(source) => source as usize & 31,
+    }
+}
+
+/// Gives a frame its registers, with garbage in those that the body has to write.
+fn prepare(frame: &mut Frame, body: &CompiledBody, core: &Core, world: &mut World) {
+    frame.narrow.resize(body.narrow as usize, [POISON; 32]);
+    frame.wide.resize(body.wide as usize, [i64::from(POISON); 32]);
+    for &(slot, value) in &body.presets_wide {
+        frame.wide[slot.0 as usize] = [value; 32];
+    }
+    for &(slot, preset) in &body.presets {
+        frame.narrow[slot.0 as usize] = match preset {
+            Preset::Bits(bits) => [bits; 32],
+            Preset::Thread => std::array::from_fn(|lane| (core.index * 32 + lane) as u32),
+            Preset::Block => [core.block as u32; 32],
+            Preset::Grid => [core.grid; 32],
+            Preset::Tile | Preset::Operand(_) => continue,
+        };
+    }
+    prepare_operands(frame, body, core, world);
+}
+
+/// Gives the registers of operands and tile the values of this call.
+fn prepare_operands(frame: &mut Frame, body: &CompiledBody, core: &Core, world: &mut World) {
+    for &(slot, preset) in &body.presets {
+        frame.narrow[slot.0 as usize] = match preset {
+            Preset::Tile => [core.tile as u32; 32],
+            Preset::Operand(number) => {
+                let index = core.operands + i64::from(number);
+                let words = &world.tables.operands;
+                let length = words.len();
+                match usize::try_from(index).ok().and_then(|index| words.get(index)) {
+                    Some(&word) => [word as u32; 32],
+                    None => {
+                        let table = Table::Operands;
+                        world.fault(|| core.site(body, 0, 0), Fault::TableOutOfBounds { table, index, length });
+                        [POISON; 32]
+                    }
+                }
+            }
+            Preset::Bits(_) | Preset::Thread | Preset::Block | Preset::Grid => continue,
+        };
+    }
+}

@@ -1,0 +1,281 @@
+//! Arithmetic over the 32 lanes of a warp.
+
+use super::bytecode::{Instruction, Slot, WideSlot};
+use super::compile::fast_divide_bits;
+use super::scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary, fused_multiply_add};
+
+/// A narrow register.
+pub type Lanes = [u32; 32];
+/// A wide register.
+pub type WideLanes = [i64; 32];
+
+/// All lanes.
+pub const ALL: u32 = !0;
+
+/// The registers and saved masks of a warp in one body.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    pub narrow: Vec<Lanes>,
+    pub wide: Vec<WideLanes>,
+    /// Saved active lanes, and for an `If` the lanes of its other branch.
+    pub masks: Vec<(u32, u32)>,
+}
+
+/// Calls `$run` with the operation as a constant, so that each has a loop of its own.
+macro_rules! specialise {
+    ($op:expr, $type:ident, $run:expr, [$($name:ident),* $(,)?]) => {
+        match $op {
+            $($type::$name => $run($type::$name),)*
+        }
+    };
+}
+
+impl Frame {
+    /// Writes the active lanes of `to`.
+    #[inline(always)]
+    pub fn write(&mut self, to: Slot, active: u32, values: &Lanes) {
+        let register = &mut self.narrow[to.0 as usize];
+        if active == ALL {
+            *register = *values;
+        } else {
+            for lane in 0..32 {
+                if active >> lane & 1 != 0 {
+                    register[lane] = values[lane];
+                }
+            }
+        }
+    }
+
+    /// Writes the active lanes of `to`.
+    #[inline(always)]
+    pub fn write_wide(&mut self, to: WideSlot, active: u32, values: &WideLanes) {
+        let register = &mut self.wide[to.0 as usize];
+        if active == ALL {
+            *register = *values;
+        } else {
+            for lane in 0..32 {
+                if active >> lane & 1 != 0 {
+                    register[lane] = values[lane];
+                }
+            }
+        }
+    }
+
+    /// A narrow register.
+    #[inline(always)]
+    pub fn lanes(&self, slot: Slot) -> &Lanes {
+        &self.narrow[slot.0 as usize]
+    }
+
+    /// A wide register.
+    #[inline(always)]
+    pub fn wide_lanes(&self, slot: WideSlot) -> &WideLanes {
+        &self.wide[slot.0 as usize]
+    }
+
+    /// The active lanes in which a `Bool` holds.
+    #[inline(always)]
+    pub fn holds(&self, condition: Slot, active: u32) -> u32 {
+        let lanes = self.lanes(condition);
+        let mut mask = 0;
+        for lane in 0..32 {
+            mask |= (lanes[lane] & 1) << lane;
+        }
+        mask & active
+    }
+
+    /// The common value of the active lanes, `None` if they differ.
+    pub fn uniform(&self, slot: Slot, active: u32) -> Option<u32> {
+        let lanes = self.lanes(slot);
+        let first = lanes[active.trailing_zeros() as usize & 31];
+        (0..32).all(|lane| active >> lane & 1 == 0 || lanes[lane] == first).then_some(first)
+    }
+
+    /// Runs an arithmetic instruction; gives back any other.
+    #[inline(always)]
+    pub fn arithmetic(&mut self, instruction: Instruction, active: u32) -> Option<Instruction> {
+        match instruction {
+            Instruction::FusedMultiplyAdd { to, x, y, z } => {
+                let result = fused(self.lanes(x), self.lanes(y), self.lanes(z));
+                self.write(to, active, &result);
+            }
+            Instruction::Binary { op, to, x, y } => self.binary(op, to, x, y, active),
+            Instruction::Unary { op, to, x } => self.unary(op, to, x, active),
+            Instruction::Select { to, condition, x, y } => {
+                let (c, x, y) = (self.lanes(condition), self.lanes(x), self.lanes(y));
+                let result = std::array::from_fn(|lane| (x[lane] & c[lane]) | (y[lane] & !c[lane]));
+                self.write(to, active, &result);
+            }
+            Instruction::Move { to, x } => {
+                let result = *self.lanes(x);
+                self.write(to, active, &result);
+            }
+            Instruction::FastDivide { to, x, multiplier, shift } => {
+                let (x, m, s) = (self.lanes(x), self.lanes(multiplier), self.lanes(shift));
+                let result = std::array::from_fn(|lane| fast_divide_bits(x[lane], m[lane], s[lane]));
+                self.write(to, active, &result);
+            }
+            Instruction::UnaryWide { op, to, x } => self.unary_wide(op, to, x, active),
+            Instruction::BinaryWide { op, to, x, y } => self.binary_wide(op, to, x, y, active),
+            Instruction::CompareWide { op, to, x, y } => self.compare_wide(op, to, x, y, active),
+            Instruction::SelectWide { to, condition, x, y } => {
+                let (c, x, y) = (self.lanes(condition), self.wide_lanes(x), self.wide_lanes(y));
+                let result = std::array::from_fn(|lane| if c[lane] != 0 { x[lane] } else { y[lane] });
+                self.write_wide(to, active, &result);
+            }
+            Instruction::MoveWide { to, x } => {
+                let result = *self.wide_lanes(x);
+                self.write_wide(to, active, &result);
+            }
+            Instruction::Widen { to, x } => {
+                let result = self.lanes(x).map(|x| i64::from(x as i32));
+                self.write_wide(to, active, &result);
+            }
+            Instruction::WidenF32 { to, x } => {
+                let result = self.lanes(x).map(|x| f32::from_bits(x) as i64);
+                self.write_wide(to, active, &result);
+            }
+            Instruction::Narrow { to, x } => {
+                let result = self.wide_lanes(x).map(|x| x as u32);
+                self.write(to, active, &result);
+            }
+            Instruction::NarrowF32 { to, x } => {
+                let result = self.wide_lanes(x).map(|x| (x as f32).to_bits());
+                self.write(to, active, &result);
+            }
+            other => return Some(other),
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn map(&mut self, to: Slot, x: Slot, active: u32, f: impl Fn(u32) -> u32) {
+        let x = self.lanes(x);
+        let result = std::array::from_fn(|lane| f(x[lane]));
+        self.write(to, active, &result);
+    }
+
+    #[inline(always)]
+    fn map2(&mut self, to: Slot, x: Slot, y: Slot, active: u32, f: impl Fn(u32, u32) -> u32) {
+        let (x, y) = (self.lanes(x), self.lanes(y));
+        let result = std::array::from_fn(|lane| f(x[lane], y[lane]));
+        self.write(to, active, &result);
+    }
+
+    fn unary(&mut self, op: NarrowUnary, to: Slot, x: Slot, active: u32) {
+        specialise!(
+            op,
+            NarrowUnary,
+            |op: NarrowUnary| self.map(to, x, active, |x| op.apply(x)),
+            [
+                NegateI32,
+                AbsoluteI32,
+                NegateF32,
+                AbsoluteF32,
+                Not,
+                Exp,
+                Log,
+                Sqrt,
+                Tanh,
+                Erf,
+                Sin,
+                Cos,
+                Floor,
+                Ceil,
+                RoundEven,
+                I32ToF32,
+                F32ToI32,
+                BoolToI32,
+                BoolToF32,
+                I32ToBool,
+                F32ToBool,
+            ]
+        );
+    }
+
+    #[inline(always)]
+    fn binary(&mut self, op: NarrowBinary, to: Slot, x: Slot, y: Slot, active: u32) {
+        specialise!(
+            op,
+            NarrowBinary,
+            |op: NarrowBinary| self.map2(to, x, y, active, |x, y| op.apply(x, y)),
+            [
+                AddI32,
+                SubtractI32,
+                MultiplyI32,
+                DivideI32,
+                RemainderI32,
+                MinimumI32,
+                MaximumI32,
+                LessI32,
+                LessEqualI32,
+                EqualBits,
+                BitAnd,
+                BitOr,
+                BitXor,
+                ShiftLeftI32,
+                ShiftRightI32,
+                AddF32,
+                SubtractF32,
+                MultiplyF32,
+                DivideF32,
+                MinimumF32,
+                MaximumF32,
+                PowerF32,
+                LessF32,
+                LessEqualF32,
+                EqualF32,
+            ]
+        );
+    }
+
+    fn unary_wide(&mut self, op: WideUnary, to: WideSlot, x: WideSlot, active: u32) {
+        let result = self.wide_lanes(x).map(|x| op.apply(x));
+        self.write_wide(to, active, &result);
+    }
+
+    fn binary_wide(&mut self, op: WideBinary, to: WideSlot, x: WideSlot, y: WideSlot, active: u32) {
+        specialise!(
+            op,
+            WideBinary,
+            |op: WideBinary| {
+                let (x, y) = (self.wide_lanes(x), self.wide_lanes(y));
+                let result = std::array::from_fn(|lane| op.apply(x[lane], y[lane]));
+                self.write_wide(to, active, &result);
+            },
+            [Add, Subtract, Multiply, Divide, Remainder, Minimum, Maximum, BitAnd, BitXor, ShiftLeft, ShiftRight]
+        );
+    }
+
+    fn compare_wide(&mut self, op: WideCompare, to: Slot, x: WideSlot, y: WideSlot, active: u32) {
+        let (x, y) = (self.wide_lanes(x), self.wide_lanes(y));
+        let result = std::array::from_fn(|lane| op.apply(x[lane], y[lane]));
+        self.write(to, active, &result);
+    }
+}
+
+/// `x · y + z` with one rounding.
+///
+/// The product is exact in `f64`, and rounding the sum to `f64` first changes the result only where that lands on the
+/// middle between two `f32`, or in the subnormal range, whose middles lie elsewhere; then the lanes are done again.
+#[inline(always)]
+fn fused(x: &Lanes, y: &Lanes, z: &Lanes) -> Lanes {
+    let mut result = [0; 32];
+    let mut doubtful = false;
+    for lane in 0..32 {
+        let (a, b, c) = (f32::from_bits(x[lane]), f32::from_bits(y[lane]), f32::from_bits(z[lane]));
+        let sum = f64::from(a) * f64::from(b) + f64::from(c);
+        let rounded = (sum as f32).to_bits();
+        let middle = sum.to_bits() as u32 & 0x1fff_ffff == 0x1000_0000;
+        let subnormal = (rounded & 0x7f00_0000 == 0) & (sum != 0.0);
+        doubtful |= middle | subnormal;
+        result[lane] = rounded;
+    }
+    if doubtful { fused_slowly(x, y, z) } else { result }
+}
+
+#[cold]
+#[inline(never)]
+fn fused_slowly(x: &Lanes, y: &Lanes, z: &Lanes) -> Lanes {
+    std::array::from_fn(|lane| fused_multiply_add(x[lane], y[lane], z[lane]))
+}

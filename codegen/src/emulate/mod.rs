@@ -1,0 +1,209 @@
+//! The emulator: what kernel IR means, on the CPU.
+//!
+//! It runs a whole persistent program, a warp at a time over 32-lane registers, and reports what no correct program
+//! does on any interleaving that the memory model of the target allows:
+//! - global memory is weak: every warp has a vector clock, joined only by block barriers, by acquiring waits that read
+//!   releasing signals, and by additions to control words. A wait is sure to see the signals up to its target and no
+//!   more. An access of the arena that is not ordered after the last write (and, for a write, after the reads since) is
+//!   reported whatever the order in which the emulator happened to run things, and gives poison;
+//! - shared memory is undefined when a kernel is entered; between warps only block barriers order accesses of it,
+//!   between lanes of a warp also warp barriers and shuffles;
+//! - barriers must be reached by all threads, warp operations by all lanes, and what is block-uniform must be.
+//!
+//! Clocks are kept for warps, not for lanes: a missing barrier between lanes of one warp is seen in shared memory, but
+//! not in the arena, so protocols should be tested with several warps a block.
+//!
+//! Floating point is that of CUDA without fast mathematics: one rounding per operation, subnormals kept. The
+//! transcendental functions are those of `libm`, within a few units in the last place of CUDA's.
+
+mod access;
+mod bytecode;
+mod clock;
+mod compile;
+mod execute;
+mod lanes;
+mod memory;
+pub mod mutate;
+pub mod operations;
+pub mod random;
+pub mod report;
+mod scalar;
+mod schedule;
+mod statistics;
+mod world;
+
+use std::ops::Range;
+
+use thiserror::Error;
+use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_SIGNAL, Tables};
+
+use crate::kernel_ir::{Body, Program, WARP_SIZE};
+use crate::verify::{self, Violation as IrViolation};
+
+pub use report::{Counts, Fault, GlobalRace, LaunchReport, Site, StatusRecord, Violation, WarpName};
+
+use clock::Clocks;
+use execute::Compiled;
+use memory::global::Arena;
+use memory::shared::Shared;
+use random::Random;
+use schedule::Scheduler;
+use world::{BlockState, Counter, World};
+
+/// Why a program cannot be emulated.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum PrepareError {
+    /// The program is malformed.
+    #[error("the program is malformed, first: {}", .0[0])]
+    Malformed(Vec<IrViolation>),
+    /// A body has too many instructions after unrolling.
+    #[error("{0} is too large after unrolling")]
+    TooLarge(Body),
+}
+
+/// The control words of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Control {
+    /// The launch number, from 1.
+    pub epoch: u32,
+    /// Blocks that have left, over all launches.
+    pub left: u32,
+    /// Not 0 after an abort.
+    pub abort: u32,
+}
+
+/// How a launch is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaunchOptions {
+    /// Chooses the interleaving.
+    pub seed: u64,
+    /// Instructions that all warps together may execute.
+    pub step_budget: u64,
+    /// The wait, by order of execution from 0, whose time limit passes at its first poll. It raises the abort flag; no
+    /// other wait ever runs out of time.
+    pub time_out_wait: Option<u64>,
+    /// Whether the dearer statistics are taken.
+    pub count: bool,
+}
+
+impl LaunchOptions {
+    /// The interleaving of `seed`, 2⁴⁰ instructions, no time-out, no statistics.
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed, step_budget: 1 << 40, time_out_wait: None, count: false }
+    }
+}
+
+/// A session of a program on an emulated device: memory, counters and control words that outlive launches.
+pub struct Device<'a> {
+    compiled: Compiled,
+    warps_per_block: usize,
+    shared_words: usize,
+    tables: &'a Tables,
+    weights: &'a [u8],
+    grid: u32,
+    arena: Arena,
+    /// The counters, as the next launch finds them.
+    pub counters: Vec<u32>,
+    /// The control words, as the next launch finds them.
+    pub control: Control,
+}
+
+impl<'a> Device<'a> {
+    /// Compiles `program` for `grid` blocks, with zeroed arena and counters, at epoch 1.
+    ///
+    /// The structure of the program must be sound ([`verify::structure`]); whether its control flow is uniform is left
+    /// to the run.
+    pub fn new(
+        program: &Program,
+        tables: &'a Tables,
+        weights: &'a [u8],
+        arena_bytes: usize,
+        counters: usize,
+        grid: u32,
+    ) -> Result<Self, PrepareError> {
+        let violations = verify::structure(program);
+        if !violations.is_empty() {
+            return Err(PrepareError::Malformed(violations));
+        }
+        let mut kernels = Vec::new();
+        for (id, kernel) in program.kernels.iter() {
+            let body = Body::Kernel(id);
+            kernels.push(compile::compile(body, kernel, 0).ok_or(PrepareError::TooLarge(body))?);
+        }
+        let kernel_words = kernels.iter().map(|kernel| kernel.shared_words).max().unwrap_or(0);
+        let entry =
+            compile::compile(Body::Entry, &program.entry, kernel_words).ok_or(PrepareError::TooLarge(Body::Entry))?;
+        let shared_words = (kernel_words + entry.shared_words) as usize;
+        Ok(Self {
+            compiled: Compiled { entry, kernels },
+            warps_per_block: (program.threads / WARP_SIZE) as usize,
+            shared_words,
+            tables,
+            weights,
+            grid,
+            arena: Arena::new(arena_bytes),
+            counters: vec![0; counters],
+            control: Control { epoch: 1, left: 0, abort: 0 },
+        })
+    }
+
+    /// Sets counters and control words to what they are before launch number `epoch` if all launches so far were
+    /// regular. With 1, this is the zeroing that an aborted session needs.
+    pub fn restart(&mut self, epoch: u32) {
+        let launches = epoch.wrapping_sub(1);
+        self.counters.fill(0);
+        for instruction in self.tables.instructions.chunks_exact(INSTRUCTION_WORDS) {
+            if instruction[0] == OPCODE_SIGNAL
+                && let Some(counter) = self.counters.get_mut(instruction[1] as usize)
+            {
+                *counter = counter.wrapping_add(launches);
+            }
+        }
+        self.control = Control { epoch, left: launches.wrapping_mul(self.grid), abort: 0 };
+    }
+
+    /// The bytes of the arena.
+    pub fn arena(&self) -> &[u8] {
+        &self.arena.bytes
+    }
+
+    /// The bytes of the arena, for the host to write inputs.
+    pub fn arena_mut(&mut self) -> &mut [u8] {
+        &mut self.arena.bytes
+    }
+
+    /// Runs the program once. Of the arena, only the byte ranges `initialised` hold values at the start.
+    pub fn launch(&mut self, initialised: &[Range<usize>], options: &LaunchOptions) -> LaunchReport {
+        let blocks = self.grid as usize;
+        let warps = blocks * self.warps_per_block;
+        self.arena.start(initialised);
+        let mut world = World {
+            arena: &mut self.arena,
+            weights: self.weights,
+            tables: self.tables,
+            control: &mut self.control,
+            counters: self.counters.iter().map(|&value| Counter::new(value)).collect(),
+            control_seen: vec![vec![0; warps]; 3],
+            blocks: (0..blocks)
+                .map(|_| BlockState { shared: Shared::new(self.shared_words), phase: 1, arrived: 0, done: 0 })
+                .collect(),
+            clocks: Clocks::new(blocks, self.warps_per_block),
+            warps_per_block: self.warps_per_block,
+            random: Random::new(options.seed),
+            options: *options,
+            report: LaunchReport::default(),
+            woken: Vec::new(),
+            stopped: false,
+            waits: 0,
+        };
+        let scheduler = Scheduler::new(&self.compiled, blocks, self.warps_per_block, &mut world.random);
+        let completed = blocks == 0 || scheduler.run(&mut world);
+        let mut report = world.report;
+        for (value, counter) in self.counters.iter_mut().zip(&world.counters) {
+            *value = counter.value;
+        }
+        report.completed = completed;
+        report.aborted = self.control.abort != 0;
+        report
+    }
+}

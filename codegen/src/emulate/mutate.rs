@@ -1,0 +1,110 @@
+//! Programs and plans with one error of the protocol, which the emulator must report with every seed.
+
+use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
+
+use crate::kernel_ir::{Block, Expression, MemoryOrder, Program, Statement};
+
+/// The errors.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ProgramMutation {
+    /// No block barrier follows a call.
+    DropBarrierAfterRun,
+    /// The barrier after a wait is an assignment of the thread's own condition.
+    DropBarrierAfterWait,
+    /// Signals do not release.
+    RelaxSignal,
+    /// Waits do not acquire.
+    RelaxWait,
+}
+
+impl ProgramMutation {
+    /// Every mutation.
+    pub const ALL: [Self; 4] =
+        [Self::DropBarrierAfterRun, Self::DropBarrierAfterWait, Self::RelaxSignal, Self::RelaxWait];
+
+    /// `program` with this error in its entry.
+    pub fn apply(self, program: &Program) -> Program {
+        let mut mutant = program.clone();
+        self.change(&mut mutant.entry.body);
+        mutant
+    }
+
+    fn change(self, block: &mut Block) {
+        if self == Self::DropBarrierAfterRun {
+            let mut after_call = false;
+            block.retain(|statement| {
+                let keep = !(after_call && matches!(statement, Statement::BlockBarrier));
+                after_call = matches!(statement, Statement::Call { .. });
+                keep
+            });
+        }
+        for statement in block {
+            match statement {
+                Statement::BlockBarrierOr { place, condition } if self == Self::DropBarrierAfterWait => {
+                    let value = std::mem::replace(condition, Expression::i32(0));
+                    *statement = Statement::Assign { place: place.clone(), value };
+                }
+                Statement::Signal { order, .. } if self == Self::RelaxSignal => *order = MemoryOrder::Relaxed,
+                Statement::Wait { order, .. } if self == Self::RelaxWait => *order = MemoryOrder::Relaxed,
+                Statement::For { body, .. } | Statement::Loop { body } => self.change(body),
+                Statement::If { then, otherwise, .. } => {
+                    self.change(then);
+                    self.change(otherwise);
+                }
+                Statement::Switch { cases, .. } => cases.iter_mut().for_each(|case| self.change(case)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Errors of a plan's streams; `number` counts the instructions concerned, from 0, over all streams.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PlanMutation {
+    /// A wait is satisfied by any value.
+    DropWait {
+        /// Which wait.
+        number: usize,
+    },
+    /// A signal is not given.
+    DropSignal {
+        /// Which signal.
+        number: usize,
+    },
+    /// A signal comes before the run that it follows.
+    SignalBeforeRun {
+        /// Which signal among those that directly follow a run.
+        number: usize,
+    },
+}
+
+impl PlanMutation {
+    /// `tables` with this error; `None` if there is no such instruction.
+    pub fn apply(self, tables: &Tables) -> Option<Tables> {
+        let mut mutant = tables.clone();
+        let opcode = |at: usize| tables.instructions[at * INSTRUCTION_WORDS];
+        let count = tables.instructions.len() / INSTRUCTION_WORDS;
+        match self {
+            Self::DropWait { number } => {
+                let at = (0..count).filter(|&at| opcode(at) == OPCODE_WAIT).nth(number)?;
+                // With n = 0 the target is what the counter holds when the launch starts.
+                mutant.instructions[at * INSTRUCTION_WORDS + 3] = 0;
+            }
+            Self::DropSignal { number } => {
+                let at = (0..count).filter(|&at| opcode(at) == OPCODE_SIGNAL).nth(number)?;
+                mutant.instructions[at * INSTRUCTION_WORDS] = NO_OPERATION;
+            }
+            Self::SignalBeforeRun { number } => {
+                let follows = |&at: &usize| opcode(at) == OPCODE_SIGNAL && opcode(at - 1) >= OPCODE_RUN;
+                let at = (1..count).filter(follows).nth(number)?;
+                for word in 0..INSTRUCTION_WORDS {
+                    mutant.instructions.swap((at - 1) * INSTRUCTION_WORDS + word, at * INSTRUCTION_WORDS + word);
+                }
+            }
+        }
+        Some(mutant)
+    }
+}
+
+/// An opcode without a case: the entry goes on to the next instruction.
+const NO_OPERATION: i32 = i32::MAX;

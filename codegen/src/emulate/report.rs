@@ -1,0 +1,275 @@
+//! What a launch reports: violations as data, the status record of an abort, and statistics.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::kernel_ir::{GlobalSpace, KernelId, Location, Table};
+
+/// Where a violation was seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// The block.
+    pub block: u32,
+    /// The warp in the block.
+    pub warp: u32,
+    /// The first lane that is concerned.
+    pub lane: u32,
+    /// The statement.
+    pub location: Location,
+    /// The kernel of a call, for a violation in it.
+    pub kernel: Option<KernelId>,
+    /// The number of the instruction in the compiled body.
+    pub pc: u32,
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "block {} warp {} lane {}, {}, pc {}", self.block, self.warp, self.lane, self.location, self.pc)
+    }
+}
+
+/// A warp of the grid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WarpName {
+    /// The block.
+    pub block: u32,
+    /// The warp in the block.
+    pub warp: u32,
+}
+
+impl fmt::Display for WarpName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "block {} warp {}", self.block, self.warp)
+    }
+}
+
+/// What two accesses of global memory are not ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GlobalRace {
+    /// This read, and the other's write.
+    ReadAfterWrite,
+    /// This write, and the other's write.
+    WriteAfterWrite,
+    /// This write, and the other's read.
+    WriteAfterRead,
+}
+
+/// What is wrong.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Fault {
+    /// An access outside a global space; the value read is poison, the write is dropped.
+    #[error("{space:?} access of {bytes} bytes at byte {address} of {length}")]
+    GlobalOutOfBounds {
+        /// The space.
+        space: GlobalSpace,
+        /// The first byte.
+        address: i64,
+        /// Bytes of the access.
+        bytes: u32,
+        /// Bytes of the space.
+        length: usize,
+    },
+    /// A wide global access that is not aligned to its size.
+    #[error("{space:?} access of {bytes} bytes at byte {address} is misaligned")]
+    GlobalMisaligned {
+        /// The space.
+        space: GlobalSpace,
+        /// The first byte.
+        address: i64,
+        /// Bytes of the access.
+        bytes: u32,
+    },
+    /// A read of arena bytes that neither the host nor this launch has written.
+    #[error("arena byte {address} is read before it is written")]
+    GlobalUninitialised {
+        /// The first byte.
+        address: usize,
+    },
+    /// Two accesses of the arena that nothing orders.
+    #[error("arena byte {address}: {race:?} against {other} is not ordered")]
+    GlobalRace {
+        /// The first byte.
+        address: usize,
+        /// The kinds of the accesses.
+        race: GlobalRace,
+        /// Who made the other access.
+        other: WarpName,
+    },
+    /// Two lanes of one store write the same byte.
+    #[error("lanes {} and {} of one store write arena byte {address}", lanes.0, lanes.1)]
+    GlobalOverlap {
+        /// The first byte of the second lane's write.
+        address: usize,
+        /// The lanes.
+        lanes: (u32, u32),
+    },
+    /// An access outside a shared array.
+    #[error("shared access of {count} elements at {index} of {length}")]
+    SharedOutOfBounds {
+        /// The first element.
+        index: i64,
+        /// The elements of the access.
+        count: u32,
+        /// The elements of the array.
+        length: u32,
+    },
+    /// A wide shared access that is not aligned to its size.
+    #[error("shared access of {count} elements at {index} is misaligned")]
+    SharedMisaligned {
+        /// The first element.
+        index: i64,
+        /// The elements of the access.
+        count: u32,
+    },
+    /// A read of shared memory that the kernel has not written since it was entered.
+    #[error("shared element {index} is read before it is written")]
+    SharedUninitialised {
+        /// The element.
+        index: i64,
+    },
+    /// Two accesses of a shared element, one of them a write, without a barrier between them.
+    #[error("shared element {index}: no barrier against thread {other:?}")]
+    SharedRace {
+        /// The element.
+        index: i64,
+        /// The other thread of the block, if it is one.
+        other: Option<u32>,
+    },
+    /// A register array is indexed outside its bounds.
+    #[error("register array index {index} of {length}")]
+    ArrayOutOfBounds {
+        /// The index.
+        index: i64,
+        /// The length.
+        length: u32,
+    },
+    /// A plan table is read outside its bounds.
+    #[error("{table:?} word {index} of {length}")]
+    TableOutOfBounds {
+        /// The table.
+        table: Table,
+        /// The index.
+        index: i64,
+        /// The words.
+        length: usize,
+    },
+    /// A counter that does not exist.
+    #[error("counter {counter} of {counters}")]
+    CounterOutOfBounds {
+        /// Its index.
+        counter: i32,
+        /// The number of counters.
+        counters: usize,
+    },
+    /// Some lanes of a warp reach a block barrier without the others, or some warps another barrier or none; the launch
+    /// ends.
+    #[error("a block barrier is not reached by all threads")]
+    DivergentBarrier,
+    /// A shuffle or warp barrier with inactive lanes.
+    #[error("a warp operation with active lanes {active:08x} only")]
+    DivergentShuffle {
+        /// The active lanes.
+        active: u32,
+    },
+    /// A selector, an argument, or a break that is not uniform in a warp; the launch ends.
+    #[error("control flow that must be uniform diverges")]
+    DivergentControl,
+    /// All blocks wait and nobody can signal; the launch ends. One for each wait.
+    #[error("deadlock: counter {counter} is {seen}, waiting for {wanted}")]
+    Deadlock {
+        /// The counter.
+        counter: u32,
+        /// Its value.
+        seen: u32,
+        /// The target.
+        wanted: u32,
+    },
+    /// More instructions than allowed; the launch ends.
+    #[error("more than {limit} instructions")]
+    StepBudget {
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// A fault and where it was seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// Where.
+    pub site: Site,
+    /// What.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.site, self.fault)
+    }
+}
+
+/// What a block writes to the status buffer when a wait gives up because of the time limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StatusRecord {
+    /// The vEU.
+    pub block: u32,
+    /// The position that the wait names: the instruction index.
+    pub position: i32,
+    /// The counter.
+    pub counter: u32,
+    /// Its value.
+    pub seen: u32,
+    /// The target.
+    pub wanted: u32,
+}
+
+/// Statistics of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Instructions of the compiled program that warps executed.
+    pub instructions: u64,
+    /// Operations of active lanes in arithmetic instructions; 0 unless counting was asked for.
+    pub lane_operations: u64,
+    /// 32-byte sectors that loads of global memory touch, summed over warp accesses; 0 unless asked for.
+    pub load_sectors: u64,
+    /// The same of stores.
+    pub store_sectors: u64,
+    /// Wavefronts of shared accesses, conflicts included; 0 unless asked for.
+    pub shared_wavefronts: u64,
+}
+
+/// The outcome of a launch.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LaunchReport {
+    /// The first violations.
+    pub violations: Vec<Violation>,
+    /// The number of violations, listed or not.
+    pub total: u64,
+    /// Whether every block ran to its end.
+    pub completed: bool,
+    /// Whether the abort flag is raised; the session must then be reset.
+    pub aborted: bool,
+    /// The record of the wait that timed out.
+    pub status: Option<StatusRecord>,
+    /// Statistics.
+    pub counts: Counts,
+}
+
+impl LaunchReport {
+    /// Whether the launch ended regularly and nothing was reported.
+    pub fn is_clean(&self) -> bool {
+        self.completed && !self.aborted && self.total == 0
+    }
+}
+
+impl fmt::Display for LaunchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = if self.completed { "completed" } else { "stopped" };
+        let abort = if self.aborted { ", aborted" } else { "" };
+        writeln!(f, "{end}{abort}, {} violations", self.total)?;
+        for violation in &self.violations {
+            writeln!(f, "  {violation}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,364 @@
+//! The meaning of every operation on one lane: the definition that folding and the vector interpreter share.
+//!
+//! Narrow registers hold 32 bits: the bits of an `F32`, an `I32`, or a `Bool` as all ones or zero. Wide registers hold
+//! an `I64`.
+
+use crate::kernel_ir::{BinaryOp, ScalarType, UnaryOp};
+
+/// What a `Bool` that holds looks like in a narrow register.
+pub const TRUE: u32 = !0;
+
+/// Operations from one narrow register to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NarrowUnary {
+    NegateI32,
+    AbsoluteI32,
+    NegateF32,
+    AbsoluteF32,
+    Not,
+    Exp,
+    Log,
+    Sqrt,
+    Tanh,
+    Erf,
+    Sin,
+    Cos,
+    Floor,
+    Ceil,
+    RoundEven,
+    I32ToF32,
+    F32ToI32,
+    BoolToI32,
+    BoolToF32,
+    I32ToBool,
+    F32ToBool,
+}
+
+/// Operations from two narrow registers to one; comparisons give a `Bool`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NarrowBinary {
+    AddI32,
+    SubtractI32,
+    MultiplyI32,
+    DivideI32,
+    RemainderI32,
+    MinimumI32,
+    MaximumI32,
+    LessI32,
+    LessEqualI32,
+    EqualBits,
+    BitAnd,
+    BitOr,
+    BitXor,
+    ShiftLeftI32,
+    ShiftRightI32,
+    AddF32,
+    SubtractF32,
+    MultiplyF32,
+    DivideF32,
+    MinimumF32,
+    MaximumF32,
+    PowerF32,
+    LessF32,
+    LessEqualF32,
+    EqualF32,
+}
+
+/// Operations from one wide register to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WideUnary {
+    Negate,
+    Absolute,
+}
+
+/// Operations from two wide registers to one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WideBinary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Minimum,
+    Maximum,
+    BitAnd,
+    BitXor,
+    ShiftLeft,
+    ShiftRight,
+}
+
+/// Comparisons of two wide registers, giving a `Bool`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WideCompare {
+    Less,
+    LessEqual,
+    Equal,
+}
+
+/// The narrow operation that `op` is on `scalar`, `None` where it is not defined or not narrow.
+pub fn narrow_unary(op: UnaryOp, scalar: ScalarType) -> Option<NarrowUnary> {
+    match (op, scalar) {
+        (UnaryOp::Negate, ScalarType::I32) => Some(NarrowUnary::NegateI32),
+        (UnaryOp::Absolute, ScalarType::I32) => Some(NarrowUnary::AbsoluteI32),
+        (UnaryOp::Not, ScalarType::Bool) => Some(NarrowUnary::Not),
+        (UnaryOp::Negate, ScalarType::F32) => Some(NarrowUnary::NegateF32),
+        (UnaryOp::Absolute, ScalarType::F32) => Some(NarrowUnary::AbsoluteF32),
+        (UnaryOp::Exp, ScalarType::F32) => Some(NarrowUnary::Exp),
+        (UnaryOp::Log, ScalarType::F32) => Some(NarrowUnary::Log),
+        (UnaryOp::Sqrt, ScalarType::F32) => Some(NarrowUnary::Sqrt),
+        (UnaryOp::Tanh, ScalarType::F32) => Some(NarrowUnary::Tanh),
+        (UnaryOp::Erf, ScalarType::F32) => Some(NarrowUnary::Erf),
+        (UnaryOp::Sin, ScalarType::F32) => Some(NarrowUnary::Sin),
+        (UnaryOp::Cos, ScalarType::F32) => Some(NarrowUnary::Cos),
+        (UnaryOp::Floor, ScalarType::F32) => Some(NarrowUnary::Floor),
+        (UnaryOp::Ceil, ScalarType::F32) => Some(NarrowUnary::Ceil),
+        (UnaryOp::RoundEven, ScalarType::F32) => Some(NarrowUnary::RoundEven),
+        _ => None,
+    }
+}
+
+/// The wide operation that `op` is on `I64`.
+pub fn wide_unary(op: UnaryOp) -> Option<WideUnary> {
+    match op {
+        UnaryOp::Negate => Some(WideUnary::Negate),
+        UnaryOp::Absolute => Some(WideUnary::Absolute),
+        _ => None,
+    }
+}
+
+/// The narrow operation that `op` is on two values of type `scalar`, `None` where it is not defined or not narrow.
+pub fn narrow_binary(op: BinaryOp, scalar: ScalarType) -> Option<NarrowBinary> {
+    use NarrowBinary as N;
+    match scalar {
+        ScalarType::Bool => match op {
+            BinaryOp::And => Some(N::BitAnd),
+            BinaryOp::Or => Some(N::BitOr),
+            BinaryOp::Equal => Some(N::EqualBits),
+            _ => None,
+        },
+        ScalarType::I32 => match op {
+            BinaryOp::Add => Some(N::AddI32),
+            BinaryOp::Subtract => Some(N::SubtractI32),
+            BinaryOp::Multiply => Some(N::MultiplyI32),
+            BinaryOp::Divide => Some(N::DivideI32),
+            BinaryOp::Remainder => Some(N::RemainderI32),
+            BinaryOp::Minimum => Some(N::MinimumI32),
+            BinaryOp::Maximum => Some(N::MaximumI32),
+            BinaryOp::Less => Some(N::LessI32),
+            BinaryOp::LessEqual => Some(N::LessEqualI32),
+            BinaryOp::Equal => Some(N::EqualBits),
+            BinaryOp::BitAnd => Some(N::BitAnd),
+            BinaryOp::BitXor => Some(N::BitXor),
+            BinaryOp::ShiftLeft => Some(N::ShiftLeftI32),
+            BinaryOp::ShiftRight => Some(N::ShiftRightI32),
+            BinaryOp::Power | BinaryOp::And | BinaryOp::Or => None,
+        },
+        ScalarType::F32 => match op {
+            BinaryOp::Add => Some(N::AddF32),
+            BinaryOp::Subtract => Some(N::SubtractF32),
+            BinaryOp::Multiply => Some(N::MultiplyF32),
+            BinaryOp::Divide => Some(N::DivideF32),
+            BinaryOp::Minimum => Some(N::MinimumF32),
+            BinaryOp::Maximum => Some(N::MaximumF32),
+            BinaryOp::Power => Some(N::PowerF32),
+            BinaryOp::Less => Some(N::LessF32),
+            BinaryOp::LessEqual => Some(N::LessEqualF32),
+            BinaryOp::Equal => Some(N::EqualF32),
+            BinaryOp::Remainder
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitAnd
+            | BinaryOp::BitXor
+            | BinaryOp::ShiftLeft
+            | BinaryOp::ShiftRight => None,
+        },
+        ScalarType::I64 => None,
+    }
+}
+
+/// The wide operation that `op` is on two `I64`, `None` where it is not defined or compares.
+pub fn wide_binary(op: BinaryOp) -> Option<WideBinary> {
+    match op {
+        BinaryOp::Add => Some(WideBinary::Add),
+        BinaryOp::Subtract => Some(WideBinary::Subtract),
+        BinaryOp::Multiply => Some(WideBinary::Multiply),
+        BinaryOp::Divide => Some(WideBinary::Divide),
+        BinaryOp::Remainder => Some(WideBinary::Remainder),
+        BinaryOp::Minimum => Some(WideBinary::Minimum),
+        BinaryOp::Maximum => Some(WideBinary::Maximum),
+        BinaryOp::BitAnd => Some(WideBinary::BitAnd),
+        BinaryOp::BitXor => Some(WideBinary::BitXor),
+        BinaryOp::ShiftLeft => Some(WideBinary::ShiftLeft),
+        BinaryOp::ShiftRight => Some(WideBinary::ShiftRight),
+        BinaryOp::Power | BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Equal | BinaryOp::And | BinaryOp::Or => None,
+    }
+}
+
+/// The comparison that `op` is on two `I64`.
+pub fn wide_compare(op: BinaryOp) -> Option<WideCompare> {
+    match op {
+        BinaryOp::Less => Some(WideCompare::Less),
+        BinaryOp::LessEqual => Some(WideCompare::LessEqual),
+        BinaryOp::Equal => Some(WideCompare::Equal),
+        _ => None,
+    }
+}
+
+impl NarrowUnary {
+    /// The operation on one lane's bits.
+    #[inline(always)]
+    pub fn apply(self, x: u32) -> u32 {
+        let f = f32::from_bits(x);
+        match self {
+            Self::NegateI32 => x.wrapping_neg(),
+            Self::AbsoluteI32 => (x as i32).wrapping_abs() as u32,
+            Self::NegateF32 => x ^ 0x8000_0000,
+            Self::AbsoluteF32 => x & 0x7fff_ffff,
+            Self::Not => !x,
+            Self::Exp => libm::expf(f).to_bits(),
+            Self::Log => libm::logf(f).to_bits(),
+            Self::Sqrt => f.sqrt().to_bits(),
+            Self::Tanh => libm::tanhf(f).to_bits(),
+            Self::Erf => libm::erff(f).to_bits(),
+            Self::Sin => libm::sinf(f).to_bits(),
+            Self::Cos => libm::cosf(f).to_bits(),
+            Self::Floor => f.floor().to_bits(),
+            Self::Ceil => f.ceil().to_bits(),
+            Self::RoundEven => f.round_ties_even().to_bits(),
+            Self::I32ToF32 => (x as i32 as f32).to_bits(),
+            Self::F32ToI32 => f as i32 as u32,
+            Self::BoolToI32 => x & 1,
+            Self::BoolToF32 => x & 0x3f80_0000,
+            Self::I32ToBool => truth(x != 0),
+            Self::F32ToBool => truth(f != 0.0),
+        }
+    }
+}
+
+impl NarrowBinary {
+    /// The operation on one lane's bits.
+    #[inline(always)]
+    pub fn apply(self, x: u32, y: u32) -> u32 {
+        let (i, j) = (x as i32, y as i32);
+        let (f, g) = (f32::from_bits(x), f32::from_bits(y));
+        match self {
+            Self::AddI32 => x.wrapping_add(y),
+            Self::SubtractI32 => x.wrapping_sub(y),
+            Self::MultiplyI32 => x.wrapping_mul(y),
+            Self::DivideI32 => {
+                if j == 0 {
+                    0
+                } else {
+                    i.wrapping_div(j) as u32
+                }
+            }
+            Self::RemainderI32 => {
+                if j == 0 {
+                    0
+                } else {
+                    i.wrapping_rem(j) as u32
+                }
+            }
+            Self::MinimumI32 => i.min(j) as u32,
+            Self::MaximumI32 => i.max(j) as u32,
+            Self::LessI32 => truth(i < j),
+            Self::LessEqualI32 => truth(i <= j),
+            Self::EqualBits => truth(x == y),
+            Self::BitAnd => x & y,
+            Self::BitOr => x | y,
+            Self::BitXor => x ^ y,
+            Self::ShiftLeftI32 => x.wrapping_shl(y),
+            Self::ShiftRightI32 => i.wrapping_shr(y) as u32,
+            Self::AddF32 => (f + g).to_bits(),
+            Self::SubtractF32 => (f - g).to_bits(),
+            Self::MultiplyF32 => (f * g).to_bits(),
+            Self::DivideF32 => (f / g).to_bits(),
+            Self::MinimumF32 => extreme(f, g, f < g, x | y),
+            Self::MaximumF32 => extreme(f, g, f > g, x & y),
+            Self::PowerF32 => libm::powf(f, g).to_bits(),
+            Self::LessF32 => truth(f < g),
+            Self::LessEqualF32 => truth(f <= g),
+            Self::EqualF32 => truth(f == g),
+        }
+    }
+}
+
+impl WideUnary {
+    /// The operation on one lane.
+    #[inline(always)]
+    pub fn apply(self, x: i64) -> i64 {
+        match self {
+            Self::Negate => x.wrapping_neg(),
+            Self::Absolute => x.wrapping_abs(),
+        }
+    }
+}
+
+impl WideBinary {
+    /// The operation on one lane.
+    #[inline(always)]
+    pub fn apply(self, x: i64, y: i64) -> i64 {
+        match self {
+            Self::Add => x.wrapping_add(y),
+            Self::Subtract => x.wrapping_sub(y),
+            Self::Multiply => x.wrapping_mul(y),
+            Self::Divide => {
+                if y == 0 {
+                    0
+                } else {
+                    x.wrapping_div(y)
+                }
+            }
+            Self::Remainder => {
+                if y == 0 {
+                    0
+                } else {
+                    x.wrapping_rem(y)
+                }
+            }
+            Self::Minimum => x.min(y),
+            Self::Maximum => x.max(y),
+            Self::BitAnd => x & y,
+            Self::BitXor => x ^ y,
+            Self::ShiftLeft => x.wrapping_shl(y as u32),
+            Self::ShiftRight => x.wrapping_shr(y as u32),
+        }
+    }
+}
+
+impl WideCompare {
+    /// The comparison on one lane, as a narrow `Bool`.
+    #[inline(always)]
+    pub fn apply(self, x: i64, y: i64) -> u32 {
+        truth(match self {
+            Self::Less => x < y,
+            Self::LessEqual => x <= y,
+            Self::Equal => x == y,
+        })
+    }
+}
+
+/// `x · y + z` with one rounding.
+pub fn fused_multiply_add(x: u32, y: u32, z: u32) -> u32 {
+    f32::from_bits(x).mul_add(f32::from_bits(y), f32::from_bits(z)).to_bits()
+}
+
+/// A `Bool` in a narrow register.
+#[inline(always)]
+pub fn truth(holds: bool) -> u32 {
+    if holds { TRUE } else { 0 }
+}
+
+/// `f` if `first`, `f` or `g` with the bits `tie` if they are equal, NaN if either is, else `g`.
+#[inline(always)]
+fn extreme(f: f32, g: f32, first: bool, tie: u32) -> u32 {
+    if f.is_nan() | g.is_nan() {
+        f32::NAN.to_bits()
+    } else if f == g {
+        tie
+    } else if first {
+        f.to_bits()
+    } else {
+        g.to_bits()
+    }
+}

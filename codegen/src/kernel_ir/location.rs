@@ -1,0 +1,157 @@
+//! Where a statement stands in a program, and what it consists of.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Block, Expression, Kernel, KernelId, Place, Program, Statement};
+
+/// One of the bodies of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Body {
+    /// The entry.
+    Entry,
+    /// A kernel.
+    Kernel(KernelId),
+}
+
+/// A statement of a program: `k2 at 3.1.0` is statement 0 of block 1 of statement 3 of kernel 2.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Location {
+    /// The body that holds it.
+    pub body: Body,
+    /// Statement index and block index alternating, from the outside in; empty for the body itself.
+    pub path: Vec<u32>,
+}
+
+impl fmt::Display for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry => f.write_str("entry"),
+            Self::Kernel(kernel) => write!(f, "{kernel}"),
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.body)?;
+        for (position, step) in self.path.iter().enumerate() {
+            write!(f, "{}{step}", if position == 0 { " at " } else { "." })?;
+        }
+        Ok(())
+    }
+}
+
+impl Program {
+    /// All bodies: the entry, then the kernels in order.
+    pub fn bodies(&self) -> impl Iterator<Item = (Body, &Kernel)> {
+        std::iter::once((Body::Entry, &self.entry)).chain(self.kernels.iter().map(|(id, k)| (Body::Kernel(id), k)))
+    }
+}
+
+impl Statement {
+    /// The blocks inside the statement, in the order in which [`Location`] numbers them.
+    pub fn blocks(&self) -> Vec<&Block> {
+        match self {
+            Self::For { body, .. } | Self::Loop { body } => vec![body],
+            Self::If { then, otherwise, .. } => vec![then, otherwise],
+            Self::Switch { cases, .. } => cases.iter().collect(),
+            Self::Assign { .. }
+            | Self::LoadGlobal { .. }
+            | Self::StoreGlobal { .. }
+            | Self::LoadShared { .. }
+            | Self::StoreShared { .. }
+            | Self::Shuffle { .. }
+            | Self::Break
+            | Self::Call { .. }
+            | Self::BlockBarrier
+            | Self::BlockBarrierOr { .. }
+            | Self::WarpBarrier
+            | Self::LoadTable { .. }
+            | Self::LoadControl { .. }
+            | Self::StoreControl { .. }
+            | Self::AddControl { .. }
+            | Self::Wait { .. }
+            | Self::Signal { .. } => Vec::new(),
+        }
+    }
+
+    /// The place that the statement writes.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Assign { place, .. }
+            | Self::LoadGlobal { place, .. }
+            | Self::LoadShared { place, .. }
+            | Self::Shuffle { place, .. }
+            | Self::BlockBarrierOr { place, .. }
+            | Self::LoadTable { place, .. }
+            | Self::LoadControl { place, .. }
+            | Self::AddControl { place, .. }
+            | Self::Wait { place, .. } => Some(place),
+            Self::StoreGlobal { .. }
+            | Self::StoreShared { .. }
+            | Self::For { .. }
+            | Self::If { .. }
+            | Self::Loop { .. }
+            | Self::Break
+            | Self::Switch { .. }
+            | Self::Call { .. }
+            | Self::BlockBarrier
+            | Self::WarpBarrier
+            | Self::StoreControl { .. }
+            | Self::Signal { .. } => None,
+        }
+    }
+
+    /// The expressions that the statement itself reads, not those of its blocks and not the index of its place.
+    pub fn expressions(&self) -> Vec<&Expression> {
+        match self {
+            Self::Assign { value, .. }
+            | Self::Shuffle { value, .. }
+            | Self::StoreControl { value, .. }
+            | Self::AddControl { value, .. } => vec![value],
+            Self::LoadGlobal { index, .. } | Self::LoadShared { index, .. } | Self::LoadTable { index, .. } => {
+                vec![index]
+            }
+            Self::StoreGlobal { index, values, .. } | Self::StoreShared { index, values, .. } => {
+                std::iter::once(index).chain(values).collect()
+            }
+            Self::For { extent, .. } => vec![extent],
+            Self::If { condition, .. } | Self::BlockBarrierOr { condition, .. } => vec![condition],
+            Self::Switch { selector, .. } => vec![selector],
+            Self::Call { operands, tile, .. } => vec![operands, tile],
+            Self::Wait { counter, target, position, .. } => vec![counter, target, position],
+            Self::Signal { counter, .. } => vec![counter],
+            Self::Loop { .. } | Self::Break | Self::BlockBarrier | Self::WarpBarrier | Self::LoadControl { .. } => {
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl Expression {
+    /// The direct operands.
+    pub fn children(&self) -> Vec<&Expression> {
+        match self {
+            Self::Constant(_) | Self::Local(_) | Self::Builtin(_) | Self::Operand(_) | Self::Tile => Vec::new(),
+            Self::Element(_, x) | Self::Unary(_, x) | Self::Cast(_, x) | Self::FastDivide(x, _) => vec![x],
+            Self::Binary(_, x, y) => vec![x, y],
+            Self::FusedMultiplyAdd(x, y, z) | Self::Select(x, y, z) => vec![x, y, z],
+        }
+    }
+}
+
+/// Calls `visit` with every statement of `block` and its blocks, each before its own blocks; `path` names `block`.
+pub fn walk<'a>(block: &'a Block, path: &mut Vec<u32>, visit: &mut impl FnMut(&[u32], &'a Statement)) {
+    for (index, statement) in block.iter().enumerate() {
+        path.push(index as u32);
+        visit(path, statement);
+        for (number, inner) in statement.blocks().into_iter().enumerate() {
+            path.push(number as u32);
+            walk(inner, path, visit);
+            path.pop();
+        }
+        path.pop();
+    }
+}

@@ -1,0 +1,306 @@
+//! Ids, types, widths, and which statement belongs into which body.
+
+use std::fmt::Debug;
+
+use warpweave_graph::arena::{Arena, Id};
+
+use crate::emulate::operations::{binary_result, unary_result};
+use crate::kernel_ir::{
+    ArrayId, Block, Body, Builtin, Constant, Expression, Kernel, LocalId, Location, Place, Program, ScalarType,
+    SharedId, ShuffleMode, Statement, WARP_SIZE, Width,
+};
+
+use super::{Problem, Violation};
+
+pub(super) fn check(program: &Program, body: Body, kernel: &Kernel, violations: &mut Vec<Violation>) {
+    let mut checker = Checker { program, body, kernel, path: Vec::new(), variables: Vec::new(), loops: 0, violations };
+    checker.block(&kernel.body);
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    body: Body,
+    kernel: &'a Kernel,
+    path: Vec<u32>,
+    /// Variables of the enclosing counted loops.
+    variables: Vec<LocalId>,
+    /// Enclosing [`Statement::Loop`]s.
+    loops: usize,
+    violations: &'a mut Vec<Violation>,
+}
+
+impl Checker<'_> {
+    fn block(&mut self, block: &Block) {
+        for (index, statement) in block.iter().enumerate() {
+            self.path.push(index as u32);
+            self.statement(statement);
+            let variable = match statement {
+                Statement::For { variable, .. } => Some(*variable),
+                _ => None,
+            };
+            self.variables.extend(variable);
+            self.loops += usize::from(matches!(statement, Statement::Loop { .. }));
+            for (number, inner) in statement.blocks().into_iter().enumerate() {
+                self.path.push(number as u32);
+                self.block(inner);
+                self.path.pop();
+            }
+            self.loops -= usize::from(matches!(statement, Statement::Loop { .. }));
+            if variable.is_some() {
+                self.variables.pop();
+            }
+            self.path.pop();
+        }
+    }
+
+    fn report(&mut self, problem: Problem) {
+        let location = Location { body: self.body, path: self.path.clone() };
+        self.violations.push(Violation { location, problem });
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Assign { place, value } => {
+                let place = self.place(place);
+                let value = self.expression(value);
+                self.same(place, value);
+            }
+            Statement::LoadGlobal { place, memory, width, index, .. } => {
+                self.wide_place(place, *width);
+                let place = self.place(place);
+                self.same(place, Some(memory.scalar_type()));
+                self.index(index);
+            }
+            Statement::StoreGlobal { memory, index, values } => {
+                self.index(index);
+                self.values(values, Some(memory.scalar_type()));
+            }
+            Statement::LoadShared { place, array, width, index } => {
+                self.wide_place(place, *width);
+                let place = self.place(place);
+                let scalar = self.shared(*array);
+                self.same(place, scalar);
+                self.expect(index, ScalarType::I32);
+            }
+            Statement::StoreShared { array, index, values } => {
+                let scalar = self.shared(*array);
+                self.expect(index, ScalarType::I32);
+                self.values(values, scalar);
+            }
+            Statement::Shuffle { place, value, mode } => {
+                let place = self.place(place);
+                let value = self.expression(value);
+                self.same(place, value);
+                let (ShuffleMode::Xor(lane) | ShuffleMode::Broadcast(lane)) = *mode;
+                if lane >= WARP_SIZE {
+                    self.report(Problem::ShuffleLane(lane));
+                }
+            }
+            Statement::For { variable, extent, unroll, .. } => {
+                let place = self.local(*variable);
+                self.same(place, Some(ScalarType::I32));
+                self.not_a_loop_variable(*variable);
+                self.expect(extent, ScalarType::I32);
+                if *unroll && !matches!(extent, Expression::Constant(Constant::I32(_))) {
+                    self.report(Problem::UnrolledExtent);
+                }
+            }
+            Statement::If { condition, .. } => self.expect(condition, ScalarType::Bool),
+            Statement::Loop { .. } => self.entry_only("Loop"),
+            Statement::Break => {
+                self.entry_only("Break");
+                if self.loops == 0 {
+                    self.report(Problem::StrayBreak);
+                }
+            }
+            Statement::Switch { selector, .. } => self.expect(selector, ScalarType::I32),
+            Statement::Call { kernel, operands, tile } => {
+                self.entry_only("Call");
+                self.declared(&self.program.kernels, *kernel);
+                self.expect(operands, ScalarType::I32);
+                self.expect(tile, ScalarType::I32);
+            }
+            Statement::BlockBarrier | Statement::WarpBarrier => {}
+            Statement::BlockBarrierOr { place, condition } => {
+                let place = self.place(place);
+                self.same(place, Some(ScalarType::Bool));
+                self.expect(condition, ScalarType::Bool);
+            }
+            Statement::LoadTable { place, index, .. } => {
+                self.entry_only("LoadTable");
+                let place = self.place(place);
+                self.same(place, Some(ScalarType::I32));
+                self.expect(index, ScalarType::I32);
+            }
+            Statement::LoadControl { place, .. } => {
+                self.entry_only("LoadControl");
+                let place = self.place(place);
+                self.same(place, Some(ScalarType::I32));
+            }
+            Statement::StoreControl { value, .. } => {
+                self.entry_only("StoreControl");
+                self.expect(value, ScalarType::I32);
+            }
+            Statement::AddControl { place, value, .. } => {
+                self.entry_only("AddControl");
+                let place = self.place(place);
+                self.same(place, Some(ScalarType::I32));
+                self.expect(value, ScalarType::I32);
+            }
+            Statement::Wait { place, counter, target, position, .. } => {
+                self.entry_only("Wait");
+                let place = self.place(place);
+                self.same(place, Some(ScalarType::Bool));
+                self.expect(counter, ScalarType::I32);
+                self.expect(target, ScalarType::I32);
+                self.expect(position, ScalarType::I32);
+            }
+            Statement::Signal { counter, .. } => {
+                self.entry_only("Signal");
+                self.expect(counter, ScalarType::I32);
+            }
+        }
+    }
+
+    /// The type of an expression, `None` once a problem in it has been reported.
+    fn expression(&mut self, expression: &Expression) -> Option<ScalarType> {
+        match expression {
+            Expression::Constant(constant) => Some(constant.scalar_type()),
+            Expression::Local(local) => self.local(*local),
+            Expression::Element(array, index) => self.element(*array, index),
+            Expression::Builtin(Builtin::Thread | Builtin::Block | Builtin::Grid) => Some(ScalarType::I32),
+            Expression::Operand(_) | Expression::Tile => {
+                self.kernel_only("Operand or Tile");
+                Some(ScalarType::I32)
+            }
+            Expression::Unary(op, x) => {
+                let scalar = self.expression(x)?;
+                self.defined(op, scalar, unary_result(*op, scalar))
+            }
+            Expression::Binary(op, x, y) => {
+                let (x, y) = (self.expression(x), self.expression(y));
+                self.same(x, y);
+                let (x, y) = (x?, y?);
+                if x == y { self.defined(op, x, binary_result(*op, x)) } else { None }
+            }
+            Expression::FusedMultiplyAdd(x, y, z) => {
+                for operand in [x, y, z] {
+                    self.expect(operand, ScalarType::F32);
+                }
+                Some(ScalarType::F32)
+            }
+            Expression::Select(condition, x, y) => {
+                self.expect(condition, ScalarType::Bool);
+                let (x, y) = (self.expression(x), self.expression(y));
+                self.same(x, y);
+                x
+            }
+            Expression::Cast(scalar, x) => self.expression(x).map(|_| *scalar),
+            Expression::FastDivide(x, number) => {
+                self.kernel_only("FastDivide");
+                if *number == u32::MAX {
+                    self.report(Problem::UnknownId(format!("operand {number} + 1")));
+                }
+                self.expect(x, ScalarType::I32);
+                Some(ScalarType::I32)
+            }
+        }
+    }
+
+    fn defined(&mut self, op: &impl Debug, scalar: ScalarType, result: Option<ScalarType>) -> Option<ScalarType> {
+        if result.is_none() {
+            self.report(Problem::Undefined { operation: format!("{op:?}"), scalar });
+        }
+        result
+    }
+
+    fn expect(&mut self, expression: &Expression, expected: ScalarType) {
+        let found = self.expression(expression);
+        self.same(Some(expected), found);
+    }
+
+    fn same(&mut self, expected: Option<ScalarType>, found: Option<ScalarType>) {
+        if let (Some(expected), Some(found)) = (expected, found)
+            && expected != found
+        {
+            self.report(Problem::Type { expected, found });
+        }
+    }
+
+    fn index(&mut self, index: &Expression) {
+        if let Some(found @ (ScalarType::Bool | ScalarType::F32)) = self.expression(index) {
+            self.report(Problem::Type { expected: ScalarType::I64, found });
+        }
+    }
+
+    fn values(&mut self, values: &[Expression], scalar: Option<ScalarType>) {
+        if !matches!(values.len(), 1 | 2 | 4) {
+            self.report(Problem::StoreWidth(values.len()));
+        }
+        for value in values {
+            let found = self.expression(value);
+            self.same(scalar, found);
+        }
+    }
+
+    fn place(&mut self, place: &Place) -> Option<ScalarType> {
+        match place {
+            Place::Local(local) => {
+                self.not_a_loop_variable(*local);
+                self.local(*local)
+            }
+            Place::Element(array, index) => self.element(*array, index),
+        }
+    }
+
+    fn wide_place(&mut self, place: &Place, width: Width) {
+        match (place, width) {
+            (Place::Local(_), Width::Two | Width::Four) => self.report(Problem::WidePlace),
+            (Place::Local(_), Width::One) | (Place::Element(..), _) => {}
+        }
+    }
+
+    fn not_a_loop_variable(&mut self, local: LocalId) {
+        if self.variables.contains(&local) {
+            self.report(Problem::LoopVariable(local));
+        }
+    }
+
+    fn element(&mut self, array: ArrayId, index: &Expression) -> Option<ScalarType> {
+        self.expect(index, ScalarType::I32);
+        let kernel = self.kernel;
+        self.declared(&kernel.arrays, array).map(|array| array.scalar)
+    }
+
+    fn local(&mut self, local: LocalId) -> Option<ScalarType> {
+        let kernel = self.kernel;
+        self.declared(&kernel.locals, local).copied()
+    }
+
+    fn shared(&mut self, array: SharedId) -> Option<ScalarType> {
+        let kernel = self.kernel;
+        self.declared(&kernel.shared, array).map(|array| array.memory.scalar_type())
+    }
+
+    fn declared<'b, I: Id, T>(&mut self, arena: &'b Arena<I, T>, id: I) -> Option<&'b T> {
+        let found = arena.get(id);
+        if found.is_none() {
+            self.report(Problem::UnknownId(format!("{id:?}")));
+        }
+        found
+    }
+
+    fn entry_only(&mut self, what: &'static str) {
+        match self.body {
+            Body::Entry => {}
+            Body::Kernel(_) => self.report(Problem::Misplaced(what)),
+        }
+    }
+
+    fn kernel_only(&mut self, what: &'static str) {
+        match self.body {
+            Body::Entry => self.report(Problem::Misplaced(what)),
+            Body::Kernel(_) => {}
+        }
+    }
+}

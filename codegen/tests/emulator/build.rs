@@ -1,0 +1,81 @@
+//! Small programs for the tests.
+
+use warpweave_codegen::kernel_ir::{
+    BinaryOp, Block, Builtin, Expression, GlobalSpace, Kernel, KernelId, MemoryType, Place, Program, Statement, Width,
+};
+use warpweave_codegen::persistent;
+use warpweave_fusion::schedule::tables::{OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
+use warpweave_graph::arena::Id;
+
+pub fn thread() -> Expression {
+    Expression::Builtin(Builtin::Thread)
+}
+
+pub fn operand(number: u32) -> Expression {
+    Expression::Operand(number)
+}
+
+pub fn int(value: i32) -> Expression {
+    Expression::i32(value)
+}
+
+pub fn add(x: Expression, y: Expression) -> Expression {
+    Expression::binary(BinaryOp::Add, x, y)
+}
+
+pub fn subtract(x: Expression, y: Expression) -> Expression {
+    Expression::binary(BinaryOp::Subtract, x, y)
+}
+
+pub fn multiply(x: Expression, y: Expression) -> Expression {
+    Expression::binary(BinaryOp::Multiply, x, y)
+}
+
+pub fn less(x: Expression, y: Expression) -> Expression {
+    Expression::binary(BinaryOp::Less, x, y)
+}
+
+pub fn when(condition: Expression, then: Block) -> Statement {
+    Statement::If { condition, then, otherwise: Vec::new() }
+}
+
+pub fn load(place: Place, space: GlobalSpace, index: Expression) -> Statement {
+    Statement::LoadGlobal { place, space, memory: MemoryType::F32, width: Width::One, index }
+}
+
+pub fn store(index: Expression, value: Expression) -> Statement {
+    Statement::StoreGlobal { memory: MemoryType::F32, index, values: vec![value] }
+}
+
+pub fn program(threads: u32, kernels: Vec<Kernel>) -> Program {
+    let entry = persistent::entry(kernels.len());
+    Program { threads, kernels: kernels.into_iter().collect(), entry }
+}
+
+/// A step of a stream.
+#[derive(Clone, Copy)]
+pub enum Step {
+    Run { kernel: i32, operands: i32, tile: i32 },
+    Wait { counter: i32, arrivals: i32, n: i32 },
+    Signal { counter: i32 },
+}
+
+pub fn run(kernel: usize, operands: i32, tile: i32) -> Step {
+    Step::Run { kernel: KernelId::from_index(kernel).index() as i32, operands, tile }
+}
+
+pub fn tables(streams: &[Vec<Step>], operands: &[i32]) -> Tables {
+    let mut tables = Tables { operands: operands.to_vec(), ..Tables::default() };
+    for stream in streams {
+        tables.stream_start.push((tables.instructions.len() / 4) as i32);
+        for step in stream {
+            tables.instructions.extend(match *step {
+                Step::Run { kernel, operands, tile } => [OPCODE_RUN + kernel, operands, tile, 0],
+                Step::Wait { counter, arrivals, n } => [OPCODE_WAIT, counter, arrivals, n],
+                Step::Signal { counter } => [OPCODE_SIGNAL, counter, 0, 0],
+            });
+        }
+        tables.instructions.extend([OPCODE_END, 0, 0, 0]);
+    }
+    tables
+}

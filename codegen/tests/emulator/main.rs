@@ -1,0 +1,7 @@
+//! The emulator and the kernel IR verifier on hand-written programs.
+
+#![allow(missing_docs, reason = "tests")]
+
+mod build;
+mod memory;
+mod protocol;
