@@ -2,6 +2,8 @@
 // Integer registers are unsigned because arithmetic wraps; signed meaning is spelt out here where it differs.
 
 #if defined(__CUDACC__)
+// Nobody calls every primitive, and a printed variable may be written for nobody.
+#pragma nv_diag_suppress 177, 550
 #define WW_FUNCTION static __device__ __forceinline__
 #else
 #define WW_FUNCTION static inline

@@ -1,4 +1,5 @@
-//! A program that holds every node, operator and access of the kernel IR at least once. It means nothing.
+//! A program that holds every node, operator and access of the kernel IR at least once. It means nothing, but every
+//! value is defined and stored, so that no compiler may drop anything.
 
 use warpweave_codegen::kernel_ir::{
     BinaryOp, Block, Builtin, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
@@ -6,6 +7,7 @@ use warpweave_codegen::kernel_ir::{
 };
 use warpweave_graph::arena::{Arena, Id};
 
+const THREADS: u32 = 128;
 const SCALARS: [ScalarType; 4] = [ScalarType::Bool, ScalarType::I32, ScalarType::I64, ScalarType::F32];
 const MEMORIES: [MemoryType; 6] =
     [MemoryType::Bool, MemoryType::I8, MemoryType::U8, MemoryType::I32, MemoryType::I64, MemoryType::F32];
@@ -19,6 +21,7 @@ pub fn program() -> Program {
     let flag = entry.locals.push(ScalarType::Bool);
     let place = || Place::Local(words[0]);
     let value = || Expression::Local(words[0]);
+    entry.body.extend(words.iter().map(|word| assign(*word, Expression::Builtin(Builtin::Block))));
     for kernel in 0..kernels.len() {
         let kernel = KernelId::from_index(kernel);
         entry.body.push(Statement::Call { kernel, operands: value(), tile: Expression::i32(3) });
@@ -45,7 +48,58 @@ pub fn program() -> Program {
     for order in [MemoryOrder::Relaxed, MemoryOrder::Release] {
         entry.body.push(Statement::Signal { counter: value(), order });
     }
-    Program { threads: 128, kernels, entry }
+    Program { threads: THREADS, kernels, entry }
+}
+
+fn assign(local: LocalId, value: Expression) -> Statement {
+    Statement::Assign { place: Place::Local(local), value }
+}
+
+/// The memory type that a scalar is stored as.
+fn memory_of(scalar: ScalarType) -> MemoryType {
+    match scalar {
+        ScalarType::Bool => MemoryType::Bool,
+        ScalarType::I32 => MemoryType::I32,
+        ScalarType::I64 => MemoryType::I64,
+        ScalarType::F32 => MemoryType::F32,
+    }
+}
+
+fn load(local: LocalId, scalar: ScalarType, row: i32) -> Statement {
+    let place = Place::Local(local);
+    let (space, memory) = (GlobalSpace::Arena, memory_of(scalar));
+    Statement::LoadGlobal { place, space, memory, width: Width::One, index: element(row) }
+}
+
+fn store(local: LocalId, scalar: ScalarType, row: i32) -> Statement {
+    Statement::StoreGlobal { memory: memory_of(scalar), index: element(row), values: vec![local.into()] }
+}
+
+/// This thread's element of a row.
+fn element(row: i32) -> Expression {
+    let thread = Expression::Builtin(Builtin::Thread);
+    Expression::binary(BinaryOp::Add, Expression::i32(row * THREADS as i32), thread)
+}
+
+/// A store after every statement that writes one of `locals`, each to a row of its own.
+fn stored(kernel: &Kernel, body: Block) -> Block {
+    let mut rows = 8;
+    let mut all = Block::new();
+    for statement in body {
+        let written = match &statement {
+            Statement::Assign { place: Place::Local(local), .. }
+            | Statement::Shuffle { place: Place::Local(local), .. }
+            | Statement::LoadGlobal { place: Place::Local(local), .. }
+            | Statement::LoadShared { place: Place::Local(local), .. } => Some(*local),
+            _ => None,
+        };
+        all.push(statement);
+        if let Some(local) = written {
+            all.push(store(local, kernel.locals[local], rows));
+            rows += 1;
+        }
+    }
+    all
 }
 
 fn expressions() -> Kernel {
@@ -57,8 +111,7 @@ fn expressions() -> Kernel {
         ScalarType::I64 => long,
         ScalarType::F32 => single,
     };
-    let assign = |local: LocalId, value| Statement::Assign { place: Place::Local(local), value };
-    let mut body = Vec::new();
+    let mut body: Block = SCALARS.into_iter().map(|scalar| load(of(scalar), scalar, 0)).collect();
     for constant in [
         Constant::Bool(false),
         Constant::I32(i32::MIN),
@@ -137,7 +190,7 @@ fn expressions() -> Kernel {
             body.push(Statement::Shuffle { place: Place::Local(of(scalar)), value: of(scalar).into(), mode });
         }
     }
-    kernel.body = body;
+    kernel.body = stored(&kernel, body);
     kernel
 }
 
@@ -149,6 +202,14 @@ fn accesses() -> Kernel {
         let array = kernel.arrays.push(RegisterArray { scalar, length: 8 });
         let shared = kernel.shared.push(SharedArray { memory, length: 20 });
         let element = |index| Place::Element(array, Expression::i32(index));
+        let nothing = match scalar {
+            ScalarType::Bool => Constant::Bool(false),
+            ScalarType::I32 => Constant::I32(0),
+            ScalarType::I64 => Constant::I64(0),
+            ScalarType::F32 => Constant::F32(0),
+        };
+        let clear = |position| Statement::Assign { place: element(position), value: Expression::Constant(nothing) };
+        kernel.body.extend((0..8).map(clear));
         let index = || Expression::i32(8);
         for (place, width) in [(Place::Local(local), Width::One), (element(6), Width::Two), (element(0), Width::Four)] {
             for space in [GlobalSpace::Arena, GlobalSpace::Weights] {
@@ -162,7 +223,13 @@ fn accesses() -> Kernel {
             kernel.body.push(Statement::StoreGlobal { memory, index: Expression::Tile, values: values.clone() });
             kernel.body.push(Statement::StoreShared { array: shared, index: index(), values });
         }
+        kernel.body.push(Statement::StoreGlobal {
+            memory,
+            index: Expression::Tile,
+            values: vec![Expression::Element(array, Box::new(Expression::i32(7)))],
+        });
     }
+    kernel.body = stored(&kernel, std::mem::take(&mut kernel.body));
     kernel
 }
 
@@ -177,11 +244,13 @@ fn control_flow() -> Kernel {
     };
     let branch = |then: Block, otherwise| Statement::If { condition: flag.into(), then, otherwise };
     kernel.body = vec![
+        load(extent, ScalarType::I32, 0),
+        load(flag, ScalarType::Bool, 0),
         count(outer, Expression::i32(4), true, vec![count(inner, outer.into(), false, vec![grow()])]),
         count(outer, extent.into(), false, vec![grow()]),
         count(outer, Expression::Operand(2), false, Vec::new()),
         branch(vec![Statement::BlockBarrier], vec![Statement::WarpBarrier]),
-        Statement::Loop { body: vec![branch(vec![Statement::Break], Vec::new())] },
+        Statement::Loop { body: vec![branch(vec![Statement::Break], Vec::new()), Statement::BlockBarrier] },
         Statement::Loop {
             body: vec![
                 Statement::BlockBarrierOr { place: Place::Local(flag), condition: flag.into() },
@@ -192,6 +261,7 @@ fn control_flow() -> Kernel {
                 Statement::Loop { body: vec![Statement::Break] },
             ],
         },
+        store(extent, ScalarType::I32, 1),
     ];
     kernel
 }
