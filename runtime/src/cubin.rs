@@ -44,6 +44,10 @@ pub struct CubinInfo {
     pub entries: Vec<EntryInfo>,
 }
 
+/// From this architecture on, an entry that uses shared memory counts the system's part as its own.
+const FIRST_COUNTING_RESERVED_SHARED: u32 = 90;
+const RESERVED_SHARED_BYTES: u64 = 1024;
+
 const MACHINE_CUDA: u16 = 190;
 const ABI_WITH_ARCHITECTURE_IN_SECOND_BYTE: u8 = 8;
 const SYMBOL_IS_ENTRY: u8 = 0x10;
@@ -66,6 +70,7 @@ impl CubinInfo {
         } else {
             elf.flags & 0xff
         };
+        let reserved = if architecture >= FIRST_COUNTING_RESERVED_SHARED { RESERVED_SHARED_BYTES } else { 0 };
         let attributes = elf.section(".nv.info").map_or(Ok(Vec::new()), attributes)?;
         let value = |kind: u8, symbol: usize| {
             attributes
@@ -80,11 +85,10 @@ impl CubinInfo {
             }
             let registers =
                 value(ATTRIBUTE_REGISTER_COUNT, index).ok_or(CubinError::Damaged("an entry has no register count"))?;
+            let shared = elf.section(&format!(".nv.shared.{}", symbol.name)).map_or(0, |section| section.size);
             entries.push(EntryInfo {
                 registers,
-                static_shared_bytes: elf
-                    .section(&format!(".nv.shared.{}", symbol.name))
-                    .map_or(0, |section| section.size),
+                static_shared_bytes: shared.saturating_sub(reserved),
                 frame_bytes: value(ATTRIBUTE_FRAME_SIZE, index).unwrap_or(0),
                 stack_bytes: value(ATTRIBUTE_MIN_STACK_SIZE, index).unwrap_or(0),
                 name: symbol.name,

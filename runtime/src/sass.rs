@@ -93,7 +93,7 @@ impl Sass {
 
     /// Accesses whose state space the compiler did not know.
     pub fn generic_accesses(&self) -> Vec<&Instruction> {
-        self.all(|instruction| ["LD", "ST", "ATOM", "RED"].iter().any(|name| instruction.is(name)))
+        self.all(|instruction| ["LD", "ST", "ATOM"].iter().any(|name| instruction.is(name)))
     }
 
     /// Non-coherent loads. A whole program has some, for its weights and tables; one compiled with

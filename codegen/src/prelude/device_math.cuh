@@ -1,6 +1,7 @@
 // The prelude's device body: arithmetic.
 
 WW_FUNCTION float ww_f32_of_bits(ww_u32 bits) { return __uint_as_float(bits); }
+WW_FUNCTION ww_u32 ww_bits_of_f32(float value) { return __float_as_uint(value); }
 WW_FUNCTION float ww_fused_multiply_add(float x, float y, float z) { return __fmaf_rn(x, y, z); }
 
 // The operands hold the divisor's multiplier and shift.
@@ -29,8 +30,6 @@ WW_FUNCTION float ww_floor(float x) { return floorf(x); }
 WW_FUNCTION float ww_ceil(float x) { return ceilf(x); }
 WW_FUNCTION float ww_round_even(float x) { return rintf(x); }
 WW_FUNCTION float ww_power(float x, float y) { return powf(x, y); }
-WW_FUNCTION float ww_sin(float x) { return sinf(x); }
-WW_FUNCTION float ww_cos(float x) { return cosf(x); }
 
 // Truncates and saturates; NaN gives 0, which the 64-bit conversion does not do by itself.
 WW_FUNCTION ww_u32 ww_i32_of_f32(float value) { return (ww_u32)__float2int_rz(value); }

@@ -229,6 +229,11 @@ WW_FUNCTION float ww_f32_of_bits(ww_u32 bits) {
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
+WW_FUNCTION ww_u32 ww_bits_of_f32(float value) {
+  ww_u32 bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
 WW_FUNCTION float ww_fused_multiply_add(float x, float y, float z) { return std::fma(x, y, z); }
 
 // The operands hold the divisor's multiplier and shift.
@@ -252,8 +257,6 @@ WW_FUNCTION float ww_log(float x) { return std::log(x); }
 WW_FUNCTION float ww_sqrt(float x) { return std::sqrt(x); }
 WW_FUNCTION float ww_tanh(float x) { return std::tanh(x); }
 WW_FUNCTION float ww_erf(float x) { return std::erf(x); }
-WW_FUNCTION float ww_sin(float x) { return std::sin(x); }
-WW_FUNCTION float ww_cos(float x) { return std::cos(x); }
 WW_FUNCTION float ww_floor(float x) { return std::floor(x); }
 WW_FUNCTION float ww_ceil(float x) { return std::ceil(x); }
 WW_FUNCTION float ww_round_even(float x) { return std::nearbyint(x); }

@@ -8,6 +8,7 @@ pub use warpweave_fusion::schedule::tables::{CONTROL_WORDS, COUNTER_STRIDE_WORDS
 const COMMON: &str = include_str!("common.hpp");
 const DEVICE: &str = include_str!("device.cuh");
 const DEVICE_MATH: &str = include_str!("device_math.cuh");
+const TRIGONOMETRY: &str = include_str!("trigonometry.hpp");
 const HOST_FIBERS: &str = include_str!("host_fibers.hpp");
 const HOST: &str = include_str!("host.hpp");
 const HOST_MAIN: &str = include_str!("host_main.hpp");
@@ -23,13 +24,13 @@ pub const HOST_OPTIONS: [&str; 5] =
 
 /// `body`, which [`crate::print::cuda`] printed, as a whole translation unit for NVRTC.
 pub fn device_source(body: &str) -> String {
-    [COMMON, DEVICE, DEVICE_MATH, body].concat()
+    [COMMON, DEVICE, DEVICE_MATH, TRIGONOMETRY, body].concat()
 }
 
 /// `body`, which [`crate::print::cuda`] printed, as a whole program for a host C++ compiler. Its `main` takes the
 /// directory that holds the launch; `runtime` describes the files.
 pub fn host_source(body: &str) -> String {
-    [COMMON, HOST_FIBERS, HOST, body, HOST_MAIN].concat()
+    [COMMON, HOST_FIBERS, HOST, TRIGONOMETRY, body, HOST_MAIN].concat()
 }
 
 #[cfg(test)]

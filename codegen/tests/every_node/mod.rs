@@ -229,7 +229,8 @@ fn accesses() -> Kernel {
             values: vec![Expression::Element(array, Box::new(Expression::i32(7)))],
         });
     }
-    kernel.body = stored(&kernel, std::mem::take(&mut kernel.body));
+    let body = std::mem::take(&mut kernel.body);
+    kernel.body = stored(&kernel, body);
     kernel
 }
 
