@@ -2,5 +2,8 @@
 
 pub mod emulate;
 pub mod kernel_ir;
+pub mod lower;
 pub mod persistent;
+pub mod prelude;
+pub mod print;
 pub mod verify;

@@ -1,1 +1,16 @@
-//! warpweave.
+//! Compiles, inspects and runs persistent programs.
+//!
+//! Without the feature `compile` nothing here reaches a compiler: a deployment loads and runs what is already built.
+
+pub mod cache;
+pub mod cubin;
+#[cfg(feature = "compile")]
+pub mod nvrtc;
+#[cfg(feature = "compile")]
+pub mod sass;
+pub mod session_memory;
+pub mod target;
+#[cfg(feature = "compile")]
+pub mod text;
+#[cfg(feature = "compile")]
+mod tools;

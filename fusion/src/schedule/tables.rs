@@ -24,3 +24,13 @@ pub struct Tables {
     /// Operands of all rOperators, each operator's consecutive.
     pub operands: Vec<i32>,
 }
+
+/// Words from one counter to the next: each has a 128-byte line of its own, so that polling one never delays another.
+pub const COUNTER_STRIDE_WORDS: usize = 32;
+
+/// Words of a session's control block: epoch, left and abort in words 0, 1 and 2, then padding to a line.
+pub const CONTROL_WORDS: usize = 32;
+
+/// Words of the status buffer: `[claimed, vEU, position, counter, seen, wanted]`, then padding. `claimed` is 0 while no
+/// wait has timed out.
+pub const STATUS_WORDS: usize = 8;

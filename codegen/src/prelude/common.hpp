@@ -1,0 +1,62 @@
+// What both bodies of the prelude share: the launch arguments and integer arithmetic.
+// Integer registers are unsigned because arithmetic wraps; signed meaning is spelt out here where it differs.
+
+#if defined(__CUDACC__)
+// Nobody calls every primitive, and a printed variable may be written for nobody.
+#pragma nv_diag_suppress 177, 550
+#define WW_FUNCTION static __device__ __forceinline__
+#else
+#define WW_FUNCTION static inline
+#endif
+
+using ww_u32 = unsigned;
+using ww_u64 = unsigned long long;
+
+// Passed by value to the entry. All pointers are to global memory, aligned to 256 bytes.
+struct ww_arguments {
+  unsigned char* arena;
+  unsigned char const* weights;
+  int const* stream_start;
+  int const* instructions;
+  int const* operands;
+  int* control;
+  int* counters;
+  int* status;
+  ww_u64 time_limit_ns;
+};
+
+// Words from one counter to the next: a 128-byte line each.
+constexpr ww_u32 ww_counter_stride = 32;
+constexpr ww_u32 ww_control_words = 32;
+// [claimed, block, position, counter, seen, wanted].
+constexpr ww_u32 ww_status_words = 8;
+
+// Words of ww_arguments::control.
+enum ww_control_word : ww_u32 { ww_epoch = 0, ww_left = 1, ww_abort = 2 };
+
+WW_FUNCTION ww_u64 ww_extend(ww_u32 value) { return (ww_u64)(long long)(int)value; }
+
+WW_FUNCTION bool ww_reached(ww_u32 seen, ww_u32 target) { return (int)(seen - target) >= 0; }
+
+// A division by zero gives 0; the quotient of the least integer by -1 wraps.
+WW_FUNCTION ww_u32 ww_divide(ww_u32 x, ww_u32 y) {
+  return y == 0u ? 0u : y == -1u ? -x : (ww_u32)((int)x / (int)y);
+}
+WW_FUNCTION ww_u64 ww_divide(ww_u64 x, ww_u64 y) {
+  return y == 0u ? 0u : y == -1ull ? -x : (ww_u64)((long long)x / (long long)y);
+}
+
+// The remainder of that division; by zero it is 0.
+WW_FUNCTION ww_u32 ww_remainder(ww_u32 x, ww_u32 y) {
+  return y == 0u || y == -1u ? 0u : (ww_u32)((int)x % (int)y);
+}
+WW_FUNCTION ww_u64 ww_remainder(ww_u64 x, ww_u64 y) {
+  return y == 0u || y == -1ull ? 0u : (ww_u64)((long long)x % (long long)y);
+}
+
+WW_FUNCTION ww_u32 ww_minimum(ww_u32 x, ww_u32 y) { return (int)x < (int)y ? x : y; }
+WW_FUNCTION ww_u64 ww_minimum(ww_u64 x, ww_u64 y) { return (long long)x < (long long)y ? x : y; }
+WW_FUNCTION ww_u32 ww_maximum(ww_u32 x, ww_u32 y) { return (int)x < (int)y ? y : x; }
+WW_FUNCTION ww_u64 ww_maximum(ww_u64 x, ww_u64 y) { return (long long)x < (long long)y ? y : x; }
+WW_FUNCTION ww_u32 ww_absolute(ww_u32 x) { return (int)x < 0 ? -x : x; }
+WW_FUNCTION ww_u64 ww_absolute(ww_u64 x) { return (long long)x < 0 ? -x : x; }

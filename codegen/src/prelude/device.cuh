@@ -1,0 +1,258 @@
+// The prelude's device body: memory, synchronisation and exchange as inline PTX. Needs sm_80 or newer.
+//
+// Arena accesses name the global state space and are volatile with a memory clobber, so that no compiler moves one over
+// a wait or a barrier, nor makes it non-coherent. Weights and tables never change during a launch: their loads are
+// non-coherent and free to move.
+
+WW_FUNCTION ww_u32 ww_thread() { return threadIdx.x; }
+WW_FUNCTION ww_u32 ww_block() { return blockIdx.x; }
+WW_FUNCTION ww_u32 ww_grid() { return gridDim.x; }
+
+WW_FUNCTION unsigned char* ww_shared_memory() {
+  extern __shared__ __align__(16) unsigned char ww_dynamic_shared[];
+  return ww_dynamic_shared;
+}
+
+// How constants are loaded. The gates on compiled code redefine it as a coherent load: then no non-coherent load may
+// remain, or one of them read the arena.
+#if defined(WW_COHERENT_CONSTANTS)
+#define WW_CONSTANT_LOAD "ld.global."
+#else
+#define WW_CONSTANT_LOAD "ld.global.nc."
+#endif
+
+WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {
+  ww_u32 value;
+  asm(WW_CONSTANT_LOAD "u32 %0, [%1];" : "=r"(value) : "l"(table + (int)index));
+  return value;
+}
+
+// Loads and stores of `bytes`-byte elements that registers hold as `type`. `load` and `store` are PTX types.
+#define WW_DEFINE_ACCESS(name, type, bytes, load, store, constraint)                                                   \
+  WW_FUNCTION type ww_arena_load_##name(ww_arguments const& arguments, ww_u64 index) {                                 \
+    type value;                                                                                                        \
+    asm volatile("ld.global." load " %0, [%1];"                                                                        \
+                 : "=" constraint(value) : "l"(arguments.arena + bytes * index) : "memory");                           \
+    return value;                                                                                                      \
+  }                                                                                                                    \
+  WW_FUNCTION type ww_weights_load_##name(ww_arguments const& arguments, ww_u64 index) {                               \
+    type value;                                                                                                        \
+    asm(WW_CONSTANT_LOAD load " %0, [%1];" : "=" constraint(value) : "l"(arguments.weights + bytes * index));          \
+    return value;                                                                                                      \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_arena_store_##name(ww_arguments const& arguments, ww_u64 index, type value) {                    \
+    asm volatile("st.global." store " [%0], %1;"                                                                       \
+                 :: "l"(arguments.arena + bytes * index), constraint(value) : "memory");                               \
+  }
+
+#define WW_DEFINE_ACCESS2(name, type, bytes, load, store, constraint)                                                  \
+  WW_FUNCTION void ww_arena_load2_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                      \
+    asm volatile("ld.global.v2." load " {%0, %1}, [%2];"                                                               \
+                 : "=" constraint(to[0]), "=" constraint(to[1]) : "l"(arguments.arena + bytes * index) : "memory");    \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_weights_load2_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                    \
+    asm(WW_CONSTANT_LOAD "v2." load " {%0, %1}, [%2];"                                                                 \
+        : "=" constraint(to[0]), "=" constraint(to[1]) : "l"(arguments.weights + bytes * index));                      \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_arena_store2_##name(ww_arguments const& arguments, ww_u64 index, type a, type b) {               \
+    asm volatile("st.global.v2." store " [%0], {%1, %2};"                                                              \
+                 :: "l"(arguments.arena + bytes * index), constraint(a), constraint(b) : "memory");                    \
+  }
+
+#define WW_DEFINE_ACCESS4(name, type, bytes, load, store, constraint)                                                  \
+  WW_FUNCTION void ww_arena_load4_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                      \
+    asm volatile("ld.global.v4." load " {%0, %1, %2, %3}, [%4];"                                                       \
+                 : "=" constraint(to[0]), "=" constraint(to[1]), "=" constraint(to[2]), "=" constraint(to[3])          \
+                 : "l"(arguments.arena + bytes * index) : "memory");                                                   \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_weights_load4_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                    \
+    asm(WW_CONSTANT_LOAD "v4." load " {%0, %1, %2, %3}, [%4];"                                                         \
+        : "=" constraint(to[0]), "=" constraint(to[1]), "=" constraint(to[2]), "=" constraint(to[3])                   \
+        : "l"(arguments.weights + bytes * index));                                                                     \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_arena_store4_##name(                                                                             \
+      ww_arguments const& arguments, ww_u64 index, type a, type b, type c, type d) {                                   \
+    asm volatile("st.global.v4." store " [%0], {%1, %2, %3, %4};"                                                      \
+                 :: "l"(arguments.arena + bytes * index),                                                              \
+                 constraint(a), constraint(b), constraint(c), constraint(d) : "memory");                               \
+  }
+
+WW_DEFINE_ACCESS(f32, float, 4, "f32", "f32", "f")
+WW_DEFINE_ACCESS2(f32, float, 4, "f32", "f32", "f")
+WW_DEFINE_ACCESS4(f32, float, 4, "f32", "f32", "f")
+WW_DEFINE_ACCESS(i32, ww_u32, 4, "u32", "u32", "r")
+WW_DEFINE_ACCESS2(i32, ww_u32, 4, "u32", "u32", "r")
+WW_DEFINE_ACCESS4(i32, ww_u32, 4, "u32", "u32", "r")
+WW_DEFINE_ACCESS(i64, ww_u64, 8, "u64", "u64", "l")
+WW_DEFINE_ACCESS2(i64, ww_u64, 8, "u64", "u64", "l")
+WW_DEFINE_ACCESS(u8, ww_u32, 1, "u8", "u8", "r")
+WW_DEFINE_ACCESS2(u8, ww_u32, 1, "u8", "u8", "r")
+WW_DEFINE_ACCESS4(u8, ww_u32, 1, "u8", "u8", "r")
+WW_DEFINE_ACCESS(i8, ww_u32, 1, "s8", "u8", "r")
+WW_DEFINE_ACCESS2(i8, ww_u32, 1, "s8", "u8", "r")
+WW_DEFINE_ACCESS4(i8, ww_u32, 1, "s8", "u8", "r")
+
+// Four 64-bit integers are two accesses of 16 bytes, the widest there is.
+WW_FUNCTION void ww_arena_load4_i64(ww_u64* to, ww_arguments const& arguments, ww_u64 index) {
+  ww_arena_load2_i64(to, arguments, index);
+  ww_arena_load2_i64(to + 2, arguments, index + 2);
+}
+WW_FUNCTION void ww_weights_load4_i64(ww_u64* to, ww_arguments const& arguments, ww_u64 index) {
+  ww_weights_load2_i64(to, arguments, index);
+  ww_weights_load2_i64(to + 2, arguments, index + 2);
+}
+WW_FUNCTION void ww_arena_store4_i64(
+    ww_arguments const& arguments, ww_u64 index, ww_u64 a, ww_u64 b, ww_u64 c, ww_u64 d) {
+  ww_arena_store2_i64(arguments, index, a, b);
+  ww_arena_store2_i64(arguments, index + 2, c, d);
+}
+
+// Truth values are bytes in memory.
+#define WW_DEFINE_BOOL_LOADS(space)                                                                                    \
+  WW_FUNCTION bool ww_##space##_load_bool(ww_arguments const& arguments, ww_u64 index) {                               \
+    return ww_##space##_load_u8(arguments, index) != 0u;                                                               \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_##space##_load2_bool(bool* to, ww_arguments const& arguments, ww_u64 index) {                    \
+    ww_u32 bytes[2];                                                                                                   \
+    ww_##space##_load2_u8(bytes, arguments, index);                                                                    \
+    to[0] = bytes[0] != 0u, to[1] = bytes[1] != 0u;                                                                    \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_##space##_load4_bool(bool* to, ww_arguments const& arguments, ww_u64 index) {                    \
+    ww_u32 bytes[4];                                                                                                   \
+    ww_##space##_load4_u8(bytes, arguments, index);                                                                    \
+    to[0] = bytes[0] != 0u, to[1] = bytes[1] != 0u, to[2] = bytes[2] != 0u, to[3] = bytes[3] != 0u;                    \
+  }
+WW_DEFINE_BOOL_LOADS(arena)
+WW_DEFINE_BOOL_LOADS(weights)
+WW_FUNCTION void ww_arena_store_bool(ww_arguments const& arguments, ww_u64 index, bool value) {
+  ww_arena_store_u8(arguments, index, value);
+}
+WW_FUNCTION void ww_arena_store2_bool(ww_arguments const& arguments, ww_u64 index, bool a, bool b) {
+  ww_arena_store2_u8(arguments, index, a, b);
+}
+WW_FUNCTION void ww_arena_store4_bool(ww_arguments const& arguments, ww_u64 index, bool a, bool b, bool c, bool d) {
+  ww_arena_store4_u8(arguments, index, a, b, c, d);
+}
+
+// Shared memory is accessed in plain C++: the compiler knows its address space and schedules around it. `memory` is the
+// element's type, `vector2` and `vector4` its vector types.
+#define WW_DEFINE_SHARED(name, type, memory, vector2, vector4)                                                         \
+  WW_FUNCTION type ww_shared_load_##name(memory const* array, ww_u32 index) { return (type)array[index]; }             \
+  WW_FUNCTION void ww_shared_load2_##name(type* to, memory const* array, ww_u32 index) {                               \
+    vector2 const value = *(vector2 const*)(array + index);                                                            \
+    to[0] = (type)value.x, to[1] = (type)value.y;                                                                      \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_shared_load4_##name(type* to, memory const* array, ww_u32 index) {                               \
+    vector4 const value = *(vector4 const*)(array + index);                                                            \
+    to[0] = (type)value.x, to[1] = (type)value.y, to[2] = (type)value.z, to[3] = (type)value.w;                        \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_shared_store_##name(memory* array, ww_u32 index, type value) { array[index] = (memory)value; }   \
+  WW_FUNCTION void ww_shared_store2_##name(memory* array, ww_u32 index, type a, type b) {                              \
+    *(vector2*)(array + index) = {(memory)a, (memory)b};                                                               \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_shared_store4_##name(memory* array, ww_u32 index, type a, type b, type c, type d) {              \
+    *(vector4*)(array + index) = {(memory)a, (memory)b, (memory)c, (memory)d};                                         \
+  }
+
+struct __align__(16) ww_four_i64 {
+  ww_u64 x, y, z, w;
+};
+WW_DEFINE_SHARED(f32, float, float, float2, float4)
+WW_DEFINE_SHARED(i32, ww_u32, ww_u32, uint2, uint4)
+WW_DEFINE_SHARED(i64, ww_u64, ww_u64, ulonglong2, ww_four_i64)
+WW_DEFINE_SHARED(u8, ww_u32, unsigned char, uchar2, uchar4)
+WW_DEFINE_SHARED(i8, ww_u32, signed char, char2, char4)
+WW_DEFINE_SHARED(bool, bool, unsigned char, uchar2, uchar4)
+
+WW_FUNCTION void ww_barrier() { __syncthreads(); }
+WW_FUNCTION bool ww_barrier_or(bool condition) { return __syncthreads_or(condition) != 0; }
+WW_FUNCTION void ww_warp_barrier() { __syncwarp(); }
+
+// Every lane of the warp takes part.
+template <class T> WW_FUNCTION T ww_shuffle_xor(T value, ww_u32 mask) {
+  return (T)__shfl_xor_sync(0xffffffffu, value, (int)mask);
+}
+template <class T> WW_FUNCTION T ww_shuffle(T value, ww_u32 lane) {
+  return (T)__shfl_sync(0xffffffffu, value, (int)lane);
+}
+
+WW_FUNCTION ww_u32 ww_load_control(ww_arguments const& arguments, ww_control_word word) {
+  ww_u32 value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(arguments.control + word) : "memory");
+  return value;
+}
+WW_FUNCTION void ww_store_control(ww_arguments const& arguments, ww_control_word word, ww_u32 value) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(arguments.control + word), "r"(value) : "memory");
+}
+WW_FUNCTION ww_u32 ww_add_control(ww_arguments const& arguments, ww_control_word word, ww_u32 value) {
+  ww_u32 before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+               : "=r"(before) : "l"(arguments.control + word), "r"(value) : "memory");
+  return before;
+}
+
+WW_FUNCTION void ww_signal_release(ww_arguments const& arguments, ww_u32 counter) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;"
+               :: "l"(arguments.counters + (ww_u64)counter * ww_counter_stride) : "memory");
+}
+WW_FUNCTION void ww_signal_relaxed(ww_arguments const& arguments, ww_u32 counter) {
+  asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;"
+               :: "l"(arguments.counters + (ww_u64)counter * ww_counter_stride) : "memory");
+}
+
+WW_FUNCTION ww_u32 ww_load_acquire(int const* word) {
+  ww_u32 value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+WW_FUNCTION ww_u32 ww_load_relaxed(int const* word) {
+  ww_u32 value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+WW_FUNCTION ww_u64 ww_time_ns() {
+  ww_u64 time;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+  return time;
+}
+
+// Writes the first time-out of the session to the status buffer and makes every block leave at its next wait.
+WW_FUNCTION void ww_time_out(
+    ww_arguments const& arguments, ww_u32 position, ww_u32 counter, ww_u32 seen, ww_u32 target) {
+  ww_u32 claimed;
+  asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, 1;" : "=r"(claimed) : "l"(arguments.status) : "memory");
+  if (claimed == 0u) {
+    asm volatile("st.global.u32 [%0 + 4], %1;" :: "l"(arguments.status), "r"(ww_block()) : "memory");
+    asm volatile("st.global.u32 [%0 + 8], %1;" :: "l"(arguments.status), "r"(position) : "memory");
+    asm volatile("st.global.u32 [%0 + 12], %1;" :: "l"(arguments.status), "r"(counter) : "memory");
+    asm volatile("st.global.u32 [%0 + 16], %1;" :: "l"(arguments.status), "r"(seen) : "memory");
+    asm volatile("st.global.u32 [%0 + 20], %1;" :: "l"(arguments.status), "r"(target) : "memory");
+  }
+  ww_store_control(arguments, ww_abort, 1u);
+}
+
+// Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised. The clock
+// and the abort word are read at every 64th poll.
+template <bool acquire>
+WW_FUNCTION bool ww_wait(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
+  int const* const word = arguments.counters + (ww_u64)counter * ww_counter_stride;
+  ww_u64 start = 0;
+  for (ww_u32 poll = 0;; ++poll) {
+    ww_u32 const seen = acquire ? ww_load_acquire(word) : ww_load_relaxed(word);
+    if (ww_reached(seen, target)) return true;
+    if (poll % 64u != 0u) continue;
+    if (ww_load_control(arguments, ww_abort) != 0u) return false;
+    ww_u64 const now = ww_time_ns();
+    if (poll == 0u) start = now;
+    if (now - start > arguments.time_limit_ns) {
+      ww_time_out(arguments, position, counter, seen, target);
+      return false;
+    }
+  }
+}
+WW_FUNCTION bool ww_wait_acquire(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
+  return ww_wait<true>(arguments, counter, target, position);
+}
+WW_FUNCTION bool ww_wait_relaxed(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
+  return ww_wait<false>(arguments, counter, target, position);
+}

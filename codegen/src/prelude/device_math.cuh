@@ -1,0 +1,36 @@
+// The prelude's device body: arithmetic.
+
+WW_FUNCTION float ww_f32_of_bits(ww_u32 bits) { return __uint_as_float(bits); }
+WW_FUNCTION ww_u32 ww_bits_of_f32(float value) { return __float_as_uint(value); }
+WW_FUNCTION float ww_fused_multiply_add(float x, float y, float z) { return __fmaf_rn(x, y, z); }
+
+// The operands hold the divisor's multiplier and shift.
+WW_FUNCTION ww_u32 ww_fast_divide(ww_u32 value, ww_u32 multiplier, ww_u32 shift) {
+  return (__umulhi(value, multiplier) + (multiplier == 0u ? value : 0u)) >> shift;
+}
+
+// NaN if either is NaN; the negative zero is the smaller.
+WW_FUNCTION float ww_minimum(float x, float y) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
+  return result;
+}
+WW_FUNCTION float ww_maximum(float x, float y) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
+  return result;
+}
+WW_FUNCTION float ww_absolute(float x) { return fabsf(x); }
+WW_FUNCTION float ww_exp(float x) { return expf(x); }
+WW_FUNCTION float ww_log(float x) { return logf(x); }
+WW_FUNCTION float ww_sqrt(float x) { return __fsqrt_rn(x); }
+WW_FUNCTION float ww_tanh(float x) { return tanhf(x); }
+WW_FUNCTION float ww_erf(float x) { return erff(x); }
+WW_FUNCTION float ww_floor(float x) { return floorf(x); }
+WW_FUNCTION float ww_ceil(float x) { return ceilf(x); }
+WW_FUNCTION float ww_round_even(float x) { return rintf(x); }
+WW_FUNCTION float ww_power(float x, float y) { return powf(x, y); }
+
+// Truncates and saturates; NaN gives 0, which the 64-bit conversion does not do by itself.
+WW_FUNCTION ww_u32 ww_i32_of_f32(float value) { return (ww_u32)__float2int_rz(value); }
+WW_FUNCTION ww_u64 ww_i64_of_f32(float value) { return value != value ? 0ull : (ww_u64)__float2ll_rz(value); }

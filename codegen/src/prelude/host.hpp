@@ -1,0 +1,275 @@
+// The prelude's host body: the primitives. Global accesses are checked against the size and the alignment of what they
+// touch; a violation ends the process with a message.
+
+namespace ww_host {
+
+struct region {
+  unsigned char const* start = nullptr;
+  ww_u64 bytes = 0;
+
+  // The byte address of `count` elements of `size` bytes from element `index` on.
+  size_t at(char const* name, ww_u64 index, ww_u64 size, ww_u64 count) const {
+    ww_u64 const elements = bytes / size;
+    if (count > elements || index > elements - count) out_of_bounds(name, index, size, count);
+    ww_u64 const widest = size * count > 16 ? 16 : size * count;
+    if (reinterpret_cast<uintptr_t>(start + index * size) % widest != 0) misaligned(name, index, size, count);
+    return index * size;
+  }
+
+  [[noreturn, gnu::noinline, gnu::cold]] void out_of_bounds(char const* name, ww_u64 index, ww_u64 size, ww_u64 count) const {
+    std::string const what = describe(name, index, size, count);
+    fail((what + " is out of bounds: it holds " + std::to_string(bytes) + " bytes").c_str());
+  }
+
+  [[noreturn, gnu::noinline, gnu::cold]] void misaligned(char const* name, ww_u64 index, ww_u64 size, ww_u64 count) const {
+    fail((describe(name, index, size, count) + " is not aligned").c_str());
+  }
+
+  std::string describe(char const* name, ww_u64 index, ww_u64 size, ww_u64 count) const {
+    return "block " + std::to_string(current_block->index) + ", thread " + std::to_string(current_fiber->thread) +
+           ": an access to " + std::to_string(count) + " elements of " + std::to_string(size) + " bytes at element " +
+           std::to_string((long long)index) + " of " + name;
+  }
+};
+
+inline region arena, weights, counters;
+inline region tables[3];
+
+}  // namespace ww_host
+
+WW_FUNCTION ww_u32 ww_thread() { return ww_host::current_fiber->thread; }
+WW_FUNCTION ww_u32 ww_block() { return ww_host::current_block->index; }
+WW_FUNCTION ww_u32 ww_grid() { return ww_host::current_block->grid; }
+WW_FUNCTION unsigned char* ww_shared_memory() { return ww_host::current_block->shared; }
+
+WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {
+  auto const* const word = reinterpret_cast<unsigned char const*>(table + (int)index);
+  for (ww_host::region const& whole : ww_host::tables) {
+    if (word >= whole.start && word + 4 <= whole.start + whole.bytes) return (ww_u32)table[(int)index];
+  }
+  ww_host::fail("a read of a plan table is out of bounds");
+}
+
+// Loads and stores of elements that memory holds as `memory` and registers as `type`.
+#define WW_DEFINE_ACCESS(name, type, memory)                                                                           \
+  WW_FUNCTION type ww_load_element_##name(unsigned char const* from) {                                                 \
+    memory value;                                                                                                      \
+    std::memcpy(&value, from, sizeof value);                                                                           \
+    return (type)value;                                                                                                \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_store_element_##name(unsigned char* to, type value) {                                            \
+    memory const stored = (memory)value;                                                                               \
+    std::memcpy(to, &stored, sizeof stored);                                                                           \
+  }                                                                                                                    \
+  WW_DEFINE_LOADS(arena, name, type, sizeof(memory))                                                                   \
+  WW_DEFINE_LOADS(weights, name, type, sizeof(memory))                                                                 \
+  WW_FUNCTION void ww_arena_store_##name(ww_arguments const& arguments, ww_u64 index, type value) {                    \
+    ww_store_element_##name(arguments.arena + ww_host::arena.at("the arena", index, sizeof(memory), 1), value);        \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_arena_store2_##name(ww_arguments const& arguments, ww_u64 index, type a, type b) {               \
+    ww_host::arena.at("the arena", index, sizeof(memory), 2);                                                          \
+    ww_arena_store_##name(arguments, index, a), ww_arena_store_##name(arguments, index + 1, b);                        \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_arena_store4_##name(                                                                             \
+      ww_arguments const& arguments, ww_u64 index, type a, type b, type c, type d) {                                   \
+    ww_host::arena.at("the arena", index, sizeof(memory), 4);                                                          \
+    ww_arena_store_##name(arguments, index, a), ww_arena_store_##name(arguments, index + 1, b);                        \
+    ww_arena_store_##name(arguments, index + 2, c), ww_arena_store_##name(arguments, index + 3, d);                    \
+  }                                                                                                                    \
+  WW_DEFINE_SHARED(name, type, memory)
+
+#define WW_DEFINE_LOADS(space, name, type, bytes)                                                                      \
+  WW_FUNCTION type ww_##space##_load_##name(ww_arguments const& arguments, ww_u64 index) {                             \
+    return ww_load_element_##name(arguments.space + ww_host::space.at("the " #space, index, bytes, 1));                \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_##space##_load2_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                  \
+    ww_host::space.at("the " #space, index, bytes, 2);                                                                 \
+    for (ww_u32 element = 0; element < 2; ++element) {                                                                 \
+      to[element] = ww_##space##_load_##name(arguments, index + element);                                              \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_##space##_load4_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                  \
+    ww_host::space.at("the " #space, index, bytes, 4);                                                                 \
+    for (ww_u32 element = 0; element < 4; ++element) {                                                                 \
+      to[element] = ww_##space##_load_##name(arguments, index + element);                                              \
+    }                                                                                                                  \
+  }
+
+// A shared array is checked against the whole shared memory of the block.
+WW_FUNCTION void ww_check_shared(void const* array, ww_u32 index, size_t size, ww_u32 count) {
+  ww_host::block const& self = *ww_host::current_block;
+  auto const offset = (size_t)((unsigned char const*)array - self.shared);
+  ww_host::region{self.shared + offset, self.shared_bytes - offset}.at("a shared array", index, size, count);
+}
+
+#define WW_DEFINE_SHARED(name, type, memory)                                                                           \
+  WW_FUNCTION type ww_shared_load_##name(memory const* array, ww_u32 index) {                                          \
+    ww_check_shared(array, index, sizeof(memory), 1);                                                                  \
+    return (type)array[index];                                                                                         \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_shared_load2_##name(type* to, memory const* array, ww_u32 index) {                               \
+    ww_check_shared(array, index, sizeof(memory), 2);                                                                  \
+    for (ww_u32 element = 0; element < 2; ++element) to[element] = (type)array[index + element];                       \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_shared_load4_##name(type* to, memory const* array, ww_u32 index) {                               \
+    ww_check_shared(array, index, sizeof(memory), 4);                                                                  \
+    for (ww_u32 element = 0; element < 4; ++element) to[element] = (type)array[index + element];                       \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_shared_store_##name(memory* array, ww_u32 index, type value) {                                   \
+    ww_check_shared(array, index, sizeof(memory), 1);                                                                  \
+    array[index] = (memory)value;                                                                                      \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_shared_store2_##name(memory* array, ww_u32 index, type a, type b) {                              \
+    ww_check_shared(array, index, sizeof(memory), 2);                                                                  \
+    array[index] = (memory)a, array[index + 1] = (memory)b;                                                            \
+  }                                                                                                                    \
+  WW_FUNCTION void ww_shared_store4_##name(memory* array, ww_u32 index, type a, type b, type c, type d) {              \
+    ww_check_shared(array, index, sizeof(memory), 4);                                                                  \
+    array[index] = (memory)a, array[index + 1] = (memory)b, array[index + 2] = (memory)c, array[index + 3] = (memory)d; \
+  }
+
+WW_DEFINE_ACCESS(f32, float, float)
+WW_DEFINE_ACCESS(i32, ww_u32, ww_u32)
+WW_DEFINE_ACCESS(i64, ww_u64, ww_u64)
+WW_DEFINE_ACCESS(u8, ww_u32, unsigned char)
+WW_DEFINE_ACCESS(i8, ww_u32, signed char)
+WW_DEFINE_ACCESS(bool, bool, unsigned char)
+
+WW_FUNCTION void ww_barrier() {
+  ww_host::block& self = *ww_host::current_block;
+  ww_host::meet(self.arrived, 0, self.threads);
+}
+WW_FUNCTION bool ww_barrier_or(bool condition) {
+  ww_host::block& self = *ww_host::current_block;
+  self.any |= condition;
+  if (self.arrived + 1 == self.threads) {
+    self.any_result = self.any;
+    self.any = false;
+  }
+  ww_host::meet(self.arrived, 0, self.threads);
+  return self.any_result;
+}
+WW_FUNCTION void ww_warp_barrier() { ww_host::meet_warp(); }
+
+// Every lane of the warp takes part.
+template <class T> WW_FUNCTION T ww_shuffle(T value, ww_u32 lane) {
+  ww_u64 bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = ww_host::exchange(bits, lane);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+template <class T> WW_FUNCTION T ww_shuffle_xor(T value, ww_u32 mask) { return ww_shuffle(value, ww_thread() ^ mask); }
+
+WW_FUNCTION ww_u32 ww_load_control(ww_arguments const& arguments, ww_control_word word) {
+  return (ww_u32)__atomic_load_n(arguments.control + word, __ATOMIC_RELAXED);
+}
+WW_FUNCTION void ww_store_control(ww_arguments const& arguments, ww_control_word word, ww_u32 value) {
+  __atomic_store_n(arguments.control + word, (int)value, __ATOMIC_RELAXED);
+}
+WW_FUNCTION ww_u32 ww_add_control(ww_arguments const& arguments, ww_control_word word, ww_u32 value) {
+  return (ww_u32)__atomic_fetch_add(arguments.control + word, (int)value, __ATOMIC_ACQ_REL);
+}
+
+WW_FUNCTION int* ww_counter(ww_arguments const& arguments, ww_u32 counter) {
+  ww_u64 const word = ww_host::counters.at("the counters", (ww_u64)counter * ww_counter_stride, 4, 1) / 4;
+  return arguments.counters + word;
+}
+WW_FUNCTION void ww_signal_release(ww_arguments const& arguments, ww_u32 counter) {
+  __atomic_fetch_add(ww_counter(arguments, counter), 1, __ATOMIC_RELEASE);
+}
+WW_FUNCTION void ww_signal_relaxed(ww_arguments const& arguments, ww_u32 counter) {
+  __atomic_fetch_add(ww_counter(arguments, counter), 1, __ATOMIC_RELAXED);
+}
+
+WW_FUNCTION ww_u64 ww_time_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (ww_u64)now.tv_sec * 1000000000ull + (ww_u64)now.tv_nsec;
+}
+
+// Writes the first time-out of the session to the status buffer and makes every block leave at its next wait.
+static void ww_time_out(ww_arguments const& arguments, ww_u32 position, ww_u32 counter, ww_u32 seen, ww_u32 target) {
+  int claimed = 0;
+  if (__atomic_compare_exchange_n(arguments.status, &claimed, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    arguments.status[1] = (int)ww_block();
+    arguments.status[2] = (int)position;
+    arguments.status[3] = (int)counter;
+    arguments.status[4] = (int)seen;
+    arguments.status[5] = (int)target;
+  }
+  ww_store_control(arguments, ww_abort, 1u);
+}
+
+// Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised.
+template <int order>
+static bool ww_wait(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
+  int const* const word = ww_counter(arguments, counter);
+  ww_u64 const start = ww_time_ns();
+  for (;;) {
+    ww_u32 const seen = (ww_u32)__atomic_load_n(word, order);
+    if (ww_reached(seen, target)) return true;
+    if (ww_load_control(arguments, ww_abort) != 0u) return false;
+    if (ww_time_ns() - start > arguments.time_limit_ns) {
+      ww_time_out(arguments, position, counter, seen, target);
+      return false;
+    }
+    ww_host::yield();
+  }
+}
+WW_FUNCTION bool ww_wait_acquire(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
+  return ww_wait<__ATOMIC_ACQUIRE>(arguments, counter, target, position);
+}
+WW_FUNCTION bool ww_wait_relaxed(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
+  return ww_wait<__ATOMIC_RELAXED>(arguments, counter, target, position);
+}
+
+WW_FUNCTION float ww_f32_of_bits(ww_u32 bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+WW_FUNCTION ww_u32 ww_bits_of_f32(float value) {
+  ww_u32 bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+WW_FUNCTION float ww_fused_multiply_add(float x, float y, float z) { return std::fma(x, y, z); }
+
+// The operands hold the divisor's multiplier and shift.
+WW_FUNCTION ww_u32 ww_fast_divide(ww_u32 value, ww_u32 multiplier, ww_u32 shift) {
+  ww_u32 const high = (ww_u32)((ww_u64)value * multiplier >> 32);
+  return (high + (multiplier == 0u ? value : 0u)) >> shift;
+}
+
+// NaN if either is NaN; the negative zero is the smaller.
+WW_FUNCTION float ww_minimum(float x, float y) {
+  if (x != x || y != y) return ww_f32_of_bits(0x7fffffffu);
+  return x < y || (x == y && std::signbit(x)) ? x : y;
+}
+WW_FUNCTION float ww_maximum(float x, float y) {
+  if (x != x || y != y) return ww_f32_of_bits(0x7fffffffu);
+  return x > y || (x == y && !std::signbit(x)) ? x : y;
+}
+WW_FUNCTION float ww_absolute(float x) { return std::fabs(x); }
+WW_FUNCTION float ww_exp(float x) { return std::exp(x); }
+WW_FUNCTION float ww_log(float x) { return std::log(x); }
+WW_FUNCTION float ww_sqrt(float x) { return std::sqrt(x); }
+WW_FUNCTION float ww_tanh(float x) { return std::tanh(x); }
+WW_FUNCTION float ww_erf(float x) { return std::erf(x); }
+WW_FUNCTION float ww_floor(float x) { return std::floor(x); }
+WW_FUNCTION float ww_ceil(float x) { return std::ceil(x); }
+WW_FUNCTION float ww_round_even(float x) { return std::nearbyint(x); }
+WW_FUNCTION float ww_power(float x, float y) { return std::pow(x, y); }
+
+// Truncates and saturates; NaN gives 0.
+WW_FUNCTION ww_u32 ww_i32_of_f32(float value) {
+  if (value != value) return 0u;
+  if (value >= 0x1p31f) return 0x7fffffffu;
+  return value < -0x1p31f ? 0x80000000u : (ww_u32)(int)value;
+}
+WW_FUNCTION ww_u64 ww_i64_of_f32(float value) {
+  if (value != value) return 0u;
+  if (value >= 0x1p63f) return 0x7fffffffffffffffull;
+  return value < -0x1p63f ? 0x8000000000000000ull : (ww_u64)(long long)value;
+}

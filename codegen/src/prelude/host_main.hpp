@@ -1,0 +1,87 @@
+
+// The host's main: reads a launch from the directory that the command line names, runs it and writes back what changed.
+
+namespace ww_host {
+
+inline std::string directory;
+
+// A file of the launch directory, at an address aligned to 256 bytes and padded to such a multiple.
+struct file {
+  std::string path;
+  unsigned char* start = nullptr;
+  size_t bytes = 0;
+
+  explicit file(char const* name) : path(directory + "/" + name) {
+    std::FILE* const handle = std::fopen(path.c_str(), "rb");
+    if (handle == nullptr) fail(("cannot read " + path).c_str());
+    std::fseek(handle, 0, SEEK_END);
+    bytes = (size_t)std::ftell(handle);
+    std::rewind(handle);
+    start = static_cast<unsigned char*>(std::aligned_alloc(256, (bytes / 256 + 1) * 256));
+    if (start == nullptr || std::fread(start, 1, bytes, handle) != bytes) fail(("cannot read " + path).c_str());
+    std::fclose(handle);
+  }
+
+  void write() const {
+    std::FILE* const handle = std::fopen(path.c_str(), "wb");
+    if (handle == nullptr || std::fwrite(start, 1, bytes, handle) != bytes || std::fclose(handle) != 0) {
+      fail(("cannot write " + path).c_str());
+    }
+  }
+
+  region whole() const { return {start, bytes}; }
+  int* words() const { return reinterpret_cast<int*>(start); }
+};
+
+// The words of the file `launch`.
+struct launch {
+  ww_u64 grid, threads, shared_bytes, launches, time_limit_ns;
+};
+
+inline void run_launch(launch const& parameters, ww_arguments const& arguments) {
+  std::vector<std::thread> threads;
+  for (ww_u64 index = 0; index < parameters.grid; ++index) {
+    threads.emplace_back([&parameters, &arguments, index] {
+      block self;
+      self.index = (ww_u32)index;
+      self.grid = (ww_u32)parameters.grid;
+      self.threads = (ww_u32)parameters.threads;
+      self.arguments = arguments;
+      self.entry = warpweave_persistent;
+      self.shared_bytes = parameters.shared_bytes;
+      self.shared = static_cast<unsigned char*>(std::aligned_alloc(256, (self.shared_bytes / 256 + 1) * 256));
+      // Floats start as NaN, integers as -1, so that reading what nobody wrote shows.
+      std::memset(self.shared, 0xff, self.shared_bytes);
+      run_block(self);
+      std::free(self.shared);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace ww_host
+
+int main(int count, char** values) {
+  if (count != 2) ww_host::fail("expected the launch directory");
+  ww_host::directory = values[1];
+  ww_host::file const parameters("launch"), arena("arena"), weights("weights"), stream_start("stream_start"),
+      instructions("instructions"), operands("operands"), control("control"), counters("counters"), status("status");
+  ww_host::launch launch;
+  if (parameters.bytes != sizeof launch) ww_host::fail("the file `launch` has another size");
+  std::memcpy(&launch, parameters.start, sizeof launch);
+  ww_host::arena = arena.whole();
+  ww_host::weights = weights.whole();
+  ww_host::counters = counters.whole();
+  ww_host::tables[0] = stream_start.whole();
+  ww_host::tables[1] = instructions.whole();
+  ww_host::tables[2] = operands.whole();
+  ww_arguments const arguments = {arena.start,       weights.start,   stream_start.words(),
+                                  instructions.words(), operands.words(), control.words(),
+                                  counters.words(),  status.words(),  launch.time_limit_ns};
+  for (ww_u64 number = 0; number < launch.launches; ++number) ww_host::run_launch(launch, arguments);
+  arena.write();
+  control.write();
+  counters.write();
+  status.write();
+  return 0;
+}

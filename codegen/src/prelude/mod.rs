@@ -1,0 +1,50 @@
+//! The primitives that printed text calls, in two bodies: inline PTX for the device, C++17 for the host.
+//!
+//! Both define the same names with the same meaning, so that the very text which NVRTC compiles for a target also runs
+//! on a machine without a GPU: an operating-system thread per block, a fiber per CUDA thread.
+
+pub use warpweave_fusion::schedule::tables::{CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
+
+const COMMON: &str = include_str!("common.hpp");
+const DEVICE: &str = include_str!("device.cuh");
+const DEVICE_MATH: &str = include_str!("device_math.cuh");
+const TRIGONOMETRY: &str = include_str!("trigonometry.hpp");
+const HOST_FIBERS: &str = include_str!("host_fibers.hpp");
+const HOST: &str = include_str!("host.hpp");
+const HOST_MAIN: &str = include_str!("host_main.hpp");
+
+/// Options with which a device compiler keeps the meaning of printed text: no contraction, no flushing, exact division
+/// and roots.
+pub const DEVICE_OPTIONS: [&str; 5] =
+    ["--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"];
+
+/// Options with which a host compiler keeps the meaning of printed text.
+pub const HOST_OPTIONS: [&str; 5] =
+    ["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unknown-pragmas"];
+
+/// `body`, which [`crate::print::cuda`] printed, as a whole translation unit for NVRTC.
+pub fn device_source(body: &str) -> String {
+    [COMMON, DEVICE, DEVICE_MATH, TRIGONOMETRY, body].concat()
+}
+
+/// `body`, which [`crate::print::cuda`] printed, as a whole program for a host C++ compiler. Its `main` takes the
+/// directory that holds the launch; `runtime` describes the files.
+pub fn host_source(body: &str) -> String {
+    [COMMON, HOST_FIBERS, HOST, TRIGONOMETRY, body, HOST_MAIN].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_agree_with_the_plan_tables() {
+        for line in [
+            format!("ww_counter_stride = {COUNTER_STRIDE_WORDS};"),
+            format!("ww_control_words = {CONTROL_WORDS};"),
+            format!("ww_status_words = {STATUS_WORDS};"),
+        ] {
+            assert!(COMMON.contains(&line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Kernel IR as CUDA C++: a pure function, one construct per node.
+//!
+//! Invariants:
+//! - the text is ASCII and holds only keywords, the prelude's names, ids (`k0`, `v3`, `r2`, `s1`), numbers and fixed
+//!   words: nothing that a model names reaches it;
+//! - equal programs print equal text; nothing but the program decides it;
+//! - the text has no prelude: [`crate::prelude::device_source`] and [`crate::prelude::host_source`] add theirs to the same
+//!   text;
+//! - integer registers are unsigned, because their arithmetic wraps; signed comparisons, shifts and divisions are named.
+
+mod expression;
+mod literal;
+mod scope;
+mod statement;
+mod types;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use warpweave_graph::arena::Id;
+
+use crate::kernel_ir::{Kernel, Program};
+use scope::Declarations;
+
+/// The name of the entry function, with C linkage.
+pub const ENTRY_NAME: &str = "warpweave_persistent";
+
+/// Prints `program`, which the kernel IR verifier has accepted.
+///
+/// # Panics
+/// If the program is ill-formed: an id of another body, a wide access to a scalar, a break outside a loop.
+pub fn cuda(program: &Program) -> String {
+    let mut text = String::new();
+    for (id, kernel) in program.kernels.iter() {
+        let signature = format!(
+            "static __device__ __forceinline__ void {id}(\n    ww_arguments const& arguments, int const* operands, \
+             unsigned tile, unsigned char* shared)"
+        );
+        function(kernel, &signature, "", 0, &mut text);
+        text.push('\n');
+    }
+    let signature = format!(
+        "extern \"C\" __global__ void __launch_bounds__({}, 1) {ENTRY_NAME}(ww_arguments arguments)",
+        program.threads
+    );
+    let shared = "  unsigned char* const shared = ww_shared_memory();\n";
+    function(&program.entry, &signature, shared, program.entry.shared_bytes(), &mut text);
+    debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
+    text
+}
+
+fn function(kernel: &Kernel, signature: &str, prologue: &str, entry_bytes: u32, text: &mut String) {
+    let declarations = Declarations::of(kernel);
+    writeln!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations).trim_end()).expect(INFALLIBLE);
+    if prologue.is_empty() && text.ends_with("{\n\n") {
+        text.pop();
+    }
+    statement::body(kernel, &|local| declarations.locals.contains(&local), entry_bytes, text);
+    text.push_str("}\n");
+}
+
+/// Scalars by type, then register arrays, then shared arrays at their offsets.
+fn declare(kernel: &Kernel, declarations: &Declarations) -> String {
+    let mut text = String::new();
+    let mut by_type = BTreeMap::<_, Vec<String>>::new();
+    for local in &declarations.locals {
+        by_type.entry(kernel.locals[*local]).or_default().push(local.to_string());
+    }
+    for (scalar, names) in by_type {
+        writeln!(text, "  {} {};", types::register(scalar), names.join(", ")).expect(INFALLIBLE);
+    }
+    for &id in &declarations.arrays {
+        let array = kernel.arrays[id];
+        writeln!(text, "  {} {id}[{}];", types::register(array.scalar), array.length).expect(INFALLIBLE);
+    }
+    for &id in &declarations.shared {
+        let element = types::element(kernel.shared[id].memory);
+        writeln!(text, "  {element}* const {id} = ({element}*)(shared + {});", shared_offset(kernel, id.index()))
+            .expect(INFALLIBLE);
+    }
+    text
+}
+
+/// The byte at which the shared array of this index starts in the body's part of shared memory; a multiple of 16.
+fn shared_offset(kernel: &Kernel, index: usize) -> u32 {
+    kernel.shared.values().take(index).map(|array| (array.memory.bytes() * array.length).next_multiple_of(16)).sum()
+}
+
+const INFALLIBLE: &str = "writing to a string cannot fail";

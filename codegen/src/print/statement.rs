@@ -1,0 +1,272 @@
+//! Statements as CUDA.
+
+use super::expression::{expression, global_index, position, signed};
+use super::scope::changes;
+use super::types::suffix;
+use crate::kernel_ir::{
+    Block, Constant, ControlWord, Expression, GlobalSpace, Kernel, LocalId, MemoryOrder, MemoryType, Place,
+    ShuffleMode, Statement, Table, Width,
+};
+
+/// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the top;
+/// shared memory from `entry_bytes` on belongs to the kernels that the body calls.
+pub(super) fn body(kernel: &Kernel, is_declared: &dyn Fn(LocalId) -> bool, entry_bytes: u32, text: &mut String) {
+    let mut printer = Printer { kernel, is_declared, entry_bytes, text, depth: 1, loops: 0, enclosing: Vec::new() };
+    printer.block(&kernel.body);
+}
+
+/// What a C `break` would leave.
+enum Enclosing {
+    /// A loop of the IR, and whether its end is the target of a jump.
+    Loop { number: u32, jumped_to: bool },
+    /// A `for` or a `switch`.
+    Other,
+}
+
+struct Printer<'a> {
+    kernel: &'a Kernel,
+    is_declared: &'a dyn Fn(LocalId) -> bool,
+    entry_bytes: u32,
+    text: &'a mut String,
+    depth: usize,
+    loops: u32,
+    enclosing: Vec<Enclosing>,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, line: &str) {
+        for _ in 0..self.depth {
+            self.text.push_str("  ");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn block(&mut self, block: &Block) {
+        for statement in block {
+            self.statement(statement);
+        }
+    }
+
+    fn nested(&mut self, block: &Block) {
+        self.depth += 1;
+        self.block(block);
+        self.depth -= 1;
+    }
+
+    fn value(&self, value: &Expression) -> String {
+        expression(self.kernel, value)
+    }
+
+    fn place(&self, place: &Place) -> String {
+        match place {
+            Place::Local(local) => local.to_string(),
+            Place::Element(array, index) => format!("{array}[{}]", position(self.kernel, index)),
+        }
+    }
+
+    fn assign(&mut self, place: &Place, value: &str) {
+        let place = self.place(place);
+        self.line(&format!("{place} = {value};"));
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Assign { place, value } => self.assign(place, &self.value(value)),
+            Statement::LoadGlobal { place, space, memory, width, index } => {
+                let space = match space {
+                    GlobalSpace::Arena => "arena",
+                    GlobalSpace::Weights => "weights",
+                };
+                let index = global_index(self.kernel, index);
+                self.load(space, *memory, *width, place, &format!("arguments, {index}"));
+            }
+            Statement::StoreGlobal { memory, index, values } => {
+                let index = global_index(self.kernel, index);
+                self.store("arena", *memory, values, &format!("arguments, {index}"));
+            }
+            Statement::LoadShared { place, array, width, index } => {
+                let memory = self.kernel.shared[*array].memory;
+                let index = self.value(index);
+                self.load("shared", memory, *width, place, &format!("{array}, {index}"));
+            }
+            Statement::StoreShared { array, index, values } => {
+                let memory = self.kernel.shared[*array].memory;
+                let index = self.value(index);
+                self.store("shared", memory, values, &format!("{array}, {index}"));
+            }
+            Statement::Shuffle { place, value, mode } => {
+                let value = self.value(value);
+                let call = match mode {
+                    ShuffleMode::Xor(mask) => format!("ww_shuffle_xor({value}, {mask}u)"),
+                    ShuffleMode::Broadcast(lane) => format!("ww_shuffle({value}, {lane}u)"),
+                };
+                self.assign(place, &call);
+            }
+            Statement::For { variable, extent, unroll, body } => self.counted_loop(*variable, extent, *unroll, body),
+            Statement::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
+            Statement::Loop { body } => self.endless_loop(body),
+            Statement::Break => self.leave(),
+            Statement::Switch { selector, cases } => self.switch(selector, cases),
+            Statement::Call { kernel, operands, tile } => {
+                let shared =
+                    if self.entry_bytes == 0 { "shared".to_owned() } else { format!("shared + {}", self.entry_bytes) };
+                let (operands, tile) = (global_index(self.kernel, operands), self.value(tile));
+                self.line(&format!("{kernel}(arguments, arguments.operands + {operands}, {tile}, {shared});"));
+            }
+            Statement::BlockBarrier => self.line("ww_barrier();"),
+            Statement::BlockBarrierOr { place, condition } => {
+                self.assign(place, &format!("ww_barrier_or({})", self.value(condition)));
+            }
+            Statement::WarpBarrier => self.line("ww_warp_barrier();"),
+            Statement::LoadTable { place, table, index } => {
+                let table = match table {
+                    Table::StreamStart => "stream_start",
+                    Table::Instructions => "instructions",
+                    Table::Operands => "operands",
+                };
+                self.assign(place, &format!("ww_table(arguments.{table}, {})", self.value(index)));
+            }
+            Statement::LoadControl { place, word } => {
+                self.assign(place, &format!("ww_load_control(arguments, {})", control_word(*word)));
+            }
+            Statement::StoreControl { word, value } => {
+                let value = self.value(value);
+                self.line(&format!("ww_store_control(arguments, {}, {value});", control_word(*word)));
+            }
+            Statement::AddControl { place, word, value } => {
+                let value = self.value(value);
+                self.assign(place, &format!("ww_add_control(arguments, {}, {value})", control_word(*word)));
+            }
+            Statement::Wait { place, counter, target, order, position } => {
+                let function = match order {
+                    MemoryOrder::Acquire => "ww_wait_acquire",
+                    MemoryOrder::Relaxed | MemoryOrder::Release => "ww_wait_relaxed",
+                };
+                let (counter, target, position) = (self.value(counter), self.value(target), self.value(position));
+                self.assign(place, &format!("{function}(arguments, {counter}, {target}, {position})"));
+            }
+            Statement::Signal { counter, order } => {
+                let function = match order {
+                    MemoryOrder::Release => "ww_signal_release",
+                    MemoryOrder::Relaxed | MemoryOrder::Acquire => "ww_signal_relaxed",
+                };
+                let counter = self.value(counter);
+                self.line(&format!("{function}(arguments, {counter});"));
+            }
+        }
+    }
+
+    fn load(&mut self, space: &str, memory: MemoryType, width: Width, place: &Place, address: &str) {
+        let suffix = suffix(memory);
+        match (width, place) {
+            (Width::One, place) => self.assign(place, &format!("ww_{space}_load_{suffix}({address})")),
+            (Width::Two | Width::Four, Place::Element(array, first)) => {
+                let target = match (position(self.kernel, first), first) {
+                    (first, _) if first == "0" => array.to_string(),
+                    (first, Expression::Constant(_)) => format!("{array} + {first}"),
+                    (first, _) => format!("{array} + ({first})"),
+                };
+                self.line(&format!("ww_{space}_load{}_{suffix}({target}, {address});", width.elements()));
+            }
+            (Width::Two | Width::Four, Place::Local(_)) => {
+                unreachable!("accesses wider than one element take an array place")
+            }
+        }
+    }
+
+    fn store(&mut self, space: &str, memory: MemoryType, values: &[Expression], address: &str) {
+        let width = if values.len() == 1 { String::new() } else { values.len().to_string() };
+        let suffix = suffix(memory);
+        let values = values.iter().map(|value| self.value(value)).collect::<Vec<_>>().join(", ");
+        self.line(&format!("ww_{space}_store{width}_{suffix}({address}, {values});"));
+    }
+
+    fn counted_loop(&mut self, variable: LocalId, extent: &Expression, unroll: bool, body: &Block) {
+        let hoisted = changes(extent, variable, body);
+        if hoisted {
+            let extent = self.value(extent);
+            self.line("{");
+            self.depth += 1;
+            self.line(&format!("unsigned const {variable}_extent = {extent};"));
+        }
+        let condition = match extent {
+            Expression::Constant(Constant::I32(value)) if *value >= 0 => format!("{variable} < {value}u"),
+            _ if hoisted => format!("(int){variable} < (int){variable}_extent"),
+            _ => format!("(int){variable} < {}", signed(self.kernel, extent)),
+        };
+        let declaration = if (self.is_declared)(variable) { "" } else { "unsigned " };
+        self.line(if unroll { "#pragma unroll" } else { "#pragma unroll 1" });
+        self.line(&format!("for ({declaration}{variable} = 0u; {condition}; ++{variable}) {{"));
+        self.enclosing.push(Enclosing::Other);
+        self.nested(body);
+        self.enclosing.pop();
+        self.line("}");
+        if hoisted {
+            self.depth -= 1;
+            self.line("}");
+        }
+    }
+
+    fn branch(&mut self, condition: &Expression, then: &Block, otherwise: &Block) {
+        let condition = self.value(condition);
+        self.line(&format!("if ({condition}) {{"));
+        self.nested(then);
+        if !otherwise.is_empty() {
+            self.line("} else {");
+            self.nested(otherwise);
+        }
+        self.line("}");
+    }
+
+    fn endless_loop(&mut self, body: &Block) {
+        let number = self.loops;
+        self.loops += 1;
+        self.line("for (;;) {");
+        self.enclosing.push(Enclosing::Loop { number, jumped_to: false });
+        self.nested(body);
+        self.line("}");
+        if let Some(Enclosing::Loop { number, jumped_to: true }) = self.enclosing.pop() {
+            self.line(&format!("end_of_loop_{number}:;"));
+        }
+    }
+
+    fn leave(&mut self) {
+        let direct = matches!(self.enclosing.last(), Some(Enclosing::Loop { .. }));
+        let innermost = self.enclosing.iter_mut().rev().find_map(|enclosing| match enclosing {
+            Enclosing::Loop { number, jumped_to } => Some((*number, jumped_to)),
+            Enclosing::Other => None,
+        });
+        let (number, jumped_to) = innermost.expect("a break stands inside a loop");
+        if direct {
+            self.line("break;");
+        } else {
+            *jumped_to = true;
+            self.line(&format!("goto end_of_loop_{number};"));
+        }
+    }
+
+    fn switch(&mut self, selector: &Expression, cases: &[Block]) {
+        let selector = self.value(selector);
+        self.line(&format!("switch ({selector}) {{"));
+        self.enclosing.push(Enclosing::Other);
+        self.depth += 1;
+        for (index, case) in cases.iter().enumerate() {
+            self.line(&format!("case {index}u: {{"));
+            self.nested(case);
+            self.line("} break;");
+        }
+        self.line("default: break;");
+        self.depth -= 1;
+        self.enclosing.pop();
+        self.line("}");
+    }
+}
+
+fn control_word(word: ControlWord) -> &'static str {
+    match word {
+        ControlWord::Epoch => "ww_epoch",
+        ControlWord::Left => "ww_left",
+        ControlWord::Abort => "ww_abort",
+    }
+}

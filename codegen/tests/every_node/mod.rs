@@ -1,0 +1,268 @@
+//! A program that holds every node, operator and access of the kernel IR at least once. It means nothing, but every
+//! value is defined and stored, so that no compiler may drop anything.
+
+use warpweave_codegen::kernel_ir::{
+    BinaryOp, Block, Builtin, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
+    MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Table, UnaryOp, Width,
+};
+use warpweave_graph::arena::{Arena, Id};
+
+const THREADS: u32 = 128;
+const SCALARS: [ScalarType; 4] = [ScalarType::Bool, ScalarType::I32, ScalarType::I64, ScalarType::F32];
+const MEMORIES: [MemoryType; 6] =
+    [MemoryType::Bool, MemoryType::I8, MemoryType::U8, MemoryType::I32, MemoryType::I64, MemoryType::F32];
+
+/// The program.
+pub fn program() -> Program {
+    let kernels = Arena::from_iter([expressions(), accesses(), control_flow()]);
+    let mut entry = Kernel::default();
+    entry.shared.push(SharedArray { memory: MemoryType::U8, length: 5 });
+    let words: Vec<LocalId> = (0..2).map(|_| entry.locals.push(ScalarType::I32)).collect();
+    let flag = entry.locals.push(ScalarType::Bool);
+    let place = || Place::Local(words[0]);
+    let value = || Expression::Local(words[0]);
+    entry.body.extend(words.iter().map(|word| assign(*word, Expression::Builtin(Builtin::Block))));
+    for kernel in 0..kernels.len() {
+        let kernel = KernelId::from_index(kernel);
+        entry.body.push(Statement::Call { kernel, operands: value(), tile: Expression::i32(3) });
+    }
+    for table in [Table::StreamStart, Table::Instructions, Table::Operands] {
+        entry.body.push(Statement::LoadTable { place: place(), table, index: value() });
+    }
+    for word in [ControlWord::Epoch, ControlWord::Left, ControlWord::Abort] {
+        entry.body.extend([
+            Statement::LoadControl { place: place(), word },
+            Statement::AddControl { place: place(), word, value: value() },
+            Statement::StoreControl { word, value: value() },
+        ]);
+    }
+    for order in [MemoryOrder::Relaxed, MemoryOrder::Acquire] {
+        entry.body.push(Statement::Wait {
+            place: Place::Local(flag),
+            counter: value(),
+            target: words[1].into(),
+            order,
+            position: value(),
+        });
+    }
+    for order in [MemoryOrder::Relaxed, MemoryOrder::Release] {
+        entry.body.push(Statement::Signal { counter: value(), order });
+    }
+    Program { threads: THREADS, kernels, entry }
+}
+
+fn assign(local: LocalId, value: Expression) -> Statement {
+    Statement::Assign { place: Place::Local(local), value }
+}
+
+/// The memory type that a scalar is stored as.
+fn memory_of(scalar: ScalarType) -> MemoryType {
+    match scalar {
+        ScalarType::Bool => MemoryType::Bool,
+        ScalarType::I32 => MemoryType::I32,
+        ScalarType::I64 => MemoryType::I64,
+        ScalarType::F32 => MemoryType::F32,
+    }
+}
+
+fn load(local: LocalId, scalar: ScalarType, row: i32) -> Statement {
+    let place = Place::Local(local);
+    let (space, memory) = (GlobalSpace::Arena, memory_of(scalar));
+    Statement::LoadGlobal { place, space, memory, width: Width::One, index: element(row) }
+}
+
+fn store(local: LocalId, scalar: ScalarType, row: i32) -> Statement {
+    Statement::StoreGlobal { memory: memory_of(scalar), index: element(row), values: vec![local.into()] }
+}
+
+/// This thread's element of a row.
+fn element(row: i32) -> Expression {
+    let thread = Expression::Builtin(Builtin::Thread);
+    Expression::binary(BinaryOp::Add, Expression::i32(row * THREADS as i32), thread)
+}
+
+/// A store after every statement that writes one of `locals`, each to a row of its own.
+fn stored(kernel: &Kernel, body: Block) -> Block {
+    let mut rows = 8;
+    let mut all = Block::new();
+    for statement in body {
+        let written = match &statement {
+            Statement::Assign { place: Place::Local(local), .. }
+            | Statement::Shuffle { place: Place::Local(local), .. }
+            | Statement::LoadGlobal { place: Place::Local(local), .. }
+            | Statement::LoadShared { place: Place::Local(local), .. } => Some(*local),
+            _ => None,
+        };
+        all.push(statement);
+        if let Some(local) = written {
+            all.push(store(local, kernel.locals[local], rows));
+            rows += 1;
+        }
+    }
+    all
+}
+
+fn expressions() -> Kernel {
+    let mut kernel = Kernel::default();
+    let [flag, word, long, single] = SCALARS.map(|scalar| kernel.locals.push(scalar));
+    let of = |scalar| match scalar {
+        ScalarType::Bool => flag,
+        ScalarType::I32 => word,
+        ScalarType::I64 => long,
+        ScalarType::F32 => single,
+    };
+    let mut body: Block = SCALARS.into_iter().map(|scalar| load(of(scalar), scalar, 0)).collect();
+    for constant in [
+        Constant::Bool(false),
+        Constant::I32(i32::MIN),
+        Constant::I64(-2),
+        Constant::F32((-0.0f32).to_bits()),
+        Constant::F32(0x7fc0_0001),
+        Constant::F32(1),
+    ] {
+        body.push(assign(of(constant.scalar_type()), Expression::Constant(constant)));
+    }
+    for value in [
+        Expression::Builtin(Builtin::Thread),
+        Expression::Builtin(Builtin::Block),
+        Expression::Builtin(Builtin::Grid),
+        Expression::Operand(7),
+        Expression::Tile,
+        Expression::FastDivide(Box::new(word.into()), 3),
+    ] {
+        body.push(assign(word, value));
+    }
+    for op in [UnaryOp::Negate, UnaryOp::Absolute] {
+        for scalar in [ScalarType::I32, ScalarType::I64, ScalarType::F32] {
+            body.push(assign(of(scalar), Expression::Unary(op, Box::new(of(scalar).into()))));
+        }
+    }
+    body.push(assign(flag, Expression::Unary(UnaryOp::Not, Box::new(flag.into()))));
+    for op in [
+        UnaryOp::Exp,
+        UnaryOp::Log,
+        UnaryOp::Sqrt,
+        UnaryOp::Tanh,
+        UnaryOp::Erf,
+        UnaryOp::Sin,
+        UnaryOp::Cos,
+        UnaryOp::Floor,
+        UnaryOp::Ceil,
+        UnaryOp::RoundEven,
+    ] {
+        body.push(assign(single, Expression::Unary(op, Box::new(single.into()))));
+    }
+    let numbers = [ScalarType::I32, ScalarType::I64, ScalarType::F32];
+    for (ops, scalars, result) in [
+        (&[BinaryOp::Add, BinaryOp::Subtract, BinaryOp::Multiply, BinaryOp::Divide][..], &numbers[..], None),
+        (&[BinaryOp::Minimum, BinaryOp::Maximum], &numbers, None),
+        (&[BinaryOp::Power], &numbers[2..], None),
+        (
+            &[BinaryOp::Remainder, BinaryOp::BitAnd, BinaryOp::BitXor, BinaryOp::ShiftLeft, BinaryOp::ShiftRight],
+            &numbers[..2],
+            None,
+        ),
+        (&[BinaryOp::Less, BinaryOp::LessEqual, BinaryOp::Equal], &SCALARS, Some(flag)),
+        (&[BinaryOp::And, BinaryOp::Or], &SCALARS[..1], Some(flag)),
+    ] {
+        for &op in ops {
+            for &scalar in scalars {
+                let value = Expression::binary(op, of(scalar).into(), of(scalar).into());
+                body.push(assign(result.unwrap_or(of(scalar)), value));
+            }
+        }
+    }
+    let sum = |left, right| Expression::binary(BinaryOp::Add, left, right);
+    let product = |left, right| Expression::binary(BinaryOp::Multiply, left, right);
+    let boxed = |local: LocalId| Box::new(Expression::Local(local));
+    body.extend([
+        assign(word, product(sum(word.into(), Expression::i32(-3)), product(word.into(), word.into()))),
+        assign(flag, Expression::binary(BinaryOp::Less, Expression::i32(-3), sum(word.into(), word.into()))),
+        assign(word, Expression::binary(BinaryOp::ShiftRight, sum(word.into(), word.into()), Expression::i32(2))),
+        assign(single, Expression::FusedMultiplyAdd(boxed(single), boxed(single), boxed(single))),
+    ]);
+    for scalar in SCALARS {
+        body.push(assign(of(scalar), Expression::Select(boxed(flag), boxed(of(scalar)), boxed(of(scalar)))));
+        for target in SCALARS {
+            body.push(assign(of(target), Expression::Cast(target, boxed(of(scalar)))));
+        }
+        for mode in [ShuffleMode::Xor(16), ShuffleMode::Broadcast(3)] {
+            body.push(Statement::Shuffle { place: Place::Local(of(scalar)), value: of(scalar).into(), mode });
+        }
+    }
+    kernel.body = stored(&kernel, body);
+    kernel
+}
+
+fn accesses() -> Kernel {
+    let mut kernel = Kernel::default();
+    for memory in MEMORIES {
+        let scalar = memory.scalar_type();
+        let local = kernel.locals.push(scalar);
+        let array = kernel.arrays.push(RegisterArray { scalar, length: 8 });
+        let shared = kernel.shared.push(SharedArray { memory, length: 20 });
+        let element = |index| Place::Element(array, Expression::i32(index));
+        let nothing = match scalar {
+            ScalarType::Bool => Constant::Bool(false),
+            ScalarType::I32 => Constant::I32(0),
+            ScalarType::I64 => Constant::I64(0),
+            ScalarType::F32 => Constant::F32(0),
+        };
+        let clear = |position| Statement::Assign { place: element(position), value: Expression::Constant(nothing) };
+        kernel.body.extend((0..8).map(clear));
+        let index = || Expression::i32(8);
+        for (place, width) in [(Place::Local(local), Width::One), (element(6), Width::Two), (element(0), Width::Four)] {
+            for space in [GlobalSpace::Arena, GlobalSpace::Weights] {
+                let place = place.clone();
+                kernel.body.push(Statement::LoadGlobal { place, space, memory, width, index: index() });
+            }
+            kernel.body.push(Statement::LoadShared { place, array: shared, width, index: index() });
+            let values: Vec<Expression> = (0..width.elements())
+                .map(|value| Expression::Element(array, Box::new(Expression::i32(value as i32))))
+                .collect();
+            kernel.body.push(Statement::StoreGlobal { memory, index: Expression::Tile, values: values.clone() });
+            kernel.body.push(Statement::StoreShared { array: shared, index: index(), values });
+        }
+        kernel.body.push(Statement::StoreGlobal {
+            memory,
+            index: Expression::Tile,
+            values: vec![Expression::Element(array, Box::new(Expression::i32(7)))],
+        });
+    }
+    let body = std::mem::take(&mut kernel.body);
+    kernel.body = stored(&kernel, body);
+    kernel
+}
+
+fn control_flow() -> Kernel {
+    let mut kernel = Kernel::default();
+    let [outer, inner, extent] = [(); 3].map(|()| kernel.locals.push(ScalarType::I32));
+    let flag = kernel.locals.push(ScalarType::Bool);
+    let count = |variable, extent, unroll, body| Statement::For { variable, extent, unroll, body };
+    let grow = || Statement::Assign {
+        place: Place::Local(extent),
+        value: Expression::binary(BinaryOp::Add, extent.into(), Expression::i32(1)),
+    };
+    let branch = |then: Block, otherwise| Statement::If { condition: flag.into(), then, otherwise };
+    kernel.body = vec![
+        load(extent, ScalarType::I32, 0),
+        load(flag, ScalarType::Bool, 0),
+        count(outer, Expression::i32(4), true, vec![count(inner, outer.into(), false, vec![grow()])]),
+        count(outer, extent.into(), false, vec![grow()]),
+        count(outer, Expression::Operand(2), false, Vec::new()),
+        branch(vec![Statement::BlockBarrier], vec![Statement::WarpBarrier]),
+        Statement::Loop { body: vec![branch(vec![Statement::Break], Vec::new()), Statement::BlockBarrier] },
+        Statement::Loop {
+            body: vec![
+                Statement::BlockBarrierOr { place: Place::Local(flag), condition: flag.into() },
+                Statement::Switch {
+                    selector: extent.into(),
+                    cases: vec![vec![grow()], vec![Statement::Break], vec![branch(vec![Statement::Break], Vec::new())]],
+                },
+                Statement::Loop { body: vec![Statement::Break] },
+            ],
+        },
+        store(extent, ScalarType::I32, 1),
+    ];
+    kernel
+}

@@ -1,0 +1,105 @@
+static __device__ __forceinline__ void k0(
+    ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
+  unsigned v0;
+  float v1, v2;
+  v0 = tile * 64u + ww_thread();
+  v1 = ww_arena_load_f32(arguments, ww_extend(ww_table(operands, 0u) + v0));
+  v2 = ww_weights_load_f32(arguments, ww_extend(ww_thread()));
+  ww_arena_store_f32(arguments, ww_extend(ww_table(operands, 1u) + v0), ww_fused_multiply_add(v1, v2, 1.0f));
+}
+
+static __device__ __forceinline__ void k1(
+    ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
+  unsigned v1;
+  unsigned long long v0;
+  float v2, v3, v4, v6;
+  float r0[4];
+  float* const s0 = (float*)(shared + 0);
+  float* const s1 = (float*)(shared + 16);
+  v0 = ww_extend(ww_table(operands, 0u)) + ww_extend((1u - tile) * 64u);
+  v2 = ww_arena_load_f32(arguments, v0 + ww_extend(ww_thread()));
+  ww_shared_store_f32(s1, ww_thread(), v2);
+  v3 = ww_shuffle_xor(v2, 16u);
+  v2 = ww_maximum(v2, v3);
+  v3 = ww_shuffle_xor(v2, 8u);
+  v2 = ww_maximum(v2, v3);
+  v3 = ww_shuffle_xor(v2, 4u);
+  v2 = ww_maximum(v2, v3);
+  v3 = ww_shuffle_xor(v2, 2u);
+  v2 = ww_maximum(v2, v3);
+  v3 = ww_shuffle_xor(v2, 1u);
+  v2 = ww_maximum(v2, v3);
+  if ((ww_thread() & 31u) == 0u) {
+    ww_shared_store_f32(s0, (unsigned)((int)ww_thread() >> 5u), v2);
+  }
+  ww_barrier();
+  #pragma unroll 1
+  for (unsigned v5 = 0u; v5 < 2u; ++v5) {
+    v3 = ww_shared_load_f32(s0, v5);
+    v2 = ww_maximum(v2, v3);
+  }
+  v1 = ww_fast_divide(ww_thread(), ww_table(operands, 2u), ww_table(operands, 3u));
+  ww_shared_load4_f32(r0, s1, v1 * 4u);
+  v4 = 0.0f;
+  #pragma unroll
+  for (unsigned v5 = 0u; v5 < 4u; ++v5) {
+    v4 = v4 + r0[v5];
+  }
+  v1 = ww_table(operands, 1u) + tile * 64u + ww_thread();
+  v6 = ww_arena_load_f32(arguments, ww_extend(v1));
+  ww_arena_store_f32(arguments, ww_extend(v1), v6 + (v4 + v2));
+}
+
+extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_arguments arguments) {
+  unsigned char* const shared = ww_shared_memory();
+  bool v8, v9;
+  unsigned v0, v1, v2, v3, v4, v5, v6, v7;
+  v0 = ww_load_control(arguments, ww_epoch);
+  v1 = ww_table(arguments.stream_start, ww_block());
+  for (;;) {
+    v4 = ww_table(arguments.instructions, v1 * 4u + 0u);
+    v5 = ww_table(arguments.instructions, v1 * 4u + 1u);
+    v6 = ww_table(arguments.instructions, v1 * 4u + 2u);
+    v7 = ww_table(arguments.instructions, v1 * 4u + 3u);
+    switch (v4) {
+      case 0u: {
+        goto end_of_loop_0;
+      } break;
+      case 1u: {
+        v2 = (v0 - 1u) * v6 + v7;
+        v8 = true;
+        if (ww_thread() == 0u) {
+          v8 = ww_wait_acquire(arguments, v5, v2, v1);
+        }
+        v9 = ww_barrier_or(!v8);
+        if (v9) {
+          goto end_of_loop_0;
+        }
+      } break;
+      case 2u: {
+        ww_barrier();
+        if (ww_thread() == 0u) {
+          ww_signal_release(arguments, v5);
+        }
+      } break;
+      case 3u: {
+        k0(arguments, arguments.operands + ww_extend(v5), v6, shared);
+        ww_barrier();
+      } break;
+      case 4u: {
+        k1(arguments, arguments.operands + ww_extend(v5), v6, shared);
+        ww_barrier();
+      } break;
+      default: break;
+    }
+    v1 = v1 + 1u;
+  }
+  end_of_loop_0:;
+  ww_barrier();
+  if (ww_thread() == 0u) {
+    v3 = ww_add_control(arguments, ww_left, 1u);
+    if (v3 + 1u == v0 * ww_grid()) {
+      ww_store_control(arguments, ww_epoch, v0 + 1u);
+    }
+  }
+}

@@ -1,0 +1,279 @@
+//! A hand-written persistent program: a producer kernel, a consumer kernel and an entry that walks the streams.
+//!
+//! With `x` = arena[0, 128), `y` = arena[128, 256), `z` = arena[256, 384) in elements of `F32` and weights `w` of 64 elements,
+//! the producer's tile `t` computes `y[64t + i] = fma(x[64t + i], w[i], 1)`, and the consumer's tile `t` adds to `z[64t + i]` the sum of the
+//! four neighbours `y[64u + 4·⌊i / 4⌋ …]` of the other tile `u = 1 − t`, plus the largest `y` of that tile.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use warpweave_codegen::kernel_ir::expression::magic;
+use warpweave_codegen::kernel_ir::{
+    BinaryOp, Block, Builtin, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder, MemoryType,
+    Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Table, UnaryOp, Width,
+};
+use warpweave_fusion::schedule::tables::{OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
+use warpweave_graph::arena::{Arena, Id};
+
+/// Threads of a block, elements of a tile.
+pub const THREADS: u32 = 64;
+
+/// The program.
+pub fn program() -> Program {
+    let kernels = Arena::from_iter([producer(), consumer()]);
+    Program { threads: THREADS, entry: entry(kernels.len()), kernels }
+}
+
+/// Two vEUs: each produces one tile and consumes the other's.
+pub fn tables() -> Tables {
+    let (multiplier, shift) = magic(4);
+    let operands = vec![0, 128, 128, 256, multiplier, shift];
+    let mut tables = Tables { operands, ..Tables::default() };
+    for veu in 0..2 {
+        tables.stream_start.push(tables.instructions.len() as i32 / 4);
+        for instruction in [
+            [OPCODE_RUN, 0, veu, 0],
+            [OPCODE_SIGNAL, veu, 0, 0],
+            [OPCODE_WAIT, 1 - veu, 1, 1],
+            [OPCODE_RUN + 1, 2, veu, 0],
+            [OPCODE_SIGNAL, 2 + veu, 0, 0],
+            [OPCODE_WAIT, 3 - veu, 1, 1],
+            [OPCODE_END, 0, 0, 0],
+        ] {
+            tables.instructions.extend(instruction);
+        }
+    }
+    tables
+}
+
+/// What `launches` launches leave in the arena whose first 128 elements are `x`.
+pub fn expected(x: &[f32], w: &[f32], launches: usize) -> Vec<f32> {
+    let y: Vec<f32> = (0..128).map(|i| x[i].mul_add(w[i % 64], 1.0)).collect();
+    let mut z = vec![0.0f32; 128];
+    for _ in 0..launches {
+        for (i, z) in z.iter_mut().enumerate() {
+            let tile = &y[(1 - i / 64) * 64..][..64];
+            let neighbours = &tile[i % 64 / 4 * 4..][..4];
+            let largest = tile.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            *z += neighbours.iter().fold(0.0, |sum, y| sum + y) + largest;
+        }
+    }
+    [x, &y, &z].concat()
+}
+
+fn producer() -> Kernel {
+    let mut kernel = Kernel::default();
+    let element = kernel.locals.push(ScalarType::I32);
+    let x = kernel.locals.push(ScalarType::F32);
+    let w = kernel.locals.push(ScalarType::F32);
+    let index = |operand| add(Expression::Operand(operand), element.into());
+    kernel.body = vec![
+        assign(element, add(multiply(Expression::Tile, Expression::i32(THREADS as i32)), thread())),
+        load(x, GlobalSpace::Arena, index(0)),
+        load(w, GlobalSpace::Weights, thread()),
+        Statement::StoreGlobal {
+            memory: MemoryType::F32,
+            index: index(1),
+            values: vec![Expression::FusedMultiplyAdd(
+                Box::new(x.into()),
+                Box::new(w.into()),
+                Box::new(Expression::f32(1.0)),
+            )],
+        },
+    ];
+    kernel
+}
+
+fn consumer() -> Kernel {
+    let mut kernel = Kernel::default();
+    let other = kernel.locals.push(ScalarType::I64);
+    let group = kernel.locals.push(ScalarType::I32);
+    let largest = kernel.locals.push(ScalarType::F32);
+    let offered = kernel.locals.push(ScalarType::F32);
+    let sum = kernel.locals.push(ScalarType::F32);
+    let round = kernel.locals.push(ScalarType::I32);
+    let z = kernel.locals.push(ScalarType::F32);
+    let values = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 4 });
+    let warps = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: THREADS / 32 });
+    let tile = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: THREADS });
+    let wide = |value: Expression| Expression::Cast(ScalarType::I64, Box::new(value));
+    let maximum = |left: LocalId, right: LocalId| Expression::binary(BinaryOp::Maximum, left.into(), right.into());
+    let mut body = vec![
+        assign(
+            other,
+            add(
+                wide(Expression::Operand(0)),
+                wide(multiply(subtract(Expression::i32(1), Expression::Tile), Expression::i32(THREADS as i32))),
+            ),
+        ),
+        load(largest, GlobalSpace::Arena, add(other.into(), wide(thread()))),
+        Statement::StoreShared { array: tile, index: thread(), values: vec![largest.into()] },
+    ];
+    for mask in [16, 8, 4, 2, 1] {
+        body.extend([
+            Statement::Shuffle { place: Place::Local(offered), value: largest.into(), mode: ShuffleMode::Xor(mask) },
+            assign(largest, maximum(largest, offered)),
+        ]);
+    }
+    body.extend([
+        when(
+            equal(Expression::binary(BinaryOp::BitAnd, thread(), Expression::i32(31)), Expression::i32(0)),
+            vec![Statement::StoreShared {
+                array: warps,
+                index: Expression::binary(BinaryOp::ShiftRight, thread(), Expression::i32(5)),
+                values: vec![largest.into()],
+            }],
+        ),
+        Statement::BlockBarrier,
+        Statement::For {
+            variable: round,
+            extent: Expression::i32((THREADS / 32) as i32),
+            unroll: false,
+            body: vec![
+                Statement::LoadShared {
+                    place: Place::Local(offered),
+                    array: warps,
+                    width: Width::One,
+                    index: round.into(),
+                },
+                assign(largest, maximum(largest, offered)),
+            ],
+        },
+        assign(group, Expression::FastDivide(Box::new(thread()), 2)),
+        Statement::LoadShared {
+            place: Place::Element(values, Expression::i32(0)),
+            array: tile,
+            width: Width::Four,
+            index: multiply(group.into(), Expression::i32(4)),
+        },
+        assign(sum, Expression::f32(0.0)),
+        Statement::For {
+            variable: round,
+            extent: Expression::i32(4),
+            unroll: true,
+            body: vec![assign(sum, add(sum.into(), Expression::Element(values, Box::new(round.into()))))],
+        },
+        assign(
+            group,
+            add(add(Expression::Operand(1), multiply(Expression::Tile, Expression::i32(THREADS as i32))), thread()),
+        ),
+        load(z, GlobalSpace::Arena, group.into()),
+        Statement::StoreGlobal {
+            memory: MemoryType::F32,
+            index: group.into(),
+            values: vec![add(z.into(), add(sum.into(), largest.into()))],
+        },
+    ]);
+    kernel.body = body;
+    kernel
+}
+
+fn entry(kernels: usize) -> Kernel {
+    let mut kernel = Kernel::default();
+    let mut local = |scalar| kernel.locals.push(scalar);
+    let [epoch, next, target, before] = [(); 4].map(|()| local(ScalarType::I32));
+    let words = [(); 4].map(|()| local(ScalarType::I32));
+    let reached = local(ScalarType::Bool);
+    let failed = local(ScalarType::Bool);
+    let is_first = || equal(thread(), Expression::i32(0));
+    let table = |place, table, index| Statement::LoadTable { place: Place::Local(place), table, index };
+
+    let wait = vec![
+        assign(target, add(multiply(subtract(epoch.into(), Expression::i32(1)), words[2].into()), words[3].into())),
+        assign(reached, Expression::Constant(warpweave_codegen::kernel_ir::Constant::Bool(true))),
+        when(
+            is_first(),
+            vec![Statement::Wait {
+                place: Place::Local(reached),
+                counter: words[1].into(),
+                target: target.into(),
+                order: MemoryOrder::Acquire,
+                position: next.into(),
+            }],
+        ),
+        Statement::BlockBarrierOr {
+            place: Place::Local(failed),
+            condition: Expression::Unary(UnaryOp::Not, Box::new(reached.into())),
+        },
+        when(failed.into(), vec![Statement::Break]),
+    ];
+    let signal = vec![
+        Statement::BlockBarrier,
+        when(is_first(), vec![Statement::Signal { counter: words[1].into(), order: MemoryOrder::Release }]),
+    ];
+    let mut cases = vec![vec![Statement::Break], wait, signal];
+    cases.extend((0..kernels).map(|kernel| {
+        vec![
+            Statement::Call { kernel: KernelId::from_index(kernel), operands: words[1].into(), tile: words[2].into() },
+            Statement::BlockBarrier,
+        ]
+    }));
+    let mut step: Block = (0..4)
+        .map(|word| {
+            let index = add(multiply(next.into(), Expression::i32(4)), Expression::i32(word));
+            table(words[word as usize], Table::Instructions, index)
+        })
+        .collect();
+    step.extend([
+        Statement::Switch { selector: words[0].into(), cases },
+        assign(next, add(next.into(), Expression::i32(1))),
+    ]);
+    kernel.body = vec![
+        Statement::LoadControl { place: Place::Local(epoch), word: ControlWord::Epoch },
+        table(next, Table::StreamStart, Expression::Builtin(Builtin::Block)),
+        Statement::Loop { body: step },
+        Statement::BlockBarrier,
+        when(
+            is_first(),
+            vec![
+                Statement::AddControl {
+                    place: Place::Local(before),
+                    word: ControlWord::Left,
+                    value: Expression::i32(1),
+                },
+                when(
+                    equal(
+                        add(before.into(), Expression::i32(1)),
+                        multiply(epoch.into(), Expression::Builtin(Builtin::Grid)),
+                    ),
+                    vec![Statement::StoreControl {
+                        word: ControlWord::Epoch,
+                        value: add(epoch.into(), Expression::i32(1)),
+                    }],
+                ),
+            ],
+        ),
+    ];
+    kernel
+}
+
+fn thread() -> Expression {
+    Expression::Builtin(Builtin::Thread)
+}
+
+fn add(left: Expression, right: Expression) -> Expression {
+    Expression::binary(BinaryOp::Add, left, right)
+}
+
+fn subtract(left: Expression, right: Expression) -> Expression {
+    Expression::binary(BinaryOp::Subtract, left, right)
+}
+
+fn multiply(left: Expression, right: Expression) -> Expression {
+    Expression::binary(BinaryOp::Multiply, left, right)
+}
+
+fn equal(left: Expression, right: Expression) -> Expression {
+    Expression::binary(BinaryOp::Equal, left, right)
+}
+
+fn assign(local: LocalId, value: Expression) -> Statement {
+    Statement::Assign { place: Place::Local(local), value }
+}
+
+fn when(condition: Expression, then: Block) -> Statement {
+    Statement::If { condition, then, otherwise: Vec::new() }
+}
+
+fn load(local: LocalId, space: GlobalSpace, index: Expression) -> Statement {
+    Statement::LoadGlobal { place: Place::Local(local), space, memory: MemoryType::F32, width: Width::One, index }
+}

@@ -1,0 +1,153 @@
+//! What a cubin says about itself: architecture, and per entry registers, shared memory and stack.
+//!
+//! The file is untrusted: every offset is checked, and a malformed one is an error, never a panic.
+
+mod elf;
+
+use crate::target::Target;
+use elf::{Elf, Section};
+
+/// A cubin that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CubinError {
+    /// The bytes are no 64-bit little-endian ELF file for a CUDA device.
+    #[error("not a cubin: {0}")]
+    NotACubin(&'static str),
+    /// A structure points outside the file or contradicts itself.
+    #[error("the cubin is damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// The resources of one entry function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EntryInfo {
+    /// The symbol's name.
+    pub name: String,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of static shared memory, without what the system reserves.
+    pub static_shared_bytes: u64,
+    /// Bytes of a thread's stack frame. Not 0 where registers are spilled or arrays live in local memory.
+    pub frame_bytes: u32,
+    /// Bytes of stack that a thread needs at least, called functions included.
+    pub stack_bytes: u32,
+}
+
+/// What a cubin holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CubinInfo {
+    /// The architecture's number: 90 for `sm_90` and `sm_90a`.
+    pub architecture: u32,
+    /// The target that the assembler noted, where it is one we know. It alone tells `sm_90a` from `sm_90`.
+    pub target: Option<Target>,
+    /// Entry functions by name.
+    pub entries: Vec<EntryInfo>,
+}
+
+/// From this architecture on, an entry that uses shared memory counts the system's part as its own.
+const FIRST_COUNTING_RESERVED_SHARED: u32 = 90;
+const RESERVED_SHARED_BYTES: u64 = 1024;
+
+const MACHINE_CUDA: u16 = 190;
+const ABI_WITH_ARCHITECTURE_IN_SECOND_BYTE: u8 = 8;
+const SYMBOL_IS_ENTRY: u8 = 0x10;
+const SYMBOL_TYPE_FUNCTION: u8 = 2;
+
+const FORMAT_SIZED: u8 = 4;
+const ATTRIBUTE_FRAME_SIZE: u8 = 0x11;
+const ATTRIBUTE_MIN_STACK_SIZE: u8 = 0x12;
+const ATTRIBUTE_REGISTER_COUNT: u8 = 0x2f;
+
+impl CubinInfo {
+    /// Reads `bytes`.
+    pub fn read(bytes: &[u8]) -> Result<Self, CubinError> {
+        let elf = Elf::read(bytes)?;
+        if elf.machine != MACHINE_CUDA {
+            return Err(CubinError::NotACubin("it is for another machine"));
+        }
+        let architecture = if elf.abi_version >= ABI_WITH_ARCHITECTURE_IN_SECOND_BYTE {
+            elf.flags >> 8 & 0xff
+        } else {
+            elf.flags & 0xff
+        };
+        let reserved = if architecture >= FIRST_COUNTING_RESERVED_SHARED { RESERVED_SHARED_BYTES } else { 0 };
+        let attributes = elf.section(".nv.info").map_or(Ok(Vec::new()), attributes)?;
+        let value = |kind: u8, symbol: usize| {
+            attributes
+                .iter()
+                .find(|attribute| attribute.kind == kind && attribute.symbol as usize == symbol)
+                .map(|attribute| attribute.value)
+        };
+        let mut entries = Vec::new();
+        for (index, symbol) in elf.symbols()?.into_iter().enumerate() {
+            if symbol.kind != SYMBOL_TYPE_FUNCTION || symbol.other & SYMBOL_IS_ENTRY == 0 {
+                continue;
+            }
+            let registers =
+                value(ATTRIBUTE_REGISTER_COUNT, index).ok_or(CubinError::Damaged("an entry has no register count"))?;
+            let shared = elf.section(&format!(".nv.shared.{}", symbol.name)).map_or(0, |section| section.size);
+            entries.push(EntryInfo {
+                registers,
+                static_shared_bytes: shared.saturating_sub(reserved),
+                frame_bytes: value(ATTRIBUTE_FRAME_SIZE, index).unwrap_or(0),
+                stack_bytes: value(ATTRIBUTE_MIN_STACK_SIZE, index).unwrap_or(0),
+                name: symbol.name,
+            });
+        }
+        entries.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(Self { architecture, target: noted_target(&elf), entries })
+    }
+
+    /// The entry of this name.
+    pub fn entry(&self, name: &str) -> Option<&EntryInfo> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+}
+
+/// The assembler notes its command line; `-arch` is followed by the target.
+fn noted_target(elf: &Elf<'_>) -> Option<Target> {
+    let note = elf.section(".note.nv.tkinfo")?.bytes;
+    let text = String::from_utf8_lossy(note);
+    let (_, after) = text.split_once("-arch ")?;
+    after.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').next()?.parse().ok()
+}
+
+/// An attribute of a function: which, of what symbol, its value.
+struct Attribute {
+    kind: u8,
+    symbol: u32,
+    value: u32,
+}
+
+/// The attributes of two words in an information section; others are skipped.
+fn attributes(section: Section<'_>) -> Result<Vec<Attribute>, CubinError> {
+    let mut attributes = Vec::new();
+    let mut rest = section.bytes;
+    while let Some((&[format, kind, low, high], after)) = rest.split_first_chunk() {
+        rest = after;
+        if format != FORMAT_SIZED {
+            continue;
+        }
+        let size = usize::from(u16::from_le_bytes([low, high]));
+        let (payload, after) =
+            rest.split_at_checked(size).ok_or(CubinError::Damaged("an attribute ends beyond its section"))?;
+        rest = after;
+        if let &[a, b, c, d, e, f, g, h] = payload {
+            let (symbol, value) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+            attributes.push(Attribute { kind, symbol, value });
+        }
+    }
+    Ok(attributes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn garbage_is_refused() {
+        assert!(CubinInfo::read(&[]).is_err());
+        assert!(CubinInfo::read(b"\x7fELF").is_err());
+        assert!(CubinInfo::read(&[0xff; 4096]).is_err());
+    }
+}

@@ -1,0 +1,118 @@
+//! As much of ELF64, little-endian, as cubins need.
+
+use super::CubinError;
+
+/// A file whose section table has been read.
+pub(super) struct Elf<'a> {
+    pub machine: u16,
+    pub abi_version: u8,
+    pub flags: u32,
+    sections: Vec<Section<'a>>,
+}
+
+/// A section; `bytes` is empty where the file holds none of its `size`.
+#[derive(Clone, Copy)]
+pub(super) struct Section<'a> {
+    pub name: &'a str,
+    pub bytes: &'a [u8],
+    pub size: u64,
+    kind: u32,
+    link: u32,
+}
+
+pub(super) struct Symbol {
+    pub name: String,
+    pub kind: u8,
+    pub other: u8,
+}
+
+const HEADER_BYTES: usize = 64;
+const SECTION_HEADER_BYTES: usize = 64;
+const SYMBOL_BYTES: usize = 24;
+const SECTION_SYMBOLS: u32 = 2;
+const SECTION_WITHOUT_BYTES: u32 = 8;
+
+impl<'a> Elf<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<Self, CubinError> {
+        if bytes.len() < HEADER_BYTES || !bytes.starts_with(b"\x7fELF\x02\x01") {
+            return Err(CubinError::NotACubin("it is no 64-bit little-endian ELF file"));
+        }
+        let table = usize_at(bytes, 40)?;
+        let count = usize::from(u16_at(bytes, 60)?);
+        let name_section = usize::from(u16_at(bytes, 62)?);
+        let headers = slice(bytes, table, count * SECTION_HEADER_BYTES)?;
+        let headers: Vec<&[u8]> = headers.chunks_exact(SECTION_HEADER_BYTES).collect();
+        let names = headers.get(name_section).ok_or(CubinError::Damaged("it has no section names"))?;
+        let names = content(bytes, names)?;
+        let mut sections = Vec::new();
+        for header in headers {
+            sections.push(Section {
+                name: text_at(names, u32_at(header, 0)? as usize)?,
+                bytes: content(bytes, header)?,
+                size: u64_at(header, 32)?,
+                kind: u32_at(header, 4)?,
+                link: u32_at(header, 40)?,
+            });
+        }
+        Ok(Self { machine: u16_at(bytes, 18)?, abi_version: bytes[8], flags: u32_at(bytes, 48)?, sections })
+    }
+
+    /// The first section of this name.
+    pub fn section(&self, name: &str) -> Option<Section<'a>> {
+        self.sections.iter().copied().find(|section| section.name == name)
+    }
+
+    /// The symbols in the order of their table.
+    pub fn symbols(&self) -> Result<Vec<Symbol>, CubinError> {
+        let Some(table) = self.sections.iter().find(|section| section.kind == SECTION_SYMBOLS) else {
+            return Ok(Vec::new());
+        };
+        let names = self.sections.get(table.link as usize).ok_or(CubinError::Damaged("symbols have no names"))?;
+        let symbol = |entry: &[u8]| {
+            let name = text_at(names.bytes, u32_at(entry, 0)? as usize)?.to_owned();
+            Ok(Symbol { name, kind: entry[4] & 0xf, other: entry[5] })
+        };
+        table.bytes.chunks_exact(SYMBOL_BYTES).map(symbol).collect()
+    }
+}
+
+/// The bytes that a section header points to.
+fn content<'a>(file: &'a [u8], header: &[u8]) -> Result<&'a [u8], CubinError> {
+    if u32_at(header, 4)? == SECTION_WITHOUT_BYTES {
+        return Ok(&[]);
+    }
+    slice(file, usize_at(header, 24)?, usize_at(header, 32)?)
+}
+
+fn slice(bytes: &[u8], start: usize, length: usize) -> Result<&[u8], CubinError> {
+    let end = start.checked_add(length).ok_or(OUTSIDE)?;
+    bytes.get(start..end).ok_or(OUTSIDE)
+}
+
+fn array<const N: usize>(bytes: &[u8], start: usize) -> Result<[u8; N], CubinError> {
+    slice(bytes, start, N)?.try_into().map_err(|_| OUTSIDE)
+}
+
+fn u16_at(bytes: &[u8], start: usize) -> Result<u16, CubinError> {
+    Ok(u16::from_le_bytes(array(bytes, start)?))
+}
+
+fn u32_at(bytes: &[u8], start: usize) -> Result<u32, CubinError> {
+    Ok(u32::from_le_bytes(array(bytes, start)?))
+}
+
+fn u64_at(bytes: &[u8], start: usize) -> Result<u64, CubinError> {
+    Ok(u64::from_le_bytes(array(bytes, start)?))
+}
+
+fn usize_at(bytes: &[u8], start: usize) -> Result<usize, CubinError> {
+    usize::try_from(u64_at(bytes, start)?).map_err(|_| OUTSIDE)
+}
+
+fn text_at(names: &[u8], start: usize) -> Result<&str, CubinError> {
+    let tail = names.get(start..).ok_or(OUTSIDE)?;
+    let length = tail.iter().position(|&byte| byte == 0).ok_or(CubinError::Damaged("a name does not end"))?;
+    std::str::from_utf8(&tail[..length]).map_err(|_| CubinError::Damaged("a name is no text"))
+}
+
+const OUTSIDE: CubinError = CubinError::Damaged("it points outside itself");

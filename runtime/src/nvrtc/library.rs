@@ -1,0 +1,199 @@
+//! The C interface of NVRTC. All unsafe code of the compiler's binding is here.
+
+#![expect(unsafe_code, reason = "calls into a C library")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use libloading::os::unix;
+
+use super::NvrtcError;
+use crate::tools::{LIBRARY_FOLDERS, cuda_roots};
+
+type Handle = *mut c_void;
+
+/// The functions used, as `nvrtc.h` declares them.
+#[derive(Clone, Copy, Debug)]
+struct Functions {
+    version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int,
+    error_string: unsafe extern "C" fn(c_int) -> *const c_char,
+    create: unsafe extern "C" fn(
+        *mut Handle,
+        *const c_char,
+        *const c_char,
+        c_int,
+        *const *const c_char,
+        *const *const c_char,
+    ) -> c_int,
+    destroy: unsafe extern "C" fn(*mut Handle) -> c_int,
+    compile: unsafe extern "C" fn(Handle, c_int, *const *const c_char) -> c_int,
+    cubin: Output,
+    ptx: Output,
+    log: Output,
+}
+
+/// A pair of functions that return a buffer: its size, its bytes.
+#[derive(Clone, Copy, Debug)]
+struct Output {
+    name: &'static str,
+    size: unsafe extern "C" fn(Handle, *mut usize) -> c_int,
+    get: unsafe extern "C" fn(Handle, *mut c_char) -> c_int,
+}
+
+/// The opened library.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Library {
+    functions: Functions,
+}
+
+impl Library {
+    /// Opens the first NVRTC of the CUDA folders.
+    pub fn locate() -> Result<Self, NvrtcError> {
+        let roots = cuda_roots();
+        for folder in roots.iter().flat_map(|root| LIBRARY_FOLDERS.map(|folder| root.join(folder))) {
+            if let Some(path) = newest(&folder, "libnvrtc.so.") {
+                return Self::open(&path, newest(&folder, "libnvrtc-builtins.so.").as_deref());
+            }
+        }
+        Err(NvrtcError::NotFound { searched: roots })
+    }
+
+    /// Opens the builtins first: NVRTC looks for them by name alone, and finds what is already open.
+    fn open(path: &Path, builtins: Option<&Path>) -> Result<Self, NvrtcError> {
+        if let Some(builtins) = builtins {
+            open_for_ever(builtins)?;
+        }
+        let library = open_for_ever(path)?;
+        let functions = Functions::of(library).map_err(|error| open_error(path, &error))?;
+        Ok(Self { functions })
+    }
+
+    /// Major and minor version.
+    pub fn version(&self) -> Result<(i32, i32), NvrtcError> {
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: both pointers are to live integers.
+        let code = unsafe { (self.functions.version)(&mut major, &mut minor) };
+        self.functions.check("nvrtcVersion", code)?;
+        Ok((major, minor))
+    }
+
+    /// A program of one source without headers.
+    pub fn create(&self, source: &CStr) -> Result<Program, NvrtcError> {
+        let mut handle = ptr::null_mut();
+        let name = c"warpweave.cu";
+        // SAFETY: `handle` is live, both texts end in zero, and no headers are announced.
+        let code = unsafe {
+            (self.functions.create)(&mut handle, source.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
+        };
+        self.functions.check("nvrtcCreateProgram", code)?;
+        Ok(Program { functions: self.functions, handle })
+    }
+}
+
+/// A program of NVRTC, destroyed at the end.
+pub(super) struct Program {
+    functions: Functions,
+    handle: Handle,
+}
+
+impl Program {
+    /// Compiles with `options`.
+    pub fn compile(&self, options: &[CString]) -> Result<(), NvrtcError> {
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let count = c_int::try_from(pointers.len()).expect("options are few");
+        // SAFETY: the handle is live, and `pointers` holds `count` texts that end in zero.
+        let code = unsafe { (self.functions.compile)(self.handle, count, pointers.as_ptr()) };
+        self.functions.check("nvrtcCompileProgram", code)
+    }
+
+    /// The compiled code.
+    pub fn cubin(&self) -> Result<Vec<u8>, NvrtcError> {
+        self.output(self.functions.cubin)
+    }
+
+    /// The PTX, with its closing zero.
+    pub fn ptx(&self) -> Result<Vec<u8>, NvrtcError> {
+        self.output(self.functions.ptx)
+    }
+
+    /// The compiler's log.
+    pub fn log(&self) -> Result<String, NvrtcError> {
+        let bytes = self.output(self.functions.log)?;
+        Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').trim().to_owned())
+    }
+
+    fn output(&self, output: Output) -> Result<Vec<u8>, NvrtcError> {
+        let mut size = 0;
+        // SAFETY: the handle is live and `size` is a live integer.
+        self.functions.check(output.name, unsafe { (output.size)(self.handle, &mut size) })?;
+        let mut bytes = vec![0; size];
+        // SAFETY: the handle is live and the buffer holds as many bytes as NVRTC asked for.
+        self.functions.check(output.name, unsafe { (output.get)(self.handle, bytes.as_mut_ptr().cast()) })?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: the handle came from `nvrtcCreateProgram` and is destroyed once.
+        unsafe { (self.functions.destroy)(&mut self.handle) };
+    }
+}
+
+impl Functions {
+    fn of(library: &'static unix::Library) -> Result<Self, libloading::Error> {
+        macro_rules! symbol {
+            ($name:literal) => {
+                // SAFETY: the field that takes the symbol has the type of its declaration in nvrtc.h, and the library is
+                // never closed.
+                *unsafe { library.get($name.as_bytes()) }?
+            };
+        }
+        Ok(Self {
+            version: symbol!("nvrtcVersion"),
+            error_string: symbol!("nvrtcGetErrorString"),
+            create: symbol!("nvrtcCreateProgram"),
+            destroy: symbol!("nvrtcDestroyProgram"),
+            compile: symbol!("nvrtcCompileProgram"),
+            cubin: Output { name: "nvrtcGetCUBIN", size: symbol!("nvrtcGetCUBINSize"), get: symbol!("nvrtcGetCUBIN") },
+            ptx: Output { name: "nvrtcGetPTX", size: symbol!("nvrtcGetPTXSize"), get: symbol!("nvrtcGetPTX") },
+            log: Output {
+                name: "nvrtcGetProgramLog",
+                size: symbol!("nvrtcGetProgramLogSize"),
+                get: symbol!("nvrtcGetProgramLog"),
+            },
+        })
+    }
+
+    fn check(&self, function: &'static str, code: c_int) -> Result<(), NvrtcError> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: NVRTC returns a static text that ends in zero for every code.
+        let message = unsafe { CStr::from_ptr((self.error_string)(code)) };
+        Err(NvrtcError::Call { function, code, message: message.to_string_lossy().into_owned() })
+    }
+}
+
+/// The library at `path`, which stays open until the process ends.
+fn open_for_ever(path: &Path) -> Result<&'static unix::Library, NvrtcError> {
+    // SAFETY: the initialisers of NVRTC's libraries have no preconditions; the file is the one that the user or the system
+    // installed under this name.
+    let library = unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL) };
+    Ok(Box::leak(Box::new(library.map_err(|error| open_error(path, &error))?)))
+}
+
+fn open_error(path: &Path, error: &libloading::Error) -> NvrtcError {
+    NvrtcError::Open { path: path.to_owned(), reason: error.to_string() }
+}
+
+/// The file in `folder` whose name is `prefix` and the highest version.
+fn newest(folder: &Path, prefix: &str) -> Option<PathBuf> {
+    let version = |path: &PathBuf| -> Option<Vec<u32>> {
+        let suffix = path.file_name()?.to_str()?.strip_prefix(prefix)?.to_owned();
+        suffix.split('.').map(|part| part.parse().ok()).collect()
+    };
+    let files = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    files.filter(|path| version(path).is_some()).max_by_key(version)
+}

@@ -1,0 +1,111 @@
+//! Disassembly of cubins, and the gates on it.
+
+use std::process::{Command, Stdio};
+
+use crate::tools::{TemporaryDirectory, find_cuda_program};
+
+/// A failure to disassemble.
+#[derive(Debug, thiserror::Error)]
+pub enum SassError {
+    /// The disassembler is not there.
+    #[error("nvdisasm not found: run scripts/fetch_cuda.sh, or name a folder that holds it in WARPWEAVE_CUDA_DIR")]
+    NotFound,
+    /// The disassembler rejects the code.
+    #[error("nvdisasm rejects the code: {log}")]
+    Rejected {
+        /// What it said.
+        log: String,
+    },
+    /// The code cannot be handed over.
+    #[error("cannot hand the code to nvdisasm: {0}")]
+    Files(#[from] std::io::Error),
+}
+
+/// One instruction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instruction {
+    /// The opcode with its modifiers: `LDG.E.CONSTANT`.
+    pub opcode: String,
+    /// The whole line as printed.
+    pub line: String,
+}
+
+impl Instruction {
+    /// Whether the opcode without modifiers is `name`.
+    pub fn is(&self, name: &str) -> bool {
+        self.opcode.split('.').next() == Some(name)
+    }
+
+    /// Whether the opcode carries `modifier`.
+    pub fn has(&self, modifier: &str) -> bool {
+        self.opcode.split('.').skip(1).any(|part| part == modifier)
+    }
+}
+
+/// The instructions of a cubin in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sass {
+    instructions: Vec<Instruction>,
+}
+
+impl Sass {
+    /// Disassembles `cubin`.
+    pub fn of(cubin: &[u8]) -> Result<Self, SassError> {
+        let program = find_cuda_program("nvdisasm").ok_or(SassError::NotFound)?;
+        let directory = TemporaryDirectory::new()?;
+        let file = directory.join("program.cubin");
+        std::fs::write(&file, cubin)?;
+        let output = Command::new(program).arg("-c").arg(&file).stdin(Stdio::null()).output()?;
+        if !output.status.success() {
+            return Err(SassError::Rejected { log: String::from_utf8_lossy(&output.stderr).trim().to_owned() });
+        }
+        Ok(Self::parse(&String::from_utf8_lossy(&output.stdout)))
+    }
+
+    /// Reads nvdisasm's listing: `/*0010*/ @!P0 LDG.E R2, desc[UR4][R2.64] ;`.
+    fn parse(listing: &str) -> Self {
+        let instruction = |line: &str| {
+            let code = line.trim().strip_prefix("/*")?.split_once("*/")?.1.trim();
+            let code = code.strip_prefix('{').map_or(code, str::trim);
+            let mut words = code.split_whitespace();
+            let first = words.next()?;
+            let opcode = if first.starts_with('@') { words.next()? } else { first };
+            let opcode = opcode.trim_end_matches(';').to_owned();
+            Some(Instruction { opcode, line: code.to_owned() })
+        };
+        Self { instructions: listing.lines().filter_map(instruction).collect() }
+    }
+
+    /// All instructions.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// Whether any instruction has this opcode, modifiers apart.
+    pub fn contains(&self, opcode: &str) -> bool {
+        self.instructions.iter().any(|instruction| instruction.is(opcode))
+    }
+
+    /// Accesses to local memory: registers that were spilled, or arrays that did not become registers.
+    pub fn local_accesses(&self) -> Vec<&Instruction> {
+        self.all(|instruction| instruction.is("LDL") || instruction.is("STL"))
+    }
+
+    /// Accesses whose state space the compiler did not know.
+    pub fn generic_accesses(&self) -> Vec<&Instruction> {
+        self.all(|instruction| ["LD", "ST", "ATOM"].iter().any(|name| instruction.is(name)))
+    }
+
+    /// Non-coherent loads. A whole program has some, for its weights and tables; one compiled with
+    /// [`COHERENT_CONSTANTS`] has none, unless a load of the arena became non-coherent.
+    pub fn non_coherent_loads(&self) -> Vec<&Instruction> {
+        self.all(|instruction| instruction.is("LDG") && instruction.has("CONSTANT"))
+    }
+
+    fn all(&self, holds: impl Fn(&Instruction) -> bool) -> Vec<&Instruction> {
+        self.instructions.iter().filter(|instruction| holds(instruction)).collect()
+    }
+}
+
+/// The definition that makes the prelude load weights and tables coherently.
+pub const COHERENT_CONSTANTS: &str = "--define-macro=WW_COHERENT_CONSTANTS";

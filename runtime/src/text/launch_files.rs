@@ -1,0 +1,48 @@
+//! The files through which a launch reaches the child and its results come back, one per buffer, in the byte order of the
+//! machine; `launch` holds five 64-bit words: grid, threads, shared bytes, launches, wait limit in nanoseconds.
+
+use std::fs;
+use std::io;
+
+use super::TextLaunch;
+use crate::session_memory::SessionMemory;
+use crate::tools::TemporaryDirectory;
+
+pub(super) fn write(directory: &TemporaryDirectory, launch: TextLaunch<'_>, memory: &SessionMemory) -> io::Result<()> {
+    let wait_limit = u64::try_from(launch.wait_limit.as_nanos()).unwrap_or(u64::MAX);
+    let parameters = [
+        u64::from(launch.grid),
+        u64::from(launch.threads),
+        u64::from(launch.shared_bytes),
+        u64::from(launch.launches),
+        wait_limit,
+    ];
+    let parameters: Vec<u8> = parameters.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let write = |name: &str, bytes: &[u8]| fs::write(directory.join(name), bytes);
+    write("launch", &parameters)?;
+    write("arena", &memory.arena)?;
+    write("weights", launch.weights)?;
+    write("stream_start", &bytes_of(&launch.tables.stream_start))?;
+    write("instructions", &bytes_of(&launch.tables.instructions))?;
+    write("operands", &bytes_of(&launch.tables.operands))?;
+    write("control", &bytes_of(&memory.control))?;
+    write("counters", &bytes_of(&memory.counters))?;
+    write("status", &bytes_of(&memory.status))
+}
+
+pub(super) fn read(directory: &TemporaryDirectory, memory: &mut SessionMemory) -> io::Result<()> {
+    let read = |name: &str| fs::read(directory.join(name));
+    memory.arena = read("arena")?;
+    memory.control = words_of(&read("control")?);
+    memory.counters = words_of(&read("counters")?);
+    memory.status = words_of(&read("status")?);
+    Ok(())
+}
+
+fn bytes_of(words: &[i32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+fn words_of(bytes: &[u8]) -> Vec<i32> {
+    bytes.as_chunks().0.iter().map(|word| i32::from_ne_bytes(*word)).collect()
+}

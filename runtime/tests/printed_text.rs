@@ -1,0 +1,117 @@
+//! Printed text on the host: several launches, the wrap of epochs, and every way to fail.
+
+#[path = "../../codegen/tests/sample/mod.rs"]
+mod sample;
+
+use std::time::Duration;
+
+use warpweave_codegen::print::cuda;
+use warpweave_fusion::schedule::tables::Tables;
+use warpweave_runtime::cache::Cache;
+use warpweave_runtime::session_memory::SessionMemory;
+use warpweave_runtime::text::{TextError, TextLaunch, TextProgram};
+
+const ARENA_ELEMENTS: usize = 384;
+const COUNTERS: usize = 4;
+
+fn inputs() -> (Vec<f32>, Vec<f32>) {
+    let x = (0..128).map(|i| (i as f32 * 0.37).sin()).collect();
+    let w = (0..64).map(|i| (i as f32 * 0.11).cos()).collect();
+    (x, w)
+}
+
+fn bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+}
+
+fn memory(x: &[f32]) -> SessionMemory {
+    let mut arena = bytes(x);
+    arena.resize(ARENA_ELEMENTS * 4, 0);
+    SessionMemory::new(arena, COUNTERS)
+}
+
+fn launch<'a>(tables: &'a Tables, weights: &'a [u8], launches: u32) -> TextLaunch<'a> {
+    TextLaunch {
+        grid: 2,
+        threads: sample::THREADS,
+        shared_bytes: sample::program().shared_bytes(),
+        tables,
+        weights,
+        launches,
+        wait_limit: Duration::from_secs(20),
+        run_limit: Duration::from_secs(60),
+    }
+}
+
+#[test]
+fn three_launches_and_three_across_the_wrap() {
+    let (x, w) = inputs();
+    let (tables, weights) = (sample::tables(), bytes(&w));
+    let program = TextProgram::compile(&cuda(&sample::program()), None).expect("the sample compiles");
+    let expected = bytes(&sample::expected(&x, &w, 3));
+    let fresh = memory(&x);
+    let before_the_wrap = memory(&x).at_epoch(i32::MAX - 1, &[1; COUNTERS], 2);
+    let before_zero = memory(&x).at_epoch(-2, &[1; COUNTERS], 2);
+    for start in [fresh, before_the_wrap, before_zero] {
+        let mut memory = start.clone();
+        program.run(launch(&tables, &weights, 3), &mut memory).expect("three launches succeed");
+        assert_eq!(memory.arena, expected);
+        assert_eq!(memory.epoch(), start.epoch().wrapping_add(3));
+        assert_eq!(memory.counter(0), start.counter(0).wrapping_add(3));
+    }
+}
+
+#[test]
+fn executables_are_cached() {
+    let directory = std::env::temp_dir().join(format!("warpweave-text-cache-{}", std::process::id()));
+    let cache = Cache::new(&directory);
+    let text = cuda(&sample::program());
+    for _ in 0..2 {
+        TextProgram::compile(&text, Some(&cache)).expect("the sample compiles");
+        assert_eq!(std::fs::read_dir(&directory).expect("the cache exists").count(), 1);
+    }
+    std::fs::remove_dir_all(directory).expect("the cache can be removed");
+}
+
+#[test]
+fn failures_are_named() {
+    let (x, w) = inputs();
+    let weights = bytes(&w);
+    let program = TextProgram::compile(&cuda(&sample::program()), None).expect("the sample compiles");
+
+    let mut tables = sample::tables();
+    tables.instructions[4] = 3;
+    let short = TextLaunch { wait_limit: Duration::from_millis(50), ..launch(&tables, &weights, 1) };
+    match program.run(short, &mut memory(&x)) {
+        Err(TextError::Wait(wait)) => assert_eq!((wait.veu, wait.counter, wait.seen, wait.wanted), (1, 0, 0, 1)),
+        other => panic!("a wait without signal ended with {other:?}"),
+    }
+
+    let tables = sample::tables();
+    match program.run(launch(&tables, &weights[..128], 1), &mut memory(&x)) {
+        Err(TextError::Run { log, .. }) => assert!(log.contains("of the weights is out of bounds"), "{log}"),
+        other => panic!("a read beyond the weights ended with {other:?}"),
+    }
+
+    let slow = TextLaunch { run_limit: Duration::ZERO, launches: 1_000_000, ..launch(&tables, &weights, 1) };
+    assert!(matches!(program.run(slow, &mut memory(&x)), Err(TextError::TimeLimit { .. })));
+
+    match TextProgram::compile("static int k0(", None) {
+        Err(TextError::Compile { log, .. }) => assert!(log.contains("error"), "{log}"),
+        Err(other) => panic!("bad text failed as {other:?}"),
+        Ok(_) => panic!("bad text compiled"),
+    }
+}
+
+#[test]
+fn divergence_at_a_barrier_is_found() {
+    let text = cuda(&sample::program())
+        .replace("  ww_barrier();\n  #pragma unroll 1", "  if (ww_thread() < 40u) ww_barrier();");
+    let (x, w) = inputs();
+    let (tables, weights) = (sample::tables(), bytes(&w));
+    let program = TextProgram::compile(&text, None).expect("the changed sample compiles");
+    match program.run(launch(&tables, &weights, 1), &mut memory(&x)) {
+        Err(TextError::Run { log, .. }) => assert!(log.contains("no thread of a block can continue"), "{log}"),
+        other => panic!("a diverged barrier ended with {other:?}"),
+    }
+}
