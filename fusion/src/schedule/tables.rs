@@ -1,6 +1,9 @@
 //! The `I32` tables with which a plan is handed to the persistent program.
 
 use serde::{Deserialize, Serialize};
+use warpweave_graph::arena::{Arena, Id};
+
+use super::plan::{Instruction, OperatorId, PersistentSegment};
 
 /// Words of one encoded instruction.
 pub const INSTRUCTION_WORDS: usize = 4;
@@ -34,3 +37,35 @@ pub const CONTROL_WORDS: usize = 32;
 /// Words of the status buffer: `[claimed, vEU, position, counter, seen, wanted]`, then padding. `claimed` is 0 while no
 /// wait has timed out.
 pub const STATUS_WORDS: usize = 8;
+
+/// How an rOperator is run: by which kernel of the program, on which operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Binding {
+    /// Position among the program's kernels.
+    pub kernel: u32,
+    /// Position of its first operand in [`Tables::operands`].
+    pub operands: u32,
+}
+
+/// The tables of a segment whose rOperators are run like this.
+pub fn encode(segment: &PersistentSegment, bindings: &Arena<OperatorId, Binding>, operands: Vec<i32>) -> Tables {
+    let mut tables = Tables { operands, ..Tables::default() };
+    for stream in &segment.streams {
+        tables.stream_start.push((tables.instructions.len() / INSTRUCTION_WORDS) as i32);
+        for instruction in stream {
+            tables.instructions.extend(match *instruction {
+                Instruction::Run(task) => {
+                    let binding = bindings[task.operator];
+                    [OPCODE_RUN + binding.kernel as i32, binding.operands as i32, task.tile as i32, 0]
+                }
+                Instruction::Wait { counter, signals } => {
+                    let arrivals = segment.counters[counter].arrivals;
+                    [OPCODE_WAIT, counter.index() as i32, arrivals as i32, signals as i32]
+                }
+                Instruction::Signal(counter) => [OPCODE_SIGNAL, counter.index() as i32, 0, 0],
+            });
+        }
+        tables.instructions.extend([OPCODE_END, 0, 0, 0]);
+    }
+    tables
+}

@@ -1,0 +1,101 @@
+//! Fusion groups to kernel IR: one template a file, over a shared emitter.
+//!
+//! Extents, strides, offsets and divisors become operands of the rTask, so that groups which differ only in them share
+//! one rKernel body.
+
+mod contraction;
+mod emitter;
+mod index;
+mod pointwise;
+mod reduce;
+mod row;
+mod scalar;
+mod store;
+mod tile;
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use warpweave_fusion::partition::Template;
+use warpweave_fusion::partition::params::BLOCK_THREADS;
+use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
+use warpweave_fusion::schedule::tables::Binding;
+use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan};
+use warpweave_graph::ElementType;
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::program::TensorId;
+
+use crate::kernel_ir::{Kernel, KernelId, Program};
+use crate::persistent;
+use emitter::Emitter;
+
+/// Why a group has no kernel.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LowerError {
+    /// Kernels do not hold elements of this type.
+    #[error("kernels do not support {element} elements ({operator})")]
+    Element {
+        /// The rOperator.
+        operator: OperatorId,
+        /// The type.
+        element: ElementType,
+    },
+    /// A function is not defined for the type it is applied to.
+    #[error("kernels do not compute {function} of {element} elements ({operator})")]
+    Function {
+        /// The rOperator.
+        operator: OperatorId,
+        /// The function's name.
+        function: &'static str,
+        /// The type.
+        element: ElementType,
+    },
+    /// An offset or extent does not fit 31 bits.
+    #[error("{tensor} is too large: kernels address 2^31 elements ({operator})")]
+    TooLarge {
+        /// The rOperator.
+        operator: OperatorId,
+        /// The tensor.
+        tensor: TensorId,
+    },
+}
+
+/// A persistent program and, per rOperator, its kernel and operands.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LoweredProgram {
+    /// The kernels and the entry.
+    pub program: Program,
+    /// Per rOperator, which kernel runs it and where its operands begin.
+    pub bindings: Arena<OperatorId, Binding>,
+    /// The operands of all rOperators.
+    pub operands: Vec<i32>,
+}
+
+/// Lowers every rOperator of a plan's segment; equal bodies become one rKernel.
+pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
+    let segment = plan.persistent();
+    let mut kernels: Arena<KernelId, Kernel> = Arena::new();
+    let mut known: HashMap<Kernel, KernelId> = HashMap::new();
+    let mut bindings = Arena::new();
+    let mut operands: Vec<i32> = Vec::new();
+    for (id, operator) in segment.operators.iter() {
+        let (kernel, own) = lower_operator(id, operator, &plan.memory)?;
+        let kernel = *known.entry(kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
+        bindings.push(Binding { kernel: kernel.index() as u32, operands: operands.len() as u32 });
+        operands.extend(own);
+    }
+    let entry = persistent::entry(kernels.len());
+    let program = Program { threads: BLOCK_THREADS as u32, kernels, entry };
+    Ok(LoweredProgram { program, bindings, operands })
+}
+
+/// The kernel of one rOperator, and its operands.
+fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<(Kernel, Vec<i32>), LowerError> {
+    let mut emitter = Emitter::new(id, operator, memory);
+    match operator.params.template {
+        Template::Pointwise { per_thread } => pointwise::emit(&mut emitter, per_thread)?,
+        Template::Row(threads) => row::emit(&mut emitter, threads)?,
+        Template::Contraction { rows, columns } => contraction::emit(&mut emitter, rows, columns)?,
+    }
+    Ok(emitter.finish())
+}

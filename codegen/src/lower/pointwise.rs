@@ -1,0 +1,105 @@
+//! The pointwise template: a thread computes whole elements, reductions one value after another.
+//!
+//! Element-wise operators, data movement, gathers, pooling, depthwise convolutions, and whatever no other template takes.
+
+use warpweave_fusion::partition::params::BLOCK_THREADS;
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, TensorExpr};
+
+use super::LowerError;
+use super::emitter::{Emitter, add};
+use super::reduce::{accumulate, neutral};
+use super::scalar::{Point, scalar_type};
+use super::store::store;
+use super::tile::TileAxes;
+use crate::kernel_ir::{Builtin, Expression, LocalId, ScalarType};
+
+/// Emits the kernel: `per_thread` points a thread, neighbouring threads on neighbouring points.
+pub(super) fn emit(emitter: &mut Emitter, per_thread: usize) -> Result<(), LowerError> {
+    let tile = TileAxes::emit(emitter)?;
+    let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
+    let thread = Expression::Builtin(Builtin::Thread);
+    if per_thread == 1 {
+        let number = emitter.bind(ScalarType::I32, thread);
+        return emit_point(emitter, &tile, &axes, number, per_thread);
+    }
+    emitter.repeat(Expression::i32(per_thread as i32), true, |emitter, step| {
+        let offset = super::emitter::multiply(step, Expression::i32(BLOCK_THREADS as i32));
+        let number = emitter.bind(ScalarType::I32, add(offset, thread));
+        emit_point(emitter, &tile, &axes, number, per_thread)
+    })
+}
+
+fn emit_point(
+    emitter: &mut Emitter,
+    tile: &TileAxes,
+    axes: &[usize],
+    number: LocalId,
+    per_thread: usize,
+) -> Result<(), LowerError> {
+    let (coordinates, inside) = tile.decode(emitter, axes, number, per_thread * BLOCK_THREADS)?;
+    let coordinates: Vec<Expression> = coordinates.into_iter().map(Expression::Local).collect();
+    emitter.when(inside, |emitter| {
+        let mut stages: Vec<Option<LocalId>> = Vec::new();
+        for stage in 0..emitter.body().stages.len() {
+            let value = emit_stage(emitter, stage, &coordinates, &stages)?;
+            stages.push(Some(value));
+        }
+        Ok(())
+    })
+}
+
+fn emit_stage(
+    emitter: &mut Emitter,
+    stage: usize,
+    tile: &[Expression],
+    stages: &[Option<LocalId>],
+) -> Result<LocalId, LowerError> {
+    let expr = &emitter.body().stages[stage].expr;
+    let scalar = scalar_type(emitter, expr.element)?;
+    let mut point = Point::new(stage, tile.to_vec(), stages);
+    if let Some(reducer) = expr.reducer {
+        let element = reduced_element(expr);
+        let reduced = scalar_type(emitter, element)?;
+        let start = neutral(emitter, reducer, element)?;
+        let accumulator = emitter.bind(reduced, start);
+        let axes: Vec<AxisId> = expr.reduced().collect();
+        reduce_over(emitter, expr, &axes, tile.to_vec(), &mut |emitter, axes| {
+            let mut inner = Point::new(stage, axes, stages);
+            accumulate(emitter, &mut inner, reducer, &expr.body, accumulator, reduced)
+        })?;
+        point.reduced = Some(accumulator.into());
+    }
+    let result = match (&expr.epilogue, expr.reducer) {
+        (Some(epilogue), _) => point.emit(emitter, epilogue)?,
+        (None, Some(_)) => point.reduced.clone().expect("set above"),
+        (None, None) => point.emit(emitter, &expr.body)?,
+    };
+    let value = emitter.bind(scalar, result);
+    store(emitter, &mut point, stage, value)?;
+    Ok(value)
+}
+
+/// The type of the reduced value: that of the body.
+pub(super) fn reduced_element(expr: &TensorExpr) -> warpweave_graph::ElementType {
+    let read = |read| expr.operands[expr.reads[read].operand].element;
+    expr.body.element(&read, expr.element)
+}
+
+/// Nested loops over reduced axes; `body` gets the coordinates of all axes.
+fn reduce_over(
+    emitter: &mut Emitter,
+    expr: &TensorExpr,
+    axes: &[AxisId],
+    coordinates: Vec<Expression>,
+    body: &mut dyn FnMut(&mut Emitter, Vec<Expression>) -> Result<(), LowerError>,
+) -> Result<(), LowerError> {
+    let Some((&axis, rest)) = axes.split_first() else { return body(emitter, coordinates) };
+    let extent = emitter.operand(expr.axes[axis].extent as i64)?;
+    emitter.repeat(extent, false, |emitter, variable| {
+        let mut coordinates = coordinates;
+        debug_assert_eq!(coordinates.len(), axis.index(), "reduced axes follow the tile axes");
+        coordinates.push(variable.into());
+        reduce_over(emitter, expr, rest, coordinates, body)
+    })
+}

@@ -1,0 +1,217 @@
+//! Scalar bodies at one point of a stage's axes.
+
+use std::collections::HashMap;
+
+use warpweave_fusion::partition::StageSource;
+use warpweave_graph::ElementType;
+use warpweave_graph::expr::{self, Index, Literal, ReadId, Scalar, TensorExpr};
+
+use super::LowerError;
+use super::emitter::Emitter;
+use super::index::{Coordinates, emit_guard, emit_index};
+use crate::kernel_ir::{BinaryOp, Constant, Expression, LocalId, Place, ScalarType, Statement, UnaryOp, Width};
+
+/// Evaluates scalars of one stage at one point; equal scalars are computed once.
+pub(super) struct Point<'p> {
+    pub(super) stage: usize,
+    /// One coordinate an axis of the stage.
+    pub(super) axes: Vec<Expression>,
+    /// The values of earlier stages at this point of the tile axes.
+    pub(super) stages: &'p [Option<LocalId>],
+    /// The reduced value, for epilogues.
+    pub(super) reduced: Option<Expression>,
+    known: HashMap<Scalar, Expression>,
+    reads: HashMap<ReadId, LocalId>,
+}
+
+impl<'p> Point<'p> {
+    pub(super) fn new(stage: usize, axes: Vec<Expression>, stages: &'p [Option<LocalId>]) -> Self {
+        Self { stage, axes, stages, reduced: None, known: HashMap::new(), reads: HashMap::new() }
+    }
+
+    /// The value of a scalar of the stage, as a local or a literal.
+    pub(super) fn emit(&mut self, emitter: &mut Emitter, scalar: &Scalar) -> Result<Expression, LowerError> {
+        if let Some(known) = self.known.get(scalar) {
+            return Ok(known.clone());
+        }
+        let expr = &emitter.body().stages[self.stage].expr;
+        let value = self.compute(emitter, expr, scalar)?;
+        let value = match value {
+            Expression::Constant(_) | Expression::Local(_) => value,
+            computed => {
+                let element = scalar.element(&|read| read_element(expr, read), expr.element);
+                Expression::Local(emitter.bind(scalar_type(emitter, element)?, computed))
+            }
+        };
+        self.known.insert(scalar.clone(), value.clone());
+        Ok(value)
+    }
+
+    fn compute(&mut self, emitter: &mut Emitter, expr: &TensorExpr, scalar: &Scalar) -> Result<Expression, LowerError> {
+        let element_of = |scalar: &Scalar| scalar.element(&|read| read_element(expr, read), expr.element);
+        match scalar {
+            Scalar::Literal(literal) => emit_literal(emitter, *literal),
+            Scalar::Reduced => Ok(self.reduced.clone().expect("an epilogue runs after its reduction")),
+            Scalar::Read(read) => self.read(emitter, *read).map(Expression::Local),
+            Scalar::Index(index, element) => {
+                let value = self.index(emitter, expr, index)?;
+                Ok(cast(ScalarType::I32, scalar_type(emitter, *element)?, value))
+            }
+            Scalar::Holds(guard) => {
+                self.load_indirect(emitter, guard.conditions().iter().map(|condition| &condition.index))?;
+                let holds = emit_guard(emitter, expr, guard, &self.coordinates())?;
+                Ok(holds.unwrap_or(Expression::Constant(Constant::Bool(true))))
+            }
+            Scalar::Unary(op, operand) => {
+                let value = self.emit(emitter, operand)?;
+                Ok(Expression::Unary(unary(*op), Box::new(value)))
+            }
+            Scalar::Binary(op, left, right) => {
+                let (left, right) = (self.emit(emitter, left)?, self.emit(emitter, right)?);
+                Ok(Expression::binary(binary(*op), left, right))
+            }
+            Scalar::Select(condition, then, otherwise) => {
+                let condition = self.emit(emitter, condition)?;
+                let (then, otherwise) = (self.emit(emitter, then)?, self.emit(emitter, otherwise)?);
+                Ok(Expression::Select(Box::new(condition), Box::new(then), Box::new(otherwise)))
+            }
+            Scalar::Cast(element, operand) => {
+                let from = scalar_type(emitter, element_of(operand))?;
+                let value = self.emit(emitter, operand)?;
+                Ok(cast(from, scalar_type(emitter, *element)?, value))
+            }
+        }
+    }
+
+    /// The local that holds a read's value.
+    fn read(&mut self, emitter: &mut Emitter, id: ReadId) -> Result<LocalId, LowerError> {
+        if let Some(&known) = self.reads.get(&id) {
+            return Ok(known);
+        }
+        let body = emitter.body();
+        let stage = &body.stages[self.stage];
+        let read = &stage.expr.reads[id];
+        let local = match stage.sources[read.operand] {
+            StageSource::Stage(earlier) => self.stages[earlier].expect("an earlier stage has its value"),
+            StageSource::Operand(operand) => {
+                let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+                self.load_indirect(emitter, read.index.iter().chain(conditions))?;
+                let tensor = body.operands[operand];
+                let planned = &emitter.memory.tensors[tensor];
+                let (space, first) = emitter.place(tensor);
+                let memory = emitter.memory_type(planned.ty.element)?;
+                let offset = Index::linear(&read.index, &planned.layout.strides, planned.layout.offset);
+                let base = emitter.operand(first + offset.offset())?;
+                let value = emitter.declare(memory.scalar_type());
+                let guard = emit_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
+                if guard.is_some() {
+                    let fill = emit_literal(emitter, read.fill)?;
+                    emitter.assign(value, fill);
+                }
+                emitter.when(guard, |emitter| {
+                    let relative = offset.plus(-offset.offset());
+                    let index = match relative.terms() {
+                        [] => base,
+                        _ => {
+                            super::emitter::add(emit_index(emitter, &stage.expr, &relative, &self.coordinates())?, base)
+                        }
+                    };
+                    let place = Place::Local(value);
+                    emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::One, index });
+                    Ok(())
+                })?;
+                value
+            }
+        };
+        self.reads.insert(id, local);
+        Ok(local)
+    }
+
+    /// The value of an index at this point.
+    pub(super) fn index(
+        &mut self,
+        emitter: &mut Emitter,
+        expr: &TensorExpr,
+        index: &Index,
+    ) -> Result<Expression, LowerError> {
+        self.load_indirect(emitter, std::iter::once(index))?;
+        emit_index(emitter, expr, index, &self.coordinates())
+    }
+
+    /// Loads the reads whose values the indices use.
+    fn load_indirect<'i>(
+        &mut self,
+        emitter: &mut Emitter,
+        indices: impl Iterator<Item = &'i Index>,
+    ) -> Result<(), LowerError> {
+        let mut needed = Vec::new();
+        for index in indices {
+            index.visit(&mut |_| {}, &mut |read| needed.push(read));
+        }
+        needed.into_iter().try_for_each(|read| self.read(emitter, read).map(|_| ()))
+    }
+
+    fn coordinates(&self) -> Coordinates<'_> {
+        Coordinates { axes: &self.axes, reads: &self.reads }
+    }
+}
+
+fn read_element(expr: &TensorExpr, read: ReadId) -> ElementType {
+    expr.operands[expr.reads[read].operand].element
+}
+
+/// The register type of an element type.
+pub(super) fn scalar_type(emitter: &Emitter, element: ElementType) -> Result<ScalarType, LowerError> {
+    emitter.memory_type(element).map(|memory| memory.scalar_type())
+}
+
+/// A literal of a register type.
+pub(super) fn emit_literal(emitter: &Emitter, literal: Literal) -> Result<Expression, LowerError> {
+    let constant = match scalar_type(emitter, literal.element())? {
+        ScalarType::Bool => Constant::Bool(literal.to_i64() != 0),
+        ScalarType::I32 => Constant::I32(literal.to_i64() as i32),
+        ScalarType::I64 => Constant::I64(literal.to_i64()),
+        ScalarType::F32 => Constant::F32((literal.to_f64() as f32).to_bits()),
+    };
+    Ok(Expression::Constant(constant))
+}
+
+fn cast(from: ScalarType, to: ScalarType, value: Expression) -> Expression {
+    if from == to { value } else { Expression::Cast(to, Box::new(value)) }
+}
+
+fn unary(op: expr::UnaryOp) -> UnaryOp {
+    match op {
+        expr::UnaryOp::Negate => UnaryOp::Negate,
+        expr::UnaryOp::Absolute => UnaryOp::Absolute,
+        expr::UnaryOp::Not => UnaryOp::Not,
+        expr::UnaryOp::Exp => UnaryOp::Exp,
+        expr::UnaryOp::Log => UnaryOp::Log,
+        expr::UnaryOp::Sqrt => UnaryOp::Sqrt,
+        expr::UnaryOp::Tanh => UnaryOp::Tanh,
+        expr::UnaryOp::Erf => UnaryOp::Erf,
+        expr::UnaryOp::Sin => UnaryOp::Sin,
+        expr::UnaryOp::Cos => UnaryOp::Cos,
+        expr::UnaryOp::Floor => UnaryOp::Floor,
+        expr::UnaryOp::Ceil => UnaryOp::Ceil,
+        expr::UnaryOp::RoundEven => UnaryOp::RoundEven,
+    }
+}
+
+pub(super) fn binary(op: expr::BinaryOp) -> BinaryOp {
+    match op {
+        expr::BinaryOp::Add => BinaryOp::Add,
+        expr::BinaryOp::Subtract => BinaryOp::Subtract,
+        expr::BinaryOp::Multiply => BinaryOp::Multiply,
+        expr::BinaryOp::Divide => BinaryOp::Divide,
+        expr::BinaryOp::Remainder => BinaryOp::Remainder,
+        expr::BinaryOp::Minimum => BinaryOp::Minimum,
+        expr::BinaryOp::Maximum => BinaryOp::Maximum,
+        expr::BinaryOp::Power => BinaryOp::Power,
+        expr::BinaryOp::Less => BinaryOp::Less,
+        expr::BinaryOp::LessEqual => BinaryOp::LessEqual,
+        expr::BinaryOp::Equal => BinaryOp::Equal,
+        expr::BinaryOp::And => BinaryOp::And,
+        expr::BinaryOp::Or => BinaryOp::Or,
+    }
+}

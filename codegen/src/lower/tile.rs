@@ -1,0 +1,133 @@
+//! From the tile index to coordinates of the tile axes.
+
+use super::LowerError;
+use super::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::kernel_ir::{BinaryOp, Expression, LocalId, ScalarType};
+
+/// The tile axes as a kernel sees them.
+pub(super) struct TileAxes {
+    /// Per axis, the first coordinate of the tile; absent where one tile covers the axis.
+    origins: Vec<Option<LocalId>>,
+    /// Per axis, its extent; present where a tile may reach beyond it.
+    limits: Vec<Option<Expression>>,
+    extents: Vec<usize>,
+    tile: Vec<usize>,
+}
+
+impl TileAxes {
+    /// Decodes the tile index.
+    pub(super) fn emit(emitter: &mut Emitter) -> Result<Self, LowerError> {
+        let extents = emitter.body().tile_extents();
+        let tile = emitter.operator.params.tile.clone();
+        let grid = emitter.operator.params.grid(emitter.body());
+        let mut origins = vec![None; extents.len()];
+        let mut rest = Expression::Tile;
+        let last_split = grid.iter().position(|&tiles| tiles > 1);
+        for axis in (0..extents.len()).rev().filter(|&axis| grid[axis] > 1) {
+            let coordinate = if Some(axis) == last_split {
+                rest.clone()
+            } else {
+                let (coordinate, quotient) = split(emitter, rest, grid[axis])?;
+                rest = quotient;
+                coordinate
+            };
+            let length = emitter.operand(tile[axis] as i64)?;
+            origins[axis] = Some(emitter.bind(ScalarType::I32, multiply(coordinate, length)));
+        }
+        let mut limits = Vec::with_capacity(extents.len());
+        for axis in 0..extents.len() {
+            let ragged = extents[axis] % tile[axis] != 0;
+            limits.push(if ragged { Some(emitter.operand(extents[axis] as i64)?) } else { None });
+        }
+        Ok(Self { origins, limits, extents, tile })
+    }
+
+    /// The first coordinates of the tile.
+    pub(super) fn origin(&self) -> Vec<Expression> {
+        self.origins.iter().map(|origin| origin.map_or(Expression::i32(0), Expression::Local)).collect()
+    }
+
+    /// The number of points of the tile along some axes.
+    pub(super) fn volume(&self, axes: &[usize]) -> usize {
+        axes.iter().map(|&axis| self.tile[axis]).product()
+    }
+
+    /// Coordinates along `axes` of the point with this number in their box, the last axis fastest, and the condition
+    /// under which it lies in the box and inside the extents: `points` numbers are given out.
+    pub(super) fn decode(
+        &self,
+        emitter: &mut Emitter,
+        axes: &[usize],
+        number: LocalId,
+        points: usize,
+    ) -> Result<(Vec<LocalId>, Option<Expression>), LowerError> {
+        let volume = self.volume(axes);
+        let mut inside = None;
+        if volume < points {
+            let volume = emitter.operand(volume as i64)?;
+            inside = Some(less(number, volume));
+        }
+        let long: Vec<usize> = axes.iter().copied().filter(|&axis| self.tile[axis] > 1).collect();
+        let mut rest = Expression::Local(number);
+        let mut coordinates = vec![None; self.extents.len()];
+        for (position, &axis) in long.iter().enumerate().rev() {
+            let local = if position == 0 {
+                rest.clone()
+            } else {
+                let (local, quotient) = split(emitter, rest, self.tile[axis])?;
+                rest = quotient;
+                local
+            };
+            coordinates[axis] = Some(local);
+        }
+        let mut found = Vec::with_capacity(axes.len());
+        for &axis in axes {
+            let value = match (self.origins[axis], coordinates[axis].take()) {
+                (Some(origin), Some(local)) => add(origin, local),
+                (Some(origin), None) => Expression::Local(origin),
+                (None, Some(local)) => local,
+                (None, None) => Expression::i32(0),
+            };
+            let coordinate = emitter.bind(ScalarType::I32, value);
+            if let Some(limit) = &self.limits[axis] {
+                inside = both(inside, Some(less(coordinate, limit.clone())));
+            }
+            found.push(coordinate);
+        }
+        Ok((found, inside))
+    }
+}
+
+/// `value mod extent` and `⌊value / extent⌋` as locals.
+pub(super) fn split(
+    emitter: &mut Emitter,
+    value: Expression,
+    extent: usize,
+) -> Result<(Expression, Expression), LowerError> {
+    let value = emitter.bind(ScalarType::I32, value);
+    let position = emitter.divisor(extent as i64)?;
+    let quotient = emitter.bind(ScalarType::I32, Expression::FastDivide(Box::new(value.into()), position));
+    let extent = emitter.operand(extent as i64)?;
+    let rest = binary(BinaryOp::Subtract, value, multiply(quotient, extent));
+    Ok((Expression::Local(emitter.bind(ScalarType::I32, rest)), quotient.into()))
+}
+
+/// Coordinates of the point with this number in a box of these extents, the last fastest.
+pub(super) fn decode_box(
+    emitter: &mut Emitter,
+    extents: &[usize],
+    number: Expression,
+) -> Result<Vec<Expression>, LowerError> {
+    let mut rest = number;
+    let mut found = vec![Expression::i32(0); extents.len()];
+    for position in (0..extents.len()).rev() {
+        if position == 0 {
+            found[position] = rest.clone();
+        } else {
+            let (coordinate, quotient) = split(emitter, rest, extents[position])?;
+            found[position] = coordinate;
+            rest = quotient;
+        }
+    }
+    Ok(found)
+}
