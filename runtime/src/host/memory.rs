@@ -1,0 +1,154 @@
+//! The memory that rTasks on the host share.
+
+use std::cell::UnsafeCell;
+
+use warpweave_fusion::schedule::plan::{Buffer, BufferSpace};
+use warpweave_graph::ElementType;
+use warpweave_graph::Tensor;
+
+/// Up to this many elements are worked on at once.
+pub(super) const LANES: usize = 128;
+
+/// The values of one scalar for neighbouring points: singles, or integers and truth values.
+#[derive(Clone, Debug)]
+pub(super) enum Lanes {
+    Float([f32; LANES]),
+    Integer([i64; LANES]),
+}
+
+/// An arena that threads read and write at the same time, in disjoint or ordered places.
+pub(super) struct SharedArena {
+    words: Box<[UnsafeCell<u64>]>,
+}
+
+#[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
+// SAFETY: all access goes through `read` and `write` below. The plan that drives the threads is verified: two accesses of
+// the same bytes, one of them a write, are ordered by the stream of one thread or by a release and an acquire of a
+// counter, so they never race.
+unsafe impl Sync for SharedArena {}
+
+impl SharedArena {
+    /// A zeroed arena of at least this many bytes.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self { words: (0..bytes.div_ceil(8)).map(|_| UnsafeCell::new(0)).collect() }
+    }
+
+    fn bytes(&self) -> usize {
+        self.words.len() * 8
+    }
+
+    /// A pointer to `length` bytes from `offset` on, which lie inside.
+    fn pointer(&self, offset: usize, length: usize) -> *mut u8 {
+        let end = offset.checked_add(length).expect("an address does not overflow");
+        assert!(end <= self.bytes(), "an access stays inside the arena");
+        let start = self.words.as_ptr().cast_mut().cast::<u8>();
+        start.wrapping_add(offset)
+    }
+
+    /// Copies bytes out.
+    #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
+    pub(super) fn read(&self, offset: usize, out: &mut [u8]) {
+        let from = self.pointer(offset, out.len());
+        // SAFETY: `pointer` checked the bounds, `out` is a different allocation, and no other thread writes these bytes
+        // meanwhile (see the impl of Sync).
+        unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()) }
+    }
+
+    /// Copies bytes in.
+    #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
+    pub(super) fn write(&self, offset: usize, data: &[u8]) {
+        let to = self.pointer(offset, data.len());
+        // SAFETY: as for `read`; `words` hands out interior mutability.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) }
+    }
+}
+
+/// What an rTask reads from.
+pub(super) struct Memory<'m> {
+    pub(super) arena: &'m SharedArena,
+    pub(super) weights: &'m [u8],
+}
+
+impl Memory<'_> {
+    /// Loads `count` elements from byte `offset` of a buffer's space on, `stride` bytes apart.
+    pub(super) fn load(&self, space: BufferSpace, element: ElementType, offset: i64, stride: i64, count: usize) -> Lanes {
+        let size = element.bytes();
+        if element == ElementType::F32 {
+            let mut lanes = [0f32; LANES];
+            if stride == size as i64 {
+                self.copy(space, offset, bytemuck::cast_slice_mut(&mut lanes[..count]));
+            } else if stride == 0 {
+                let mut value = [0u8; 4];
+                self.copy(space, offset, &mut value);
+                lanes[..count].fill(f32::from_le_bytes(value));
+            } else {
+                for (lane, value) in lanes[..count].iter_mut().enumerate() {
+                    let mut bytes = [0u8; 4];
+                    self.copy(space, offset + lane as i64 * stride, &mut bytes);
+                    *value = f32::from_le_bytes(bytes);
+                }
+            }
+            return Lanes::Float(lanes);
+        }
+        let mut bytes = [0u8; LANES * 8];
+        for lane in 0..count {
+            self.copy(space, offset + lane as i64 * stride, &mut bytes[lane * size..][..size]);
+        }
+        decode(element, &bytes[..count * size])
+    }
+
+    fn copy(&self, space: BufferSpace, offset: i64, out: &mut [u8]) {
+        let offset = usize::try_from(offset).expect("addresses are not negative");
+        match space {
+            BufferSpace::Arena => self.arena.read(offset, out),
+            BufferSpace::Weights => out.copy_from_slice(&self.weights[offset..offset + out.len()]),
+        }
+    }
+
+    /// Stores elements from byte `offset` of the arena on, `stride` bytes apart.
+    pub(super) fn store(&self, element: ElementType, offset: i64, stride: i64, lanes: &Lanes, count: usize) {
+        let size = element.bytes();
+        let offset = usize::try_from(offset).expect("addresses are not negative");
+        let contiguous = stride == size as i64;
+        if let (Lanes::Float(values), ElementType::F32, true) = (lanes, element, contiguous) {
+            return self.arena.write(offset, bytemuck::cast_slice(&values[..count]));
+        }
+        let bytes = encode(element, lanes, count);
+        for (lane, value) in bytes.chunks_exact(size).enumerate() {
+            let at = offset as i64 + lane as i64 * stride;
+            self.arena.write(at as usize, value);
+        }
+    }
+}
+
+fn decode(element: ElementType, bytes: &[u8]) -> Lanes {
+    let count = bytes.len() / element.bytes();
+    let ty = warpweave_graph::TensorType::new(element, [count]);
+    let tensor = Tensor::from_bytes(ty, bytes.to_vec().into()).expect("as many bytes as elements");
+    if element.is_float() {
+        let mut lanes = [0f32; LANES];
+        lanes[..count].copy_from_slice(&tensor.to_f32());
+        Lanes::Float(lanes)
+    } else {
+        let mut lanes = [0i64; LANES];
+        lanes[..count].copy_from_slice(&tensor.to_i64());
+        Lanes::Integer(lanes)
+    }
+}
+
+fn encode(element: ElementType, lanes: &Lanes, count: usize) -> Vec<u8> {
+    let ty = warpweave_graph::TensorType::new(element, [count]);
+    let tensor = match lanes {
+        Lanes::Float(values) => {
+            let values: Vec<f64> = values[..count].iter().map(|&value| f64::from(value)).collect();
+            Tensor::from_f64(ty, &values)
+        }
+        Lanes::Integer(values) => Tensor::from_i64(ty, &values[..count]),
+    };
+    tensor.bytes().to_vec()
+}
+
+/// Byte offset and space of element `first` of a buffer.
+pub(super) fn address(buffer: Buffer, element: ElementType, first: i64) -> i64 {
+    buffer.offset as i64 + first * element.bytes() as i64
+}
