@@ -3,5 +3,6 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod build;
+mod contraction;
 mod memory;
 mod protocol;
