@@ -140,6 +140,8 @@ impl Warp {
                         self.loaded = Some(kernel);
                         prepare(&mut self.kernel, body, &self.core, world);
                     } else {
+                        self.kernel.narrow[..body.declared as usize].fill([POISON; 32]);
+                        self.kernel.wide[..body.declared_wide as usize].fill([i64::from(POISON); 32]);
                         prepare_operands(&mut self.kernel, body, &self.core, world);
                     }
                 }
@@ -535,6 +537,9 @@ impl Core {
             world.waits += 1;
             if world.options.time_out_wait == Some(world.waits - 1) {
                 self.time_out(wait, frame, world);
+                frame.write(wait.place, self.active, &[truth(false); 32]);
+                self.counted = false;
+                return true;
             }
         }
         let warps = world.blocks.len() * world.warps_per_block;

@@ -257,7 +257,7 @@ impl Frame {
 
 /// A register from its lanes; unlike the library's array constructor, always a plain loop.
 #[inline(always)]
-fn each_lane<T: Copy + Default>(f: impl Fn(usize) -> T) -> [T; 32] {
+fn each_lane<T: Copy + Default>(mut f: impl FnMut(usize) -> T) -> [T; 32] {
     let mut result = [T::default(); 32];
     for (lane, value) in result.iter_mut().enumerate() {
         *value = f(lane);
@@ -289,4 +289,40 @@ fn fused(x: &Lanes, y: &Lanes, z: &Lanes) -> Lanes {
 #[inline(never)]
 fn fused_slowly(x: &Lanes, y: &Lanes, z: &Lanes) -> Lanes {
     each_lane(|lane| fused_multiply_add(x[lane], y[lane], z[lane]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::random::Random;
+    use super::{Lanes, each_lane, fused};
+
+    fn agree(x: Lanes, y: Lanes, z: Lanes) {
+        for (lane, &result) in fused(&x, &y, &z).iter().enumerate() {
+            let [a, b, c] = [x, y, z].map(|lanes| f32::from_bits(lanes[lane]));
+            let (expected, result) = (a.mul_add(b, c), f32::from_bits(result));
+            let same = result.to_bits() == expected.to_bits() || result.is_nan() && expected.is_nan();
+            assert!(same, "{a:e} · {b:e} + {c:e} gives {result:e}, not {expected:e}");
+        }
+    }
+
+    #[test]
+    fn fused_multiply_add_rounds_once() {
+        let mut random = Random::new(1);
+        for _ in 0..20_000 {
+            let mut bits = || each_lane(|_| random.bits() as u32);
+            agree(bits(), bits(), bits());
+        }
+        // Few significant bits and nearby exponents make ties and subnormal results common.
+        for _ in 0..20_000 {
+            let mut sparse = |exponent: u32| {
+                each_lane(|_| {
+                    let bits = random.bits() as u32;
+                    let exponent = exponent + random.below(26) as u32;
+                    (bits & 0x8000_0000) | (exponent << 23) | (bits & random.bits() as u32 & 0x0070_0007)
+                })
+            };
+            agree(sparse(115), sparse(115), sparse(100));
+            agree(sparse(50), sparse(50), sparse(0));
+        }
+    }
 }

@@ -362,3 +362,54 @@ fn extreme(f: f32, g: f32, first: bool, tie: u32) -> u32 {
         g.to_bits()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::random::Random;
+    use super::{NarrowBinary, NarrowUnary, TRUE};
+    use crate::kernel_ir::expression::{fast_divide, magic};
+
+    #[test]
+    fn fast_divide_divides() {
+        let mut random = Random::new(2);
+        let mut check = |divisor: i32| {
+            let (multiplier, shift) = magic(divisor);
+            let edges = [0, 1, divisor - 1, divisor, divisor.saturating_add(1), i32::MAX - 1, i32::MAX];
+            let others = std::iter::repeat_with(|| (random.bits() >> 33) as i32).take(50);
+            for value in edges.into_iter().chain(others) {
+                assert_eq!(fast_divide(value, multiplier, shift), value / divisor, "{value} / {divisor}");
+            }
+        };
+        (1..2000).for_each(&mut check);
+        let mut divisors = Random::new(3);
+        for _ in 0..20_000 {
+            check(((divisors.bits() >> (33 + divisors.below(31))) as i32).max(1));
+        }
+        check(i32::MAX);
+    }
+
+    #[test]
+    fn integers_wrap_and_divide_by_zero() {
+        let apply = |op: NarrowBinary, x: i32, y: i32| op.apply(x as u32, y as u32) as i32;
+        assert_eq!(apply(NarrowBinary::AddI32, i32::MAX, 1), i32::MIN);
+        assert_eq!(apply(NarrowBinary::DivideI32, 7, 0), 0);
+        assert_eq!(apply(NarrowBinary::RemainderI32, 7, 0), 0);
+        assert_eq!(apply(NarrowBinary::DivideI32, i32::MIN, -1), i32::MIN);
+        assert_eq!(apply(NarrowBinary::DivideI32, -7, 2), -3);
+        assert_eq!(apply(NarrowBinary::ShiftRightI32, -7, 1), -4);
+    }
+
+    #[test]
+    fn extremes_and_casts_follow_the_definition() {
+        let apply = |op: NarrowBinary, x: f32, y: f32| f32::from_bits(op.apply(x.to_bits(), y.to_bits()));
+        assert!(apply(NarrowBinary::MaximumF32, f32::NAN, 1.0).is_nan());
+        assert!(apply(NarrowBinary::MinimumF32, 1.0, f32::NAN).is_nan());
+        assert!(apply(NarrowBinary::MinimumF32, 0.0, -0.0).is_sign_negative());
+        assert!(apply(NarrowBinary::MaximumF32, -0.0, 0.0).is_sign_positive());
+        assert_eq!(NarrowUnary::F32ToI32.apply(3e9f32.to_bits()) as i32, i32::MAX);
+        assert_eq!(NarrowUnary::F32ToI32.apply(f32::NAN.to_bits()), 0);
+        assert_eq!(NarrowUnary::F32ToBool.apply(f32::NAN.to_bits()), TRUE);
+        assert_eq!(f32::from_bits(NarrowUnary::BoolToF32.apply(TRUE)), 1.0);
+        assert_eq!(f32::from_bits(NarrowUnary::RoundEven.apply(2.5f32.to_bits())), 2.0);
+    }
+}

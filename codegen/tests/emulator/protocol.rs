@@ -54,7 +54,8 @@ fn fill(device: &mut Device) {
 }
 
 fn launch(device: &mut Device, seed: u64) -> LaunchReport {
-    device.launch(&[0..256], &LaunchOptions { step_budget: 1 << 20, ..LaunchOptions::seeded(seed) })
+    device
+        .launch(std::slice::from_ref(&(0..256)), &LaunchOptions { step_budget: 1 << 20, ..LaunchOptions::seeded(seed) })
 }
 
 fn assert_right(device: &Device) {
@@ -170,7 +171,7 @@ fn a_time_out_aborts_and_zeroing_repairs() {
     for seed in 0..SEEDS {
         let mut device = device(&program, &tables);
         let options = LaunchOptions { time_out_wait: Some(0), ..LaunchOptions::seeded(seed) };
-        let report = device.launch(&[0..256], &options);
+        let report = device.launch(std::slice::from_ref(&(0..256)), &options);
         assert!(report.completed && report.aborted);
         let status = report.status.unwrap();
         assert_eq!((status.block, status.position, status.counter, status.wanted), (1, 3, 0, 1));

@@ -79,6 +79,8 @@ pub fn compile(body: Body, kernel: &Kernel, shared_base: u32) -> Option<Compiled
         presets_wide: Vec::new(),
         narrow: 0,
         wide: 0,
+        declared: 0,
+        declared_wide: 0,
         shared_words: 0,
     };
     let mut compiler = Compiler {
@@ -123,6 +125,8 @@ impl Compiler<'_> {
             };
             self.arrays.push(ArraySlots { scalar: array.scalar, first, length: array.length });
         }
+        self.out.declared = self.out.narrow;
+        self.out.declared_wide = self.out.wide;
         let (mut words, mut bytes) = (shared_base, 0);
         for array in self.kernel.shared.values() {
             self.shared.push(SharedSlots { base: words, base_bytes: bytes });
