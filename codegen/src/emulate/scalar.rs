@@ -97,24 +97,26 @@ pub enum WideCompare {
 
 /// The narrow operation that `op` is on `scalar`, `None` where it is not defined or not narrow.
 pub fn narrow_unary(op: UnaryOp, scalar: ScalarType) -> Option<NarrowUnary> {
-    match (op, scalar) {
-        (UnaryOp::Negate, ScalarType::I32) => Some(NarrowUnary::NegateI32),
-        (UnaryOp::Absolute, ScalarType::I32) => Some(NarrowUnary::AbsoluteI32),
-        (UnaryOp::Not, ScalarType::Bool) => Some(NarrowUnary::Not),
-        (UnaryOp::Negate, ScalarType::F32) => Some(NarrowUnary::NegateF32),
-        (UnaryOp::Absolute, ScalarType::F32) => Some(NarrowUnary::AbsoluteF32),
-        (UnaryOp::Exp, ScalarType::F32) => Some(NarrowUnary::Exp),
-        (UnaryOp::Log, ScalarType::F32) => Some(NarrowUnary::Log),
-        (UnaryOp::Sqrt, ScalarType::F32) => Some(NarrowUnary::Sqrt),
-        (UnaryOp::Tanh, ScalarType::F32) => Some(NarrowUnary::Tanh),
-        (UnaryOp::Erf, ScalarType::F32) => Some(NarrowUnary::Erf),
-        (UnaryOp::Sin, ScalarType::F32) => Some(NarrowUnary::Sin),
-        (UnaryOp::Cos, ScalarType::F32) => Some(NarrowUnary::Cos),
-        (UnaryOp::Floor, ScalarType::F32) => Some(NarrowUnary::Floor),
-        (UnaryOp::Ceil, ScalarType::F32) => Some(NarrowUnary::Ceil),
-        (UnaryOp::RoundEven, ScalarType::F32) => Some(NarrowUnary::RoundEven),
-        _ => None,
-    }
+    let [bool_only, i32_only, f32_only] =
+        [ScalarType::Bool, ScalarType::I32, ScalarType::F32].map(|only| only == scalar);
+    let (defined, code) = match op {
+        UnaryOp::Negate if i32_only => (true, NarrowUnary::NegateI32),
+        UnaryOp::Absolute if i32_only => (true, NarrowUnary::AbsoluteI32),
+        UnaryOp::Negate => (f32_only, NarrowUnary::NegateF32),
+        UnaryOp::Absolute => (f32_only, NarrowUnary::AbsoluteF32),
+        UnaryOp::Not => (bool_only, NarrowUnary::Not),
+        UnaryOp::Exp => (f32_only, NarrowUnary::Exp),
+        UnaryOp::Log => (f32_only, NarrowUnary::Log),
+        UnaryOp::Sqrt => (f32_only, NarrowUnary::Sqrt),
+        UnaryOp::Tanh => (f32_only, NarrowUnary::Tanh),
+        UnaryOp::Erf => (f32_only, NarrowUnary::Erf),
+        UnaryOp::Sin => (f32_only, NarrowUnary::Sin),
+        UnaryOp::Cos => (f32_only, NarrowUnary::Cos),
+        UnaryOp::Floor => (f32_only, NarrowUnary::Floor),
+        UnaryOp::Ceil => (f32_only, NarrowUnary::Ceil),
+        UnaryOp::RoundEven => (f32_only, NarrowUnary::RoundEven),
+    };
+    defined.then_some(code)
 }
 
 /// The wide operation that `op` is on `I64`.

@@ -97,8 +97,7 @@ fn accesses_stay_in_bounds_and_aligned() {
     assert_eq!(report.total, 60);
     assert!(report.violations.iter().any(|violation| (violation.site.warp, violation.site.lane) == (0, 4)));
 
-    let mut kernel = Kernel::default();
-    kernel.body = vec![store(subtract(thread(), int(1)), Expression::f32(0.0))];
+    let kernel = Kernel { body: vec![store(subtract(thread(), int(1)), Expression::f32(0.0))], ..Kernel::default() };
     check(kernel, |fault| matches!(fault, Fault::GlobalOutOfBounds { address: -4, .. }));
 
     let mut kernel = Kernel::default();
@@ -160,12 +159,12 @@ fn bytes_of_a_word_are_apart() {
 
 #[test]
 fn divergence_is_reported() {
-    let mut kernel = Kernel::default();
-    kernel.body = vec![when(less(thread(), int(7)), vec![Statement::BlockBarrier])];
+    let kernel =
+        Kernel { body: vec![when(less(thread(), int(7)), vec![Statement::BlockBarrier])], ..Kernel::default() };
     check(kernel, |fault| *fault == Fault::DivergentBarrier);
 
-    let mut kernel = Kernel::default();
-    kernel.body = vec![when(less(thread(), int(32)), vec![Statement::BlockBarrier])];
+    let kernel =
+        Kernel { body: vec![when(less(thread(), int(32)), vec![Statement::BlockBarrier])], ..Kernel::default() };
     check(kernel, |fault| *fault == Fault::DivergentBarrier);
 
     let mut kernel = Kernel::default();
@@ -204,8 +203,7 @@ fn endless_runs_end() {
 
 #[test]
 fn malformed_programs_are_refused() {
-    let mut kernel = Kernel::default();
-    kernel.body = vec![store(thread(), thread())];
+    let kernel = Kernel { body: vec![store(thread(), thread())], ..Kernel::default() };
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[], &[]);
     let refused = Device::new(&program, &tables, &[], 0, 0, 1).err();
