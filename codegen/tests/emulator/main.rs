@@ -7,4 +7,5 @@ mod contraction;
 mod grid;
 mod memory;
 mod protocol;
+mod semantics;
 mod verifier;
