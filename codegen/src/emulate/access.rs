@@ -90,68 +90,103 @@ pub fn global(access: &GlobalAccess, store: bool, frame: &mut Frame, agent: Agen
 pub fn shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agent, block: usize, world: &mut World) {
     let count = access.registers.count;
     let words = access.memory.bytes().div_ceil(4) as usize;
-    let mut indices = [i64::MIN; 32];
+    let mut first = [0usize; 32];
+    let indices = *frame.lanes(access.index);
+    let mut valid = 0;
     for lane in lanes(agent.active) {
-        let index = i64::from(frame.lanes(access.index)[lane] as i32);
-        let fault = if index < 0 || index + i64::from(count) > i64::from(access.length) {
-            Some(Fault::SharedOutOfBounds { index, count, length: access.length })
-        } else if index % i64::from(count) != 0 {
-            Some(Fault::SharedMisaligned { index, count })
-        } else {
-            None
-        };
-        if let Some(fault) = fault {
-            world.fault(|| (agent.site)(lane as u32), fault);
-            if !store {
-                poison(frame, &access.registers, access.memory, lane);
-            }
-            continue;
-        }
-        indices[lane] = index;
-        let first = access.base as usize + index as usize * words;
-        let memory = &mut world.blocks[block].shared;
-        let mut conflict = None;
-        for word in first..first + count as usize * words {
-            let found = if store {
-                memory.write(word, lane as u32, &agent.shared)
-            } else {
-                memory.read(word, lane as u32, &agent.shared)
-            };
-            conflict = conflict.or(found.map(|found| ((word - first) / words, found)));
-        }
-        for (element, &slot) in access.registers.slots.iter().enumerate().take(count as usize) {
-            let at = first + element * words;
-            if access.memory.scalar_type() == ScalarType::I64 {
-                let register = &mut frame.wide[slot as usize][lane];
-                if store {
-                    memory.words[at] = *register as u32;
-                    memory.words[at + 1] = (*register >> 32) as u32;
-                } else {
-                    *register = i64::from(memory.words[at]) | (i64::from(memory.words[at + 1]) << 32);
-                }
-            } else if store {
-                memory.words[at] = through_memory(frame.narrow[slot as usize][lane], access.memory);
-            } else {
-                frame.narrow[slot as usize][lane] = memory.words[at];
-            }
-        }
-        if let Some((element, conflict)) = conflict {
-            let index = index + element as i64;
-            let fault = match conflict {
-                Conflict::Uninitialised => Fault::SharedUninitialised { index },
-                Conflict::Race(other) => Fault::SharedRace { index, other },
-            };
-            if store {
-                world.blocks[block].shared.words[first..first + count as usize * words].fill(POISON);
-            } else {
-                poison(frame, &access.registers, access.memory, lane);
-            }
-            world.fault(|| (agent.site)(lane as u32), fault);
+        let index = indices[lane];
+        // A negative index is a large unsigned one.
+        if u64::from(index) + u64::from(count) <= u64::from(access.length) && index & (count - 1) == 0 {
+            first[lane] = access.base as usize + index as usize * words;
+            valid |= 1 << lane;
         }
     }
+    if valid != agent.active {
+        invalid_shared(access, store, frame, agent, valid, world);
+    }
+    let memory = &mut world.blocks[block].shared;
+    let span = count as usize * words;
+    let mut conflicts = Vec::new();
+    for lane in lanes(valid) {
+        let at = first[lane];
+        let conflict = if store {
+            memory.write(at..at + span, lane as u32, &agent.shared)
+        } else {
+            memory.read(at..at + span, lane as u32, &agent.shared)
+        };
+        if let Some(conflict) = conflict {
+            conflicts.push((lane, conflict));
+        }
+    }
+    for (element, &slot) in access.registers.slots[..count as usize].iter().enumerate() {
+        let offset = element * words;
+        let slot = slot as usize;
+        match (access.memory.scalar_type(), store) {
+            (ScalarType::I64, true) => {
+                for lane in lanes(valid) {
+                    let at = first[lane] + offset;
+                    let value = frame.wide[slot][lane];
+                    memory.words[at] = value as u32;
+                    memory.words[at + 1] = (value >> 32) as u32;
+                }
+            }
+            (ScalarType::I64, false) => {
+                for lane in lanes(valid) {
+                    let at = first[lane] + offset;
+                    frame.wide[slot][lane] = i64::from(memory.words[at]) | (i64::from(memory.words[at + 1]) << 32);
+                }
+            }
+            (ScalarType::Bool | ScalarType::I32 | ScalarType::F32, true) => {
+                let register = &frame.narrow[slot];
+                for lane in lanes(valid) {
+                    memory.words[first[lane] + offset] = through_memory(register[lane], access.memory);
+                }
+            }
+            (ScalarType::Bool | ScalarType::I32 | ScalarType::F32, false) => {
+                let register = &mut frame.narrow[slot];
+                for lane in lanes(valid) {
+                    register[lane] = memory.words[first[lane] + offset];
+                }
+            }
+        }
+    }
+    for (lane, (word, conflict)) in conflicts {
+        let index = i64::from(indices[lane]) + ((word - first[lane]) / words) as i64;
+        let fault = match conflict {
+            Conflict::Uninitialised => Fault::SharedUninitialised { index },
+            Conflict::Race(other) => Fault::SharedRace { index, other },
+        };
+        if store {
+            world.blocks[block].shared.words[first[lane]..first[lane] + span].fill(POISON);
+        } else {
+            poison(frame, &access.registers, access.memory, lane);
+        }
+        world.fault(|| (agent.site)(lane as u32), fault);
+    }
     if world.options.count {
+        let element = access.memory.bytes();
+        let taking_part =
+            std::array::from_fn(|lane| if valid >> lane & 1 != 0 { i64::from(indices[lane]) } else { i64::MIN });
         world.report.counts.shared_wavefronts +=
-            statistics::wavefronts(&indices, access.memory.bytes() * count, access.memory.bytes(), access.base_bytes);
+            statistics::wavefronts(&taking_part, element * count, element, access.base_bytes);
+    }
+}
+
+/// Reports the active lanes that are not `valid`, and poisons what they load.
+#[cold]
+fn invalid_shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agent, valid: u32, world: &mut World) {
+    let count = access.registers.count;
+    for lane in lanes(agent.active & !valid) {
+        let index = i64::from(frame.lanes(access.index)[lane] as i32);
+        let fault = if index < 0 || index + i64::from(count) > i64::from(access.length) {
+            Fault::SharedOutOfBounds { index, count, length: access.length }
+        } else {
+            Fault::SharedMisaligned { index, count }
+        };
+        world.fault(|| (agent.site)(lane as u32), fault);
+        if !store {
+            poison(frame, &access.registers, access.memory, lane);
+        }
     }
 }
 
@@ -182,7 +217,9 @@ fn order(
         } else {
             world.arena.read(at, granule, warp, &world.clocks, recall)
         };
-        problem = problem.or(found.map(|found| (at, found)));
+        if let (Some(found), None) = (found, &problem) {
+            problem = Some((at, found));
+        }
     }
     problem
 }
@@ -268,7 +305,7 @@ fn poison(frame: &mut Frame, registers: &Registers, memory: MemoryType, lane: us
     for &slot in &registers.slots[..registers.count as usize] {
         match memory.scalar_type() {
             ScalarType::I64 => frame.wide[slot as usize][lane] = i64::from(POISON) << 32 | i64::from(POISON),
-            ScalarType::Bool => frame.narrow[slot as usize][lane] = truth(lane % 2 == 0),
+            ScalarType::Bool => frame.narrow[slot as usize][lane] = truth(lane.is_multiple_of(2)),
             ScalarType::I32 | ScalarType::F32 => frame.narrow[slot as usize][lane] = POISON,
         }
     }

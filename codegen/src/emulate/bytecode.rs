@@ -286,6 +286,9 @@ pub struct CompiledBody {
     pub presets_wide: Vec<(WideSlot, i64)>,
     pub narrow: u32,
     pub wide: u32,
+    /// The first registers, narrow and wide, are the variables and arrays that the body declares.
+    pub declared: u32,
+    pub declared_wide: u32,
     /// Emulated words of the shared arrays.
     pub shared_words: u32,
 }

@@ -2,14 +2,14 @@
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Body, KernelId, MemoryOrder, ShuffleMode, Table};
+use crate::kernel_ir::{Body, KernelId, ShuffleMode, Table};
 
 use super::access::{self, Agent, lanes};
-use super::bytecode::{CompiledBody, Instruction, Preset, Slot, WaitAccess};
+use super::bytecode::{CompiledBody, Instruction, Preset, Slot};
 use super::lanes::{ALL, Frame, Lanes};
 use super::memory::global::POISON;
 use super::memory::shared::Accessor;
-use super::report::{Fault, Site, StatusRecord};
+use super::report::{Fault, Site};
 use super::scalar::truth;
 use super::world::World;
 
@@ -57,7 +57,7 @@ pub struct Core {
     grid: u32,
     pc: u32,
     return_pc: u32,
-    active: u32,
+    pub active: u32,
     /// The kernel that runs.
     running: Option<KernelId>,
     calls: u32,
@@ -69,7 +69,7 @@ pub struct Core {
     operands: i64,
     tile: i32,
     /// The wait at which the warp stands has been counted.
-    counted: bool,
+    pub counted: bool,
 }
 
 /// Why a warp stopped.
@@ -140,6 +140,8 @@ impl Warp {
                         self.loaded = Some(kernel);
                         prepare(&mut self.kernel, body, &self.core, world);
                     } else {
+                        self.kernel.narrow[..body.declared as usize].fill([POISON; 32]);
+                        self.kernel.wide[..body.declared_wide as usize].fill([i64::from(POISON); 32]);
                         prepare_operands(&mut self.kernel, body, &self.core, world);
                     }
                 }
@@ -189,7 +191,8 @@ impl Core {
         self.tile = tile as i32;
     }
 
-    fn site(&self, body: &CompiledBody, pc: u32, lane: u32) -> Site {
+    /// Instruction `pc` of `body`, as run by this warp.
+    pub fn site(&self, body: &CompiledBody, pc: u32, lane: u32) -> Site {
         let location = body.location(pc).clone();
         let kernel = match location.body {
             Body::Entry => None,
@@ -366,20 +369,9 @@ impl Core {
                     access::shared(access, store, frame, agent, self.block, world);
                 }
                 Instruction::LoadTable { to, table, index } => {
-                    let mut values = [0; 32];
-                    for lane in lanes(self.active) {
-                        let index = i64::from(frame.lanes(index)[lane] as i32);
-                        let words = world.table(table);
-                        let length = words.len();
-                        match usize::try_from(index).ok().and_then(|index| words.get(index)) {
-                            Some(&word) => values[lane] = word as u32,
-                            None => {
-                                let fault = Fault::TableOutOfBounds { table, index, length };
-                                return self.fatal(body, at, fault, world);
-                            }
-                        }
+                    if let Err(fault) = self.load_table(to, table, index, frame, world) {
+                        return self.fatal(body, at, fault, world);
                     }
-                    frame.write(to, self.active, &values);
                 }
                 Instruction::LoadControl { to, word } => {
                     let value = *world.control(word);
@@ -392,17 +384,7 @@ impl Core {
                     world.wake_all();
                 }
                 Instruction::AddControl { to, word, x } => {
-                    for lane in lanes(self.active) {
-                        let seen = std::mem::take(&mut world.control_seen[word as usize]);
-                        world.clocks.acquire(self.id, &seen);
-                        world.control_seen[word as usize] = seen;
-                        world.clocks.release(self.id).join_into(&mut world.control_seen[word as usize]);
-                        let control = world.control(word);
-                        let before = *control;
-                        *control = before.wrapping_add(frame.lanes(x)[lane]);
-                        frame.narrow[to.0 as usize][lane] = before;
-                    }
-                    world.wake_all();
+                    self.add_control(to, word, x, frame, world);
                     if self.tired(pc) {
                         return Event::Stop(Stop::Preempted);
                     }
@@ -414,74 +396,44 @@ impl Core {
                     }
                 }
                 Instruction::Signal { counter, order } => {
-                    for lane in lanes(self.active) {
-                        let index = frame.lanes(counter)[lane];
-                        let released = match order {
-                            MemoryOrder::Release => Some(world.clocks.release(self.id)),
-                            MemoryOrder::Relaxed | MemoryOrder::Acquire => None,
-                        };
-                        match world.counters.get_mut(index as usize) {
-                            Some(counter) => {
-                                counter.signal(released);
-                                world.woken.append(&mut counter.waiting);
-                            }
-                            None => {
-                                let fault =
-                                    Fault::CounterOutOfBounds { counter: index as i32, counters: world.counters.len() };
-                                return self.fatal(body, at, fault, world);
-                            }
-                        }
+                    if let Err(fault) = self.signal(counter, order, frame, world) {
+                        return self.fatal(body, at, fault, world);
                     }
                     if self.tired(pc) {
                         return Event::Stop(Stop::Preempted);
                     }
                 }
-                Instruction::BadElement { index, length } => self.bad_element(index, length, body, at, world),
+                Instruction::BadElement { index, length } => {
+                    let fault = Fault::ArrayOutOfBounds { index, length };
+                    world.fault(|| self.site(body, at, self.active.trailing_zeros() & 31), fault);
+                }
                 Instruction::ReadElement { to, first, length, index } => {
-                    for lane in lanes(self.active) {
-                        let index = frame.lanes(index)[lane] as i32;
-                        frame.narrow[to.0 as usize][lane] = match inside(index, length) {
-                            Some(index) => frame.narrow[first.0 as usize + index][lane],
-                            None => {
-                                self.bad_element(index.into(), length, body, at, world);
-                                POISON
-                            }
-                        };
-                    }
+                    let index = *frame.lanes(index);
+                    let bad = elements(&index, length, self.active, |lane, index| {
+                        frame.narrow[to.0 as usize][lane] = frame.narrow[first.0 as usize + index][lane];
+                    });
+                    self.bad_elements(bad, &index, length, body, at, world);
                 }
                 Instruction::WriteElement { first, length, index, x } => {
-                    for lane in lanes(self.active) {
-                        let index = frame.lanes(index)[lane] as i32;
-                        match inside(index, length) {
-                            Some(index) => {
-                                frame.narrow[first.0 as usize + index][lane] = frame.narrow[x.0 as usize][lane];
-                            }
-                            None => self.bad_element(index.into(), length, body, at, world),
-                        }
-                    }
+                    let index = *frame.lanes(index);
+                    let bad = elements(&index, length, self.active, |lane, index| {
+                        frame.narrow[first.0 as usize + index][lane] = frame.narrow[x.0 as usize][lane];
+                    });
+                    self.bad_elements(bad, &index, length, body, at, world);
                 }
                 Instruction::ReadElementWide { to, first, length, index } => {
-                    for lane in lanes(self.active) {
-                        let index = frame.lanes(index)[lane] as i32;
-                        frame.wide[to.0 as usize][lane] = match inside(index, length) {
-                            Some(index) => frame.wide[first.0 as usize + index][lane],
-                            None => {
-                                self.bad_element(index.into(), length, body, at, world);
-                                i64::from(POISON)
-                            }
-                        };
-                    }
+                    let index = *frame.lanes(index);
+                    let bad = elements(&index, length, self.active, |lane, index| {
+                        frame.wide[to.0 as usize][lane] = frame.wide[first.0 as usize + index][lane];
+                    });
+                    self.bad_elements(bad, &index, length, body, at, world);
                 }
                 Instruction::WriteElementWide { first, length, index, x } => {
-                    for lane in lanes(self.active) {
-                        let index = frame.lanes(index)[lane] as i32;
-                        match inside(index, length) {
-                            Some(index) => {
-                                frame.wide[first.0 as usize + index][lane] = frame.wide[x.0 as usize][lane];
-                            }
-                            None => self.bad_element(index.into(), length, body, at, world),
-                        }
-                    }
+                    let index = *frame.lanes(index);
+                    let bad = elements(&index, length, self.active, |lane, index| {
+                        frame.wide[first.0 as usize + index][lane] = frame.wide[x.0 as usize][lane];
+                    });
+                    self.bad_elements(bad, &index, length, body, at, world);
                 }
                 Instruction::FusedMultiplyAdd { .. }
                 | Instruction::Binary { .. }
@@ -518,73 +470,30 @@ impl Core {
         self.stamp += 1;
     }
 
-    fn bad_element(&self, index: i64, length: u32, body: &CompiledBody, pc: u32, world: &mut World) {
-        let fault = Fault::ArrayOutOfBounds { index, length };
-        world.fault(|| self.site(body, pc, self.active.trailing_zeros() & 31), fault);
+    fn bad_elements(&self, bad: u32, index: &Lanes, length: u32, body: &CompiledBody, pc: u32, world: &mut World) {
+        for lane in lanes(bad) {
+            let fault = Fault::ArrayOutOfBounds { index: i64::from(index[lane] as i32), length };
+            world.fault(|| self.site(body, pc, lane as u32), fault);
+        }
     }
 
     fn over_budget(&self, body: &CompiledBody, pc: u32, world: &mut World) -> Event {
         let fault = Fault::StepBudget { limit: world.options.step_budget };
         self.fatal(body, pc, fault, world)
     }
-
-    /// Polls for every active lane; whether all of them are done.
-    fn wait(&mut self, wait: &WaitAccess, body: &CompiledBody, pc: u32, frame: &mut Frame, world: &mut World) -> bool {
-        if !self.counted {
-            self.counted = true;
-            world.waits += 1;
-            if world.options.time_out_wait == Some(world.waits - 1) {
-                self.time_out(wait, frame, world);
-            }
-        }
-        let warps = world.blocks.len() * world.warps_per_block;
-        for lane in lanes(self.active) {
-            let (index, target) = (frame.lanes(wait.counter)[lane], frame.lanes(wait.target)[lane]);
-            let aborted = world.control.abort != 0;
-            let Some(counter) = world.counters.get_mut(index as usize) else {
-                let counters = world.counters.len();
-                world.fault(
-                    || self.site(body, pc, lane as u32),
-                    Fault::CounterOutOfBounds { counter: index as i32, counters },
-                );
-                world.stopped = true;
-                return false;
-            };
-            let reached = counter.reached(target);
-            if !reached && !aborted {
-                counter.waiting.push(self.id as u32);
-                return false;
-            }
-            // With both true, a device may see either first.
-            let satisfied = reached && (!aborted || world.random.below(2) == 0);
-            if satisfied && wait.order == MemoryOrder::Acquire {
-                let seen = counter.seen(target, warps);
-                world.clocks.acquire(self.id, seen);
-            }
-            frame.narrow[wait.place.0 as usize][lane] = truth(satisfied);
-        }
-        self.counted = false;
-        true
-    }
-
-    /// Gives up as if the time limit had passed.
-    fn time_out(&self, wait: &WaitAccess, frame: &Frame, world: &mut World) {
-        let Some(lane) = lanes(self.active).next() else { return };
-        let counter = frame.lanes(wait.counter)[lane];
-        world.report.status = Some(StatusRecord {
-            block: self.block as u32,
-            position: frame.lanes(wait.position)[lane] as i32,
-            counter,
-            seen: world.counters.get(counter as usize).map_or(0, |counter| counter.value),
-            wanted: frame.lanes(wait.target)[lane],
-        });
-        world.control.abort = 1;
-        world.wake_all();
-    }
 }
 
-fn inside(index: i32, length: u32) -> Option<usize> {
-    usize::try_from(index).ok().filter(|&index| index < length as usize)
+/// Calls `access` with the active lanes whose index is in bounds, and that index; gives the other active lanes.
+fn elements(index: &Lanes, length: u32, active: u32, mut access: impl FnMut(usize, usize)) -> u32 {
+    let mut bad = 0;
+    for lane in lanes(active) {
+        if index[lane] < length {
+            access(lane, index[lane] as usize);
+        } else {
+            bad |= 1 << lane;
+        }
+    }
+    bad
 }
 
 fn source_lane(mode: ShuffleMode, lane: usize) -> usize {

@@ -78,8 +78,8 @@ impl Frame {
     pub fn holds(&self, condition: Slot, active: u32) -> u32 {
         let lanes = self.lanes(condition);
         let mut mask = 0;
-        for lane in 0..32 {
-            mask |= (lanes[lane] & 1) << lane;
+        for (lane, bits) in lanes.iter().enumerate() {
+            mask |= (bits & 1) << lane;
         }
         mask & active
     }
@@ -103,7 +103,7 @@ impl Frame {
             Instruction::Unary { op, to, x } => self.unary(op, to, x, active),
             Instruction::Select { to, condition, x, y } => {
                 let (c, x, y) = (self.lanes(condition), self.lanes(x), self.lanes(y));
-                let result = std::array::from_fn(|lane| (x[lane] & c[lane]) | (y[lane] & !c[lane]));
+                let result = each_lane(|lane| (x[lane] & c[lane]) | (y[lane] & !c[lane]));
                 self.write(to, active, &result);
             }
             Instruction::Move { to, x } => {
@@ -112,7 +112,7 @@ impl Frame {
             }
             Instruction::FastDivide { to, x, multiplier, shift } => {
                 let (x, m, s) = (self.lanes(x), self.lanes(multiplier), self.lanes(shift));
-                let result = std::array::from_fn(|lane| fast_divide_bits(x[lane], m[lane], s[lane]));
+                let result = each_lane(|lane| fast_divide_bits(x[lane], m[lane], s[lane]));
                 self.write(to, active, &result);
             }
             Instruction::UnaryWide { op, to, x } => self.unary_wide(op, to, x, active),
@@ -120,7 +120,7 @@ impl Frame {
             Instruction::CompareWide { op, to, x, y } => self.compare_wide(op, to, x, y, active),
             Instruction::SelectWide { to, condition, x, y } => {
                 let (c, x, y) = (self.lanes(condition), self.wide_lanes(x), self.wide_lanes(y));
-                let result = std::array::from_fn(|lane| if c[lane] != 0 { x[lane] } else { y[lane] });
+                let result = each_lane(|lane| if c[lane] != 0 { x[lane] } else { y[lane] });
                 self.write_wide(to, active, &result);
             }
             Instruction::MoveWide { to, x } => {
@@ -128,7 +128,8 @@ impl Frame {
                 self.write_wide(to, active, &result);
             }
             Instruction::Widen { to, x } => {
-                let result = self.lanes(x).map(|x| i64::from(x as i32));
+                let x = self.lanes(x);
+                let result = each_lane(|lane| i64::from(x[lane] as i32));
                 self.write_wide(to, active, &result);
             }
             Instruction::WidenF32 { to, x } => {
@@ -151,14 +152,14 @@ impl Frame {
     #[inline(always)]
     fn map(&mut self, to: Slot, x: Slot, active: u32, f: impl Fn(u32) -> u32) {
         let x = self.lanes(x);
-        let result = std::array::from_fn(|lane| f(x[lane]));
+        let result = each_lane(|lane| f(x[lane]));
         self.write(to, active, &result);
     }
 
     #[inline(always)]
     fn map2(&mut self, to: Slot, x: Slot, y: Slot, active: u32, f: impl Fn(u32, u32) -> u32) {
         let (x, y) = (self.lanes(x), self.lanes(y));
-        let result = std::array::from_fn(|lane| f(x[lane], y[lane]));
+        let result = each_lane(|lane| f(x[lane], y[lane]));
         self.write(to, active, &result);
     }
 
@@ -240,7 +241,7 @@ impl Frame {
             WideBinary,
             |op: WideBinary| {
                 let (x, y) = (self.wide_lanes(x), self.wide_lanes(y));
-                let result = std::array::from_fn(|lane| op.apply(x[lane], y[lane]));
+                let result = each_lane(|lane| op.apply(x[lane], y[lane]));
                 self.write_wide(to, active, &result);
             },
             [Add, Subtract, Multiply, Divide, Remainder, Minimum, Maximum, BitAnd, BitXor, ShiftLeft, ShiftRight]
@@ -249,9 +250,19 @@ impl Frame {
 
     fn compare_wide(&mut self, op: WideCompare, to: Slot, x: WideSlot, y: WideSlot, active: u32) {
         let (x, y) = (self.wide_lanes(x), self.wide_lanes(y));
-        let result = std::array::from_fn(|lane| op.apply(x[lane], y[lane]));
+        let result = each_lane(|lane| op.apply(x[lane], y[lane]));
         self.write(to, active, &result);
     }
+}
+
+/// A register from its lanes; unlike the library's array constructor, always a plain loop.
+#[inline(always)]
+fn each_lane<T: Copy + Default>(mut f: impl FnMut(usize) -> T) -> [T; 32] {
+    let mut result = [T::default(); 32];
+    for (lane, value) in result.iter_mut().enumerate() {
+        *value = f(lane);
+    }
+    result
 }
 
 /// `x · y + z` with one rounding.
@@ -277,5 +288,41 @@ fn fused(x: &Lanes, y: &Lanes, z: &Lanes) -> Lanes {
 #[cold]
 #[inline(never)]
 fn fused_slowly(x: &Lanes, y: &Lanes, z: &Lanes) -> Lanes {
-    std::array::from_fn(|lane| fused_multiply_add(x[lane], y[lane], z[lane]))
+    each_lane(|lane| fused_multiply_add(x[lane], y[lane], z[lane]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::random::Random;
+    use super::{Lanes, each_lane, fused};
+
+    fn agree(x: Lanes, y: Lanes, z: Lanes) {
+        for (lane, &result) in fused(&x, &y, &z).iter().enumerate() {
+            let [a, b, c] = [x, y, z].map(|lanes| f32::from_bits(lanes[lane]));
+            let (expected, result) = (a.mul_add(b, c), f32::from_bits(result));
+            let same = result.to_bits() == expected.to_bits() || result.is_nan() && expected.is_nan();
+            assert!(same, "{a:e} · {b:e} + {c:e} gives {result:e}, not {expected:e}");
+        }
+    }
+
+    #[test]
+    fn fused_multiply_add_rounds_once() {
+        let mut random = Random::new(1);
+        for _ in 0..20_000 {
+            let mut bits = || each_lane(|_| random.bits() as u32);
+            agree(bits(), bits(), bits());
+        }
+        // Few significant bits and nearby exponents make ties and subnormal results common.
+        for _ in 0..20_000 {
+            let mut sparse = |exponent: u32| {
+                each_lane(|_| {
+                    let bits = random.bits() as u32;
+                    let exponent = exponent + random.below(26) as u32;
+                    (bits & 0x8000_0000) | (exponent << 23) | (bits & random.bits() as u32 & 0x0070_0007)
+                })
+            };
+            agree(sparse(115), sparse(115), sparse(100));
+            agree(sparse(50), sparse(50), sparse(0));
+        }
+    }
 }

@@ -30,6 +30,7 @@ pub mod report;
 mod scalar;
 mod schedule;
 mod statistics;
+mod synchronise;
 mod world;
 
 use std::ops::Range;

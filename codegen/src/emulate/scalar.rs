@@ -97,24 +97,26 @@ pub enum WideCompare {
 
 /// The narrow operation that `op` is on `scalar`, `None` where it is not defined or not narrow.
 pub fn narrow_unary(op: UnaryOp, scalar: ScalarType) -> Option<NarrowUnary> {
-    match (op, scalar) {
-        (UnaryOp::Negate, ScalarType::I32) => Some(NarrowUnary::NegateI32),
-        (UnaryOp::Absolute, ScalarType::I32) => Some(NarrowUnary::AbsoluteI32),
-        (UnaryOp::Not, ScalarType::Bool) => Some(NarrowUnary::Not),
-        (UnaryOp::Negate, ScalarType::F32) => Some(NarrowUnary::NegateF32),
-        (UnaryOp::Absolute, ScalarType::F32) => Some(NarrowUnary::AbsoluteF32),
-        (UnaryOp::Exp, ScalarType::F32) => Some(NarrowUnary::Exp),
-        (UnaryOp::Log, ScalarType::F32) => Some(NarrowUnary::Log),
-        (UnaryOp::Sqrt, ScalarType::F32) => Some(NarrowUnary::Sqrt),
-        (UnaryOp::Tanh, ScalarType::F32) => Some(NarrowUnary::Tanh),
-        (UnaryOp::Erf, ScalarType::F32) => Some(NarrowUnary::Erf),
-        (UnaryOp::Sin, ScalarType::F32) => Some(NarrowUnary::Sin),
-        (UnaryOp::Cos, ScalarType::F32) => Some(NarrowUnary::Cos),
-        (UnaryOp::Floor, ScalarType::F32) => Some(NarrowUnary::Floor),
-        (UnaryOp::Ceil, ScalarType::F32) => Some(NarrowUnary::Ceil),
-        (UnaryOp::RoundEven, ScalarType::F32) => Some(NarrowUnary::RoundEven),
-        _ => None,
-    }
+    let [bool_only, i32_only, f32_only] =
+        [ScalarType::Bool, ScalarType::I32, ScalarType::F32].map(|only| only == scalar);
+    let (defined, code) = match op {
+        UnaryOp::Negate if i32_only => (true, NarrowUnary::NegateI32),
+        UnaryOp::Absolute if i32_only => (true, NarrowUnary::AbsoluteI32),
+        UnaryOp::Negate => (f32_only, NarrowUnary::NegateF32),
+        UnaryOp::Absolute => (f32_only, NarrowUnary::AbsoluteF32),
+        UnaryOp::Not => (bool_only, NarrowUnary::Not),
+        UnaryOp::Exp => (f32_only, NarrowUnary::Exp),
+        UnaryOp::Log => (f32_only, NarrowUnary::Log),
+        UnaryOp::Sqrt => (f32_only, NarrowUnary::Sqrt),
+        UnaryOp::Tanh => (f32_only, NarrowUnary::Tanh),
+        UnaryOp::Erf => (f32_only, NarrowUnary::Erf),
+        UnaryOp::Sin => (f32_only, NarrowUnary::Sin),
+        UnaryOp::Cos => (f32_only, NarrowUnary::Cos),
+        UnaryOp::Floor => (f32_only, NarrowUnary::Floor),
+        UnaryOp::Ceil => (f32_only, NarrowUnary::Ceil),
+        UnaryOp::RoundEven => (f32_only, NarrowUnary::RoundEven),
+    };
+    defined.then_some(code)
 }
 
 /// The wide operation that `op` is on `I64`.
@@ -360,5 +362,56 @@ fn extreme(f: f32, g: f32, first: bool, tie: u32) -> u32 {
         f.to_bits()
     } else {
         g.to_bits()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::random::Random;
+    use super::{NarrowBinary, NarrowUnary, TRUE};
+    use crate::kernel_ir::expression::{fast_divide, magic};
+
+    #[test]
+    fn fast_divide_divides() {
+        let mut random = Random::new(2);
+        let mut check = |divisor: i32| {
+            let (multiplier, shift) = magic(divisor);
+            let edges = [0, 1, divisor - 1, divisor, divisor.saturating_add(1), i32::MAX - 1, i32::MAX];
+            let others = std::iter::repeat_with(|| (random.bits() >> 33) as i32).take(50);
+            for value in edges.into_iter().chain(others) {
+                assert_eq!(fast_divide(value, multiplier, shift), value / divisor, "{value} / {divisor}");
+            }
+        };
+        (1..2000).for_each(&mut check);
+        let mut divisors = Random::new(3);
+        for _ in 0..20_000 {
+            check(((divisors.bits() >> (33 + divisors.below(31))) as i32).max(1));
+        }
+        check(i32::MAX);
+    }
+
+    #[test]
+    fn integers_wrap_and_divide_by_zero() {
+        let apply = |op: NarrowBinary, x: i32, y: i32| op.apply(x as u32, y as u32) as i32;
+        assert_eq!(apply(NarrowBinary::AddI32, i32::MAX, 1), i32::MIN);
+        assert_eq!(apply(NarrowBinary::DivideI32, 7, 0), 0);
+        assert_eq!(apply(NarrowBinary::RemainderI32, 7, 0), 0);
+        assert_eq!(apply(NarrowBinary::DivideI32, i32::MIN, -1), i32::MIN);
+        assert_eq!(apply(NarrowBinary::DivideI32, -7, 2), -3);
+        assert_eq!(apply(NarrowBinary::ShiftRightI32, -7, 1), -4);
+    }
+
+    #[test]
+    fn extremes_and_casts_follow_the_definition() {
+        let apply = |op: NarrowBinary, x: f32, y: f32| f32::from_bits(op.apply(x.to_bits(), y.to_bits()));
+        assert!(apply(NarrowBinary::MaximumF32, f32::NAN, 1.0).is_nan());
+        assert!(apply(NarrowBinary::MinimumF32, 1.0, f32::NAN).is_nan());
+        assert!(apply(NarrowBinary::MinimumF32, 0.0, -0.0).is_sign_negative());
+        assert!(apply(NarrowBinary::MaximumF32, -0.0, 0.0).is_sign_positive());
+        assert_eq!(NarrowUnary::F32ToI32.apply(3e9f32.to_bits()) as i32, i32::MAX);
+        assert_eq!(NarrowUnary::F32ToI32.apply(f32::NAN.to_bits()), 0);
+        assert_eq!(NarrowUnary::F32ToBool.apply(f32::NAN.to_bits()), TRUE);
+        assert_eq!(f32::from_bits(NarrowUnary::BoolToF32.apply(TRUE)), 1.0);
+        assert_eq!(f32::from_bits(NarrowUnary::RoundEven.apply(2.5f32.to_bits())), 2.0);
     }
 }

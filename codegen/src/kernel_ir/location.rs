@@ -141,17 +141,3 @@ impl Expression {
         }
     }
 }
-
-/// Calls `visit` with every statement of `block` and its blocks, each before its own blocks; `path` names `block`.
-pub fn walk<'a>(block: &'a Block, path: &mut Vec<u32>, visit: &mut impl FnMut(&[u32], &'a Statement)) {
-    for (index, statement) in block.iter().enumerate() {
-        path.push(index as u32);
-        visit(path, statement);
-        for (number, inner) in statement.blocks().into_iter().enumerate() {
-            path.push(number as u32);
-            walk(inner, path, visit);
-            path.pop();
-        }
-        path.pop();
-    }
-}

@@ -50,10 +50,8 @@ impl Checker<'_> {
         let mut outer = None;
         let mut guarded = false;
         match statement {
-            Statement::For { variable, extent, unroll: true, .. } => {
-                if let Expression::Constant(Constant::I32(extent)) = extent {
-                    outer = Some((*variable, self.variables.insert(*variable, (0, i64::from(*extent) - 1))));
-                }
+            Statement::For { variable, extent: Expression::Constant(Constant::I32(extent)), unroll: true, .. } => {
+                outer = Some((*variable, self.variables.insert(*variable, (0, i64::from(*extent) - 1))));
             }
             Statement::If { condition, .. } => guarded = self.depends(condition),
             _ => {}

@@ -17,6 +17,14 @@ pub enum Problem {
     /// The threads of a block are no positive multiple of the warp, or more than 1024.
     #[error("{0} threads a block")]
     Threads(u32),
+    /// The arrays of a body take more than any device has.
+    #[error("{count} {what} are declared")]
+    Size {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        count: u64,
+    },
     /// An id of another body or program.
     #[error("{0} is not declared")]
     UnknownId(String),

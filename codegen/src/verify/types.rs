@@ -14,8 +14,14 @@ use super::{Problem, Violation};
 
 pub(super) fn check(program: &Program, body: Body, kernel: &Kernel, violations: &mut Vec<Violation>) {
     let mut checker = Checker { program, body, kernel, path: Vec::new(), variables: Vec::new(), loops: 0, violations };
+    checker.sizes();
     checker.block(&kernel.body);
 }
+
+/// Bytes of shared memory that no device's block exceeds.
+const MAXIMUM_SHARED: u64 = 1 << 20;
+/// Elements of register arrays that no thread can hold, spilled or not, at a bearable cost.
+const MAXIMUM_REGISTERS: u64 = 1 << 14;
 
 struct Checker<'a> {
     program: &'a Program,
@@ -30,6 +36,19 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
+    fn sizes(&mut self) {
+        let shared = self.kernel.shared.values();
+        let shared = shared.map(|array| u64::from(array.length) * u64::from(array.memory.bytes())).sum();
+        let registers = self.kernel.arrays.values().map(|array| u64::from(array.length)).sum();
+        for (what, count, limit) in
+            [("bytes of shared memory", shared, MAXIMUM_SHARED), ("array elements", registers, MAXIMUM_REGISTERS)]
+        {
+            if count > limit {
+                self.report(Problem::Size { what, count });
+            }
+        }
+    }
+
     fn block(&mut self, block: &Block) {
         for (index, statement) in block.iter().enumerate() {
             self.path.push(index as u32);

@@ -1,7 +1,11 @@
 //! The emulator and the kernel IR verifier on hand-written programs.
 
-#![allow(missing_docs, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod build;
+mod contraction;
+mod grid;
 mod memory;
 mod protocol;
+mod semantics;
+mod verifier;

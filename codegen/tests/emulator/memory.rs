@@ -2,8 +2,8 @@
 
 use warpweave_codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport, PrepareError};
 use warpweave_codegen::kernel_ir::{
-    Expression, GlobalSpace, Kernel, MemoryType, Place, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement,
-    Width,
+    BinaryOp, Expression, GlobalSpace, Kernel, MemoryType, Place, RegisterArray, ScalarType, SharedArray, ShuffleMode,
+    Statement, Width,
 };
 
 use crate::build::*;
@@ -16,7 +16,7 @@ fn launch(kernel: Kernel, seed: u64) -> LaunchReport {
     let tables = tables(&[vec![run(0, 0, 0)]], &[3]);
     let weights = [0; 16];
     let mut device = Device::new(&program, &tables, &weights, 1024, 0, 1).unwrap();
-    device.launch(&[0..512], &LaunchOptions { count: true, ..LaunchOptions::seeded(seed) })
+    device.launch(std::slice::from_ref(&(0..512)), &LaunchOptions { count: true, ..LaunchOptions::seeded(seed) })
 }
 
 fn check(kernel: Kernel, expected: impl Fn(&Fault) -> bool) {
@@ -66,7 +66,7 @@ fn lanes_of_a_warp_need_a_warp_barrier() {
         let mut kernel = Kernel::default();
         let value = kernel.locals.push(ScalarType::F32);
         let array = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: THREADS });
-        let neighbour = Expression::binary(warpweave_codegen::kernel_ir::BinaryOp::BitXor, thread(), int(1));
+        let neighbour = Expression::binary(BinaryOp::BitXor, thread(), int(1));
         kernel.body = vec![Statement::StoreShared { array, index: thread(), values: vec![Expression::f32(1.0)] }];
         kernel.body.extend(middle);
         let place = Place::Local(value);
@@ -97,8 +97,7 @@ fn accesses_stay_in_bounds_and_aligned() {
     assert_eq!(report.total, 60);
     assert!(report.violations.iter().any(|violation| (violation.site.warp, violation.site.lane) == (0, 4)));
 
-    let mut kernel = Kernel::default();
-    kernel.body = vec![store(subtract(thread(), int(1)), Expression::f32(0.0))];
+    let kernel = Kernel { body: vec![store(subtract(thread(), int(1)), Expression::f32(0.0))], ..Kernel::default() };
     check(kernel, |fault| matches!(fault, Fault::GlobalOutOfBounds { address: -4, .. }));
 
     let mut kernel = Kernel::default();
@@ -151,8 +150,8 @@ fn bytes_of_a_word_are_apart() {
     check(bytes(0), |fault| matches!(fault, Fault::GlobalOverlap { .. } | Fault::GlobalRace { .. }));
     // Two warps interleave their bytes in every word.
     let mut kernel = bytes(1);
-    let warp = Expression::binary(warpweave_codegen::kernel_ir::BinaryOp::ShiftRight, thread(), int(5));
-    let lane = Expression::binary(warpweave_codegen::kernel_ir::BinaryOp::BitAnd, thread(), int(31));
+    let warp = Expression::binary(BinaryOp::ShiftRight, thread(), int(5));
+    let lane = Expression::binary(BinaryOp::BitAnd, thread(), int(31));
     let index = add(multiply(lane, int(2)), warp);
     kernel.body = vec![Statement::StoreGlobal { memory: MemoryType::U8, index, values: vec![thread()] }];
     check_clean(kernel);
@@ -160,12 +159,12 @@ fn bytes_of_a_word_are_apart() {
 
 #[test]
 fn divergence_is_reported() {
-    let mut kernel = Kernel::default();
-    kernel.body = vec![when(less(thread(), int(7)), vec![Statement::BlockBarrier])];
+    let kernel =
+        Kernel { body: vec![when(less(thread(), int(7)), vec![Statement::BlockBarrier])], ..Kernel::default() };
     check(kernel, |fault| *fault == Fault::DivergentBarrier);
 
-    let mut kernel = Kernel::default();
-    kernel.body = vec![when(less(thread(), int(32)), vec![Statement::BlockBarrier])];
+    let kernel =
+        Kernel { body: vec![when(less(thread(), int(32)), vec![Statement::BlockBarrier])], ..Kernel::default() };
     check(kernel, |fault| *fault == Fault::DivergentBarrier);
 
     let mut kernel = Kernel::default();
@@ -204,8 +203,7 @@ fn endless_runs_end() {
 
 #[test]
 fn malformed_programs_are_refused() {
-    let mut kernel = Kernel::default();
-    kernel.body = vec![store(thread(), thread())];
+    let kernel = Kernel { body: vec![store(thread(), thread())], ..Kernel::default() };
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[], &[]);
     let refused = Device::new(&program, &tables, &[], 0, 0, 1).err();

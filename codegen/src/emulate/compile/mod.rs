@@ -17,7 +17,7 @@ use crate::kernel_ir::{ArrayId, Body, Constant, Kernel, LocalId, Location, Scala
 use super::bytecode::{CompiledBody, Instruction, Preset, Slot, WideSlot};
 use super::scalar::truth;
 
-/// Instructions that a body may have after unrolling.
+/// Instructions that a body may have after unrolling, and iterations that may be unrolled.
 pub const MAXIMUM_CODE: usize = 8 << 20;
 
 /// A value during compilation.
@@ -60,6 +60,8 @@ struct Compiler<'a> {
     paths: HashMap<Vec<u32>, u32>,
     statement: u32,
     depth: u32,
+    /// Iterations unrolled so far.
+    iterations: usize,
     /// Per open loop, the number of saved masks at its entry and the breaks to patch.
     loops: Vec<(u32, Vec<usize>)>,
 }
@@ -79,6 +81,8 @@ pub fn compile(body: Body, kernel: &Kernel, shared_base: u32) -> Option<Compiled
         presets_wide: Vec::new(),
         narrow: 0,
         wide: 0,
+        declared: 0,
+        declared_wide: 0,
         shared_words: 0,
     };
     let mut compiler = Compiler {
@@ -98,6 +102,7 @@ pub fn compile(body: Body, kernel: &Kernel, shared_base: u32) -> Option<Compiled
         paths: HashMap::new(),
         statement: 0,
         depth: 0,
+        iterations: 0,
         loops: Vec::new(),
     };
     compiler.declare(shared_base);
@@ -123,6 +128,8 @@ impl Compiler<'_> {
             };
             self.arrays.push(ArraySlots { scalar: array.scalar, first, length: array.length });
         }
+        self.out.declared = self.out.narrow;
+        self.out.declared_wide = self.out.wide;
         let (mut words, mut bytes) = (shared_base, 0);
         for array in self.kernel.shared.values() {
             self.shared.push(SharedSlots { base: words, base_bytes: bytes });

@@ -216,6 +216,10 @@ impl Compiler<'_> {
             let outer = self.unrolled.get(&variable).copied();
             for iteration in 0..extent {
                 self.unrolled.insert(variable, iteration);
+                self.iterations += 1;
+                if self.iterations > MAXIMUM_CODE {
+                    return None;
+                }
                 self.inner(0, body)?;
             }
             match outer {

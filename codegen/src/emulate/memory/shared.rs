@@ -1,5 +1,7 @@
 //! A block's shared memory: words, and for each who wrote and read it since the last barriers.
 
+use std::ops::Range;
+
 /// What is wrong with an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Conflict {
@@ -57,40 +59,66 @@ impl Shared {
         Self { words: vec![super::global::POISON; words], histories: vec![History::default(); words] }
     }
 
-    /// Records a read of a word by `lane`.
+    /// Records a read of consecutive words by `lane`; the first problem, and its word.
     #[inline]
-    pub fn read(&mut self, word: usize, lane: u32, by: &Accessor) -> Option<Conflict> {
-        let history = &mut self.histories[word];
-        let thread = by.first_thread + lane;
-        let unordered = conflicts(&history.write, thread, by);
-        let read = &mut history.read;
-        if read.phase != by.phase {
-            *read = Touch { phase: by.phase, stamp: by.stamp, thread };
-        } else if read.thread != thread || read.stamp != by.stamp {
-            widen(read, thread, by);
+    pub fn read(&mut self, words: Range<usize>, lane: u32, by: &Accessor) -> Option<(usize, Conflict)> {
+        let start = words.start;
+        let mut problem = None;
+        for (offset, history) in self.histories[words].iter_mut().enumerate() {
+            let ordered = history.write.phase != by.phase && history.call == by.call;
+            let noted = history.read.phase == by.phase && history.read.thread == MANY;
+            if !(ordered && noted) {
+                let found = read_word(history, by.first_thread + lane, by);
+                if let (Some(found), None) = (found, &problem) {
+                    problem = Some((start + offset, found));
+                }
+            }
         }
-        if unordered {
-            return Some(Conflict::Race(Some(history.write.thread)));
-        }
-        (history.write.phase == 0 || history.call != by.call).then_some(Conflict::Uninitialised)
+        problem
     }
 
-    /// Records a write of a word by `lane`.
+    /// Records a write of consecutive words by `lane`; the first problem, and its word.
     #[inline]
-    pub fn write(&mut self, word: usize, lane: u32, by: &Accessor) -> Option<Conflict> {
-        let history = &mut self.histories[word];
-        let thread = by.first_thread + lane;
-        let other = if conflicts(&history.write, thread, by) {
-            Some(history.write.thread)
-        } else if conflicts(&history.read, thread, by) {
-            Some(history.read.thread)
-        } else {
-            None
-        };
-        history.write = Touch { phase: by.phase, stamp: by.stamp, thread };
-        history.call = by.call;
-        other.map(|thread| Conflict::Race((thread < MANY_LANES).then_some(thread)))
+    pub fn write(&mut self, words: Range<usize>, lane: u32, by: &Accessor) -> Option<(usize, Conflict)> {
+        let start = words.start;
+        let mut problem = None;
+        for (offset, history) in self.histories[words].iter_mut().enumerate() {
+            let found = write_word(history, by.first_thread + lane, by);
+            if let (Some(found), None) = (found, &problem) {
+                problem = Some((start + offset, found));
+            }
+        }
+        problem
     }
+}
+
+#[inline]
+fn read_word(history: &mut History, thread: u32, by: &Accessor) -> Option<Conflict> {
+    let unordered = conflicts(&history.write, thread, by);
+    let read = &mut history.read;
+    if read.phase != by.phase {
+        *read = Touch { phase: by.phase, stamp: by.stamp, thread };
+    } else if read.thread != thread || read.stamp != by.stamp {
+        widen(read, thread, by);
+    }
+    if unordered {
+        return Some(Conflict::Race(Some(history.write.thread)));
+    }
+    (history.write.phase == 0 || history.call != by.call).then_some(Conflict::Uninitialised)
+}
+
+#[inline]
+fn write_word(history: &mut History, thread: u32, by: &Accessor) -> Option<Conflict> {
+    let other = if conflicts(&history.write, thread, by) {
+        Some(history.write.thread)
+    } else if conflicts(&history.read, thread, by) {
+        Some(history.read.thread)
+    } else {
+        None
+    };
+    history.write = Touch { phase: by.phase, stamp: by.stamp, thread };
+    history.call = by.call;
+    other.map(|thread| Conflict::Race((thread < MANY_LANES).then_some(thread)))
 }
 
 #[inline]
@@ -107,6 +135,7 @@ fn conflicts(earlier: &Touch, thread: u32, by: &Accessor) -> bool {
 }
 
 /// Adds a read by `thread` to reads of the same block phase.
+#[inline]
 fn widen(read: &mut Touch, thread: u32, by: &Accessor) {
     if read.thread == MANY {
         return;

@@ -1,0 +1,128 @@
+//! Plan tables, control words and counters.
+
+use crate::kernel_ir::{ControlWord, MemoryOrder, Table};
+
+use super::access::lanes;
+use super::bytecode::{CompiledBody, Slot, WaitAccess};
+use super::execute::Core;
+use super::lanes::Frame;
+use super::report::{Fault, StatusRecord};
+use super::scalar::truth;
+use super::world::World;
+
+impl Core {
+    /// Reads a word of a plan table.
+    pub fn load_table(
+        &self,
+        to: Slot,
+        table: Table,
+        index: Slot,
+        frame: &mut Frame,
+        world: &World,
+    ) -> Result<(), Fault> {
+        let words = world.table(table);
+        let mut values = [0; 32];
+        for lane in lanes(self.active) {
+            let index = i64::from(frame.lanes(index)[lane] as i32);
+            let word = usize::try_from(index).ok().and_then(|index| words.get(index));
+            values[lane] = *word.ok_or(Fault::TableOutOfBounds { table, index, length: words.len() })? as u32;
+        }
+        frame.write(to, self.active, &values);
+        Ok(())
+    }
+
+    /// Adds to a control word, acquiring and releasing.
+    pub fn add_control(&self, to: Slot, word: ControlWord, x: Slot, frame: &mut Frame, world: &mut World) {
+        for lane in lanes(self.active) {
+            let seen = &mut world.control_seen[word as usize];
+            world.clocks.acquire(self.id, seen);
+            world.clocks.release(self.id).join_into(seen);
+            let control = world.control(word);
+            let before = *control;
+            *control = before.wrapping_add(frame.lanes(x)[lane]);
+            frame.narrow[to.0 as usize][lane] = before;
+        }
+        world.wake_all();
+    }
+
+    /// Adds one to a counter for every active lane.
+    pub fn signal(&self, counter: Slot, order: MemoryOrder, frame: &Frame, world: &mut World) -> Result<(), Fault> {
+        for lane in lanes(self.active) {
+            let index = frame.lanes(counter)[lane];
+            let released = match order {
+                MemoryOrder::Release => Some(world.clocks.release(self.id)),
+                MemoryOrder::Relaxed | MemoryOrder::Acquire => None,
+            };
+            let counters = world.counters.len();
+            let counter = world.counters.get_mut(index as usize);
+            let counter = counter.ok_or(Fault::CounterOutOfBounds { counter: index as i32, counters })?;
+            counter.signal(released);
+            world.woken.append(&mut counter.waiting);
+        }
+        Ok(())
+    }
+
+    /// Polls for every active lane; whether all of them are done.
+    pub fn wait(
+        &mut self,
+        wait: &WaitAccess,
+        body: &CompiledBody,
+        pc: u32,
+        frame: &mut Frame,
+        world: &mut World,
+    ) -> bool {
+        if !self.counted {
+            self.counted = true;
+            world.waits += 1;
+            if world.options.time_out_wait == Some(world.waits - 1) {
+                self.time_out(wait, frame, world);
+                frame.write(wait.place, self.active, &[truth(false); 32]);
+                self.counted = false;
+                return true;
+            }
+        }
+        let warps = world.blocks.len() * world.warps_per_block;
+        for lane in lanes(self.active) {
+            let (index, target) = (frame.lanes(wait.counter)[lane], frame.lanes(wait.target)[lane]);
+            let aborted = world.control.abort != 0;
+            let Some(counter) = world.counters.get_mut(index as usize) else {
+                let counters = world.counters.len();
+                world.fault(
+                    || self.site(body, pc, lane as u32),
+                    Fault::CounterOutOfBounds { counter: index as i32, counters },
+                );
+                world.stopped = true;
+                return false;
+            };
+            let reached = counter.reached(target);
+            if !reached && !aborted {
+                counter.waiting.push(self.id as u32);
+                return false;
+            }
+            // With both true, a device may see either first.
+            let satisfied = reached && (!aborted || world.random.below(2) == 0);
+            if satisfied && wait.order == MemoryOrder::Acquire {
+                let seen = counter.seen(target, warps);
+                world.clocks.acquire(self.id, seen);
+            }
+            frame.narrow[wait.place.0 as usize][lane] = truth(satisfied);
+        }
+        self.counted = false;
+        true
+    }
+
+    /// Gives up as if the time limit had passed.
+    fn time_out(&self, wait: &WaitAccess, frame: &Frame, world: &mut World) {
+        let Some(lane) = lanes(self.active).next() else { return };
+        let counter = frame.lanes(wait.counter)[lane];
+        world.report.status = Some(StatusRecord {
+            block: self.block as u32,
+            position: frame.lanes(wait.position)[lane] as i32,
+            counter,
+            seen: world.counters.get(counter as usize).map_or(0, |counter| counter.value),
+            wanted: frame.lanes(wait.target)[lane],
+        });
+        world.control.abort = 1;
+        world.wake_all();
+    }
+}
