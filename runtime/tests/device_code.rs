@@ -1,5 +1,7 @@
 //! Printed text through NVRTC, and the gates on the code. Needs `scripts/fetch_cuda.sh`, but no GPU.
 
+#[path = "../../codegen/tests/contraction/mod.rs"]
+mod contraction;
 #[path = "../../codegen/tests/every_node/mod.rs"]
 mod every_node;
 #[path = "../../codegen/tests/sample/mod.rs"]
@@ -55,6 +57,11 @@ fn the_sample_passes_the_gates() {
 #[test]
 fn every_node_passes_the_gates() {
     check_gates(&every_node::program());
+}
+
+#[test]
+fn a_dozen_contractions_pass_the_gates() {
+    check_gates(&contraction::program(12));
 }
 
 #[test]

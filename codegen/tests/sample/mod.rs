@@ -167,7 +167,8 @@ fn consumer() -> Kernel {
     kernel
 }
 
-fn entry(kernels: usize) -> Kernel {
+/// Walks a stream: waits, signals and runs `kernels` kernels.
+pub fn entry(kernels: usize) -> Kernel {
     let mut kernel = Kernel::default();
     let mut local = |scalar| kernel.locals.push(scalar);
     let [epoch, next, target, before] = [(); 4].map(|()| local(ScalarType::I32));
