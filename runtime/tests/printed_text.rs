@@ -2,6 +2,8 @@
 
 #[path = "../../codegen/tests/contraction/mod.rs"]
 mod contraction;
+#[path = "../../codegen/tests/every_node/mod.rs"]
+mod every_node;
 #[path = "../../codegen/tests/sample/mod.rs"]
 mod sample;
 
@@ -143,4 +145,9 @@ fn a_dozen_contractions() {
     let product = |index: usize| (0..K).map(|k| a[index / N * K + k] * b[k * N + index % N]).sum::<f32>() + 6.0;
     let expected: Vec<f32> = (0..M * N).map(product).collect();
     assert_eq!(memory.arena[M * K * 4..], bytes(&expected));
+}
+
+#[test]
+fn the_host_knows_every_primitive() {
+    TextProgram::compile(&cuda(&every_node::program()), None).unwrap_or_else(|error| panic!("{error}"));
 }

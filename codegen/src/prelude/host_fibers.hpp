@@ -17,7 +17,10 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#if !defined(__x86_64__)
+// Switching by hand where it is written for the machine; elsewhere by the system's contexts, a system call each.
+#if defined(__x86_64__) && !defined(WW_PORTABLE_FIBERS)
+#define WW_SWITCH_BY_HAND
+#else
 #include <ucontext.h>
 #endif
 
@@ -38,7 +41,7 @@ constexpr ww_u64 canary = 0x57617270776f7665ull;
   _exit(3);
 }
 
-#if defined(__x86_64__)
+#if defined(WW_SWITCH_BY_HAND)
 // Saves the callee-saved registers and the stack pointer of the running fiber, and restores those of another.
 extern "C" void ww_switch_fiber(void** save, void* restore);
 asm(R"(

@@ -9,7 +9,7 @@ use std::ptr;
 use libloading::os::unix;
 
 use super::NvrtcError;
-use crate::tools::{LIBRARY_FOLDERS, cuda_roots};
+use crate::tools::LIBRARY_FOLDERS;
 
 type Handle = *mut c_void;
 
@@ -48,15 +48,14 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Opens the first NVRTC of the CUDA folders.
-    pub fn locate() -> Result<Self, NvrtcError> {
-        let roots = cuda_roots();
+    /// Opens the first NVRTC of `roots`.
+    pub fn locate(roots: &[PathBuf]) -> Result<Self, NvrtcError> {
         for folder in roots.iter().flat_map(|root| LIBRARY_FOLDERS.map(|folder| root.join(folder))) {
             if let Some(path) = newest(&folder, "libnvrtc.so.") {
                 return Self::open(&path, newest(&folder, "libnvrtc-builtins.so.").as_deref());
             }
         }
-        Err(NvrtcError::NotFound { searched: roots })
+        Err(NvrtcError::NotFound { searched: roots.to_vec() })
     }
 
     /// Opens the builtins first: NVRTC looks for them by name alone, and finds what is already open.
