@@ -78,13 +78,14 @@ pub struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// Opens NVRTC: from the folder that `WARPWEAVE_CUDA_DIR` names, else from `.cuda` beside or above the current folder or
-    /// the executable, else from the system. The loader's path is not used.
+    /// Opens NVRTC: from the folder that `WARPWEAVE_CUDA_DIR` names, else from `.cuda` beside or above the current
+    /// folder or the executable, else from the system. The loader's path is not used.
     pub fn locate() -> Result<Self, NvrtcError> {
         Self::locate_in(&cuda_roots())
     }
 
-    /// Opens NVRTC from one of `roots`, each an unpacked wheel's folder, a toolkit's, or the one that holds the libraries.
+    /// Opens NVRTC from one of `roots`, each an unpacked wheel's folder, a toolkit's, or the one that holds the
+    /// libraries.
     pub fn locate_in(roots: &[PathBuf]) -> Result<Self, NvrtcError> {
         let library = Library::locate(roots)?;
         let version = library.version()?;

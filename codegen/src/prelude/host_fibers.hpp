@@ -102,7 +102,8 @@ struct fiber {
   ww_u32 exchange = 0;
 };
 
-// What the lanes of a warp offer each other, twice: a lane may reach the next exchange while others still read this one.
+// What the lanes of a warp offer each other, twice: a lane may reach the next exchange while others still read this
+// one.
 struct warp {
   ww_u32 arrived = 0;
   ww_u64 offered[2][lanes];

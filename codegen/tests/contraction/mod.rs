@@ -1,8 +1,8 @@
-//! A program of matrix products as large as the ones that a real program holds: 64 × 64 outputs a block, 4 × 4 a thread,
-//! 16 steps of the reduction in shared memory at a time, a different epilogue in each kernel.
+//! A program of matrix products as large as the ones that a real program holds: 64 × 64 outputs a block, 4 × 4 a
+//! thread, 16 steps of the reduction in shared memory at a time, a different epilogue in each kernel.
 //!
-//! Kernel operands: element offset of A (rows of K) in the arena, of B (rows of N) in the weights, of C in the arena, then K, N, and the
-//! tiles of a row of C. Extents are multiples of the tiles.
+//! Kernel operands: element offset of A (rows of K) in the arena, of B (rows of N) in the weights, of C in the arena,
+//! then K, N, and the tiles of a row of C. Extents are multiples of the tiles.
 
 #![allow(dead_code, reason = "each test uses a part")]
 

@@ -144,8 +144,8 @@ impl Functions {
     fn of(library: &'static unix::Library) -> Result<Self, libloading::Error> {
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the field that takes the symbol has the type of its declaration in nvrtc.h, and the library is
-                // never closed.
+                // SAFETY: the field that takes the symbol has the type of its declaration in nvrtc.h, and the library
+                // is never closed.
                 *unsafe { library.get($name.as_bytes()) }?
             };
         }
@@ -177,8 +177,8 @@ impl Functions {
 
 /// The library at `path`, which stays open until the process ends.
 fn open_for_ever(path: &Path) -> Result<&'static unix::Library, NvrtcError> {
-    // SAFETY: the initialisers of NVRTC's libraries have no preconditions; the file is the one that the user or the system
-    // installed under this name.
+    // SAFETY: the initialisers of NVRTC's libraries have no preconditions; the file is the one that the user or the
+    // system installed under this name.
     let library = unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL) };
     Ok(Box::leak(Box::new(library.map_err(|error| open_error(path, &error))?)))
 }
