@@ -108,6 +108,21 @@ fn failures_are_named() {
 }
 
 #[test]
+fn a_missing_barrier_shows() {
+    let text = cuda(&sample::program()).replace("  ww_barrier();\n  #pragma unroll 1", "  #pragma unroll 1");
+    let (x, w) = inputs();
+    let (tables, weights) = (sample::tables(), bytes(&w));
+    let program = TextProgram::compile(&text, None).expect("the changed sample compiles");
+    let mut results = Vec::new();
+    for launches in [1, 2] {
+        let mut memory = memory(&x);
+        program.run(launch(&tables, &weights, launches), &mut memory).expect("the launches end");
+        results.push(memory.arena == bytes(&sample::expected(&x, &w, launches as usize)));
+    }
+    assert_eq!(results, [false, false]);
+}
+
+#[test]
 fn divergence_at_a_barrier_is_found() {
     let text = cuda(&sample::program())
         .replace("  ww_barrier();\n  #pragma unroll 1", "  if (ww_thread() < 40u) ww_barrier();");
