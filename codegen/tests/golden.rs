@@ -1,5 +1,6 @@
 //! Printed text against `tests/golden/*.cu`. `BLESS=1` rewrites the expectations.
 
+mod contraction;
 mod every_node;
 mod sample;
 
@@ -27,4 +28,9 @@ fn producer_and_consumer() {
 #[test]
 fn every_construct() {
     check("every_node", &every_node::program());
+}
+
+#[test]
+fn matrix_products() {
+    check("contraction", &contraction::program(2));
 }

@@ -1,7 +1,7 @@
 //! A content-addressed folder of compiled artefacts.
 //!
-//! An entry's name is the hash of everything that decides its bytes. Entries are written to a temporary name and renamed,
-//! so that a reader sees whole entries only; of two writers of one entry either may win.
+//! An entry's name is the hash of everything that decides its bytes. Entries are written to a temporary name and
+//! renamed, so that a reader sees whole entries only; of two writers of one entry either may win.
 
 use std::fmt;
 use std::fs;

@@ -5,6 +5,8 @@
 pub mod cache;
 pub mod cubin;
 #[cfg(feature = "compile")]
+pub mod gates;
+#[cfg(feature = "compile")]
 pub mod nvrtc;
 #[cfg(feature = "compile")]
 pub mod sass;

@@ -9,6 +9,7 @@ use warpweave_codegen::prelude::DEVICE_OPTIONS;
 
 use crate::cache::{Cache, CacheKey};
 use crate::target::Target;
+use crate::tools::cuda_roots;
 use library::{Library, Program};
 
 /// A failure to find NVRTC or to compile with it.
@@ -77,10 +78,16 @@ pub struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// Opens NVRTC: from the folder that `WARPWEAVE_CUDA_DIR` names, else from `.cuda` beside or above the current folder or
-    /// the executable, else from the system. The loader's path is not used.
+    /// Opens NVRTC: from the folder that `WARPWEAVE_CUDA_DIR` names, else from `.cuda` beside or above the current
+    /// folder or the executable, else from the system. The loader's path is not used.
     pub fn locate() -> Result<Self, NvrtcError> {
-        let library = Library::locate()?;
+        Self::locate_in(&cuda_roots())
+    }
+
+    /// Opens NVRTC from one of `roots`, each an unpacked wheel's folder, a toolkit's, or the one that holds the
+    /// libraries.
+    pub fn locate_in(roots: &[PathBuf]) -> Result<Self, NvrtcError> {
+        let library = Library::locate(roots)?;
         let version = library.version()?;
         Ok(Self { library, version })
     }

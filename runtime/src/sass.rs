@@ -109,3 +109,26 @@ impl Sass {
 
 /// The definition that makes the prelude load weights and tables coherently.
 pub const COHERENT_CONSTANTS: &str = "--define-macro=WW_COHERENT_CONSTANTS";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listings_are_read() {
+        let listing = "\
+.text.k:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/              @!P0 LDG.E.64.CONSTANT R2, desc[UR4][R2.64] ;
+        /*0020*/                   { HFMA2.MMA R5, -RZ, RZ, 0, 0 ;
+        /*0030*/                   EXIT ;
+.L_x_0:
+        /*0040*/                   BRA `(.L_x_0);
+";
+        let sass = Sass::parse(listing);
+        let opcodes: Vec<&str> = sass.instructions().iter().map(|instruction| instruction.opcode.as_str()).collect();
+        assert_eq!(opcodes, ["LDC", "LDG.E.64.CONSTANT", "HFMA2.MMA", "EXIT", "BRA"]);
+        assert_eq!(sass.non_coherent_loads().len(), 1);
+        assert!(sass.local_accesses().is_empty() && sass.generic_accesses().is_empty());
+    }
+}

@@ -17,9 +17,7 @@ pub struct SessionMemory {
 
 /// A wait that gave up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "the wait of vEU {veu} at instruction {position} timed out: counter {counter} holds {seen} instead of at least {wanted}"
-)]
+#[error("the wait of vEU {veu} at instruction {position} timed out: counter {counter} holds {seen}, wanted {wanted}")]
 pub struct TimedOutWait {
     /// The vEU that waited.
     pub veu: i32,
@@ -46,8 +44,8 @@ impl SessionMemory {
         memory
     }
 
-    /// The same memory as if launch number `epoch` came next. `arrivals` holds each counter's arrivals per launch, `grid`
-    /// the number of blocks. Numbers wrap.
+    /// The same memory as if launch number `epoch` came next. `arrivals` holds each counter's arrivals per launch,
+    /// `grid` the number of blocks. Numbers wrap.
     pub fn at_epoch(mut self, epoch: i32, arrivals: &[i32], grid: i32) -> Self {
         let launches = epoch.wrapping_sub(1);
         self.control[0] = epoch;

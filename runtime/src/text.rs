@@ -1,5 +1,5 @@
-//! Runs printed text on the host: compiles it with the host's C++ compiler against the host prelude, and launches it in a
-//! child process.
+//! Runs printed text on the host: compiles it with the host's C++ compiler against the host prelude, and launches it in
+//! a child process.
 //!
 //! The text is the one that NVRTC compiles for a device; only the prelude differs. A launch's blocks are threads of the
 //! child, all live at once, so that waits between blocks work as on a device.
@@ -111,8 +111,8 @@ impl TextProgram {
         Ok(Self { executable, _directory: None })
     }
 
-    /// Runs the launches one after another on `memory`. After an error of the plan's own (a wait that timed out) the memory
-    /// is what the launch left; after any other error it is as before.
+    /// Runs the launches one after another on `memory`. After an error of the plan's own (a wait that timed out) the
+    /// memory is what the launch left; after any other error it is as before.
     pub fn run(&self, launch: TextLaunch<'_>, memory: &mut SessionMemory) -> Result<(), TextError> {
         let directory = TemporaryDirectory::new()?;
         launch_files::write(&directory, launch, memory)?;

@@ -1,5 +1,7 @@
 //! Printed text through NVRTC, and the gates on the code. Needs `scripts/fetch_cuda.sh`, but no GPU.
 
+#[path = "../../codegen/tests/contraction/mod.rs"]
+mod contraction;
 #[path = "../../codegen/tests/every_node/mod.rs"]
 mod every_node;
 #[path = "../../codegen/tests/sample/mod.rs"]
@@ -10,8 +12,8 @@ use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::{ENTRY_NAME, cuda};
 use warpweave_runtime::cache::Cache;
 use warpweave_runtime::cubin::CubinInfo;
+use warpweave_runtime::gates::{GateViolation, judge};
 use warpweave_runtime::nvrtc::{Nvrtc, NvrtcError};
-use warpweave_runtime::sass::{COHERENT_CONSTANTS, Sass};
 use warpweave_runtime::target::Target;
 
 const TARGETS: [Target; 2] = [Target::Sm80, Target::Sm90a];
@@ -23,28 +25,58 @@ fn nvrtc() -> Nvrtc {
 
 #[track_caller]
 fn check_gates(program: &Program) {
-    let nvrtc = nvrtc();
     let source = device_source(&cuda(program));
     for target in TARGETS {
-        let cubin = nvrtc.compile(&source, target).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(cubin.log, "");
-
-        let info = CubinInfo::read(&cubin.bytes).expect("NVRTC writes readable cubins");
-        assert_eq!(info.target, Some(target));
-        let entry = info.entry(ENTRY_NAME).expect("the entry is there");
-        assert_eq!((entry.frame_bytes, entry.stack_bytes, entry.static_shared_bytes), (0, 0, 0), "{target}");
-        assert!(entry.registers > 0 && entry.registers * program.threads <= 65_536);
-
-        let sass = Sass::of(&cubin.bytes).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(sass.local_accesses(), Vec::<&_>::new());
-        assert_eq!(sass.generic_accesses(), Vec::<&_>::new());
-        assert!(!sass.non_coherent_loads().is_empty(), "weights and tables are loaded non-coherently");
-        assert!(sass.contains("BAR") && sass.contains("MEMBAR") && sass.contains("LDS"));
-
-        let coherent = nvrtc.compile_with(&source, target, &[COHERENT_CONSTANTS]).expect("the definition is known");
-        let coherent = Sass::of(&coherent.bytes).expect("the same code disassembles");
-        assert_eq!(coherent.non_coherent_loads(), Vec::<&_>::new(), "a load of the arena is non-coherent");
+        let report =
+            judge(&nvrtc(), &source, ENTRY_NAME, program.threads, target).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(report.violations, [], "{target}");
+        assert!(!report.sass.non_coherent_loads().is_empty(), "weights and tables are loaded non-coherently");
+        assert!(["BAR", "MEMBAR", "LDS"].iter().all(|opcode| report.sass.contains(opcode)));
     }
+}
+
+#[test]
+fn violations_are_found() {
+    let entry = |body: &str| {
+        let signature = "extern \"C\" __global__ void k(float* arena, float const* __restrict__ input, int n)";
+        format!("{signature} {{ {body} }}\n")
+    };
+    let judge = |body: &str| {
+        let report = judge(&nvrtc(), &entry(body), "k", 1024, Target::Sm90a);
+        report.unwrap_or_else(|error| panic!("{error}")).violations
+    };
+    let spill = judge(
+        "float r[64]; for (int i = 0; i < 64; ++i) r[i] = arena[i]; \
+         for (int j = 0; j < n; ++j) r[(int)arena[j] & 63] += 1; arena[9] = r[n & 63];",
+    );
+    assert!(matches!(spill[..], [GateViolation::LocalMemory { .. }]), "{spill:?}");
+    let generic = judge(
+        "__shared__ float s[2]; s[0] = n; s[1] = 1; float* p = n > 2 ? arena : s; p[n & 1] = 5; arena[3] = s[n & 1];",
+    );
+    assert!(matches!(generic[..], [GateViolation::GenericAccess { .. }, ..]), "{generic:?}");
+    let non_coherent = judge("arena[n] = input[n];");
+    assert!(matches!(non_coherent[..], [GateViolation::NonCoherentArenaLoad { .. }]), "{non_coherent:?}");
+}
+
+#[test]
+fn cubins_tell_their_target_and_resources() {
+    let body = "extern \"C\" __global__ void k(float* a) { __shared__ float s[40]; s[threadIdx.x] = a[0]; \
+                __syncthreads(); a[1] = s[7 - threadIdx.x]; }";
+    for target in Target::ALL {
+        let cubin = nvrtc().compile(body, target).unwrap_or_else(|error| panic!("{error}"));
+        let info = CubinInfo::read(&cubin.bytes).expect("NVRTC writes readable cubins");
+        let (major, minor) = target.compute_capability();
+        assert_eq!((info.target, info.architecture), (Some(target), major * 10 + minor));
+        let entry = info.entry("k").expect("the entry is there");
+        assert_eq!((entry.static_shared_bytes, entry.frame_bytes, entry.stack_bytes), (160, 0, 0), "{target}");
+        assert!((1..=64).contains(&entry.registers));
+    }
+}
+
+#[test]
+fn an_absent_compiler_is_an_error_with_a_remedy() {
+    let error = Nvrtc::locate_in(&["/nonexistent".into()]).expect_err("the folder does not exist").to_string();
+    assert!(error.contains("/nonexistent") && error.contains("scripts/fetch_cuda.sh"), "{error}");
 }
 
 #[test]
@@ -55,6 +87,11 @@ fn the_sample_passes_the_gates() {
 #[test]
 fn every_node_passes_the_gates() {
     check_gates(&every_node::program());
+}
+
+#[test]
+fn a_dozen_contractions_pass_the_gates() {
+    check_gates(&contraction::program(12));
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! Printed text on the host: several launches, the wrap of epochs, and every way to fail.
 
+#[path = "../../codegen/tests/contraction/mod.rs"]
+mod contraction;
+#[path = "../../codegen/tests/every_node/mod.rs"]
+mod every_node;
 #[path = "../../codegen/tests/sample/mod.rs"]
 mod sample;
 
@@ -104,6 +108,21 @@ fn failures_are_named() {
 }
 
 #[test]
+fn a_missing_barrier_shows() {
+    let text = cuda(&sample::program()).replace("  ww_barrier();\n  #pragma unroll 1", "  #pragma unroll 1");
+    let (x, w) = inputs();
+    let (tables, weights) = (sample::tables(), bytes(&w));
+    let program = TextProgram::compile(&text, None).expect("the changed sample compiles");
+    let mut results = Vec::new();
+    for launches in [1, 2] {
+        let mut memory = memory(&x);
+        program.run(launch(&tables, &weights, launches), &mut memory).expect("the launches end");
+        results.push(memory.arena == bytes(&sample::expected(&x, &w, launches as usize)));
+    }
+    assert_eq!(results, [false, false]);
+}
+
+#[test]
 fn divergence_at_a_barrier_is_found() {
     let text = cuda(&sample::program())
         .replace("  ww_barrier();\n  #pragma unroll 1", "  if (ww_thread() < 40u) ww_barrier();");
@@ -114,4 +133,36 @@ fn divergence_at_a_barrier_is_found() {
         Err(TextError::Run { log, .. }) => assert!(log.contains("no thread of a block can continue"), "{log}"),
         other => panic!("a diverged barrier ended with {other:?}"),
     }
+}
+
+#[test]
+fn a_dozen_contractions() {
+    const M: usize = 64;
+    const N: usize = 128;
+    const K: usize = 32;
+    let a: Vec<f32> = (0..M * K).map(|i| (i % 13) as f32 - 6.0).collect();
+    let b: Vec<f32> = (0..K * N).map(|i| (i % 7) as f32 - 3.0).collect();
+    let program = contraction::program(12);
+    let compiled = TextProgram::compile(&cuda(&program), None).expect("the contractions compile");
+    // Kernel 6 adds 6 and has no further epilogue; two vEUs compute one tile each.
+    let tables = Tables {
+        stream_start: vec![0, 2],
+        instructions: vec![9, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0, 0, 0, 0],
+        operands: vec![0, 0, (M * K) as i32, K as i32, N as i32, 2],
+    };
+    let mut arena = bytes(&a);
+    arena.resize((M * K + M * N) * 4, 0);
+    let mut memory = SessionMemory::new(arena, 0);
+    let weights = bytes(&b);
+    let launch =
+        TextLaunch { threads: program.threads, shared_bytes: program.shared_bytes(), ..launch(&tables, &weights, 1) };
+    compiled.run(launch, &mut memory).expect("the contraction runs");
+    let product = |index: usize| (0..K).map(|k| a[index / N * K + k] * b[k * N + index % N]).sum::<f32>() + 6.0;
+    let expected: Vec<f32> = (0..M * N).map(product).collect();
+    assert_eq!(memory.arena[M * K * 4..], bytes(&expected));
+}
+
+#[test]
+fn the_host_knows_every_primitive() {
+    TextProgram::compile(&cuda(&every_node::program()), None).unwrap_or_else(|error| panic!("{error}"));
 }

@@ -60,3 +60,8 @@ WW_FUNCTION ww_u32 ww_maximum(ww_u32 x, ww_u32 y) { return (int)x < (int)y ? y :
 WW_FUNCTION ww_u64 ww_maximum(ww_u64 x, ww_u64 y) { return (long long)x < (long long)y ? y : x; }
 WW_FUNCTION ww_u32 ww_absolute(ww_u32 x) { return (int)x < 0 ? -x : x; }
 WW_FUNCTION ww_u64 ww_absolute(ww_u64 x) { return (long long)x < 0 ? -x : x; }
+
+// Rounds down; 0 <= y < width.
+WW_FUNCTION ww_u32 ww_shift_right(ww_u32 x, ww_u32 y) { return (ww_u32)((int)x >> y); }
+WW_FUNCTION ww_u64 ww_shift_right(ww_u64 x, ww_u64 y) { return (ww_u64)((long long)x >> y); }
+

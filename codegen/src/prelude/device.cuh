@@ -231,8 +231,8 @@ WW_FUNCTION void ww_time_out(
   ww_store_control(arguments, ww_abort, 1u);
 }
 
-// Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised. The clock
-// and the abort word are read at every 64th poll.
+// Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised. The
+// clock and the abort word are read at every 64th poll.
 template <bool acquire>
 WW_FUNCTION bool ww_wait(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
   int const* const word = arguments.counters + (ww_u64)counter * ww_counter_stride;

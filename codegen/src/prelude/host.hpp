@@ -16,12 +16,14 @@ struct region {
     return index * size;
   }
 
-  [[noreturn, gnu::noinline, gnu::cold]] void out_of_bounds(char const* name, ww_u64 index, ww_u64 size, ww_u64 count) const {
+  [[noreturn, gnu::noinline, gnu::cold]] void out_of_bounds(
+      char const* name, ww_u64 index, ww_u64 size, ww_u64 count) const {
     std::string const what = describe(name, index, size, count);
     fail((what + " is out of bounds: it holds " + std::to_string(bytes) + " bytes").c_str());
   }
 
-  [[noreturn, gnu::noinline, gnu::cold]] void misaligned(char const* name, ww_u64 index, ww_u64 size, ww_u64 count) const {
+  [[noreturn, gnu::noinline, gnu::cold]] void misaligned(
+      char const* name, ww_u64 index, ww_u64 size, ww_u64 count) const {
     fail((describe(name, index, size, count) + " is not aligned").c_str());
   }
 
@@ -125,7 +127,8 @@ WW_FUNCTION void ww_check_shared(void const* array, ww_u32 index, size_t size, w
   }                                                                                                                    \
   WW_FUNCTION void ww_shared_store4_##name(memory* array, ww_u32 index, type a, type b, type c, type d) {              \
     ww_check_shared(array, index, sizeof(memory), 4);                                                                  \
-    array[index] = (memory)a, array[index + 1] = (memory)b, array[index + 2] = (memory)c, array[index + 3] = (memory)d; \
+    array[index] = (memory)a, array[index + 1] = (memory)b;                                                            \
+    array[index + 2] = (memory)c, array[index + 3] = (memory)d;                                                        \
   }
 
 WW_DEFINE_ACCESS(f32, float, float)

@@ -17,7 +17,10 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#if !defined(__x86_64__)
+// Switching by hand where it is written for the machine; elsewhere by the system's contexts, a system call each.
+#if defined(__x86_64__) && !defined(WW_PORTABLE_FIBERS)
+#define WW_SWITCH_BY_HAND
+#else
 #include <ucontext.h>
 #endif
 
@@ -38,7 +41,7 @@ constexpr ww_u64 canary = 0x57617270776f7665ull;
   _exit(3);
 }
 
-#if defined(__x86_64__)
+#if defined(WW_SWITCH_BY_HAND)
 // Saves the callee-saved registers and the stack pointer of the running fiber, and restores those of another.
 extern "C" void ww_switch_fiber(void** save, void* restore);
 asm(R"(
@@ -99,7 +102,8 @@ struct fiber {
   ww_u32 exchange = 0;
 };
 
-// What the lanes of a warp offer each other, twice: a lane may reach the next exchange while others still read this one.
+// What the lanes of a warp offer each other, twice: a lane may reach the next exchange while others still read this
+// one.
 struct warp {
   ww_u32 arrived = 0;
   ww_u64 offered[2][lanes];
@@ -117,6 +121,9 @@ struct block {
   // A ring of the fibers that can run.
   std::vector<ww_u32> runnable;
   size_t first = 0, waiting = 0;
+  // Whether threads that become runnable together run from the last to the first. Blocks and launches alternate, so that
+  // what depends on the order of threads between two barriers shows.
+  bool descending;
   ww_u32 arrived = 0, ended = 0;
   bool any = false, any_result = false;
   context scheduler;
@@ -124,6 +131,14 @@ struct block {
   void make_runnable(ww_u32 thread) {
     runnable[(first + waiting) % threads] = thread;
     ++waiting;
+  }
+
+  // Makes the fibers [begin, end) runnable but for `except`.
+  void make_runnable(ww_u32 begin, ww_u32 end, ww_u32 except) {
+    for (ww_u32 step = 0; step < end - begin; ++step) {
+      ww_u32 const thread = descending ? end - 1 - step : begin + step;
+      if (thread != except) make_runnable(thread);
+    }
   }
 };
 
@@ -162,9 +177,7 @@ inline void meet(ww_u32& arrived, ww_u32 begin, ww_u32 end) {
     return;
   }
   arrived = 0;
-  for (ww_u32 thread = begin; thread < end; ++thread) {
-    if (thread != current_fiber->thread) self.make_runnable(thread);
-  }
+  self.make_runnable(begin, end, current_fiber->thread);
 }
 
 inline void meet_warp() {
@@ -205,8 +218,8 @@ inline void run_block(block& self) {
     std::memcpy(stack, &canary, sizeof canary);
     self.fibers[thread].thread = thread;
     self.fibers[thread].registers.start(stack, run_thread);
-    self.make_runnable(thread);
   }
+  self.make_runnable(0, self.threads, self.threads);
   run_next(self.scheduler);
   for (ww_u32 thread = 0; thread < self.threads; ++thread) {
     if (std::memcmp(self.stacks + stack_bytes * thread, &canary, sizeof canary) != 0) {

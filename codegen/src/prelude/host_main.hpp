@@ -38,16 +38,17 @@ struct launch {
   ww_u64 grid, threads, shared_bytes, launches, time_limit_ns;
 };
 
-inline void run_launch(launch const& parameters, ww_arguments const& arguments) {
+inline void run_launch(launch const& parameters, ww_u64 number, ww_arguments const& arguments) {
   std::vector<std::thread> threads;
   for (ww_u64 index = 0; index < parameters.grid; ++index) {
-    threads.emplace_back([&parameters, &arguments, index] {
+    threads.emplace_back([&parameters, &arguments, number, index] {
       block self;
       self.index = (ww_u32)index;
       self.grid = (ww_u32)parameters.grid;
       self.threads = (ww_u32)parameters.threads;
       self.arguments = arguments;
       self.entry = warpweave_persistent;
+      self.descending = (index + number) % 2 != 0;
       self.shared_bytes = parameters.shared_bytes;
       self.shared = static_cast<unsigned char*>(std::aligned_alloc(256, (self.shared_bytes / 256 + 1) * 256));
       // Floats start as NaN, integers as -1, so that reading what nobody wrote shows.
@@ -78,7 +79,7 @@ int main(int count, char** values) {
   ww_arguments const arguments = {arena.start,       weights.start,   stream_start.words(),
                                   instructions.words(), operands.words(), control.words(),
                                   counters.words(),  status.words(),  launch.time_limit_ns};
-  for (ww_u64 number = 0; number < launch.launches; ++number) ww_host::run_launch(launch, arguments);
+  for (ww_u64 number = 0; number < launch.launches; ++number) ww_host::run_launch(launch, number, arguments);
   arena.write();
   control.write();
   counters.write();

@@ -1,4 +1,5 @@
-// Sine and cosine in both bodies, bit for bit the same: the device's own need an array in local memory for large arguments.
+// Sine and cosine in both bodies, bit for bit the same: the device's own need an array in local memory for large
+// arguments.
 
 struct ww_angle {
   // Distance from the nearest multiple of half pi, and that multiple modulo 4.

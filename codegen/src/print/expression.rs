@@ -79,7 +79,7 @@ impl Printer<'_> {
             | Expression::FusedMultiplyAdd(..)
             | Expression::FastDivide(..) => true,
             Expression::Unary(op, _) => !matches!(op, UnaryOp::Negate | UnaryOp::Not),
-            Expression::Binary(op, left, _) => infix(*op, type_of(self.kernel, left)).is_none() && !is_shift_right(*op),
+            Expression::Binary(op, left, _) => infix(*op, type_of(self.kernel, left)).is_none(),
             Expression::Cast(target, value) if *target == type_of(self.kernel, value) => return self.bound(value),
             Expression::Cast(..) => text.starts_with("ww_"),
             Expression::Select(..) => false,
@@ -145,9 +145,7 @@ impl Printer<'_> {
             BinaryOp::Minimum => "ww_minimum",
             BinaryOp::Maximum => "ww_maximum",
             BinaryOp::Power => "ww_power",
-            BinaryOp::ShiftRight => {
-                return format!("({})({} >> {})", register(scalar), self.signed(left), self.bound(right));
-            }
+            BinaryOp::ShiftRight => "ww_shift_right",
             BinaryOp::Add
             | BinaryOp::Subtract
             | BinaryOp::Multiply
@@ -206,10 +204,6 @@ fn infix(op: BinaryOp, scalar: ScalarType) -> Option<&'static str> {
         | BinaryOp::Power
         | BinaryOp::ShiftRight => None,
     }
-}
-
-fn is_shift_right(op: BinaryOp) -> bool {
-    op == BinaryOp::ShiftRight
 }
 
 fn is_integer(scalar: ScalarType) -> bool {

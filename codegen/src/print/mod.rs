@@ -4,9 +4,10 @@
 //! - the text is ASCII and holds only keywords, the prelude's names, ids (`k0`, `v3`, `r2`, `s1`), numbers and fixed
 //!   words: nothing that a model names reaches it;
 //! - equal programs print equal text; nothing but the program decides it;
-//! - the text has no prelude: [`crate::prelude::device_source`] and [`crate::prelude::host_source`] add theirs to the same
-//!   text;
-//! - integer registers are unsigned, because their arithmetic wraps; signed comparisons, shifts and divisions are named.
+//! - the text has no prelude: [`crate::prelude::device_source`] and [`crate::prelude::host_source`] add theirs to the
+//!   same text;
+//! - integer registers are unsigned, because their arithmetic wraps; signed comparisons, shifts and divisions are
+//!   spelt out.
 
 mod expression;
 mod literal;
@@ -51,10 +52,7 @@ pub fn cuda(program: &Program) -> String {
 
 fn function(kernel: &Kernel, signature: &str, prologue: &str, entry_bytes: u32, text: &mut String) {
     let declarations = Declarations::of(kernel);
-    writeln!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations).trim_end()).expect(INFALLIBLE);
-    if prologue.is_empty() && text.ends_with("{\n\n") {
-        text.pop();
-    }
+    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations)).expect(INFALLIBLE);
     statement::body(kernel, &|local| declarations.locals.contains(&local), entry_bytes, text);
     text.push_str("}\n");
 }

@@ -8,8 +8,8 @@ use crate::kernel_ir::{
     ShuffleMode, Statement, Table, Width,
 };
 
-/// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the top;
-/// shared memory from `entry_bytes` on belongs to the kernels that the body calls.
+/// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
+/// top; shared memory from `entry_bytes` on belongs to the kernels that the body calls.
 pub(super) fn body(kernel: &Kernel, is_declared: &dyn Fn(LocalId) -> bool, entry_bytes: u32, text: &mut String) {
     let mut printer = Printer { kernel, is_declared, entry_bytes, text, depth: 1, loops: 0, enclosing: Vec::new() };
     printer.block(&kernel.body);

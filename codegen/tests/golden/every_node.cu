@@ -124,9 +124,9 @@ static __device__ __forceinline__ void k0(
   ww_arena_store_i32(arguments, ww_extend(8448u + ww_thread()), v1);
   v2 = v2 << v2;
   ww_arena_store_i64(arguments, ww_extend(8576u + ww_thread()), v2);
-  v1 = (unsigned)((int)v1 >> v1);
+  v1 = ww_shift_right(v1, v1);
   ww_arena_store_i32(arguments, ww_extend(8704u + ww_thread()), v1);
-  v2 = (unsigned long long)((long long)v2 >> v2);
+  v2 = ww_shift_right(v2, v2);
   ww_arena_store_i64(arguments, ww_extend(8832u + ww_thread()), v2);
   v0 = v0 < v0;
   ww_arena_store_bool(arguments, ww_extend(8960u + ww_thread()), v0);
@@ -160,7 +160,7 @@ static __device__ __forceinline__ void k0(
   ww_arena_store_i32(arguments, ww_extend(10752u + ww_thread()), v1);
   v0 = -3 < (int)(v1 + v1);
   ww_arena_store_bool(arguments, ww_extend(10880u + ww_thread()), v0);
-  v1 = (unsigned)((int)(v1 + v1) >> 2u);
+  v1 = ww_shift_right(v1 + v1, 2u);
   ww_arena_store_i32(arguments, ww_extend(11008u + ww_thread()), v1);
   v3 = ww_fused_multiply_add(v3, v3, v3);
   ww_arena_store_f32(arguments, ww_extend(11136u + ww_thread()), v3);

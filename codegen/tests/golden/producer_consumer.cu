@@ -30,7 +30,7 @@ static __device__ __forceinline__ void k1(
   v3 = ww_shuffle_xor(v2, 1u);
   v2 = ww_maximum(v2, v3);
   if ((ww_thread() & 31u) == 0u) {
-    ww_shared_store_f32(s0, (unsigned)((int)ww_thread() >> 5u), v2);
+    ww_shared_store_f32(s0, ww_shift_right(ww_thread(), 5u), v2);
   }
   ww_barrier();
   #pragma unroll 1

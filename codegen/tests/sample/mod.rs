@@ -1,8 +1,9 @@
 //! A hand-written persistent program: a producer kernel, a consumer kernel and an entry that walks the streams.
 //!
-//! With `x` = arena[0, 128), `y` = arena[128, 256), `z` = arena[256, 384) in elements of `F32` and weights `w` of 64 elements,
-//! the producer's tile `t` computes `y[64t + i] = fma(x[64t + i], w[i], 1)`, and the consumer's tile `t` adds to `z[64t + i]` the sum of the
-//! four neighbours `y[64u + 4·⌊i / 4⌋ …]` of the other tile `u = 1 − t`, plus the largest `y` of that tile.
+//! With `x` = arena[0, 128), `y` = arena[128, 256), `z` = arena[256, 384) in elements of `F32` and weights `w` of 64
+//! elements, the producer's tile `t` computes `y[64t + i] = fma(x[64t + i], w[i], 1)`, and the consumer's tile `t` adds
+//! to `z[64t + i]` the sum of the four neighbours `y[64u + 4·⌊i / 4⌋ …]` of the other tile `u = 1 − t`, plus the
+//! largest `y` of that tile.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -167,7 +168,8 @@ fn consumer() -> Kernel {
     kernel
 }
 
-fn entry(kernels: usize) -> Kernel {
+/// Walks a stream: waits, signals and runs `kernels` kernels.
+pub fn entry(kernels: usize) -> Kernel {
     let mut kernel = Kernel::default();
     let mut local = |scalar| kernel.locals.push(scalar);
     let [epoch, next, target, before] = [(); 4].map(|()| local(ScalarType::I32));

@@ -9,7 +9,7 @@ use std::ptr;
 use libloading::os::unix;
 
 use super::NvrtcError;
-use crate::tools::{LIBRARY_FOLDERS, cuda_roots};
+use crate::tools::LIBRARY_FOLDERS;
 
 type Handle = *mut c_void;
 
@@ -48,15 +48,14 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Opens the first NVRTC of the CUDA folders.
-    pub fn locate() -> Result<Self, NvrtcError> {
-        let roots = cuda_roots();
+    /// Opens the first NVRTC of `roots`.
+    pub fn locate(roots: &[PathBuf]) -> Result<Self, NvrtcError> {
         for folder in roots.iter().flat_map(|root| LIBRARY_FOLDERS.map(|folder| root.join(folder))) {
             if let Some(path) = newest(&folder, "libnvrtc.so.") {
                 return Self::open(&path, newest(&folder, "libnvrtc-builtins.so.").as_deref());
             }
         }
-        Err(NvrtcError::NotFound { searched: roots })
+        Err(NvrtcError::NotFound { searched: roots.to_vec() })
     }
 
     /// Opens the builtins first: NVRTC looks for them by name alone, and finds what is already open.
@@ -145,8 +144,8 @@ impl Functions {
     fn of(library: &'static unix::Library) -> Result<Self, libloading::Error> {
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the field that takes the symbol has the type of its declaration in nvrtc.h, and the library is
-                // never closed.
+                // SAFETY: the field that takes the symbol has the type of its declaration in nvrtc.h, and the library
+                // is never closed.
                 *unsafe { library.get($name.as_bytes()) }?
             };
         }
@@ -178,8 +177,8 @@ impl Functions {
 
 /// The library at `path`, which stays open until the process ends.
 fn open_for_ever(path: &Path) -> Result<&'static unix::Library, NvrtcError> {
-    // SAFETY: the initialisers of NVRTC's libraries have no preconditions; the file is the one that the user or the system
-    // installed under this name.
+    // SAFETY: the initialisers of NVRTC's libraries have no preconditions; the file is the one that the user or the
+    // system installed under this name.
     let library = unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL) };
     Ok(Box::leak(Box::new(library.map_err(|error| open_error(path, &error))?)))
 }

@@ -41,7 +41,7 @@ impl Compiler {
         let file = directory.join("program.cpp");
         std::fs::write(&file, source)?;
         let mut command = Command::new(&self.program);
-        command.args(HOST_OPTIONS).args(["-w", "-pthread", "-o"]).arg(executable).arg(&file);
+        command.args(HOST_OPTIONS).arg("-o").arg(executable).arg(&file);
         match tools::run(&mut command, directory.path(), COMPILE_LIMIT)? {
             Ending::Exited(status, _) if status.success() => Ok(()),
             Ending::Exited(_, log) => {

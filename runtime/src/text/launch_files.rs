@@ -1,5 +1,5 @@
-//! The files through which a launch reaches the child and its results come back, one per buffer, in the byte order of the
-//! machine; `launch` holds five 64-bit words: grid, threads, shared bytes, launches, wait limit in nanoseconds.
+//! The files through which a launch reaches the child and its results come back, one per buffer, in the byte order of
+//! the machine; `launch` holds five 64-bit words: grid, threads, shared bytes, launches, wait limit in nanoseconds.
 
 use std::fs;
 use std::io;

@@ -1,0 +1,153 @@
+static __device__ __forceinline__ void k0(
+    ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
+  unsigned v0, v1, v2, v3, v4, v5, v6;
+  float r0[16];
+  float r1[4];
+  float r2[4];
+  float r3[4];
+  float* const s0 = (float*)(shared + 0);
+  float* const s1 = (float*)(shared + 4096);
+  v0 = ww_table(operands, 3u);
+  v1 = ww_table(operands, 4u);
+  v2 = ww_divide(tile, ww_table(operands, 5u)) * 64u;
+  v3 = ww_remainder(tile, ww_table(operands, 5u)) * 64u;
+  v4 = ww_shift_right(ww_thread(), 4u) * 4u;
+  v5 = (ww_thread() & 15u) * 4u;
+  #pragma unroll
+  for (unsigned v9 = 0u; v9 < 16u; ++v9) {
+    r0[v9] = 0.0f;
+  }
+  #pragma unroll 1
+  for (unsigned v7 = 0u; (int)v7 < (int)ww_shift_right(v0, 4u); ++v7) {
+    v6 = v7 * 16u;
+    ww_arena_load4_f32(r3, arguments, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
+    #pragma unroll
+    for (unsigned v9 = 0u; v9 < 4u; ++v9) {
+      ww_shared_store_f32(s0, ((ww_thread() & 3u) * 4u + v9) * 64u + ww_shift_right(ww_thread(), 2u), r3[v9]);
+    }
+    ww_weights_load4_f32(r3, arguments, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
+    ww_shared_store4_f32(s1, ww_thread() * 4u, r3[0], r3[1], r3[2], r3[3]);
+    ww_barrier();
+    #pragma unroll
+    for (unsigned v8 = 0u; v8 < 16u; ++v8) {
+      ww_shared_load4_f32(r1, s0, v8 * 64u + v4);
+      ww_shared_load4_f32(r2, s1, v8 * 64u + v5);
+      #pragma unroll
+      for (unsigned v9 = 0u; v9 < 4u; ++v9) {
+        #pragma unroll
+        for (unsigned v10 = 0u; v10 < 4u; ++v10) {
+          r0[v9 * 4u + v10] = ww_fused_multiply_add(r1[v9], r2[v10], r0[v9 * 4u + v10]);
+        }
+      }
+    }
+    ww_barrier();
+  }
+  #pragma unroll
+  for (unsigned v9 = 0u; v9 < 4u; ++v9) {
+    ww_arena_store4_f32(arguments, ww_extend(ww_table(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), r0[v9 * 4u + 0u] + 0.0f, r0[v9 * 4u + 1u] + 0.0f, r0[v9 * 4u + 2u] + 0.0f, r0[v9 * 4u + 3u] + 0.0f);
+  }
+}
+
+static __device__ __forceinline__ void k1(
+    ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
+  unsigned v0, v1, v2, v3, v4, v5, v6;
+  float r0[16];
+  float r1[4];
+  float r2[4];
+  float r3[4];
+  float* const s0 = (float*)(shared + 0);
+  float* const s1 = (float*)(shared + 4096);
+  v0 = ww_table(operands, 3u);
+  v1 = ww_table(operands, 4u);
+  v2 = ww_divide(tile, ww_table(operands, 5u)) * 64u;
+  v3 = ww_remainder(tile, ww_table(operands, 5u)) * 64u;
+  v4 = ww_shift_right(ww_thread(), 4u) * 4u;
+  v5 = (ww_thread() & 15u) * 4u;
+  #pragma unroll
+  for (unsigned v9 = 0u; v9 < 16u; ++v9) {
+    r0[v9] = 0.0f;
+  }
+  #pragma unroll 1
+  for (unsigned v7 = 0u; (int)v7 < (int)ww_shift_right(v0, 4u); ++v7) {
+    v6 = v7 * 16u;
+    ww_arena_load4_f32(r3, arguments, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
+    #pragma unroll
+    for (unsigned v9 = 0u; v9 < 4u; ++v9) {
+      ww_shared_store_f32(s0, ((ww_thread() & 3u) * 4u + v9) * 64u + ww_shift_right(ww_thread(), 2u), r3[v9]);
+    }
+    ww_weights_load4_f32(r3, arguments, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
+    ww_shared_store4_f32(s1, ww_thread() * 4u, r3[0], r3[1], r3[2], r3[3]);
+    ww_barrier();
+    #pragma unroll
+    for (unsigned v8 = 0u; v8 < 16u; ++v8) {
+      ww_shared_load4_f32(r1, s0, v8 * 64u + v4);
+      ww_shared_load4_f32(r2, s1, v8 * 64u + v5);
+      #pragma unroll
+      for (unsigned v9 = 0u; v9 < 4u; ++v9) {
+        #pragma unroll
+        for (unsigned v10 = 0u; v10 < 4u; ++v10) {
+          r0[v9 * 4u + v10] = ww_fused_multiply_add(r1[v9], r2[v10], r0[v9 * 4u + v10]);
+        }
+      }
+    }
+    ww_barrier();
+  }
+  #pragma unroll
+  for (unsigned v9 = 0u; v9 < 4u; ++v9) {
+    ww_arena_store4_f32(arguments, ww_extend(ww_table(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), ww_tanh(r0[v9 * 4u + 0u] + 1.0f), ww_tanh(r0[v9 * 4u + 1u] + 1.0f), ww_tanh(r0[v9 * 4u + 2u] + 1.0f), ww_tanh(r0[v9 * 4u + 3u] + 1.0f));
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arguments arguments) {
+  unsigned char* const shared = ww_shared_memory();
+  bool v8, v9;
+  unsigned v0, v1, v2, v3, v4, v5, v6, v7;
+  v0 = ww_load_control(arguments, ww_epoch);
+  v1 = ww_table(arguments.stream_start, ww_block());
+  for (;;) {
+    v4 = ww_table(arguments.instructions, v1 * 4u + 0u);
+    v5 = ww_table(arguments.instructions, v1 * 4u + 1u);
+    v6 = ww_table(arguments.instructions, v1 * 4u + 2u);
+    v7 = ww_table(arguments.instructions, v1 * 4u + 3u);
+    switch (v4) {
+      case 0u: {
+        goto end_of_loop_0;
+      } break;
+      case 1u: {
+        v2 = (v0 - 1u) * v6 + v7;
+        v8 = true;
+        if (ww_thread() == 0u) {
+          v8 = ww_wait_acquire(arguments, v5, v2, v1);
+        }
+        v9 = ww_barrier_or(!v8);
+        if (v9) {
+          goto end_of_loop_0;
+        }
+      } break;
+      case 2u: {
+        ww_barrier();
+        if (ww_thread() == 0u) {
+          ww_signal_release(arguments, v5);
+        }
+      } break;
+      case 3u: {
+        k0(arguments, arguments.operands + ww_extend(v5), v6, shared);
+        ww_barrier();
+      } break;
+      case 4u: {
+        k1(arguments, arguments.operands + ww_extend(v5), v6, shared);
+        ww_barrier();
+      } break;
+      default: break;
+    }
+    v1 = v1 + 1u;
+  }
+  end_of_loop_0:;
+  ww_barrier();
+  if (ww_thread() == 0u) {
+    v3 = ww_add_control(arguments, ww_left, 1u);
+    if (v3 + 1u == v0 * ww_grid()) {
+      ww_store_control(arguments, ww_epoch, v0 + 1u);
+    }
+  }
+}
