@@ -2,7 +2,8 @@
 
 use warpweave_codegen::lower::{LowerError, LoweredProgram, lower};
 use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::cost::{EstimatedCost, KernelCost};
+use warpweave_fusion::partition::host_cost::HostCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, partition};
 use warpweave_fusion::schedule::{self, Verified, Violation};
 use warpweave_graph::TensorProgram;
@@ -15,14 +16,37 @@ pub struct CompileOptions {
     pub units: usize,
     /// How far operators are fused.
     pub fusion: FusionLevel,
-    /// The device that costs are estimated for.
-    pub arch: GpuArch,
+    /// What costs are estimated for.
+    pub cost: CostModel,
+}
+
+/// The machine whose costs decide.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum CostModel {
+    /// A GPU.
+    Gpu(GpuArch),
+    /// The host back end.
+    Host,
+}
+
+/// Virtual execution units of plans for the host; they are folded onto the threads that there are.
+pub const HOST_UNITS: usize = 16;
+
+impl CompileOptions {
+    /// For a GPU: a unit a multiprocessor.
+    pub fn gpu(arch: GpuArch) -> Self {
+        Self { units: arch.multiprocessors, fusion: FusionLevel::Register, cost: CostModel::Gpu(arch) }
+    }
+
+    /// For the host back end.
+    pub fn host() -> Self {
+        Self { units: HOST_UNITS, fusion: FusionLevel::Register, cost: CostModel::Host }
+    }
 }
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        let arch = GpuArch::h200();
-        Self { units: arch.multiprocessors, fusion: FusionLevel::Register, arch }
+        Self::gpu(GpuArch::h200())
     }
 }
 
@@ -52,10 +76,20 @@ pub enum CompileError {
 
 /// Partitions, schedules, verifies and lowers a program.
 pub fn compile(program: &TensorProgram, options: &CompileOptions) -> Result<Compiled, CompileError> {
+    match options.cost {
+        CostModel::Gpu(arch) => compile_with(program, options, &EstimatedCost { arch }),
+        CostModel::Host => compile_with(program, options, &HostCost { threads: HOST_UNITS }),
+    }
+}
+
+fn compile_with(
+    program: &TensorProgram,
+    options: &CompileOptions,
+    cost: &impl KernelCost,
+) -> Result<Compiled, CompileError> {
     let (program, layouts) = place_joins(&inline_views(program));
-    let cost = EstimatedCost { arch: options.arch };
-    let partition = partition(&program, &layouts, &cost, options.fusion);
-    let plan = schedule::plan(&program, &layouts, &partition, &cost, options.units);
+    let partition = partition(&program, &layouts, cost, options.fusion);
+    let plan = schedule::plan(&program, &layouts, &partition, cost, options.units);
     let plan = schedule::verify(plan).map_err(CompileError::Plan)?;
     let lowered = lower(plan.plan())?;
     Ok(Compiled { program, partition, plan, lowered })
