@@ -114,7 +114,7 @@ pub trait Operator: Sized {
     /// The ONNX domain; the default one is empty.
     const DOMAIN: &'static str = "";
     /// The opset versions of the domain whose meaning of the operator is implemented.
-    const OPSETS: RangeInclusive<i64> = 7..=23;
+    const OPSETS: RangeInclusive<i64> = 7..=25;
 
     /// The operator with these ONNX attributes, as defined by the reader's opset.
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError>;

@@ -52,7 +52,7 @@ impl Resize {
 
 impl Operator for Resize {
     const NAME: &'static str = "Resize";
-    const OPSETS: std::ops::RangeInclusive<i64> = 10..=23;
+    const OPSETS: std::ops::RangeInclusive<i64> = 10..=25;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let early = attributes.flag("scales_second")?.unwrap_or(attributes.opset() < 11);
