@@ -9,8 +9,11 @@ pub mod ops;
 pub mod passes;
 pub mod program;
 pub mod reference;
+pub mod rewrite;
 pub mod tensor;
+pub mod text;
 pub mod types;
+pub mod verify;
 
 pub use ir::{Graph, Node, NodeId, ValueId};
 pub use lower::lower;
