@@ -75,7 +75,7 @@ impl Operator for Resize {
         let coefficient = attributes.float("cubic_coeff_a")?.unwrap_or(-0.75);
         let interpolation = match attributes.string("mode")?.as_deref() {
             None | Some("nearest") => {
-                let default = if early { Nearest::Floor } else { Nearest::RoundPreferFloor };
+                let default = if early { Nearest::Simple } else { Nearest::RoundPreferFloor };
                 let rounding = match nearest.as_deref() {
                     None => Some(default),
                     Some(name) => Nearest::named(name),
