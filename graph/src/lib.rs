@@ -9,9 +9,15 @@ pub mod ops;
 pub mod passes;
 pub mod program;
 pub mod reference;
+pub mod rewrite;
 pub mod tensor;
+pub mod text;
 pub mod types;
+<<<<<<< HEAD
 pub mod views;
+=======
+pub mod verify;
+>>>>>>> ops
 
 pub use ir::{Graph, Node, NodeId, ValueId};
 pub use lower::lower;
