@@ -13,11 +13,8 @@ pub mod rewrite;
 pub mod tensor;
 pub mod text;
 pub mod types;
-<<<<<<< HEAD
-pub mod views;
-=======
 pub mod verify;
->>>>>>> ops
+pub mod views;
 
 pub use ir::{Graph, Node, NodeId, ValueId};
 pub use lower::lower;
