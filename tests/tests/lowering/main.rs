@@ -1,0 +1,15 @@
+//! Groups become kernels that compute what their expressions mean.
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+mod samples;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use warpweave_tests::suite::Suite;
+
+fn main() -> ExitCode {
+    let mut suite = Suite::new("lowering", Duration::from_secs(300));
+    samples::add(&mut suite);
+    suite.run()
+}
