@@ -1,2 +1,19 @@
-//! x
-fn main() {}
+//! The plan verifier against a brute-force closure, over changed plans of sample programs.
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+mod accesses;
+mod agreement;
+mod judge;
+mod mutants;
+mod order;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use warpweave_tests::suite::Suite;
+
+fn main() -> ExitCode {
+    let mut suite = Suite::new("plans", Duration::from_secs(300));
+    agreement::add(&mut suite);
+    suite.run()
+}
