@@ -3,13 +3,18 @@
 pub mod arena;
 pub mod expr;
 pub mod ir;
+pub mod lower;
+pub mod npy;
 pub mod ops;
+pub mod passes;
 pub mod program;
+pub mod reference;
 pub mod tensor;
 pub mod types;
 pub mod views;
 
 pub use ir::{Graph, Node, NodeId, ValueId};
+pub use lower::lower;
 pub use program::TensorProgram;
 pub use tensor::Tensor;
 pub use types::{ElementType, Shape, TensorType, ValueType};

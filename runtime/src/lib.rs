@@ -6,6 +6,7 @@ pub mod cache;
 pub mod cubin;
 #[cfg(feature = "compile")]
 pub mod gates;
+pub mod host;
 #[cfg(feature = "compile")]
 pub mod nvrtc;
 #[cfg(feature = "compile")]
