@@ -3,6 +3,7 @@
 
 pub mod evaluate;
 pub mod machine;
+pub mod models;
 pub mod pipeline;
 pub mod random;
 pub mod samples;

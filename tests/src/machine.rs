@@ -22,7 +22,8 @@ pub struct Machine {
     pub tables: Tables,
     /// The packed constants.
     pub weights: Vec<u8>,
-    plan: ExecutionPlan,
+    /// Where tensors lie.
+    pub plan: ExecutionPlan,
 }
 
 impl Machine {

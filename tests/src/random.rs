@@ -20,3 +20,15 @@ pub fn tensor(random: &mut Random, ty: &TensorType) -> Tensor {
 pub fn inputs(random: &mut Random, program: &TensorProgram) -> Vec<Tensor> {
     program.inputs.iter().map(|&input| tensor(random, &program.tensors[input].ty)).collect()
 }
+
+/// One tensor for each input of a program that takes integers as indices: they are 0 or 1.
+pub fn indices(random: &mut Random, program: &TensorProgram) -> Vec<Tensor> {
+    let one = |random: &mut Random, ty: &TensorType| {
+        if ty.element.is_float() {
+            return tensor(random, ty);
+        }
+        let values: Vec<i64> = (0..ty.shape.elements()).map(|_| random.below(2) as i64).collect();
+        Tensor::from_i64(ty.clone(), &values)
+    };
+    program.inputs.iter().map(|&input| one(random, &program.tensors[input].ty)).collect()
+}

@@ -1,5 +1,4 @@
 //! Groups become kernels that compute what their expressions mean.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 mod samples;
 

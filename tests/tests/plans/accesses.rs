@@ -10,7 +10,7 @@ use std::rc::Rc;
 use warpweave::fusion::partition::StageSource;
 use warpweave::fusion::schedule::plan::{BufferSpace, ExecutionPlan, MemoryPlan, OperatorId, ROperator, RTask};
 use warpweave::graph::arena::{Arena, Id};
-use warpweave::graph::expr::{AxisId, AxisKind, Range, region};
+use warpweave::graph::expr::{AxisId, AxisKind, Condition, Index, Range, region};
 use warpweave::graph::program::TensorId;
 use warpweave_tests::evaluate::for_each_point;
 
@@ -66,6 +66,15 @@ pub struct RootUses {
     pub readers: BTreeSet<TaskNumber>,
 }
 
+/// How closely reads are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reads {
+    /// The boxes around them, which is what plans answer for.
+    Boxes,
+    /// The very elements, point by point; of reads at read positions, the boxes.
+    Points,
+}
+
 /// The accesses of all rTasks of a plan.
 #[derive(Debug)]
 pub struct Accesses {
@@ -84,7 +93,7 @@ pub struct Accesses {
 
 impl Accesses {
     /// Collects the accesses of a plan's segment.
-    pub fn new(plan: &ExecutionPlan) -> Self {
+    pub fn new(plan: &ExecutionPlan, reads: Reads) -> Self {
         let segment = plan.persistent();
         let mut tasks = Vec::new();
         let mut first = Arena::new();
@@ -106,7 +115,11 @@ impl Accesses {
         let mut known = HashMap::new();
         for (number, task) in accesses.tasks.clone().into_iter().enumerate() {
             let operator = &segment.operators[task.operator];
-            accesses.add_reads(&plan.memory, operator, task.tile, number as TaskNumber, &mut known);
+            let boxes = match reads {
+                Reads::Boxes => boxes_read(&plan.memory, operator, task.tile),
+                Reads::Points => points_read(&plan.memory, operator, task.tile),
+            };
+            accesses.add_reads(&plan.memory, boxes, number as TaskNumber, &mut known);
         }
         for &input in &plan.memory.inputs {
             accesses.root(&plan.memory, input);
@@ -169,20 +182,10 @@ impl Accesses {
     fn add_reads(
         &mut self,
         memory: &MemoryPlan,
-        operator: &ROperator,
-        tile: u32,
+        boxes: BTreeSet<ElementBox>,
         task: TaskNumber,
         known: &mut HashMap<ElementBox, Rc<[TaskNumber]>>,
     ) {
-        let mut boxes = BTreeSet::new();
-        for (position, stage) in operator.body.stages.iter().enumerate() {
-            let ranges = tile_ranges(operator, position, tile);
-            for (id, read) in stage.expr.reads.iter() {
-                let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
-                let Some(ranges) = region::input_region(&stage.expr, id, &ranges) else { continue };
-                boxes.insert(ElementBox::new(memory, operator.body.operands[operand], &ranges));
-            }
-        }
         for area in &boxes {
             self.root(memory, area.root).readers.insert(task);
             let owners = match known.get(area) {
@@ -243,6 +246,65 @@ impl Accesses {
         }
         runs
     }
+}
+
+/// The boxes that a tile's reads lie in.
+fn boxes_read(memory: &MemoryPlan, operator: &ROperator, tile: u32) -> BTreeSet<ElementBox> {
+    let mut boxes = BTreeSet::new();
+    for (position, stage) in operator.body.stages.iter().enumerate() {
+        let ranges = tile_ranges(operator, position, tile);
+        for (id, read) in stage.expr.reads.iter() {
+            let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
+            let Some(ranges) = region::input_region(&stage.expr, id, &ranges) else { continue };
+            boxes.insert(ElementBox::new(memory, operator.body.operands[operand], &ranges));
+        }
+    }
+    boxes
+}
+
+/// The elements that a tile's reads name, as boxes of neighbours.
+fn points_read(memory: &MemoryPlan, operator: &ROperator, tile: u32) -> BTreeSet<ElementBox> {
+    let mut elements: BTreeMap<TensorId, BTreeSet<usize>> = BTreeMap::new();
+    let mut boxes = BTreeSet::new();
+    for (position, stage) in operator.body.stages.iter().enumerate() {
+        let ranges = tile_ranges(operator, position, tile);
+        let extents: Vec<usize> = ranges.iter().map(|range| (range.maximum - range.minimum + 1) as usize).collect();
+        for (id, read) in stage.expr.reads.iter() {
+            let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
+            let tensor = operator.body.operands[operand];
+            let conditions = read.guard.conditions();
+            let free = |index: &Index| index.is_free_of_reads();
+            if !read.index.iter().all(free) || !conditions.iter().all(|condition| free(&condition.index)) {
+                let ranges = region::input_region(&stage.expr, id, &ranges);
+                boxes.extend(ranges.map(|ranges| ElementBox::new(memory, tensor, &ranges)));
+                continue;
+            }
+            let layout = &memory.tensors[tensor].layout;
+            let own = elements.entry(layout.root).or_default();
+            for_each_point(&extents, &mut |point| {
+                let axis = |axis: AxisId| ranges[axis.index()].minimum + point[axis.index()] as i64;
+                let value = |index: &Index| index.evaluate(&axis, &|_| unreachable!("the index reads nothing"));
+                let holds =
+                    |condition: &Condition| (condition.lower..condition.upper).contains(&value(&condition.index));
+                if conditions.iter().all(holds) {
+                    let place =
+                        read.index.iter().zip(&layout.strides).map(|(index, &stride)| value(index) as usize * stride);
+                    own.insert(layout.offset + place.sum::<usize>());
+                }
+            });
+        }
+    }
+    for (root, elements) in elements {
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for element in elements {
+            match runs.last_mut() {
+                Some((first, length)) if *first + *length == element => *length += 1,
+                _ => runs.push((element, 1)),
+            }
+        }
+        boxes.extend(runs.into_iter().map(|(first, length)| ElementBox { root, first, dimensions: vec![(length, 1)] }));
+    }
+    boxes
 }
 
 fn whole(memory: &MemoryPlan, tensor: TensorId) -> Vec<Range> {

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Instant;
 
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::{ExecutionPlan, Violation, verify};
 use warpweave_tests::pipeline::plan;
 use warpweave_tests::random::Random;
-use warpweave_tests::samples;
 use warpweave_tests::suite::Suite;
+use warpweave_tests::{models, samples};
 
-use crate::accesses::Accesses;
+use crate::accesses::{Accesses, Reads};
 use crate::judge::{Verdict, judge};
 use crate::mutants::{self, Change};
 
@@ -31,6 +32,27 @@ pub fn add(suite: &mut Suite) {
         }
     }
 }
+
+/// Adds a trial for each model: some changes of each kind.
+pub fn add_models(suite: &mut Suite) {
+    for model in models::all() {
+        suite.trial(format!("agreement {}", model.name), move || {
+            let program = model.program();
+            for units in [4, 132] {
+                let mut tally = Tally::default();
+                let start = Instant::now();
+                let (_, plan) = plan(&program, units, FusionLevel::Register);
+                check_all(&plan, MODEL_CHANGES, &mut tally);
+                let length: usize = plan.persistent().streams.iter().map(Vec::len).sum();
+                eprintln!("{} on {units}, {length} instructions, {:.1?}: {tally}", model.name, start.elapsed());
+                tally.assert_agreement();
+            }
+        });
+    }
+}
+
+/// Changes of each kind that are tried on a model's plan.
+const MODEL_CHANGES: usize = 24;
 
 /// Counts of harmful, harmless and interleaved changes by kind, and disagreements.
 #[derive(Default)]
@@ -62,7 +84,7 @@ impl std::fmt::Display for Tally {
 
 /// Checks a plan and up to `limit` changes of each kind.
 pub fn check_all(plan: &ExecutionPlan, limit: usize, tally: &mut Tally) {
-    let accesses = Accesses::new(plan);
+    let accesses = Accesses::new(plan, Reads::Boxes);
     assert_eq!(judge(plan, &accesses), Verdict::Harmless, "an unchanged plan");
     verify(plan.clone()).unwrap_or_else(|violations| panic!("an unchanged plan has {violations:?}"));
     let mut random = Random::new(plan.persistent().units() as u64);
