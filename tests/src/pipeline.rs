@@ -44,7 +44,8 @@ pub fn plan(program: &TensorProgram, units: usize, level: FusionLevel) -> (Tenso
     plan_with(program, units, level, |_| None)
 }
 
-fn plan_with(
+/// The plan, not verified, with the parameters of `choose` where it gives some, and the program that it runs.
+pub fn plan_with(
     program: &TensorProgram,
     units: usize,
     level: FusionLevel,

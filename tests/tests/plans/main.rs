@@ -2,10 +2,12 @@
 
 mod accesses;
 mod agreement;
+mod counterexamples;
 mod judge;
 mod mutants;
 mod order;
 mod protocol;
+mod random_plans;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,5 +19,7 @@ fn main() -> ExitCode {
     agreement::add(&mut suite);
     agreement::add_models(&mut suite);
     protocol::add(&mut suite);
+    counterexamples::add(&mut suite);
+    random_plans::add(&mut suite);
     suite.run()
 }
