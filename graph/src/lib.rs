@@ -5,11 +5,13 @@ pub mod expr;
 pub mod ir;
 pub mod ops;
 pub mod program;
+pub mod skeleton;
 pub mod tensor;
 pub mod types;
 pub mod views;
 
 pub use ir::{Graph, Node, NodeId, ValueId};
 pub use program::TensorProgram;
+pub use skeleton::ProgramSkeleton;
 pub use tensor::Tensor;
 pub use types::{ElementType, Shape, TensorType, ValueType};
