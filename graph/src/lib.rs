@@ -3,14 +3,17 @@
 pub mod arena;
 pub mod expr;
 pub mod ir;
+pub mod lower;
 pub mod ops;
 pub mod program;
 pub mod skeleton;
+pub mod reference;
 pub mod tensor;
 pub mod types;
 pub mod views;
 
 pub use ir::{Graph, Node, NodeId, ValueId};
+pub use lower::lower;
 pub use program::TensorProgram;
 pub use skeleton::ProgramSkeleton;
 pub use tensor::Tensor;

@@ -8,6 +8,7 @@ pub mod cubin;
 pub mod cuda;
 #[cfg(feature = "compile")]
 pub mod gates;
+pub mod host;
 #[cfg(feature = "compile")]
 pub mod nvrtc;
 #[cfg(feature = "compile")]

@@ -37,6 +37,12 @@ impl ExprBuilder {
         self.axes.push(Axis { extent, kind: AxisKind::Reduced })
     }
 
+    /// The parallel axes in order.
+    pub fn parallel_axes(&self) -> Vec<AxisId> {
+        let parallel = self.axes.iter().filter(|(_, axis)| axis.kind == AxisKind::Parallel);
+        parallel.map(|(id, _)| id).collect()
+    }
+
     /// Declares an operand and returns its position.
     pub fn operand(&mut self, ty: &TensorType) -> usize {
         self.operands.push(ty.clone());

@@ -78,15 +78,16 @@ impl Index {
 
     /// An axis.
     pub fn axis(axis: AxisId) -> Self {
-        Self::atom(Atom::Axis(axis))
+        Self::of(Atom::Axis(axis))
     }
 
     /// The value of an integer read.
     pub fn indirect(read: ReadId) -> Self {
-        Self::atom(Atom::Indirect(read))
+        Self::of(Atom::Indirect(read))
     }
 
-    fn atom(atom: Atom) -> Self {
+    /// The index that is one atom.
+    pub(crate) fn of(atom: Atom) -> Self {
         Self { constant: 0, terms: vec![(atom, 1)] }
     }
 
@@ -173,7 +174,7 @@ impl Index {
         let quotient = rest.floor_div_rest(divisor, ranges);
         match quotient.as_constant() {
             Some(value) => rest.plus(-value * divisor),
-            None => Self::atom(Atom::Mod(Box::new(rest), divisor)),
+            None => Self::of(Atom::Mod(Box::new(rest), divisor)),
         }
     }
 
@@ -182,10 +183,12 @@ impl Index {
         let range = self.range(ranges);
         if range.within(lower, upper + 1) {
             self.clone()
-        } else if let Some(value) = self.as_constant() {
-            Self::constant(value.clamp(lower, upper))
+        } else if range.minimum >= upper {
+            Self::constant(upper)
+        } else if range.maximum <= lower {
+            Self::constant(lower)
         } else {
-            Self::atom(Atom::Clamp(Box::new(self.clone()), lower, upper))
+            Self::of(Atom::Clamp(Box::new(self.clone()), lower, upper))
         }
     }
 
@@ -197,7 +200,7 @@ impl Index {
         let mut quotient = Self::constant(self.constant.div_euclid(divisor));
         let mut rest = Self::constant(self.constant.rem_euclid(divisor));
         for (atom, coefficient) in &self.terms {
-            let term = Self::atom(atom.clone());
+            let term = Self::of(atom.clone());
             quotient = quotient.add(&term.times(coefficient / divisor));
             rest = rest.add(&term.times(coefficient % divisor));
         }
@@ -218,8 +221,8 @@ impl Index {
             return reduced.floor_div(divisor / common, ranges);
         }
         match (self.constant, self.terms.as_slice()) {
-            (0, [(Atom::FloorDiv(inner, first), 1)]) => Self::atom(Atom::FloorDiv(inner.clone(), first * divisor)),
-            _ => Self::atom(Atom::FloorDiv(Box::new(self.clone()), divisor)),
+            (0, [(Atom::FloorDiv(inner, first), 1)]) => Self::of(Atom::FloorDiv(inner.clone(), first * divisor)),
+            _ => Self::of(Atom::FloorDiv(Box::new(self.clone()), divisor)),
         }
     }
 

@@ -4,9 +4,99 @@ mod attribute;
 mod context;
 mod registry;
 
-pub mod broadcast;
+mod axes;
+mod broadcast;
+mod elementwise;
+mod exponential;
+mod interpolation;
+mod movement;
+mod normalization;
+mod pool;
+mod recurrent;
+mod reduction;
+mod window;
+
+pub mod abs;
+pub mod add;
+pub mod and;
+pub mod average_pool;
+pub mod batch_normalization;
+pub mod cast;
+pub mod ceil;
+pub mod clip;
+pub mod concat;
+pub mod constant_of_shape;
+pub mod conv;
+pub mod conv_transpose;
+pub mod cos;
+pub mod div;
+pub mod dropout;
+pub mod elu;
+pub mod equal;
+pub mod erf;
+pub mod exp;
+pub mod expand;
+pub mod flatten;
+pub mod floor;
+pub mod gather;
+pub mod gather_elements;
+pub mod gelu;
+pub mod gemm;
+pub mod global_average_pool;
+pub mod global_max_pool;
+pub mod greater;
+pub mod greater_or_equal;
+pub mod gru;
+pub mod hard_sigmoid;
+pub mod hard_swish;
+pub mod identity;
+pub mod instance_normalization;
+pub mod layer_normalization;
+pub mod leaky_relu;
+pub mod less;
+pub mod less_or_equal;
+pub mod log;
+pub mod log_softmax;
+pub mod lstm;
 pub mod matmul;
+pub mod max;
+pub mod max_pool;
+pub mod mean;
+pub mod min;
+pub mod mul;
+pub mod neg;
+pub mod not;
+pub mod or;
+pub mod pad;
+pub mod pow;
+pub mod range;
+pub mod reciprocal;
+pub mod reduce_max;
+pub mod reduce_mean;
+pub mod reduce_min;
+pub mod reduce_prod;
+pub mod reduce_sum;
 pub mod relu;
+pub mod reshape;
+pub mod resize;
+pub mod round;
+pub mod shape;
+pub mod sigmoid;
+pub mod sign;
+pub mod sin;
+pub mod slice;
+pub mod softmax;
+pub mod softplus;
+pub mod split;
+pub mod sqrt;
+pub mod squeeze;
+pub mod sub;
+pub mod sum;
+pub mod tanh;
+pub mod tile;
+pub mod transpose;
+pub mod unsqueeze;
+pub mod where_;
 
 pub use attribute::{Attribute, AttributeError, AttributeReader};
 pub use context::{Context, Fact, InferError};
@@ -15,7 +105,7 @@ pub use registry::ImportError;
 use std::ops::RangeInclusive;
 
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::ValueType;
+use crate::types::{TensorType, ValueType};
 
 /// An operator with its attributes.
 pub trait Operator: Sized {
@@ -37,11 +127,99 @@ pub trait Operator: Sized {
     /// The types of the outputs.
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError>;
 
+    /// The type of the first output, for inputs that [`Operator::infer`] accepts.
+    ///
+    /// # Panics
+    /// If the inputs are not accepted, or the output is no tensor.
+    fn output(&self, context: &Context) -> TensorType {
+        let types = self.infer(context).expect("lowering follows successful inference");
+        types.first().and_then(ValueType::as_tensor).expect("the first output is a tensor").clone()
+    }
+
     /// Appends what the operator computes, for inputs that [`Operator::infer`] accepts; one tensor an output.
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId>;
 }
 
 registry::operators! {
+    abs::Abs,
+    add::Add,
+    and::And,
+    average_pool::AveragePool,
+    batch_normalization::BatchNormalization,
+    cast::Cast,
+    ceil::Ceil,
+    clip::Clip,
+    concat::Concat,
+    constant_of_shape::ConstantOfShape,
+    conv::Conv,
+    conv_transpose::ConvTranspose,
+    cos::Cos,
+    div::Div,
+    dropout::Dropout,
+    elu::Elu,
+    equal::Equal,
+    erf::Erf,
+    exp::Exp,
+    expand::Expand,
+    flatten::Flatten,
+    floor::Floor,
+    gather::Gather,
+    gather_elements::GatherElements,
+    gelu::Gelu,
+    gemm::Gemm,
+    global_average_pool::GlobalAveragePool,
+    global_max_pool::GlobalMaxPool,
+    greater::Greater,
+    greater_or_equal::GreaterOrEqual,
+    gru::Gru,
+    hard_sigmoid::HardSigmoid,
+    hard_swish::HardSwish,
+    identity::Identity,
+    instance_normalization::InstanceNormalization,
+    layer_normalization::LayerNormalization,
+    leaky_relu::LeakyRelu,
+    less::Less,
+    less_or_equal::LessOrEqual,
+    log::Log,
+    log_softmax::LogSoftmax,
+    lstm::Lstm,
     matmul::MatMul,
+    max::Max,
+    max_pool::MaxPool,
+    mean::Mean,
+    min::Min,
+    mul::Mul,
+    neg::Neg,
+    not::Not,
+    or::Or,
+    pad::Pad,
+    pow::Pow,
+    range::Range,
+    reciprocal::Reciprocal,
+    reduce_max::ReduceMax,
+    reduce_mean::ReduceMean,
+    reduce_min::ReduceMin,
+    reduce_prod::ReduceProd,
+    reduce_sum::ReduceSum,
     relu::Relu,
+    reshape::Reshape,
+    resize::Resize,
+    round::Round,
+    shape::Shape,
+    sigmoid::Sigmoid,
+    sign::Sign,
+    sin::Sin,
+    slice::Slice,
+    softmax::Softmax,
+    softplus::Softplus,
+    split::Split,
+    sqrt::Sqrt,
+    squeeze::Squeeze,
+    sub::Sub,
+    sum::Sum,
+    tanh::Tanh,
+    tile::Tile,
+    transpose::Transpose,
+    unsqueeze::Unsqueeze,
+    where_::Where,
 }

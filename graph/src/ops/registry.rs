@@ -50,9 +50,10 @@ macro_rules! operators {
             /// The operator named `name` of `domain` with these attributes.
             pub fn import(domain: &str, name: &str, attributes: &mut AttributeReader) -> Result<Self, ImportError> {
                 $(
-                    if name == $module::$name::NAME && domain == $module::$name::DOMAIN {
-                        registry::check_opset($module::$name::OPSETS, attributes)?;
-                        let operator = $module::$name::from_attributes(attributes)?;
+                    if name == <$module::$name as Operator>::NAME && domain == <$module::$name as Operator>::DOMAIN {
+                        registry::check_opset(<$module::$name as Operator>::OPSETS, attributes)?;
+                        let operator = <$module::$name as Operator>::from_attributes(attributes)?;
+                        attributes.finish()?;
                         return Ok(Self::$name(operator));
                     }
                 )*
@@ -61,27 +62,27 @@ macro_rules! operators {
 
             /// The ONNX names of all operators with their domain and opset ranges.
             pub fn all() -> Vec<(&'static str, &'static str, RangeInclusive<i64>)> {
-                vec![$(($module::$name::DOMAIN, $module::$name::NAME, $module::$name::OPSETS)),*]
+                vec![$((<$module::$name as Operator>::DOMAIN, <$module::$name as Operator>::NAME, <$module::$name as Operator>::OPSETS)),*]
             }
 
             /// The ONNX operator type.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$name(_) => $module::$name::NAME,)*
+                    $(Self::$name(_) => <$module::$name as Operator>::NAME,)*
                 }
             }
 
             /// The ONNX domain.
             pub fn domain(&self) -> &'static str {
                 match self {
-                    $(Self::$name(_) => $module::$name::DOMAIN,)*
+                    $(Self::$name(_) => <$module::$name as Operator>::DOMAIN,)*
                 }
             }
 
             /// See [`Operator::attributes`].
             pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
                 match self {
-                    $(Self::$name(operator) => operator.attributes(),)*
+                    $(Self::$name(operator) => Operator::attributes(operator),)*
                 }
             }
 

@@ -71,7 +71,14 @@ pub(super) struct Memory<'m> {
 
 impl Memory<'_> {
     /// Loads `count` elements from byte `offset` of a buffer's space on, `stride` bytes apart.
-    pub(super) fn load(&self, space: BufferSpace, element: ElementType, offset: i64, stride: i64, count: usize) -> Lanes {
+    pub(super) fn load(
+        &self,
+        space: BufferSpace,
+        element: ElementType,
+        offset: i64,
+        stride: i64,
+        count: usize,
+    ) -> Lanes {
         let size = element.bytes();
         if element == ElementType::F32 {
             let mut lanes = [0f32; LANES];

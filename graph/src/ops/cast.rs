@@ -1,0 +1,68 @@
+//! `Cast`: conversion to another element type.
+
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
+use crate::expr::Scalar;
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{ElementType, TensorType, ValueType};
+
+/// Every element converted; floating point to integer truncates and saturates.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cast {
+    to: ElementType,
+}
+
+/// ONNX's numbers of the element types.
+const NUMBERS: [(i64, ElementType); 13] = [
+    (1, ElementType::F32),
+    (2, ElementType::U8),
+    (3, ElementType::I8),
+    (4, ElementType::U16),
+    (5, ElementType::I16),
+    (6, ElementType::I32),
+    (7, ElementType::I64),
+    (9, ElementType::Bool),
+    (10, ElementType::F16),
+    (11, ElementType::F64),
+    (12, ElementType::U32),
+    (13, ElementType::U64),
+    (16, ElementType::BF16),
+];
+
+/// The element type with this number in ONNX, if it is supported.
+pub fn element_type(number: i64) -> Option<ElementType> {
+    NUMBERS.iter().find(|(known, _)| *known == number).map(|(_, element)| *element)
+}
+
+impl Operator for Cast {
+    const NAME: &'static str = "Cast";
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        let number = attributes.int("to")?.ok_or(AttributeError::Missing("to"))?;
+        attributes.int("saturate")?;
+        attributes.string("round_mode")?;
+        let reason = || format!("element type {number} is not supported");
+        let to = element_type(number).ok_or_else(|| AttributeError::Value { name: "to", reason: reason() })?;
+        Ok(Self { to })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        let number = NUMBERS.iter().find(|(_, element)| *element == self.to).map(|(number, _)| *number);
+        number.map(|number| ("to", Attribute::Int(number))).into_iter().collect()
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        Ok(vec![TensorType { element: self.to, shape: context.tensor(0)?.shape.clone() }.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let from = context.accepted(0).element;
+        if from == self.to {
+            return inputs.iter().flatten().copied().collect();
+        }
+        let body = |reads| {
+            let [x]: [Scalar; 1] = super::elementwise::operands(reads);
+            x.cast(from, self.to)
+        };
+        vec![broadcast::map(inputs, program, self.to, body)]
+    }
+}

@@ -1,0 +1,109 @@
+//! What element-wise operators have in common: an operator says only what it does to one element.
+
+use std::ops::RangeInclusive;
+
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
+use crate::expr::{BinaryOp, Literal, Scalar, UnaryOp};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::tensor::Tensor;
+use crate::types::{ElementType, TensorType, ValueType};
+
+/// An operator that maps the elements of its inputs, all of one type and broadcast against each other, to one output.
+pub trait ElementWise: Sized {
+    /// See [`Operator::NAME`].
+    const NAME: &'static str;
+    /// See [`Operator::DOMAIN`].
+    const DOMAIN: &'static str = "";
+    /// See [`Operator::OPSETS`].
+    const OPSETS: RangeInclusive<i64> = 7..=23;
+    /// How many inputs there may be.
+    const INPUTS: RangeInclusive<usize> = 1..=1;
+
+    /// See [`Operator::from_attributes`].
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError>;
+
+    /// See [`Operator::attributes`].
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        Vec::new()
+    }
+
+    /// The type of the output's elements, given the type of the inputs'.
+    fn element(&self, input: ElementType) -> Result<ElementType, InferError>;
+
+    /// The output's element as a function of the inputs', whose type is `element`.
+    fn body(&self, element: ElementType, operands: Vec<Scalar>) -> Scalar;
+}
+
+impl<E: ElementWise> Operator for E {
+    const NAME: &'static str = E::NAME;
+    const DOMAIN: &'static str = E::DOMAIN;
+    const OPSETS: RangeInclusive<i64> = E::OPSETS;
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        E::from_attributes(attributes)
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        ElementWise::attributes(self)
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        if !E::INPUTS.contains(&context.inputs()) {
+            return Err(InferError::Mismatch(format!("{} inputs are given", context.inputs())));
+        }
+        let TensorType { element, shape } = broadcast::infer(context)?;
+        Ok(vec![TensorType { element: self.element(element)?, shape }.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let input = context.accepted(0).element;
+        let output = self.element(input).expect("inference accepted the element type");
+        vec![broadcast::map(inputs, program, output, |operands| self.body(input, operands))]
+    }
+}
+
+/// The operands of an operator with a fixed number of them.
+pub fn operands<const N: usize>(operands: Vec<Scalar>) -> [Scalar; N] {
+    operands.try_into().expect("inference checked the number of inputs")
+}
+
+/// All operands combined from left to right.
+pub fn fold(op: BinaryOp, operands: Vec<Scalar>) -> Scalar {
+    operands.into_iter().reduce(|left, right| left.binary(op, right)).expect("inference found an input")
+}
+
+/// The same type, if it is floating point.
+pub fn floating(element: ElementType) -> Result<ElementType, InferError> {
+    accept(element, element.is_float())
+}
+
+/// The same type, if it is a number.
+pub fn number(element: ElementType) -> Result<ElementType, InferError> {
+    accept(element, element != ElementType::Bool)
+}
+
+/// The same type, if it is the truth values'.
+pub fn truth(element: ElementType) -> Result<ElementType, InferError> {
+    accept(element, element == ElementType::Bool)
+}
+
+fn accept(element: ElementType, accepted: bool) -> Result<ElementType, InferError> {
+    if accepted { Ok(element) } else { Err(InferError::Mismatch(format!("element type {element} is not accepted"))) }
+}
+
+/// 1 / (1 + e⁻ˣ).
+pub fn sigmoid(element: ElementType, operand: Scalar) -> Scalar {
+    let one = Scalar::literal(element, 1.0);
+    let exp = operand.unary(UnaryOp::Negate).unary(UnaryOp::Exp);
+    one.clone().binary(BinaryOp::Divide, one.binary(BinaryOp::Add, exp))
+}
+
+/// The literal that a tensor of one element holds.
+pub fn constant(value: &Tensor) -> Scalar {
+    let element = value.element();
+    if element.is_integer() {
+        Scalar::Literal(Literal::Integer(element, value.to_i64()[0]))
+    } else {
+        Scalar::literal(element, value.to_f64()[0])
+    }
+}

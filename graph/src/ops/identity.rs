@@ -1,0 +1,25 @@
+//! `Identity`: the input.
+
+use super::{AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::ValueType;
+
+/// The input, unchanged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity;
+
+impl Operator for Identity {
+    const NAME: &'static str = "Identity";
+
+    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self)
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        Ok(vec![context.tensor(0)?.clone().into()])
+    }
+
+    fn lower(&self, _: &Context, inputs: &[Option<TensorId>], _: &mut ProgramBuilder) -> Vec<TensorId> {
+        inputs.iter().flatten().copied().collect()
+    }
+}

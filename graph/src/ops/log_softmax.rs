@@ -1,0 +1,35 @@
+//! `LogSoftmax`: the logarithm of softmax.
+
+use super::exponential::Normalizer;
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::expr::{BinaryOp, Scalar, UnaryOp};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::ValueType;
+
+/// The logarithm of the softmax over the axis.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogSoftmax {
+    normalizer: Normalizer,
+}
+
+impl Operator for LogSoftmax {
+    const NAME: &'static str = "LogSoftmax";
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self { normalizer: Normalizer::from_attributes(attributes)? })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        self.normalizer.attributes()
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        Ok(vec![self.normalizer.infer(context)?.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let data = inputs[0].expect("inference found the input");
+        let result = |distance: Scalar, total: Scalar| distance.binary(BinaryOp::Subtract, total.unary(UnaryOp::Log));
+        vec![self.normalizer.lower(context, data, program, result)]
+    }
+}

@@ -1,0 +1,110 @@
+//! `Pad`: more elements around a tensor.
+
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
+use crate::expr::{ExprBuilder, Index};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{TensorType, ValueType};
+
+/// The input with elements added, or with negative counts removed, before and after it along each dimension. Counts and
+/// fill are attributes before opset 11 and inputs from then on. The mode that mirrors is not supported.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pad {
+    mode: Mode,
+    pads: Option<Vec<i64>>,
+    value: Option<f32>,
+}
+
+/// What the new elements are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    Constant,
+    Edge,
+    Wrap,
+}
+
+impl Pad {
+    /// For each dimension the elements added before, and the output's extent.
+    fn extents(&self, context: &Context) -> Result<(Vec<i64>, Vec<usize>), InferError> {
+        let data = context.tensor(0)?;
+        let rank = data.shape.len();
+        let pads = axes::given(self.pads.as_deref(), context, 1)?.ok_or(InferError::Missing(1))?;
+        let dimensions = match context.integers(3)? {
+            Some(named) => axes::dimensions(&named, rank)?,
+            None => (0..rank).collect(),
+        };
+        let mismatch = || InferError::Mismatch(format!("{data} cannot be padded by {pads:?}"));
+        if pads.len() != 2 * dimensions.len() {
+            return Err(mismatch());
+        }
+        let (mut before, mut extents) = (vec![0; rank], data.shape.to_vec());
+        for (at, &dimension) in dimensions.iter().enumerate() {
+            let (front, back) = (pads[at], pads[at + dimensions.len()]);
+            let limit = 1 << 40;
+            if !(-limit..limit).contains(&front) || !(-limit..limit).contains(&back) {
+                return Err(mismatch());
+            }
+            before[dimension] = front;
+            extents[dimension] = usize::try_from(extents[dimension] as i64 + front + back).map_err(|_| mismatch())?;
+            if self.mode != Mode::Constant && data.shape[dimension] == 0 {
+                return Err(mismatch());
+            }
+        }
+        Ok((before, extents))
+    }
+}
+
+impl Operator for Pad {
+    const NAME: &'static str = "Pad";
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        let mode = match attributes.string("mode")?.as_deref() {
+            None | Some("constant") => Mode::Constant,
+            Some("edge") => Mode::Edge,
+            Some("wrap") => Mode::Wrap,
+            Some(other) => {
+                return Err(AttributeError::Value { name: "mode", reason: format!("`{other}` is not supported") });
+            }
+        };
+        Ok(Self { mode, pads: attributes.ints("pads")?, value: attributes.float("value")? })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        let mode = match self.mode {
+            Mode::Constant => "constant",
+            Mode::Edge => "edge",
+            Mode::Wrap => "wrap",
+        };
+        let pads = self.pads.clone().map(|pads| ("pads", Attribute::Ints(pads)));
+        let value = self.value.map(|value| ("value", Attribute::Float(value)));
+        [("mode", Attribute::String(mode.to_owned()))].into_iter().chain(pads).chain(value).collect()
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let (_, extents) = self.extents(context)?;
+        if context.constant(2)?.is_some_and(|value| value.shape().checked_elements() != Some(1)) {
+            return Err(InferError::Mismatch("the fill is not one element".to_owned()));
+        }
+        Ok(vec![TensorType::new(context.tensor(0)?.element, extents).into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let (before, extents) = self.extents(context).expect("inference accepted the counts");
+        let data = context.accepted(0);
+        let fill = match context.constant(2) {
+            Ok(Some(value)) => value.to_f64()[0],
+            Ok(None) | Err(_) => f64::from(self.value.unwrap_or(0.0)),
+        };
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&extents);
+        let operand = expr.operand(data);
+        let place = axes.iter().zip(&before).map(|(&axis, &before)| Index::axis(axis).plus(-before));
+        let inside = |(index, &extent): (Index, &usize)| match self.mode {
+            Mode::Constant => index,
+            Mode::Edge => index.clamped(0, extent as i64 - 1, &|axis| expr.range(axis)),
+            Mode::Wrap => index.modulo(extent as i64, &|axis| expr.range(axis)),
+        };
+        let index = place.zip(data.shape.iter()).map(inside).collect();
+        let body = expr.padded_read(operand, index, fill);
+        vec![program.compute(expr.map(data.element, body), &[inputs[0].expect("inference found the input")])]
+    }
+}

@@ -1,0 +1,38 @@
+//! `ReduceMean`: the mean along axes.
+
+use super::reduction::Reduction;
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
+use crate::expr::{BinaryOp, Reducer, Scalar};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::ValueType;
+
+/// The mean along axes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReduceMean {
+    reduction: Reduction,
+}
+
+impl Operator for ReduceMean {
+    const NAME: &'static str = "ReduceMean";
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self { reduction: Reduction::from_attributes(attributes)? })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        self.reduction.attributes()
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        elementwise::number(context.tensor(0)?.element)?;
+        Ok(vec![self.reduction.infer(context)?.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let data = inputs[0].expect("inference found the input");
+        let element = context.accepted(0).element;
+        let mean =
+            |count: usize| Some(Scalar::Reduced.binary(BinaryOp::Divide, Scalar::literal(element, count as f64)));
+        vec![self.reduction.reduce(context, data, program, Reducer::Sum, mean)]
+    }
+}

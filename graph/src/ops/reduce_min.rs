@@ -1,0 +1,35 @@
+//! `ReduceMin`: the smallest along axes.
+
+use super::reduction::Reduction;
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
+use crate::expr::Reducer;
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::ValueType;
+
+/// The smallest element along axes; NaN if one is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReduceMin {
+    reduction: Reduction,
+}
+
+impl Operator for ReduceMin {
+    const NAME: &'static str = "ReduceMin";
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self { reduction: Reduction::from_attributes(attributes)? })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        self.reduction.attributes()
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        elementwise::number(context.tensor(0)?.element)?;
+        Ok(vec![self.reduction.infer(context)?.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let data = inputs[0].expect("inference found the input");
+        vec![self.reduction.reduce(context, data, program, Reducer::Minimum, |_| None)]
+    }
+}

@@ -1,0 +1,58 @@
+//! `Reshape`: the same elements under another shape.
+
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{Shape, TensorType, ValueType};
+
+/// The first input's elements in order, under the shape that the second holds. There, −1 stands for what is left over,
+/// and 0 for the input's extent at that place unless zeros are allowed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reshape {
+    allow_zero: bool,
+}
+
+impl Operator for Reshape {
+    const NAME: &'static str = "Reshape";
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self { allow_zero: attributes.flag("allowzero")?.unwrap_or(false) })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        vec![("allowzero", Attribute::Int(i64::from(self.allow_zero)))]
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let data = context.tensor(0)?;
+        let target = context.integers(1)?.ok_or(InferError::Missing(1))?;
+        let mismatch = || InferError::Mismatch(format!("[{}] cannot be reshaped to {target:?}", data.shape));
+        let mut extents = Vec::with_capacity(target.len());
+        let mut open = None;
+        for (place, &extent) in target.iter().enumerate() {
+            extents.push(match extent {
+                0 if !self.allow_zero => *data.shape.get(place).ok_or_else(mismatch)?,
+                -1 if open.is_none() => {
+                    open = Some(place);
+                    1
+                }
+                _ => usize::try_from(extent).map_err(|_| mismatch())?,
+            });
+        }
+        let elements = data.shape.checked_elements().ok_or_else(mismatch)?;
+        if let Some(place) = open {
+            let known =
+                Shape::new(extents.clone()).checked_elements().filter(|&known| known > 0).ok_or_else(mismatch)?;
+            extents[place] = elements / known;
+        }
+        let shape = Shape::new(extents);
+        if shape.checked_elements() != Some(elements) {
+            return Err(mismatch());
+        }
+        Ok(vec![TensorType { element: data.element, shape }.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let data = inputs[0].expect("inference found the input");
+        vec![movement::reshape(program, data, &self.output(context).shape)]
+    }
+}

@@ -1,0 +1,30 @@
+//! `Sign`: −1, 0 or 1.
+
+use super::elementwise::{ElementWise, number, operands};
+use super::{AttributeError, AttributeReader, InferError};
+use crate::expr::{BinaryOp, Scalar};
+use crate::types::ElementType;
+
+/// −1, 0 or 1 as the element is negative, zero or positive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sign;
+
+impl ElementWise for Sign {
+    const NAME: &'static str = "Sign";
+
+    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self)
+    }
+
+    fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
+        number(input)
+    }
+
+    fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
+        let [x] = operands(inputs);
+        let literal = |value| Scalar::literal(element, value);
+        let positive = literal(0.0).binary(BinaryOp::Less, x.clone());
+        let negative = x.binary(BinaryOp::Less, literal(0.0));
+        positive.select(literal(1.0), negative.select(literal(-1.0), literal(0.0)))
+    }
+}

@@ -1,0 +1,112 @@
+//! Elements of a tensor as the oracle holds them.
+
+use half::{bf16, f16};
+
+use crate::tensor::Tensor;
+use crate::types::{ElementType, Shape, TensorType};
+
+/// The elements of a tensor, row-major: floating point as doubles, everything else as 64-bit integers.
+#[derive(Clone, Debug)]
+pub(super) enum Values {
+    Float(Vec<f64>),
+    Integer(Vec<i64>),
+}
+
+impl Values {
+    pub(super) fn from_tensor(tensor: &Tensor) -> Self {
+        if tensor.element().is_float() { Self::Float(tensor.to_f64()) } else { Self::Integer(tensor.to_i64()) }
+    }
+
+    pub(super) fn to_tensor(&self, ty: &TensorType) -> Tensor {
+        match self {
+            Self::Float(elements) => Tensor::from_f64(ty.clone(), elements),
+            Self::Integer(elements) => Tensor::from_i64(ty.clone(), elements),
+        }
+    }
+
+    /// `count` elements of a type, all zero.
+    pub(super) fn zeros(element: ElementType, count: usize) -> Self {
+        if element.is_float() { Self::Float(vec![0.0; count]) } else { Self::Integer(vec![0; count]) }
+    }
+
+    /// The parts, of these shapes, laid end to end along an axis.
+    pub(super) fn join(parts: &[&Self], shapes: &[&Shape], axis: usize) -> Self {
+        let outer: usize = shapes.first().map_or(0, |shape| shape[..axis].iter().product());
+        let runs: Vec<usize> = shapes.iter().map(|shape| shape[axis..].iter().product()).collect();
+        let floats = parts.iter().map(|part| match part {
+            Self::Float(elements) => Some(elements.as_slice()),
+            Self::Integer(_) => None,
+        });
+        if let Some(floats) = floats.collect::<Option<Vec<_>>>() {
+            return Self::Float(interleave(&floats, &runs, outer));
+        }
+        let integers = parts.iter().map(|part| match part {
+            Self::Integer(elements) => elements.as_slice(),
+            Self::Float(_) => unreachable!("the parts of a join have one element type"),
+        });
+        Self::Integer(interleave(&integers.collect::<Vec<_>>(), &runs, outer))
+    }
+}
+
+fn interleave<T: Copy>(parts: &[&[T]], runs: &[usize], outer: usize) -> Vec<T> {
+    let mut joined = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+    for row in 0..outer {
+        for (part, &run) in parts.iter().zip(runs) {
+            joined.extend_from_slice(&part[row * run..(row + 1) * run]);
+        }
+    }
+    joined
+}
+
+/// The nearest value of a floating-point type.
+pub(super) fn round(element: ElementType, value: f64) -> f64 {
+    match element {
+        ElementType::F16 => f64::from(f16::from_f64(value)),
+        ElementType::BF16 => f64::from(bf16::from_f64(value)),
+        ElementType::F32 => f64::from(value as f32),
+        ElementType::F64
+        | ElementType::Bool
+        | ElementType::I8
+        | ElementType::I16
+        | ElementType::I32
+        | ElementType::I64
+        | ElementType::U8
+        | ElementType::U16
+        | ElementType::U32
+        | ElementType::U64 => value,
+    }
+}
+
+/// The integer wrapped to the width of its type.
+pub(super) fn wrap(element: ElementType, value: i64) -> i64 {
+    match element {
+        ElementType::Bool => i64::from(value != 0),
+        ElementType::I8 => i64::from(value as i8),
+        ElementType::I16 => i64::from(value as i16),
+        ElementType::I32 => i64::from(value as i32),
+        ElementType::U8 => i64::from(value as u8),
+        ElementType::U16 => i64::from(value as u16),
+        ElementType::U32 => i64::from(value as u32),
+        ElementType::I64
+        | ElementType::U64
+        | ElementType::F16
+        | ElementType::BF16
+        | ElementType::F32
+        | ElementType::F64 => value,
+    }
+}
+
+/// A floating-point value as an integer of a type: truncated and saturated.
+pub(super) fn truncate(element: ElementType, value: f64) -> i64 {
+    match element {
+        ElementType::Bool => i64::from(value != 0.0),
+        ElementType::I8 => i64::from(value as i8),
+        ElementType::I16 => i64::from(value as i16),
+        ElementType::I32 => i64::from(value as i32),
+        ElementType::U8 => i64::from(value as u8),
+        ElementType::U16 => i64::from(value as u16),
+        ElementType::U32 => i64::from(value as u32),
+        ElementType::U64 => (value as u64) as i64,
+        ElementType::I64 | ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => value as i64,
+    }
+}

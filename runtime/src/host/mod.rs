@@ -1,0 +1,209 @@
+//! The host back end: virtual execution units are threads of this machine.
+//!
+//! It runs the plan — every rTask, every wait and signal — on expressions and native matrix products instead of kernels.
+//! It is for correctness and first contact, not a product for CPUs.
+
+mod contraction;
+mod lanes;
+mod memory;
+mod operator;
+mod stage;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use warpweave_fusion::schedule::fold::fold;
+use warpweave_fusion::schedule::plan::{BufferSpace, CounterId, Instruction, OperatorId, PersistentSegment, RTask};
+use warpweave_fusion::schedule::{Verified, Violation, verify};
+use warpweave_graph::Tensor;
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::TensorId;
+use warpweave_graph::types::TensorType;
+
+use memory::{Memory, SharedArena};
+use operator::HostOperator;
+
+/// Why the host cannot run a plan or a launch.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum HostError {
+    /// Folded onto the threads, the plan does not verify.
+    #[error("the plan does not verify on {threads} threads: {}", .violations.first().map(ToString::to_string).unwrap_or_default())]
+    Plan {
+        /// The threads asked for.
+        threads: usize,
+        /// What is wrong.
+        violations: Vec<Violation>,
+    },
+    /// The weights are not as long as the plan says.
+    #[error("the weights have {found} bytes, the plan expects {expected}")]
+    Weights {
+        /// What the plan expects.
+        expected: u64,
+        /// What there is.
+        found: usize,
+    },
+    /// Another number of inputs than the plan has.
+    #[error("the plan has {expected} inputs, not {found}")]
+    InputCount {
+        /// The plan's inputs.
+        expected: usize,
+        /// Those given.
+        found: usize,
+    },
+    /// An input has another type.
+    #[error("input {position} is {found}, the plan expects {expected}")]
+    InputType {
+        /// The position.
+        position: usize,
+        /// The plan's type.
+        expected: TensorType,
+        /// The type given.
+        found: TensorType,
+    },
+    /// A thread of the launch failed.
+    #[error("a host thread failed while it ran the plan")]
+    Thread,
+}
+
+/// A plan on the threads of this machine, ready to run.
+pub struct HostSession {
+    plan: Verified,
+    operators: Arena<OperatorId, HostOperator>,
+    arena: SharedArena,
+    weights: Arc<[u8]>,
+    trace: Vec<RTask>,
+}
+
+impl HostSession {
+    /// Folds the plan onto at most `threads` streams, verifies it again and prepares its rOperators.
+    pub fn new(plan: &Verified, weights: Arc<[u8]>, threads: usize) -> Result<Self, HostError> {
+        let folded = fold(plan.plan(), threads);
+        let plan = verify(folded).map_err(|violations| HostError::Plan { threads, violations })?;
+        let memory = &plan.plan().memory;
+        if weights.len() as u64 != memory.weights_bytes {
+            return Err(HostError::Weights { expected: memory.weights_bytes, found: weights.len() });
+        }
+        let segment = plan.plan().persistent();
+        let operators = segment.operators.values().map(|operator| HostOperator::new(operator, memory)).collect();
+        let arena = SharedArena::new(memory.arena_bytes as usize);
+        Ok(Self { plan, operators, arena, weights, trace: Vec::new() })
+    }
+
+    /// Runs the plan once.
+    pub fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, HostError> {
+        let memory = &self.plan.plan().memory;
+        if inputs.len() != memory.inputs.len() {
+            return Err(HostError::InputCount { expected: memory.inputs.len(), found: inputs.len() });
+        }
+        for (position, (input, &id)) in inputs.iter().zip(&memory.inputs).enumerate() {
+            let expected = &memory.tensors[id].ty;
+            if input.ty() != expected {
+                let (expected, found) = (expected.clone(), input.ty().clone());
+                return Err(HostError::InputType { position, expected, found });
+            }
+            self.arena.write(self.offset(id), input.bytes());
+        }
+        let launch = Launch::new(self.plan.plan().persistent(), &self.operators);
+        self.trace = launch.run(&Memory { arena: &self.arena, weights: &self.weights })?;
+        let output = |id: &TensorId| {
+            let ty = memory.tensors[*id].ty.clone();
+            let mut bytes = vec![0; ty.bytes()];
+            self.arena.read(self.offset(*id), &mut bytes);
+            Tensor::from_bytes(ty, bytes.into()).expect("as many bytes as the type has")
+        };
+        Ok(memory.outputs.iter().map(output).collect())
+    }
+
+    /// The rTasks that the last run executed: each thread's in order, thread after thread.
+    pub fn trace(&self) -> &[RTask] {
+        &self.trace
+    }
+
+    /// The plan as it is run: folded onto the threads.
+    pub fn plan(&self) -> &Verified {
+        &self.plan
+    }
+
+    fn offset(&self, tensor: TensorId) -> usize {
+        let buffer = self.plan.plan().memory.tensors[tensor].buffer;
+        let buffer = buffer.expect("a verified plan places inputs and outputs");
+        assert_eq!(buffer.space, BufferSpace::Arena, "inputs and outputs are in the arena");
+        buffer.offset as usize
+    }
+}
+
+/// One launch: the streams and this launch's counters.
+struct Launch<'a> {
+    segment: &'a PersistentSegment,
+    operators: &'a Arena<OperatorId, HostOperator>,
+    counters: Arena<CounterId, AtomicU32>,
+    failed: AtomicBool,
+}
+
+impl<'a> Launch<'a> {
+    fn new(segment: &'a PersistentSegment, operators: &'a Arena<OperatorId, HostOperator>) -> Self {
+        let counters = segment.counters.values().map(|_| AtomicU32::new(0)).collect();
+        Self { segment, operators, counters, failed: AtomicBool::new(false) }
+    }
+
+    fn run(&self, memory: &Memory) -> Result<Vec<RTask>, HostError> {
+        let traces: Vec<Option<Vec<RTask>>> = std::thread::scope(|scope| {
+            let streams = self.segment.streams.iter().map(|stream| scope.spawn(|| self.run_stream(stream, memory)));
+            let running: Vec<_> = streams.collect();
+            running.into_iter().map(|thread| thread.join().ok().flatten()).collect()
+        });
+        traces.into_iter().collect::<Option<Vec<_>>>().map(|traces| traces.concat()).ok_or(HostError::Thread)
+    }
+
+    /// Runs one stream; `None` if another thread failed.
+    fn run_stream(&self, stream: &[Instruction], memory: &Memory) -> Option<Vec<RTask>> {
+        let guard = RaiseOnPanic(&self.failed);
+        let mut trace = Vec::new();
+        for instruction in stream {
+            match *instruction {
+                Instruction::Run(task) => {
+                    self.operators[task.operator].run(task.tile, memory);
+                    trace.push(task);
+                }
+                Instruction::Signal(counter) => _ = self.counters[counter].fetch_add(1, Ordering::Release),
+                Instruction::Wait { counter, signals } => {
+                    let mut polls = 0u32;
+                    while self.counters[counter].load(Ordering::Acquire) < signals {
+                        if self.failed.load(Ordering::Relaxed) {
+                            return None;
+                        }
+                        polls += 1;
+                        if polls % 64 == 0 {
+                            std::thread::yield_now();
+                        } else {
+                            std::hint::spin_loop();
+                        }
+                    }
+                }
+            }
+        }
+        std::mem::forget(guard);
+        Some(trace)
+    }
+}
+
+/// Raises the flag when dropped: a thread that unwinds tells the others not to wait for it.
+struct RaiseOnPanic<'f>(&'f AtomicBool);
+
+impl Drop for RaiseOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The bytes of the weights buffer of a plan, from the value of each constant.
+pub fn pack_weights<'t>(plan: &Verified, constant: impl Fn(TensorId) -> Option<&'t Tensor>) -> Option<Arc<[u8]>> {
+    let memory = &plan.plan().memory;
+    let mut weights = vec![0u8; memory.weights_bytes as usize];
+    for &id in &memory.constants {
+        let buffer = memory.tensors[id].buffer?;
+        let value = constant(id)?;
+        weights.get_mut(buffer.offset as usize..)?.get_mut(..value.bytes().len())?.copy_from_slice(value.bytes());
+    }
+    Some(weights.into())
+}

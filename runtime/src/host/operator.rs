@@ -1,0 +1,240 @@
+//! Evaluation of one rTask: the group's expressions on the tile's box.
+
+use warpweave_fusion::partition::Template;
+use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::schedule::dependency::tile_ranges;
+use warpweave_fusion::schedule::plan::ROperator;
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{Literal, Range, Reducer};
+
+use super::contraction::HostContraction;
+use super::lanes::{binary, splat};
+use super::memory::{LANES, Lanes, Memory};
+use super::stage::{HostStage, Run};
+
+/// An rOperator prepared for the host.
+pub(super) struct HostOperator {
+    operator: ROperator,
+    stages: Vec<HostStage>,
+    contraction: Option<HostContraction>,
+}
+
+impl HostOperator {
+    /// Prepares an operator of a verified plan.
+    pub(super) fn new(operator: &ROperator, memory: &MemoryPlan) -> Self {
+        let stage = |stage| HostStage::new(operator, stage, memory);
+        let stages: Vec<HostStage> = operator.body.stages.iter().map(stage).collect();
+        let contraction = match operator.params.template {
+            Template::Contraction { .. } => HostContraction::new(&operator.body, &stages[0]),
+            Template::Pointwise { .. } | Template::Row(_) => None,
+        };
+        Self { operator: operator.clone(), stages, contraction }
+    }
+
+    /// Runs the rTask of a tile.
+    pub(super) fn run(&self, tile: u32, memory: &Memory) {
+        let ranges = tile_ranges(&self.operator, 0, tile);
+        let rank = self.operator.body.tile_rank;
+        if let Some(contraction) = &self.contraction {
+            return contraction.run(&self.stages, &ranges[..rank], memory);
+        }
+        let wide = (0..self.stages.len()).any(|stage| !self.operator.body.extra_axes(stage).is_empty());
+        let length = rank.checked_sub(1).map_or(1, |last| ranges[last].maximum - ranges[last].minimum + 1);
+        let mut point: Vec<i64> = ranges[..rank].iter().map(|range| range.minimum).collect();
+        if wide || length < 4 {
+            for_each_point(&ranges[..rank], &mut point, &mut |point| self.run_row(point, memory));
+        } else {
+            let (last, outer) = (ranges[rank - 1], &ranges[..rank - 1]);
+            for_each_point(outer, &mut point, &mut |point| {
+                let mut first = last.minimum;
+                while first <= last.maximum {
+                    let count = ((last.maximum - first + 1) as usize).min(LANES);
+                    point[rank - 1] = first;
+                    self.run_lanes(point, rank - 1, count, memory);
+                    first += count as i64;
+                }
+            });
+        }
+    }
+
+    /// All stages on neighbouring points of the innermost tile axis.
+    fn run_lanes(&self, tile_point: &[i64], axis: usize, count: usize, memory: &Memory) {
+        let mut values: Vec<Option<Lanes>> = Vec::with_capacity(self.stages.len());
+        for stage in &self.stages {
+            let mut point = whole_point(stage, tile_point);
+            let reduced = stage.expr.reducer.map(|reducer| {
+                let mut sum: Option<Lanes> = None;
+                let axes: Vec<usize> = stage.expr.reduced().map(Id::index).collect();
+                for_each_value(stage, &axes, &mut point, &mut |point| {
+                    let run = Run { point, axis: Some(axis), count };
+                    let value = stage.evaluate(&stage.body, memory, &run, &values, None);
+                    sum =
+                        Some(sum.take().map_or_else(|| value.clone(), |sum| binary(reducer_op(reducer), &sum, &value)));
+                });
+                sum.expect("a reduction has points")
+            });
+            let run = Run { point: &point, axis: Some(axis), count };
+            let value = finish(stage, memory, &run, &values, reduced);
+            stage.store(memory, &run, &value);
+            values.push(Some(value));
+        }
+    }
+
+    /// All stages on one point of the tile axes, along their own axes.
+    fn run_row(&self, tile_point: &[i64], memory: &Memory) {
+        let rank = self.operator.body.tile_rank;
+        let mut values: Vec<Option<Lanes>> = Vec::with_capacity(self.stages.len());
+        for stage in &self.stages {
+            let mut point = whole_point(stage, tile_point);
+            let inner: Vec<usize> = (rank..stage.expr.axes.len()).collect();
+            if let Some(reducer) = stage.expr.reducer {
+                let reduced = self.reduce_row(stage, reducer, &inner, &mut point, &values, memory);
+                let run = Run { point: &point, axis: None, count: 1 };
+                let value = finish(stage, memory, &run, &values, Some(reduced));
+                stage.store(memory, &run, &value);
+                values.push(Some(value));
+            } else {
+                for_each_run(stage, &inner, &mut point, &mut |run| {
+                    let value = stage.evaluate(&stage.body, memory, run, &values, None);
+                    stage.store(memory, run, &value);
+                });
+                values.push(None);
+            }
+        }
+    }
+
+    fn reduce_row(
+        &self,
+        stage: &HostStage,
+        reducer: Reducer,
+        inner: &[usize],
+        point: &mut [i64],
+        values: &[Option<Lanes>],
+        memory: &Memory,
+    ) -> Lanes {
+        let mut total: Option<f64> = None;
+        let mut integer: Option<i64> = None;
+        for_each_run(stage, inner, point, &mut |run| match stage.evaluate(&stage.body, memory, run, values, None) {
+            Lanes::Float(lanes) => {
+                total = lanes[..run.count].iter().fold(total, |total, &value| {
+                    Some(total.map_or(f64::from(value), |total| combine(reducer, total, f64::from(value))))
+                });
+            }
+            Lanes::Integer(lanes) => {
+                integer = lanes[..run.count].iter().fold(integer, |total, &value| {
+                    Some(total.map_or(value, |total| combine_integers(reducer, total, value)))
+                });
+            }
+        });
+        match (total, integer) {
+            (Some(total), _) => Lanes::Float([total as f32; LANES]),
+            (None, Some(total)) => Lanes::Integer([total; LANES]),
+            (None, None) => splat(Literal::new(stage.expr.element, 0.0)),
+        }
+    }
+}
+
+/// The stage's value: its epilogue on the reduced value, the reduced value, or its body.
+pub(super) fn finish(
+    stage: &HostStage,
+    memory: &Memory,
+    run: &Run,
+    values: &[Option<Lanes>],
+    reduced: Option<Lanes>,
+) -> Lanes {
+    match (&stage.epilogue, reduced) {
+        (Some(epilogue), reduced) => stage.evaluate(epilogue, memory, run, values, reduced.as_ref()),
+        (None, Some(reduced)) => reduced,
+        (None, None) => stage.evaluate(&stage.body, memory, run, values, None),
+    }
+}
+
+/// The tile point followed by zeros for the stage's other axes.
+fn whole_point(stage: &HostStage, tile_point: &[i64]) -> Vec<i64> {
+    let mut point = tile_point.to_vec();
+    point.resize(stage.expr.axes.len(), 0);
+    point
+}
+
+/// Every point of a box, the last axis fastest; `point` may be longer than the box.
+pub(super) fn for_each_point(ranges: &[Range], point: &mut [i64], body: &mut dyn FnMut(&mut [i64])) {
+    for (at, range) in ranges.iter().enumerate() {
+        point[at] = range.minimum;
+    }
+    loop {
+        body(point);
+        let mut axis = ranges.len();
+        loop {
+            let Some(next) = axis.checked_sub(1) else { return };
+            axis = next;
+            if point[axis] < ranges[axis].maximum {
+                point[axis] += 1;
+                break;
+            }
+            point[axis] = ranges[axis].minimum;
+        }
+    }
+}
+
+/// Every value of some axes of a stage, the last fastest.
+pub(super) fn for_each_value(stage: &HostStage, axes: &[usize], point: &mut [i64], body: &mut dyn FnMut(&mut [i64])) {
+    let Some((&axis, rest)) = axes.split_first() else { return body(point) };
+    let extent = stage.expr.axes[warpweave_graph::expr::AxisId::from_index(axis)].extent as i64;
+    for value in 0..extent {
+        point[axis] = value;
+        for_each_value(stage, rest, point, body);
+    }
+    point[axis] = 0;
+}
+
+/// Every value of some axes of a stage, in runs along the last.
+fn for_each_run(stage: &HostStage, axes: &[usize], point: &mut [i64], body: &mut dyn FnMut(&Run)) {
+    let Some((&last, outer)) = axes.split_last() else { return body(&Run { point, axis: None, count: 1 }) };
+    let extent = stage.expr.axes[warpweave_graph::expr::AxisId::from_index(last)].extent;
+    for_each_value(stage, outer, point, &mut |point| {
+        for first in (0..extent).step_by(LANES) {
+            point[last] = first as i64;
+            body(&Run { point, axis: Some(last), count: (extent - first).min(LANES) });
+        }
+        point[last] = 0;
+    });
+}
+
+fn reducer_op(reducer: Reducer) -> warpweave_graph::expr::BinaryOp {
+    match reducer {
+        Reducer::Sum => warpweave_graph::expr::BinaryOp::Add,
+        Reducer::Product => warpweave_graph::expr::BinaryOp::Multiply,
+        Reducer::Maximum => warpweave_graph::expr::BinaryOp::Maximum,
+        Reducer::Minimum => warpweave_graph::expr::BinaryOp::Minimum,
+    }
+}
+
+fn combine(reducer: Reducer, left: f64, right: f64) -> f64 {
+    match reducer {
+        Reducer::Sum => left + right,
+        Reducer::Product => left * right,
+        Reducer::Maximum => {
+            if left.is_nan() || left > right {
+                left
+            } else {
+                right
+            }
+        }
+        Reducer::Minimum => {
+            if left.is_nan() || left < right {
+                left
+            } else {
+                right
+            }
+        }
+    }
+}
+
+fn combine_integers(reducer: Reducer, left: i64, right: i64) -> i64 {
+    match reducer {
+        Reducer::Sum => left.wrapping_add(right),
+        Reducer::Product => left.wrapping_mul(right),
+        Reducer::Maximum => left.max(right),
+        Reducer::Minimum => left.min(right),
+    }
+}
