@@ -1,1 +1,11 @@
-//! warpweave.
+//! ONNX files to graphs. The file format's types stop here.
+
+pub mod import;
+
+mod attributes;
+pub mod onnx;
+mod weights;
+
+pub use import::error::{ImportError, MissingShape, UnsupportedNode};
+pub use import::options::{ImportOptions, Limits};
+pub use import::{import, import_bytes};

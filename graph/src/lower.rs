@@ -7,8 +7,7 @@ use crate::program::{ProgramBuilder, TensorId, TensorProgram};
 
 /// The program that computes a graph's outputs from its inputs.
 ///
-/// Every statement names the node that it comes from. Constants that no statement reads and no output names are left
-/// out.
+/// Every statement names the node that it comes from. Statements and constants that no output depends on are left out.
 ///
 /// # Panics
 /// If the graph is not valid: a value that is read is no tensor, or a node's operator does not accept its inputs.
@@ -40,5 +39,5 @@ pub fn lower(graph: &Graph) -> TensorProgram {
         }
     }
     let outputs = graph.outputs.iter().map(|&output| tensor(output, &mut program, &mut tensors)).collect();
-    program.finish(outputs)
+    program.finish(outputs).pruned()
 }

@@ -88,6 +88,32 @@ impl TensorProgram {
         }
     }
 
+    /// The same program without statements and constants that no output depends on; all inputs stay.
+    pub fn pruned(&self) -> Self {
+        let mut needed: Arena<TensorId, bool> = self.tensors.ids().map(|_| false).collect();
+        self.inputs.iter().chain(&self.outputs).for_each(|&tensor| needed[tensor] = true);
+        for (_, statement) in self.statements.iter().rev() {
+            if needed[statement.output] {
+                statement.operands.iter().for_each(|&operand| needed[operand] = true);
+            }
+        }
+        let mut pruned = Self::default();
+        let mut renamed: Arena<TensorId, Option<TensorId>> = Arena::new();
+        for (id, definition) in self.tensors.iter() {
+            renamed.push(needed[id].then(|| pruned.tensors.push(definition.clone())));
+        }
+        let rename = |id: &TensorId| renamed[*id].expect("what a needed statement names is needed");
+        for statement in self.statements.values().filter(|statement| needed[statement.output]) {
+            let output = rename(&statement.output);
+            let operands = statement.operands.iter().map(rename).collect();
+            let id = pruned.statements.push(Statement { operands, output, ..statement.clone() });
+            pruned.tensors[output].source = Source::Statement(id);
+        }
+        pruned.inputs = self.inputs.iter().map(rename).collect();
+        pruned.outputs = self.outputs.iter().map(rename).collect();
+        pruned
+    }
+
     /// The tensor's value, if it is a constant.
     pub fn constant(&self, tensor: TensorId) -> Option<&Tensor> {
         match &self.tensors[tensor].source {

@@ -67,24 +67,26 @@ fn matmul_relu() {
 #[test]
 fn host_matches() {
     use warpweave::graph::reference;
-    let (m,k,n)=(40usize,50usize,70usize);
+    let (m, k, n) = (40usize, 50usize, 70usize);
     let mut b = ProgramBuilder::new();
-    let x = b.input(TensorType::new(ElementType::F32, [m,k]));
-    let w: Vec<f32> = (0..k*n).map(|i| ((i*7919%1000) as f32/500.0)-1.0).collect();
-    let wt = b.constant(Tensor::new([k,n], &w));
-    let y = b.apply(&MatMul, &[Some(x),Some(wt)], 1)[0];
+    let x = b.input(TensorType::new(ElementType::F32, [m, k]));
+    let w: Vec<f32> = (0..k * n).map(|i| ((i * 7919 % 1000) as f32 / 500.0) - 1.0).collect();
+    let wt = b.constant(Tensor::new([k, n], &w));
+    let y = b.apply(&MatMul, &[Some(x), Some(wt)], 1)[0];
     let z = b.apply(&Relu, &[Some(y)], 1)[0];
     let p = b.finish(vec![z]);
-    let xin: Vec<f32> = (0..m*k).map(|i| ((i*104729%997) as f32/500.0)-1.0).collect();
-    let xt = Tensor::new([m,k], &xin);
+    let xin: Vec<f32> = (0..m * k).map(|i| ((i * 104729 % 997) as f32 / 500.0) - 1.0).collect();
+    let xt = Tensor::new([m, k], &xin);
     let r = reference::evaluate(&p, &[xt.clone()]).unwrap();
-    let c = compile(&p, &CompileOptions{units:16, ..CompileOptions::default()}).unwrap();
+    let c = compile(&p, &CompileOptions { units: 16, ..CompileOptions::default() }).unwrap();
     let weights = warpweave::runtime::host::pack_weights(&c.plan, |id| c.program.constant(id)).unwrap();
-    for threads in [1,2,5] {
-      let mut h = warpweave::runtime::host::HostSession::new(&c.plan, weights.clone(), threads).unwrap();
-      let o = h.run(&[xt.clone()]).unwrap();
-      let (a,b)=(o[0].to_f32(), r[0].to_f32());
-      for (x,y) in a.iter().zip(&b) { assert!((x-y).abs()<1e-4); }
-      assert_eq!(h.trace().len(), c.plan.plan().persistent().tasks());
+    for threads in [1, 2, 5] {
+        let mut h = warpweave::runtime::host::HostSession::new(&c.plan, weights.clone(), threads).unwrap();
+        let o = h.run(&[xt.clone()]).unwrap();
+        let (a, b) = (o[0].to_f32(), r[0].to_f32());
+        for (x, y) in a.iter().zip(&b) {
+            assert!((x - y).abs() < 1e-4);
+        }
+        assert_eq!(h.trace().len(), c.plan.plan().persistent().tasks());
     }
 }

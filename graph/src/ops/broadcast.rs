@@ -3,7 +3,7 @@
 use super::{Context, InferError};
 use crate::expr::{ExprBuilder, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, Shape, TensorType, ValueType};
+use crate::types::{ElementType, Shape, TensorType};
 
 /// The shape to which both broadcast.
 pub fn shapes(left: &Shape, right: &Shape) -> Result<Shape, InferError> {
@@ -33,12 +33,6 @@ pub fn infer(context: &Context) -> Result<TensorType, InferError> {
         shape = shapes(&shape, &ty.shape)?;
     }
     Ok(TensorType { element: first.element, shape })
-}
-
-/// [`infer`] as an operator's whole answer, with the output's element type chosen from the inputs'.
-pub fn infer_as(context: &Context, element: impl Fn(ElementType) -> ElementType) -> Result<Vec<ValueType>, InferError> {
-    let ty = infer(context)?;
-    Ok(vec![TensorType { element: element(ty.element), shape: ty.shape }.into()])
 }
 
 /// Appends an element-wise operator: `body` of the inputs' elements, broadcast; the output has type `element`.

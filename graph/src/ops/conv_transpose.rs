@@ -158,7 +158,7 @@ impl Operator for ConvTranspose {
 /// The axes that stand for one spatial dimension of the output.
 enum Place {
     /// `o + before mod stride = stride · quotient + phase`: only the taps that hit the phase are summed.
-    Phased { quotient: AxisId, phase: Option<AxisId>, quotients: usize },
+    Phased { quotient: AxisId, phase: Option<AxisId> },
     /// The output position itself: taps that miss it are guarded out.
     Plain { output: AxisId },
 }
@@ -171,7 +171,7 @@ impl Place {
         let quotients = (span.output + (span.before % span.stride) as usize).div_ceil(span.stride as usize);
         let quotient = expr.parallel(quotients);
         let phase = (span.stride > 1).then(|| expr.parallel(span.stride as usize));
-        Self::Phased { quotient, phase, quotients }
+        Self::Phased { quotient, phase }
     }
 
     /// Declares the tap axis; the input element and the tap of the weight under it, and a condition for both.

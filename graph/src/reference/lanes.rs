@@ -22,13 +22,22 @@ impl Lanes {
 
     /// The value before the first combination.
     pub(super) fn identity(reducer: Reducer, element: ElementType, count: usize) -> Self {
-        let (float, integer) = match reducer {
-            Reducer::Sum => (0.0, 0),
-            Reducer::Product => (1.0, 1),
-            Reducer::Maximum => (f64::NEG_INFINITY, lowest(element)),
-            Reducer::Minimum => (f64::INFINITY, highest(element)),
+        if element.is_float() {
+            let start = match reducer {
+                Reducer::Sum => 0.0,
+                Reducer::Product => 1.0,
+                Reducer::Maximum => f64::NEG_INFINITY,
+                Reducer::Minimum => f64::INFINITY,
+            };
+            return Self::Float(vec![start; count]);
+        }
+        let start = match reducer {
+            Reducer::Sum => 0,
+            Reducer::Product => 1,
+            Reducer::Maximum => lowest(element),
+            Reducer::Minimum => highest(element),
         };
-        if element.is_float() { Self::Float(vec![float; count]) } else { Self::Integer(vec![integer; count]) }
+        Self::Integer(vec![start; count])
     }
 
     pub(super) fn integers(&self) -> &[i64] {

@@ -145,7 +145,10 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
             require(stage.expr.element == ty.element, "a stage writes an output of another type")?;
             let mut known = true;
             let free = output.index.iter().all(Index::is_free_of_reads);
-            output.index.iter().for_each(|index| index.visit(&mut |axis| known &= axis.index() < parallel, &mut |_| {}));
+            output
+                .index
+                .iter()
+                .for_each(|index| index.visit(&mut |axis| known &= axis.index() < parallel, &mut |_| {}));
             require(known && free, "an output's index names unknown axes")?;
         }
     }

@@ -1,0 +1,196 @@
+//! Functions expanded: one list of nodes over symbols instead of names.
+
+use std::collections::HashMap;
+
+use warpweave_graph::arena::Arena;
+use warpweave_graph::typed_id;
+
+use super::error::ImportError;
+use super::options::Limits;
+use crate::onnx::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
+
+typed_id!(
+    /// A named value of the model, functions expanded.
+    SymbolId, "s"
+);
+
+/// A node of the model or of an expanded function.
+#[derive(Clone, Debug)]
+pub(super) struct FlatNode {
+    pub(super) name: String,
+    pub(super) domain: String,
+    pub(super) operator: String,
+    /// The version of the operator's domain; `None` if none is declared.
+    pub(super) opset: Option<i64>,
+    pub(super) attributes: Vec<AttributeProto>,
+    pub(super) inputs: Vec<Option<SymbolId>>,
+    pub(super) outputs: Vec<Option<SymbolId>>,
+}
+
+/// The model's nodes with all functions expanded.
+#[derive(Debug, Default)]
+pub(super) struct Flat {
+    pub(super) nodes: Vec<FlatNode>,
+    /// The names, for people.
+    pub(super) symbols: Arena<SymbolId, String>,
+    /// The symbols of the main graph's names.
+    pub(super) scope: HashMap<String, SymbolId>,
+}
+
+/// A list of nodes that is being expanded.
+struct Frame<'m> {
+    nodes: &'m [NodeProto],
+    next: usize,
+    scope: HashMap<&'m str, Option<SymbolId>>,
+    opsets: &'m [OperatorSetIdProto],
+    /// Values of the function's attributes.
+    attributes: HashMap<&'m str, AttributeProto>,
+    /// The name of the node that is expanded, for names inside.
+    prefix: String,
+}
+
+impl Flat {
+    /// Expands the functions of a model.
+    pub(super) fn new(model: &ModelProto, graph: &GraphProto, limits: &Limits) -> Result<Self, ImportError> {
+        let functions: HashMap<(&str, &str), &FunctionProto> = model
+            .functions
+            .iter()
+            .map(|function| ((canonical(&function.domain), function.name.as_str()), function))
+            .collect();
+        let mut flat = Self::default();
+        let main = Frame {
+            nodes: &graph.node,
+            next: 0,
+            scope: HashMap::new(),
+            opsets: &model.opset_import,
+            attributes: HashMap::new(),
+            prefix: String::new(),
+        };
+        let mut frames = vec![main];
+        while let Some(frame) = frames.last_mut() {
+            let Some(node) = frame.nodes.get(frame.next) else {
+                if frames.len() == 1 {
+                    break;
+                }
+                frames.pop();
+                continue;
+            };
+            frame.next += 1;
+            let inner = flat.expand(node, frame, &functions)?;
+            frames.extend(inner);
+            if frames.len() > limits.function_depth {
+                let culprit = node.op_type.clone();
+                return Err(ImportError::Limit {
+                    culprit,
+                    what: "function depth",
+                    limit: limits.function_depth as u64,
+                });
+            }
+            if flat.nodes.len() > limits.nodes {
+                let culprit = "model".to_owned();
+                return Err(ImportError::Limit { culprit, what: "number of nodes", limit: limits.nodes as u64 });
+            }
+        }
+        if let Some(main) = frames.pop() {
+            let named = main.scope.into_iter();
+            flat.scope = named.filter_map(|(name, symbol)| Some((name.to_owned(), symbol?))).collect();
+        }
+        Ok(flat)
+    }
+
+    /// The symbol of a name of the main graph.
+    pub(super) fn symbol(&mut self, name: &str) -> SymbolId {
+        if let Some(&symbol) = self.scope.get(name) {
+            return symbol;
+        }
+        let symbol = self.symbols.push(name.to_owned());
+        self.scope.insert(name.to_owned(), symbol);
+        symbol
+    }
+
+    /// Appends a node, or returns the frame of the function that it applies.
+    fn expand<'m>(
+        &mut self,
+        node: &'m NodeProto,
+        frame: &mut Frame<'m>,
+        functions: &HashMap<(&str, &str), &'m FunctionProto>,
+    ) -> Result<Option<Frame<'m>>, ImportError> {
+        let mut resolve = |names: &'m [String]| -> Vec<Option<SymbolId>> {
+            let mut symbols: Vec<Option<SymbolId>> = names.iter().map(|name| self.resolve(name, frame)).collect();
+            while symbols.last() == Some(&None) {
+                symbols.pop();
+            }
+            symbols
+        };
+        let (inputs, outputs) = (resolve(&node.input), resolve(&node.output));
+        let attributes = node.attribute.iter().filter_map(|attribute| match attribute.ref_attr_name.as_str() {
+            "" => Some(attribute.clone()),
+            name => {
+                let bound = frame.attributes.get(name)?;
+                Some(AttributeProto { name: attribute.name.clone(), ..bound.clone() })
+            }
+        });
+        let attributes: Vec<AttributeProto> = attributes.collect();
+        let first_output = || node.output.iter().find(|name| !name.is_empty());
+        let own = if node.name.is_empty() { first_output().map_or("", String::as_str) } else { &node.name };
+        let name = if frame.prefix.is_empty() { own.to_owned() } else { format!("{}/{own}", frame.prefix) };
+        let domain = canonical(&node.domain);
+        let Some(function) = functions.get(&(domain, node.op_type.as_str())) else {
+            let opset = frame.opsets.iter().find(|opset| canonical(&opset.domain) == domain);
+            let (domain, operator) = (domain.to_owned(), node.op_type.clone());
+            let opset = opset.map(|opset| opset.version);
+            self.nodes.push(FlatNode { name, domain, operator, opset, attributes, inputs, outputs });
+            return Ok(None);
+        };
+        if inputs.len() > function.input.len() || outputs.len() > function.output.len() {
+            return Err(ImportError::invalid(name, "more inputs or outputs than the function has"));
+        }
+        let mut scope = HashMap::new();
+        for (position, formal) in function.input.iter().enumerate() {
+            scope.insert(formal.as_str(), inputs.get(position).copied().flatten());
+        }
+        for (formal, &actual) in function.output.iter().zip(&outputs) {
+            let Some(actual) = actual else { continue };
+            match scope.get(formal.as_str()) {
+                None => {
+                    scope.insert(formal, Some(actual));
+                }
+                Some(&alias) => self.nodes.push(FlatNode {
+                    name: name.clone(),
+                    domain: String::new(),
+                    operator: "Identity".to_owned(),
+                    opset: Some(13),
+                    attributes: Vec::new(),
+                    inputs: vec![alias],
+                    outputs: vec![Some(actual)],
+                }),
+            }
+        }
+        let mut bound: HashMap<&str, AttributeProto> =
+            function.attribute_proto.iter().map(|default| (default.name.as_str(), default.clone())).collect();
+        let formals = function.attribute.iter().chain(function.attribute_proto.iter().map(|default| &default.name));
+        for formal in formals {
+            if let Some(actual) = attributes.iter().find(|actual| actual.name == *formal) {
+                bound.insert(formal, actual.clone());
+            }
+        }
+        let opsets = if function.opset_import.is_empty() { frame.opsets } else { &function.opset_import };
+        Ok(Some(Frame { nodes: &function.node, next: 0, scope, opsets, attributes: bound, prefix: name }))
+    }
+
+    fn resolve<'m>(&mut self, name: &'m str, frame: &mut Frame<'m>) -> Option<SymbolId> {
+        if name.is_empty() {
+            return None;
+        }
+        let Frame { scope, prefix, .. } = frame;
+        *scope.entry(name).or_insert_with(|| {
+            let full = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
+            Some(self.symbols.push(full))
+        })
+    }
+}
+
+/// The domain under one of its names: the default one is empty.
+fn canonical(domain: &str) -> &str {
+    if domain == "ai.onnx" { "" } else { domain }
+}

@@ -1,0 +1,92 @@
+//! From a model's bytes to a graph.
+//!
+//! Functions are expanded, nodes sorted, symbolic dimensions resolved; then the nodes are walked in order, with constants
+//! folded on the way so that shapes are known where operators need them. Models are untrusted: sizes are checked before
+//! anything of that size is allocated, and nothing recurses over the model.
+
+mod constant;
+pub mod error;
+mod flatten;
+mod inputs;
+pub mod options;
+mod order;
+mod walk;
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use bytes::Bytes;
+use prost::Message;
+use warpweave_graph::Graph;
+
+use crate::onnx::{ModelProto, ValueInfoProto};
+use crate::weights::Weights;
+use error::ImportError;
+use flatten::Flat;
+use options::ImportOptions;
+use walk::{State, Walk};
+
+/// The graph of a model file. External data are looked for in the file's folder.
+pub fn import(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> {
+    let error = |error| ImportError::File { path: path.to_owned(), error };
+    let file = File::open(path).map_err(error)?;
+    let limit = options.limits.file_bytes;
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(error)?;
+    let folder = match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Some(Path::new(".")),
+        parent => parent,
+    };
+    import_bytes(bytes.into(), folder, options)
+}
+
+/// The graph of a model in memory. External data are looked for in `folder`; without one, they are refused.
+pub fn import_bytes(bytes: Bytes, folder: Option<&Path>, options: &ImportOptions) -> Result<Graph, ImportError> {
+    let limits = &options.limits;
+    if bytes.len() as u64 > limits.file_bytes {
+        return Err(ImportError::Limit { culprit: "model".to_owned(), what: "file size", limit: limits.file_bytes });
+    }
+    let model = ModelProto::decode(bytes)?;
+    let graph = model.graph.as_ref().ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
+    if let Some(sparse) = graph.sparse_initializer.first() {
+        let name = sparse.values.as_ref().map_or("", |values| &values.name);
+        return Err(ImportError::invalid(name, "sparse constants are not supported"));
+    }
+    let mut flat = Flat::new(&model, graph, limits)?;
+
+    // A constant may also stand among the inputs, as its default; the default holds.
+    let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+    let inputs: Vec<&ValueInfoProto> =
+        graph.input.iter().filter(|input| !constants.contains(input.name.as_str())).collect();
+    let types = inputs::types(&inputs, options)?;
+    let input_symbols: Vec<_> = inputs.iter().map(|input| flat.symbol(&input.name)).collect();
+    let constant_symbols: Vec<_> = graph.initializer.iter().map(|tensor| flat.symbol(&tensor.name)).collect();
+    let output_symbols: Vec<_> = graph.output.iter().map(|output| flat.symbol(&output.name)).collect();
+    let given: Vec<_> = input_symbols.iter().chain(&constant_symbols).copied().collect();
+    order::sort(&mut flat, &given)?;
+
+    let mut weights = Weights::new(folder, limits.weight_bytes);
+    let mut walk = Walk::new(Graph::new(graph.name.clone()), &flat.symbols, limits);
+    for ((symbol, input), ty) in input_symbols.into_iter().zip(&inputs).zip(types) {
+        walk.check(&ty.clone().into()).map_err(|reason| ImportError::invalid(&input.name, reason))?;
+        walk.states[symbol] = State::Value(walk.graph.input(input.name.clone(), ty.into()));
+    }
+    for (symbol, proto) in constant_symbols.into_iter().zip(&graph.initializer) {
+        let error = |error| ImportError::Weight { tensor: proto.name.clone(), error };
+        walk.states[symbol] = State::Constant(weights.read(proto).map_err(error)?);
+    }
+    for node in &flat.nodes {
+        walk.node(node, &mut weights);
+    }
+    if !walk.unsupported.is_empty() {
+        return Err(ImportError::Unsupported(walk.unsupported));
+    }
+    for (symbol, output) in output_symbols.into_iter().zip(&graph.output) {
+        let value =
+            walk.value(symbol).ok_or_else(|| ImportError::invalid(&output.name, "the output is not defined"))?;
+        walk.graph.outputs.push(value);
+    }
+    Ok(walk.graph)
+}

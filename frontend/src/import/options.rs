@@ -1,0 +1,39 @@
+//! What a caller can say about an import.
+
+use std::collections::BTreeMap;
+
+use warpweave_graph::Shape;
+
+/// What a caller can say about an import.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ImportOptions {
+    /// Shapes of inputs by name; they must agree with what the model says.
+    pub shapes: BTreeMap<String, Shape>,
+    /// Extents of named dimensions.
+    pub dimensions: BTreeMap<String, usize>,
+    /// The extent of first dimensions of inputs that are otherwise unknown.
+    pub batch: Option<usize>,
+    /// Sizes above which a model is refused.
+    pub limits: Limits,
+}
+
+/// Sizes above which a model is refused before anything of that size is allocated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of the model file.
+    pub file_bytes: u64,
+    /// Nodes, functions expanded.
+    pub nodes: usize,
+    /// Depth to which functions may use functions.
+    pub function_depth: usize,
+    /// Bytes of all constants in the model together.
+    pub weight_bytes: u64,
+    /// Bytes of any one value.
+    pub value_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { file_bytes: 1 << 32, nodes: 1 << 20, function_depth: 32, weight_bytes: 1 << 38, value_bytes: 1 << 38 }
+    }
+}

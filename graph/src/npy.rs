@@ -1,0 +1,133 @@
+//! Tensors as NumPy's `.npy` files.
+
+use bytes::Bytes;
+
+use crate::tensor::Tensor;
+use crate::types::{ElementType, MAX_RANK, Shape, TensorType};
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// Element types with NumPy's little-endian names; bfloat16 has none.
+const NAMES: [(ElementType, &str); 12] = [
+    (ElementType::Bool, "|b1"),
+    (ElementType::I8, "|i1"),
+    (ElementType::I16, "<i2"),
+    (ElementType::I32, "<i4"),
+    (ElementType::I64, "<i8"),
+    (ElementType::U8, "|u1"),
+    (ElementType::U16, "<u2"),
+    (ElementType::U32, "<u4"),
+    (ElementType::U64, "<u8"),
+    (ElementType::F16, "<f2"),
+    (ElementType::F32, "<f4"),
+    (ElementType::F64, "<f8"),
+];
+
+/// Why bytes are no `.npy` file that a tensor can hold.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NpyError {
+    /// The bytes do not begin as they should, or end early.
+    #[error("not a .npy file")]
+    Format,
+    /// The header lacks an entry or has one that cannot be read.
+    #[error("the header's entry `{0}` cannot be read")]
+    Header(&'static str),
+    /// The element type is not supported, or not little-endian.
+    #[error("element type `{0}` is not supported")]
+    Element(String),
+    /// The elements stand column by column.
+    #[error("column-major order is not supported")]
+    Order,
+    /// The data are not as long as the header says.
+    #[error("{found} bytes of data for {expected}")]
+    Length {
+        /// What the header says.
+        expected: TensorType,
+        /// What is there.
+        found: usize,
+    },
+}
+
+/// The tensor in the bytes of a `.npy` file.
+pub fn parse(bytes: &Bytes) -> Result<Tensor, NpyError> {
+    let version = *bytes.strip_prefix(MAGIC).and_then(|rest| rest.first()).ok_or(NpyError::Format)?;
+    let field = |count: usize| bytes.get(8..8 + count).ok_or(NpyError::Format);
+    let (start, length) = match version {
+        1 => (10, field(2)?.iter().rev().fold(0usize, |value, &byte| value << 8 | usize::from(byte))),
+        2 | 3 => (12, field(4)?.iter().rev().fold(0usize, |value, &byte| value << 8 | usize::from(byte))),
+        _ => return Err(NpyError::Format),
+    };
+    let end = start + length;
+    let header = bytes.get(start..end).and_then(|header| std::str::from_utf8(header).ok()).ok_or(NpyError::Format)?;
+    let name = entry(header, "descr")?.split(['\'', '"']).nth(1).ok_or(NpyError::Header("descr"))?;
+    let plain = name.replace('=', "<");
+    let element = NAMES.iter().find(|(_, known)| *known == plain).map(|(element, _)| *element);
+    let element = element.ok_or_else(|| NpyError::Element(name.to_owned()))?;
+    if entry(header, "fortran_order")?.starts_with("True") {
+        return Err(NpyError::Order);
+    }
+    let shape = entry(header, "shape")?.strip_prefix('(').and_then(|rest| rest.split(')').next());
+    let extents = shape.ok_or(NpyError::Header("shape"))?.split(',').map(str::trim).filter(|extent| !extent.is_empty());
+    let shape = extents.map(str::parse).collect::<Result<Shape, _>>().map_err(|_| NpyError::Header("shape"))?;
+    let bounded = shape.len() <= MAX_RANK
+        && shape.checked_elements().is_some_and(|elements| elements.checked_mul(element.bytes()).is_some());
+    if !bounded {
+        return Err(NpyError::Header("shape"));
+    }
+    let ty = TensorType { element, shape };
+    let data = bytes.slice(end..);
+    let found = data.len();
+    Tensor::from_bytes(ty.clone(), data).ok_or(NpyError::Length { expected: ty, found })
+}
+
+/// The bytes of a `.npy` file with the tensor; `None` if NumPy has no name for its element type.
+pub fn print(tensor: &Tensor) -> Option<Vec<u8>> {
+    let (_, name) = NAMES.iter().find(|(element, _)| *element == tensor.element())?;
+    let extents: String = tensor.shape().iter().map(|extent| format!("{extent},")).collect();
+    let mut header = format!("{{'descr': '{name}', 'fortran_order': False, 'shape': ({extents}), }}");
+    // The data start at a multiple of 64 bytes; the header ends with a line feed.
+    let unpadded = MAGIC.len() + 4 + header.len() + 1;
+    header.push_str(&" ".repeat(unpadded.next_multiple_of(64) - unpadded));
+    header.push('\n');
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend([1, 0]);
+    bytes.extend(u16::try_from(header.len()).ok()?.to_le_bytes());
+    bytes.extend(header.bytes());
+    bytes.extend_from_slice(tensor.bytes());
+    Some(bytes)
+}
+
+/// What follows a key in the header, which is a Python dictionary.
+fn entry<'a>(header: &'a str, key: &'static str) -> Result<&'a str, NpyError> {
+    let (_, rest) = header.split_once(&format!("'{key}'")).ok_or(NpyError::Header(key))?;
+    let (_, value) = rest.split_once(':').ok_or(NpyError::Header(key))?;
+    Ok(value.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_parses_back() {
+        let tensors = [
+            Tensor::new([2, 3], &[1f32, 2.0, 3.0, 4.0, 5.0, -6.5]),
+            Tensor::scalar(7i64),
+            Tensor::vector_i64(&[]),
+            Tensor::from_bools([2], &[true, false]),
+        ];
+        for tensor in tensors {
+            let bytes = print(&tensor).expect("NumPy has the type");
+            assert_eq!((bytes.len() - tensor.bytes().len()) % 64, 0);
+            assert_eq!(parse(&bytes.into()), Ok(tensor));
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        let good = print(&Tensor::vector_i64(&[1, 2])).expect("NumPy has the type");
+        for length in 0..good.len() {
+            assert!(parse(&Bytes::copy_from_slice(&good[..length])).is_err());
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Rewrites of graphs: one pass a file.
+
+pub mod constant_folding;
