@@ -9,6 +9,7 @@ pub mod cuda;
 #[cfg(feature = "compile")]
 pub mod gates;
 pub mod host;
+pub mod npz;
 #[cfg(feature = "compile")]
 pub mod nvrtc;
 #[cfg(feature = "compile")]

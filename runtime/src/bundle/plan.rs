@@ -18,7 +18,7 @@ use super::name::{BundleTarget, EntryName};
 pub struct TargetPlan {
     /// The plan.
     pub plan: Verified,
-    /// Per rOperator, its kernel and first operand.
+    /// Per rOperator, its kernel and first operand; none for the host, which runs expressions.
     pub bindings: Arena<OperatorId, Binding>,
     /// The operands of all rOperators.
     pub operands: Vec<i32>,
@@ -74,7 +74,11 @@ impl TargetPlan {
             return Err(unsound("the manifest says otherwise"));
         }
         let start_inside = |binding: &Binding| binding.operands as usize <= loaded.operands.len();
-        if loaded.bindings.len() != segment.operators.len() || !loaded.bindings.values().all(start_inside) {
+        let bound = match target {
+            BundleTarget::Host => 0,
+            BundleTarget::Gpu(_) => segment.operators.len(),
+        };
+        if loaded.bindings.len() != bound || !loaded.bindings.values().all(start_inside) {
             return Err(unsound("its operators have no kernels"));
         }
         let plan = verified(target, loaded.plan)?;

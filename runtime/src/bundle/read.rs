@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
@@ -90,7 +91,7 @@ impl Bundle {
     }
 
     /// The constants that the kernels of a plan read, in the weights buffer that the plan lays out.
-    pub fn packed_weights(&self, memory: &MemoryPlan) -> Result<Vec<u8>, BundleError> {
+    pub fn packed_weights(&self, memory: &MemoryPlan) -> Result<Arc<[u8]>, BundleError> {
         let mut weights = self.weights()?;
         crate::session::pack_weights(memory, |tensor, ty, out| weights.read_into(tensor, ty, out))
     }

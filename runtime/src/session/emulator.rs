@@ -1,6 +1,8 @@
 //! The emulator of kernel IR as a device: it runs the program under several interleavings, and every one must be free
 //! of violations and give the same bits.
 
+use std::sync::Arc;
+
 use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_fusion::schedule::tables::Tables;
@@ -25,13 +27,13 @@ pub struct EmulatorSession {
     program: Program,
     plan: TargetPlan,
     tables: Tables,
-    weights: Vec<u8>,
+    weights: Arc<[u8]>,
     options: EmulatorOptions,
 }
 
 impl EmulatorSession {
     /// A session of `program` that follows `plan`.
-    pub fn new(program: Program, plan: TargetPlan, weights: Vec<u8>, options: EmulatorOptions) -> Self {
+    pub fn new(program: Program, plan: TargetPlan, weights: Arc<[u8]>, options: EmulatorOptions) -> Self {
         let tables = plan.tables();
         Self { program, plan, tables, weights, options }
     }

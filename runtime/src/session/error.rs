@@ -4,6 +4,7 @@ use warpweave_graph::TensorType;
 
 use super::Device;
 use crate::bundle::BundleError;
+use crate::host::HostError;
 
 /// A failure to open a session or to run a program. Every message names the culprit and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +63,9 @@ pub enum SessionError {
     /// The GPU refuses or fails.
     #[error(transparent)]
     Cuda(#[from] crate::cuda::CudaError),
+    /// The host back end refuses or fails.
+    #[error("the host back end failed: {0}; report this as an error of warpweave")]
+    Host(#[from] HostError),
     /// A failure inside warpweave.
     #[error("{0}; report this as an error of warpweave")]
     Internal(String),
@@ -88,7 +92,9 @@ impl SessionError {
         match self {
             Self::InputCount { .. } | Self::InputType { .. } | Self::Bundle(_) => FailureKind::Usage,
             Self::Unavailable { .. } => FailureKind::Environment,
-            Self::Violations { .. } | Self::OrderDependent { .. } | Self::Internal(_) => FailureKind::Check,
+            Self::Violations { .. } | Self::OrderDependent { .. } | Self::Host(_) | Self::Internal(_) => {
+                FailureKind::Check
+            }
             #[cfg(feature = "compile")]
             Self::Text(error) => {
                 use crate::text::TextError;

@@ -1,6 +1,7 @@
 //! Between tensors and the buffers of a plan.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_graph::program::TensorId;
@@ -12,17 +13,18 @@ use super::error::SessionError;
 pub fn pack_weights<E>(
     memory: &MemoryPlan,
     mut read: impl FnMut(TensorId, &TensorType, &mut [u8]) -> Result<(), E>,
-) -> Result<Vec<u8>, E> {
-    let mut weights = vec![0; memory.weights_bytes as usize];
+) -> Result<Arc<[u8]>, E> {
+    let mut weights: Arc<[u8]> = std::iter::repeat_n(0, memory.weights_bytes as usize).collect();
+    let bytes = Arc::get_mut(&mut weights).expect("nobody else has the buffer yet");
     for &tensor in &memory.constants {
         let range = place(memory, tensor);
-        read(tensor, &memory.tensors[tensor].ty, &mut weights[range])?;
+        read(tensor, &memory.tensors[tensor].ty, &mut bytes[range])?;
     }
     Ok(weights)
 }
 
 /// The weights buffer of a plan whose program is in memory.
-pub(crate) fn pack_program(memory: &MemoryPlan, program: &TensorProgram) -> Result<Vec<u8>, SessionError> {
+pub fn pack_program(memory: &MemoryPlan, program: &TensorProgram) -> Result<Arc<[u8]>, SessionError> {
     pack_weights(memory, |tensor, _, out| {
         let constant = program.tensors.get(tensor).and_then(|_| program.constant(tensor));
         let constant = constant.filter(|constant| constant.bytes().len() == out.len());

@@ -1,11 +1,19 @@
 //! The processor's threads as a device.
 
-use warpweave_fusion::schedule::Verified;
+use warpweave_graph::Tensor;
 
+use super::Session;
 use super::error::SessionError;
-use super::{Device, Session};
+use super::exchange::{check_inputs, input_types};
+use crate::host::HostSession;
 
-/// A session of a plan on the processor, with at most `threads` threads.
-pub fn open_host(_plan: Verified, _weights: Vec<u8>, _threads: usize) -> Result<Box<dyn Session>, SessionError> {
-    Err(SessionError::Unavailable { device: Device::Host, reason: "the host back end is not built".to_owned() })
+impl Session for HostSession {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
+        check_inputs(input_types(&self.plan().plan().memory), inputs)?;
+        Ok(HostSession::run(self, inputs)?)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![format!("the plan is folded onto {} threads of this machine", self.plan().plan().persistent().units())]
+    }
 }

@@ -2,11 +2,11 @@
 
 mod error;
 mod exchange;
+mod host;
 mod reference;
 
 #[cfg(feature = "compile")]
 mod emulator;
-mod host;
 #[cfg(feature = "compile")]
 mod text;
 
@@ -17,12 +17,11 @@ use std::time::Duration;
 use warpweave_graph::Tensor;
 
 pub use error::{FailureKind, SessionError};
-pub use exchange::pack_weights;
+pub use exchange::{pack_program, pack_weights};
 pub use reference::ReferenceSession;
 
 #[cfg(feature = "compile")]
 pub use emulator::{EmulatorOptions, EmulatorSession};
-pub use host::open_host;
 #[cfg(feature = "compile")]
 pub use text::TextSession;
 

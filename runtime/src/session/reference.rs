@@ -1,10 +1,11 @@
 //! The evaluator of tensor expressions as a device.
 
+use warpweave_graph::reference::evaluate;
 use warpweave_graph::{Tensor, TensorProgram};
 
+use super::Session;
 use super::error::SessionError;
 use super::exchange::check_inputs;
-use super::{Device, Session};
 
 /// A program that the reference evaluates.
 pub struct ReferenceSession {
@@ -22,6 +23,6 @@ impl Session for ReferenceSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         let types: Vec<_> = self.program.inputs.iter().map(|input| &self.program.tensors[*input].ty).collect();
         check_inputs(types.into_iter(), inputs)?;
-        Err(SessionError::Unavailable { device: Device::Reference, reason: "the reference is not built".to_owned() })
+        evaluate(&self.program, inputs).map_err(|error| SessionError::Internal(error.to_string()))
     }
 }

@@ -1,5 +1,6 @@
 //! The printed text on the host as a device.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::Program;
@@ -24,12 +25,12 @@ pub struct TextSession {
     shared_bytes: u32,
     plan: TargetPlan,
     tables: Tables,
-    weights: Vec<u8>,
+    weights: Arc<[u8]>,
 }
 
 impl TextSession {
     /// Prints and compiles `program`, which follows `plan`.
-    pub fn new(program: &Program, plan: TargetPlan, weights: Vec<u8>) -> Result<Self, SessionError> {
+    pub fn new(program: &Program, plan: TargetPlan, weights: Arc<[u8]>) -> Result<Self, SessionError> {
         let tables = plan.tables();
         let (threads, shared_bytes) = (program.threads, program.shared_bytes());
         Ok(Self { program: TextProgram::compile(&cuda(program), None)?, threads, shared_bytes, plan, tables, weights })
