@@ -17,6 +17,7 @@ use std::time::Duration;
 use warpweave_graph::Tensor;
 
 pub use error::{FailureKind, SessionError};
+pub(crate) use exchange::{check_inputs, input_types, output, place};
 pub use exchange::{pack_program, pack_weights};
 pub use reference::ReferenceSession;
 
