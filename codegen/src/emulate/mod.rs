@@ -177,7 +177,7 @@ impl<'a> Device<'a> {
     pub fn launch(&mut self, initialised: &[Range<usize>], options: &LaunchOptions) -> LaunchReport {
         let blocks = self.grid as usize;
         let warps = blocks * self.warps_per_block;
-        self.arena.start(initialised);
+        self.arena.start(initialised, warps);
         let mut world = World {
             arena: &mut self.arena,
             weights: self.weights,

@@ -251,10 +251,15 @@ fn lowest(element: ElementType) -> i64 {
         ElementType::I16 => i64::from(i16::MIN),
         ElementType::I32 => i64::from(i32::MIN),
         ElementType::I64 => i64::MIN,
-        ElementType::Bool | ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64 => 0,
-        ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
-            unreachable!("floating point starts from infinity")
-        }
+        ElementType::Bool
+        | ElementType::U8
+        | ElementType::U16
+        | ElementType::U32
+        | ElementType::U64
+        | ElementType::F16
+        | ElementType::BF16
+        | ElementType::F32
+        | ElementType::F64 => 0,
     }
 }
 
@@ -268,9 +273,6 @@ fn highest(element: ElementType) -> i64 {
         ElementType::U8 => i64::from(u8::MAX),
         ElementType::U16 => i64::from(u16::MAX),
         ElementType::U32 => i64::from(u32::MAX),
-        ElementType::U64 => -1,
-        ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
-            unreachable!("floating point starts from infinity")
-        }
+        ElementType::U64 | ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => -1,
     }
 }

@@ -41,6 +41,42 @@ pub struct Arena {
     words: Vec<Granule>,
     split: HashMap<u32, [Granule; 4], FastBuild>,
     readers: Readers,
+    table: Option<ReaderTable>,
+}
+
+/// For grids of few warps: per word and warp, the step of the last read, 0 for none. Only words that are not kept by
+/// byte, whose readers are then marked with [`IN_TABLE`].
+struct ReaderTable {
+    warps: usize,
+    ticks: Vec<u32>,
+}
+
+/// Grids of at most this many warps keep a table of readers.
+const TABLE_WARPS: usize = 64;
+/// The largest table, in words.
+const TABLE_WORDS: usize = 1 << 28;
+/// The readers of a word are in the table.
+const IN_TABLE: ReaderSet = 1;
+
+impl ReaderTable {
+    fn new(words: usize, warps: usize) -> Option<Self> {
+        let fits = warps <= TABLE_WARPS && words.checked_mul(warps).is_some_and(|total| total <= TABLE_WORDS);
+        fits.then(|| Self { warps, ticks: vec![0; words * warps] })
+    }
+
+    fn row(&mut self, word: usize) -> &mut [u32] {
+        &mut self.ticks[word * self.warps..][..self.warps]
+    }
+
+    /// Forgets the reads of a word; one that is not ordered before what `warp` does now, if there is one.
+    fn take_unordered(&mut self, word: usize, warp: usize, clocks: &Clocks) -> Option<usize> {
+        let row = self.row(word);
+        let unordered =
+            |(other, tick): (usize, &u32)| (*tick != 0 && !clocks.ordered(other, *tick, warp)).then_some(other);
+        let found = row.iter().enumerate().find_map(unordered);
+        row.fill(0);
+        found
+    }
 }
 
 /// Remembers the last answers within one access of a warp, whose lanes mostly meet equal histories.
@@ -54,14 +90,21 @@ pub struct Recall {
 impl Arena {
     /// An arena of `bytes` zeroes.
     pub fn new(bytes: usize) -> Self {
-        Self { bytes: vec![0; bytes], words: Vec::new(), split: HashMap::default(), readers: Readers::default() }
+        Self {
+            bytes: vec![0; bytes],
+            words: Vec::new(),
+            split: HashMap::default(),
+            readers: Readers::default(),
+            table: None,
+        }
     }
 
     /// Forgets all histories; only the bytes in `initialised` hold values, which everyone may read.
-    pub fn start(&mut self, initialised: &[Range<usize>]) {
+    pub fn start(&mut self, initialised: &[Range<usize>], warps: usize) {
         self.words = vec![Granule::default(); self.bytes.len().div_ceil(4)];
         self.split.clear();
         self.readers = Readers::default();
+        self.table = ReaderTable::new(self.words.len(), warps);
         for range in initialised {
             let end = range.end.min(self.bytes.len());
             let mut at = range.start;
@@ -87,12 +130,18 @@ impl Arena {
         clocks: &Clocks,
         recall: &mut Recall,
     ) -> Option<Unordered> {
-        let Self { words, split, readers, .. } = self;
+        let Self { words, split, readers, table, .. } = self;
         let granule = &mut words[at / 4];
         if granule.writer != SPLIT && count == 4 {
-            return read_granule(granule, readers, warp, clocks, recall);
+            let Some(table) = table else { return read_granule(granule, readers, warp, clocks, recall) };
+            let problem = after_write(granule, warp, clocks, recall);
+            if problem.is_none() {
+                granule.readers = IN_TABLE;
+                table.row(at / 4)[warp] = clocks.tick(warp);
+            }
+            return problem;
         }
-        let bytes = bytes_of(granule, split, at / 4);
+        let bytes = bytes_of(granule, split, readers, table, at / 4, clocks);
         let mut problem = None;
         for byte in &mut bytes[at % 4..at % 4 + count] {
             problem = problem.or(read_granule(byte, readers, warp, clocks, recall));
@@ -109,12 +158,20 @@ impl Arena {
         clocks: &Clocks,
         recall: &mut Recall,
     ) -> Option<Unordered> {
-        let Self { words, split, readers, .. } = self;
+        let Self { words, split, readers, table, .. } = self;
         let granule = &mut words[at / 4];
         if granule.writer != SPLIT && count == 4 {
-            return write_granule(granule, readers, warp, clocks, recall);
+            let unordered = match table {
+                Some(table) if granule.readers == IN_TABLE => table.take_unordered(at / 4, warp, clocks),
+                _ => None,
+            };
+            if table.is_some() {
+                granule.readers = 0;
+            }
+            let problem = write_granule(granule, readers, warp, clocks, recall);
+            return problem.or(unordered.map(Unordered::Read));
         }
-        let bytes = bytes_of(granule, split, at / 4);
+        let bytes = bytes_of(granule, split, readers, table, at / 4, clocks);
         let mut problem = None;
         for byte in &mut bytes[at % 4..at % 4 + count] {
             problem = problem.or(write_granule(byte, readers, warp, clocks, recall));
@@ -123,7 +180,9 @@ impl Arena {
     }
 
     fn byte(&mut self, at: usize) -> &mut Granule {
-        &mut bytes_of(&mut self.words[at / 4], &mut self.split, at / 4)[at % 4]
+        let whole = self.words[at / 4];
+        self.words[at / 4].writer = SPLIT;
+        &mut self.split.entry((at / 4) as u32).or_insert([whole; 4])[at % 4]
     }
 }
 
@@ -131,9 +190,19 @@ impl Arena {
 fn bytes_of<'a>(
     word: &mut Granule,
     split: &'a mut HashMap<u32, [Granule; 4], FastBuild>,
+    readers: &mut Readers,
+    table: &mut Option<ReaderTable>,
     index: usize,
+    clocks: &Clocks,
 ) -> &'a mut [Granule; 4] {
-    let whole = *word;
+    let mut whole = *word;
+    if let (Some(table), true) = (table, word.writer != SPLIT) {
+        whole.readers = 0;
+        for (warp, tick) in table.row(index).iter_mut().enumerate().filter(|(_, tick)| **tick != 0) {
+            whole.readers = readers.add_at(whole.readers, warp, *tick, clocks);
+            *tick = 0;
+        }
+    }
     word.writer = SPLIT;
     split.entry(index as u32).or_insert([whole; 4])
 }

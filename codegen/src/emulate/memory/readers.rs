@@ -29,14 +29,18 @@ pub struct Readers {
 impl Readers {
     /// The set with a read by `warp` in its present step.
     pub fn add(&mut self, set: ReaderSet, warp: usize, clocks: &Clocks) -> ReaderSet {
-        let tick = clocks.tick(warp);
+        self.add_at(set, warp, clocks.tick(warp), clocks)
+    }
+
+    /// The set with a read by `warp` in its step `tick`.
+    pub fn add_at(&mut self, set: ReaderSet, warp: usize, tick: u32, clocks: &Clocks) -> ReaderSet {
         let key = (set, warp as u32, tick);
         if let Some(&known) = self.added.get(&key) {
             return known;
         }
         let mut rest = set;
         while let Some(node) = self.node(rest) {
-            if !clocks.ordered(node.warp as usize, node.tick, warp) {
+            if tick != clocks.tick(warp) || !clocks.ordered(node.warp as usize, node.tick, warp) {
                 break;
             }
             rest = node.rest;
