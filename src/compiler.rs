@@ -6,7 +6,9 @@ use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, partition};
 use warpweave_fusion::schedule::{self, Verified, Violation};
 use warpweave_graph::TensorProgram;
-use warpweave_graph::views::{inline_views, place_joins};
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::TensorId;
+use warpweave_graph::views::{Layout, inline_views, place_joins};
 
 /// What a compilation decides by.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,13 +52,39 @@ pub enum CompileError {
     Plan(Vec<Violation>),
 }
 
+/// A program and its partition, from which plans for any number of units are made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prepared {
+    /// The program, views inlined and joins placed.
+    pub program: TensorProgram,
+    /// Where each tensor lives in its buffer.
+    pub layouts: Arena<TensorId, Layout>,
+    /// Which statements share a kernel.
+    pub partition: Partition,
+    cost: EstimatedCost,
+}
+
+impl Prepared {
+    /// Inlines views, places joins and partitions.
+    pub fn new(program: &TensorProgram, options: &CompileOptions) -> Self {
+        let (program, layouts) = place_joins(&inline_views(program));
+        let cost = EstimatedCost { arch: options.arch };
+        let partition = partition(&program, &layouts, &cost, options.fusion);
+        Self { program, layouts, partition, cost }
+    }
+
+    /// A plan for `units` virtual execution units, verified.
+    pub fn plan(&self, units: usize) -> Result<Verified, CompileError> {
+        let plan = schedule::plan(&self.program, &self.layouts, &self.partition, &self.cost, units);
+        schedule::verify(plan).map_err(CompileError::Plan)
+    }
+}
+
 /// Partitions, schedules, verifies and lowers a program.
 pub fn compile(program: &TensorProgram, options: &CompileOptions) -> Result<Compiled, CompileError> {
-    let (program, layouts) = place_joins(&inline_views(program));
-    let cost = EstimatedCost { arch: options.arch };
-    let partition = partition(&program, &layouts, &cost, options.fusion);
-    let plan = schedule::plan(&program, &layouts, &partition, &cost, options.units);
-    let plan = schedule::verify(plan).map_err(CompileError::Plan)?;
+    let prepared = Prepared::new(program, options);
+    let plan = prepared.plan(options.units)?;
     let lowered = lower(plan.plan())?;
+    let Prepared { program, partition, .. } = prepared;
     Ok(Compiled { program, partition, plan, lowered })
 }

@@ -31,6 +31,6 @@ pub use error::BundleError;
 pub use manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Port, Signature, TargetRecord};
 pub use name::{BundleTarget, EntryName, UnknownEntry};
 pub use plan::TargetPlan;
-pub use read::{Bundle, is_bundle};
+pub use read::{Bundle, file_hash, is_bundle};
 pub use weights::WeightsReader;
 pub use write::{BundleContents, DeviceCode, TargetContents, write};

@@ -46,6 +46,14 @@ pub fn is_bundle(path: &Path) -> Result<bool, BundleError> {
     Ok(magic == LOCAL_HEADER_MAGIC)
 }
 
+/// BLAKE3 of a whole file, in hexadecimal digits: how a manifest names its model.
+pub fn file_hash(path: &Path) -> Result<String, BundleError> {
+    let failed = |source| BundleError::File { action: "read", path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    Ok(hash(&mut file, Place { start: 0, bytes }).map_err(failed)?.to_hex().to_string())
+}
+
 impl Bundle {
     /// Opens and checks the bundle at `path`.
     pub fn open(path: &Path) -> Result<Self, BundleError> {
