@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use warpweave_graph::skeleton::SkeletonError;
 
+use crate::session::FailureKind;
+
 use super::name::{BundleTarget, EntryName};
 
 /// A bundle that cannot be written or read. Every message names the culprit and what to do.
@@ -74,6 +76,37 @@ pub enum BundleError {
     /// The program contradicts itself.
     #[error("the program of the bundle is unsound: {0}; compile the model again")]
     Program(#[from] SkeletonError),
+}
+
+impl BundleError {
+    /// A short name of the kind of error that stays the same across versions.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "bundle-file",
+            Self::Archive { .. } => "bundle-archive",
+            Self::Foreign { .. } => "bundle-entry",
+            Self::Missing(_) => "bundle-missing",
+            Self::Damaged { .. } => "bundle-damaged",
+            Self::Version { .. } => "bundle-version",
+            Self::Target { .. } => "bundle-target",
+            Self::Plan { .. } => "bundle-plan",
+            Self::Program(_) => "bundle-program",
+        }
+    }
+
+    /// The sort of failure.
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::File { .. } => FailureKind::Usage,
+            Self::Archive { .. }
+            | Self::Foreign { .. }
+            | Self::Missing(_)
+            | Self::Damaged { .. }
+            | Self::Plan { .. }
+            | Self::Program(_) => FailureKind::Check,
+            Self::Version { .. } | Self::Target { .. } => FailureKind::Environment,
+        }
+    }
 }
 
 fn list(targets: &[BundleTarget]) -> String {

@@ -87,10 +87,27 @@ pub enum FailureKind {
 }
 
 impl SessionError {
+    /// A short name of the kind of error that stays the same across versions.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InputCount { .. } | Self::InputType { .. } => "input",
+            Self::Unavailable { .. } => "device",
+            Self::Bundle(error) => error.code(),
+            Self::Violations { .. } => "emulator-violation",
+            Self::OrderDependent { .. } => "emulator-order",
+            #[cfg(feature = "compile")]
+            Self::Text(_) => "text",
+            Self::Cuda(_) => "cuda",
+            Self::Host(_) => "host",
+            Self::Internal(_) => "internal",
+        }
+    }
+
     /// The sort of failure.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::InputCount { .. } | Self::InputType { .. } | Self::Bundle(_) => FailureKind::Usage,
+            Self::InputCount { .. } | Self::InputType { .. } => FailureKind::Usage,
+            Self::Bundle(error) => error.kind(),
             Self::Unavailable { .. } => FailureKind::Environment,
             Self::Violations { .. } | Self::OrderDependent { .. } | Self::Host(_) | Self::Internal(_) => {
                 FailureKind::Check
