@@ -6,6 +6,7 @@ use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::lower;
 use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::{ENTRY_NAME, cuda};
+use warpweave_fusion::partition::Partition;
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
@@ -21,9 +22,9 @@ use crate::model::Model;
 /// A step of a build, for those who watch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// Views are inlined and the program is partitioned.
-    Partition,
-    /// A plan is made and verified.
+    /// Views are inlined and joins placed.
+    Prepare,
+    /// The program is partitioned; a plan is made and verified.
     Schedule(BundleTarget),
     /// Kernels are made and printed.
     Lower(Target),
@@ -63,8 +64,7 @@ pub enum BuildError {
 pub struct Build {
     /// The model, with the program that plans schedule.
     pub model: Model,
-    /// The program and its partition.
-    pub prepared: Prepared,
+    prepared: Prepared,
 }
 
 /// A target's part before its text is compiled.
@@ -72,6 +72,8 @@ pub struct Build {
 pub struct Part {
     /// The target.
     pub target: BundleTarget,
+    /// Which statements share a kernel.
+    pub partition: Partition,
     /// The plan.
     pub plan: TargetPlan,
     /// The kernels; none for the host.
@@ -90,10 +92,10 @@ pub struct Judged {
 }
 
 impl Build {
-    /// Partitions a model.
+    /// Prepares a model.
     pub fn new(mut model: Model, watch: &mut dyn FnMut(Stage)) -> Self {
-        watch(Stage::Partition);
-        let prepared = Prepared::new(&model.program, &CompileOptions::default());
+        watch(Stage::Prepare);
+        let prepared = Prepared::new(&model.program);
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
         Self { model, prepared }
@@ -102,18 +104,22 @@ impl Build {
     /// The plan for a target and, for a GPU, its kernels.
     pub fn part(&self, target: BundleTarget, watch: &mut dyn FnMut(Stage)) -> Result<Part, BuildError> {
         watch(Stage::Schedule(target));
-        let plan = self.prepared.plan(target.units())?;
+        let options = match target {
+            BundleTarget::Host => CompileOptions::host(),
+            BundleTarget::Gpu(_) => CompileOptions::default(),
+        };
+        let (partition, plan) = self.prepared.schedule(&CompileOptions { units: target.units(), ..options })?;
         let gpu = match target {
             BundleTarget::Host => {
                 let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new() };
-                return Ok(Part { target, plan, program: None });
+                return Ok(Part { target, partition, plan, program: None });
             }
             BundleTarget::Gpu(gpu) => gpu,
         };
         watch(Stage::Lower(gpu));
         let lowered = lower(plan.plan()).map_err(CompileError::from)?;
         let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands };
-        Ok(Part { target, plan, program: Some(lowered.program) })
+        Ok(Part { target, partition, plan, program: Some(lowered.program) })
     }
 
     /// The contents of a bundle of these parts.

@@ -11,7 +11,7 @@ mod open;
 
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess};
-pub use model::Model;
+pub use model::{Model, ModelError};
 pub use open::{OpenError, OpenOptions, Source, open};
 
 pub use warpweave_codegen as codegen;

@@ -5,9 +5,21 @@ use std::path::Path;
 
 use warpweave_frontend::{ImportError, ImportOptions, import};
 use warpweave_graph::expr::{Atom, Index, Read};
+use warpweave_graph::passes::{self, InvalidRewrite};
 use warpweave_graph::program::{Definition, Source, Statement, TensorId};
 use warpweave_graph::{TensorProgram, ValueId, lower};
 use warpweave_runtime::bundle::{ModelRecord, Port, Signature, file_hash};
+
+/// Why there is no model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The file is refused.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A pass is wrong: an error of warpweave.
+    #[error(transparent)]
+    Rewrite(#[from] InvalidRewrite),
+}
 
 /// A program whose inputs and outputs have names.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,8 +34,8 @@ pub struct Model {
 
 impl Model {
     /// The model in an ONNX file.
-    pub fn import(path: &Path, options: &ImportOptions) -> Result<Self, ImportError> {
-        let graph = import(path, options)?;
+    pub fn import(path: &Path, options: &ImportOptions) -> Result<Self, ModelError> {
+        let graph = passes::run(&import(path, options)?)?;
         let names = |values: &[ValueId]| values.iter().map(|&value| graph.values[value].name.clone()).collect();
         let (inputs, outputs): (Vec<String>, Vec<String>) = (names(&graph.inputs), names(&graph.outputs));
         let program = lower(&graph);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::Program;
+use warpweave_frontend::ImportOptions;
 use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_runtime::bundle::{
     Bundle, BundleError, BundleTarget, DeviceCode, Signature, TargetPlan, is_bundle, kernel_ir,
@@ -18,12 +19,11 @@ use warpweave_runtime::target::Target;
 
 use crate::build::{Build, BuildError, Part, device_code};
 use crate::device_compiler::DeviceCompiler;
-use crate::model::Model;
-use warpweave_frontend::{ImportError, ImportOptions};
+use crate::model::{Model, ModelError};
 
 /// Where a program comes from.
 pub enum Source {
-    /// A model, partitioned; each device's plan is made when it is opened.
+    /// A model; each device's plan is made when it is opened.
     Model(Box<Build>),
     /// A bundle.
     Bundle(Bundle),
@@ -56,7 +56,7 @@ impl Default for OpenOptions {
 pub enum OpenError {
     /// The model cannot be imported.
     #[error(transparent)]
-    Import(#[from] ImportError),
+    Model(#[from] ModelError),
     /// The model cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),

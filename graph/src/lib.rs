@@ -9,9 +9,12 @@ pub mod ops;
 pub mod passes;
 pub mod program;
 pub mod reference;
+pub mod rewrite;
 pub mod skeleton;
 pub mod tensor;
+pub mod text;
 pub mod types;
+pub mod verify;
 pub mod views;
 
 pub use ir::{Graph, Node, NodeId, ValueId};

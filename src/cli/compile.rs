@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
-use warpweave::compiler::Prepared;
+use warpweave::fusion::partition::Partition;
 use warpweave::graph::arena::Id;
 use warpweave::runtime::bundle::{self, BundleError, BundleTarget, TargetContents};
 use warpweave::runtime::json::{Value, json};
@@ -108,17 +108,17 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     bundle::write(&build.contents(parts), &arguments.output)?;
     drop(progress);
     let bytes = std::fs::metadata(&arguments.output).map_err(file_error("read", &arguments.output))?.len();
-    report(arguments, output, &build, &records, bytes, start.elapsed().as_secs_f64());
+    report(arguments, output, &records, bytes, start.elapsed().as_secs_f64());
     Ok(true)
 }
 
-fn report(arguments: &Arguments, output: &Output, build: &Build, records: &[Value], bytes: u64, seconds: f64) {
+fn report(arguments: &Arguments, output: &Output, records: &[Value], bytes: u64, seconds: f64) {
     let path = arguments.output.display().to_string();
-    let groups = build.prepared.partition.groups.len();
-    let mut text = format!("{path}: {bytes} bytes, {groups} fused groups, {seconds:.2} s\n");
+    let mut text = format!("{path}: {bytes} bytes, {seconds:.2} s\n");
     for record in records {
         let field = |name: &str| record[name].as_u64().unwrap_or(0);
-        let _ = write!(text, "  {}: {} vEUs", record["target"].as_str().unwrap_or(""), field("units"));
+        let _ = write!(text, "  {}: {} fused groups", record["target"].as_str().unwrap_or(""), field("groups"));
+        let _ = write!(text, ", {} vEUs", field("units"));
         let _ = write!(text, ", {} rTasks, {} waits", field("tasks"), field("waits"));
         let _ = write!(text, ", arena {} bytes, weights {} bytes", field("arena_bytes"), field("weights_bytes"));
         if !record["registers"].is_null() {
@@ -127,7 +127,7 @@ fn report(arguments: &Arguments, output: &Output, build: &Build, records: &[Valu
         text.push('\n');
     }
     let value = json!({
-        "bundle": path, "bytes": bytes, "seconds": seconds, "groups": groups, "targets": records
+        "bundle": path, "bytes": bytes, "seconds": seconds, "targets": records
     });
     output.result("compile", &value, &text);
 }
@@ -167,7 +167,7 @@ fn file_of(error: BundleError, arguments: &Arguments) -> CliError {
 
 fn describe(stage: Stage) -> String {
     match stage {
-        Stage::Partition => "partition".to_owned(),
+        Stage::Prepare => "prepare".to_owned(),
         Stage::Schedule(target) => format!("schedule for {target}"),
         Stage::Lower(target) => format!("kernels for {target}"),
         Stage::Compile(target) => format!("NVRTC for {target}"),
@@ -178,7 +178,7 @@ fn record(part: &Part, judged: Option<&Judged>) -> Value {
     let plan = part.plan.plan.plan();
     let evidence = part.plan.plan.evidence();
     json!({
-        "target": part.target.to_string(), "units": plan.persistent().units(), "tasks": evidence.tasks,
+        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.persistent().units(), "tasks": evidence.tasks,
         "waits": evidence.waits, "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,
         "kernels": part.program.as_ref().map(|program| program.kernels.len()),
@@ -191,8 +191,7 @@ fn emit_common(arguments: &Arguments, build: &Build) -> Result<(), CliError> {
     if let Some(folder) = &arguments.emit_dir {
         std::fs::create_dir_all(folder).map_err(file_error("create", folder))?;
     }
-    emit(arguments, Emit::Graph, "graph.txt", || Ok(build.model.program.to_string()))?;
-    emit(arguments, Emit::Partition, "partition.txt", || Ok(partition_text(&build.prepared)))
+    emit(arguments, Emit::Graph, "graph.txt", || Ok(build.model.program.to_string()))
 }
 
 fn emit_part(
@@ -202,6 +201,7 @@ fn emit_part(
     nvrtc: Option<&Nvrtc>,
 ) -> Result<(), CliError> {
     let target = part.target;
+    emit(arguments, Emit::Partition, &format!("partition.{target}.txt"), || Ok(partition_text(&part.partition)))?;
     emit(arguments, Emit::Plan, &format!("plan.{target}.txt"), || Ok(part.plan.plan.plan().to_string()))?;
     let (Some(program), Some(judged), Some(nvrtc)) = (&part.program, judged, nvrtc) else { return Ok(()) };
     emit(arguments, Emit::Cuda, &format!("{target}.cu"), || Ok(cuda(program)))?;
@@ -226,9 +226,9 @@ fn emit(
     }
 }
 
-fn partition_text(prepared: &Prepared) -> String {
+fn partition_text(partition: &Partition) -> String {
     let mut text = String::new();
-    for (position, group) in prepared.partition.groups.iter().enumerate() {
+    for (position, group) in partition.groups.iter().enumerate() {
         let members: Vec<String> = group.statements.iter().map(|statement| format!("e{}", statement.index())).collect();
         let _ = writeln!(
             text,

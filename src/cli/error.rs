@@ -13,7 +13,7 @@ use warpweave::runtime::npz::NpzError;
 use warpweave::runtime::nvrtc::NvrtcError;
 use warpweave::runtime::sass::SassError;
 use warpweave::runtime::session::{Device, FailureKind, SessionError};
-use warpweave::{BuildError, DeviceCompileError, OpenError};
+use warpweave::{BuildError, DeviceCompileError, ModelError, OpenError};
 
 /// A check has failed.
 pub const EXIT_CHECK: u8 = 1;
@@ -113,7 +113,7 @@ macro_rules! through_open {
         })*
     };
 }
-through_open!(ImportError, BuildError, BundleError, SessionError);
+through_open!(ModelError, BuildError, BundleError, SessionError);
 
 impl From<DeviceCompileError> for CliError {
     fn from(error: DeviceCompileError) -> Self {
@@ -143,7 +143,8 @@ impl CliError {
     /// A short name of the kind of error that stays the same across versions.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Open(OpenError::Import(error)) => error.code(),
+            Self::Open(OpenError::Model(ModelError::Import(error))) => error.code(),
+            Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
             Self::Open(OpenError::Build(error)) => match error {
                 BuildError::Compile(CompileError::Lower(_)) => "model-unsupported",
                 BuildError::Compile(CompileError::Plan(_)) => "plan",
@@ -168,7 +169,10 @@ impl CliError {
     /// What to do, where the message does not say it.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Open(OpenError::Import(error)) => Some(error.remedy()),
+            Self::Open(OpenError::Model(ModelError::Import(error))) => Some(error.remedy()),
+            Self::Open(OpenError::Model(ModelError::Rewrite(_))) => {
+                Some("report this as an error of warpweave, with the model")
+            }
             Self::Open(OpenError::Build(BuildError::Compile(CompileError::Lower(_)))) => {
                 Some("compile for --target host alone, or export the model with other element types")
             }
@@ -184,8 +188,9 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Open(error) => match error {
-                OpenError::Import(ImportError::File { .. }) => EXIT_USAGE,
-                OpenError::Import(_) => EXIT_UNSUPPORTED,
+                OpenError::Model(ModelError::Import(ImportError::File { .. })) => EXIT_USAGE,
+                OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
+                OpenError::Model(ModelError::Rewrite(_)) => EXIT_CHECK,
                 OpenError::Build(error) => build_exit(error),
                 OpenError::Bundle(error) => of_kind(error.kind()),
                 OpenError::Session(error) => of_kind(error.kind()),

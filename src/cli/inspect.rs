@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use warpweave::runtime::bundle::{Bundle, Port, Signature};
+use warpweave::runtime::bundle::{Bundle, BundleTarget, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
+use warpweave::runtime::target::Target;
 use warpweave::{Build, Source};
 
 use super::Passed;
@@ -26,12 +27,15 @@ pub struct Arguments {
     pub json: bool,
 }
 
+/// The architecture for which a model's groups are shown.
+const SHOWN_TARGET: Target = Target::Sm90a;
+
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let source = Source::load(&arguments.path, &arguments.shapes.import_options())?;
     let mut text = String::new();
     let value = match &source {
-        Source::Model(build) => model(build, &mut text),
+        Source::Model(build) => model(build, &mut text)?,
         Source::Bundle(bundle) => of_bundle(bundle, &mut text)?,
     };
     output.result("inspect", &value, &text);
@@ -51,16 +55,18 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
     json!({"inputs": ports("input", &signature.inputs), "outputs": ports("output", &signature.outputs)})
 }
 
-fn model(build: &Build, text: &mut String) -> Value {
+fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
     let (model, program) = (&build.model, &build.model.program);
     let _ = writeln!(text, "ONNX model {}", model.record.name);
     let ports = signature(&model.signature, text);
     let constants = program.tensors.ids().filter_map(|id| program.constant(id));
     let bytes: usize = constants.map(|constant| constant.bytes().len()).sum();
-    let groups = &build.prepared.partition.groups;
+    let part = build.part(BundleTarget::Gpu(SHOWN_TARGET), &mut |_| {})?;
+    let groups = &part.partition.groups;
     let operations: u64 = groups.iter().map(|group| group.body.operations()).sum();
     let microseconds: f64 = groups.iter().map(|group| group.microseconds).sum();
-    let _ = writeln!(text, "{} statements in {} fused groups", program.statements.len(), groups.len());
+    let _ =
+        writeln!(text, "{} statements in {} fused groups for {SHOWN_TARGET}", program.statements.len(), groups.len());
     let _ = writeln!(text, "constants {bytes} bytes, {operations} scalar operations, {microseconds:.1} us estimated");
     for (position, group) in groups.iter().enumerate() {
         let statements = group.statements.len();
@@ -70,11 +76,11 @@ fn model(build: &Build, text: &mut String) -> Value {
             group.params, group.microseconds
         );
     }
-    json!({
+    Ok(json!({
         "kind": "model", "name": model.record.name, "blake3": model.record.blake3, "signature": ports,
         "statements": program.statements.len(), "groups": groups.len(), "constant_bytes": bytes,
         "operations": operations, "estimated_microseconds": microseconds
-    })
+    }))
 }
 
 fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {

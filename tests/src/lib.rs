@@ -1,1 +1,11 @@
-//! Suites over all crates.
+//! The harness of the suites over all crates: sample programs, a plain evaluator, the emulator as a machine to run
+//! compiled programs on, and suites with a time budget.
+
+pub mod evaluate;
+pub mod machine;
+pub mod models;
+pub mod pipeline;
+pub mod random;
+pub mod samples;
+pub mod sketch;
+pub mod suite;

@@ -14,7 +14,7 @@ pub struct ConstantOfShape {
 
 impl Operator for ConstantOfShape {
     const NAME: &'static str = "ConstantOfShape";
-    const OPSETS: std::ops::RangeInclusive<i64> = 9..=23;
+    const OPSETS: std::ops::RangeInclusive<i64> = 9..=25;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let value = attributes.tensor("value")?.unwrap_or_else(|| Tensor::new([1], &[0f32]));

@@ -11,7 +11,7 @@ pub struct Expand;
 
 impl Operator for Expand {
     const NAME: &'static str = "Expand";
-    const OPSETS: std::ops::RangeInclusive<i64> = 8..=23;
+    const OPSETS: std::ops::RangeInclusive<i64> = 8..=25;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

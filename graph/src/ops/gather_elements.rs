@@ -14,7 +14,7 @@ pub struct GatherElements {
 
 impl Operator for GatherElements {
     const NAME: &'static str = "GatherElements";
-    const OPSETS: std::ops::RangeInclusive<i64> = 11..=23;
+    const OPSETS: std::ops::RangeInclusive<i64> = 11..=25;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { axis: attributes.int("axis")?.unwrap_or(0) })
@@ -32,7 +32,7 @@ impl Operator for GatherElements {
             index == 0 || if at == axis { data > 0 } else { index <= data }
         };
         let same_rank = data.shape.len() == indices.shape.len();
-        if !indices.element.is_integer() || !same_rank || !pairs.map(fits).all(|fits| fits) {
+        if !indices.element.is_integer() || !same_rank || !pairs.map(fits).all(std::convert::identity) {
             return Err(InferError::Mismatch(format!("{indices} does not index {data} along axis {axis}")));
         }
         Ok(vec![TensorType { element: data.element, shape: indices.shape.clone() }.into()])

@@ -16,7 +16,7 @@ pub struct LayerNormalization {
 
 impl Operator for LayerNormalization {
     const NAME: &'static str = "LayerNormalization";
-    const OPSETS: std::ops::RangeInclusive<i64> = 17..=23;
+    const OPSETS: std::ops::RangeInclusive<i64> = 17..=25;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let stash = attributes.int("stash_type")?.unwrap_or(1);

@@ -107,6 +107,9 @@ use std::ops::RangeInclusive;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
+/// The newest opset of the default domain that operators know.
+pub const NEWEST_OPSET: i64 = 25;
+
 /// An operator with its attributes.
 pub trait Operator: Sized {
     /// The ONNX operator type.
@@ -114,7 +117,7 @@ pub trait Operator: Sized {
     /// The ONNX domain; the default one is empty.
     const DOMAIN: &'static str = "";
     /// The opset versions of the domain whose meaning of the operator is implemented.
-    const OPSETS: RangeInclusive<i64> = 7..=23;
+    const OPSETS: RangeInclusive<i64> = 7..=NEWEST_OPSET;
 
     /// The operator with these ONNX attributes, as defined by the reader's opset.
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError>;

@@ -14,7 +14,7 @@ const LIMIT: f64 = (1u64 << 40) as f64;
 
 impl Operator for Range {
     const NAME: &'static str = "Range";
-    const OPSETS: std::ops::RangeInclusive<i64> = 11..=23;
+    const OPSETS: std::ops::RangeInclusive<i64> = 11..=25;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)
@@ -30,7 +30,7 @@ impl Operator for Range {
         let count = ((bound(1)? - bound(0)?) / bound(2)?).ceil().max(0.0);
         let element = context.tensor(0)?.element;
         let same = (1..3).all(|input| context.tensor(input).is_ok_and(|ty| ty.element == element));
-        if !(count < LIMIT) || !same {
+        if count.is_nan() || count >= LIMIT || !same {
             return Err(InferError::Mismatch("the bounds make no progression".to_owned()));
         }
         Ok(vec![TensorType::new(element, [count as usize]).into()])

@@ -11,6 +11,13 @@ pub struct Reshape {
     allow_zero: bool,
 }
 
+impl Reshape {
+    /// The reshape whose second input holds the output's extents as they are.
+    pub fn exactly() -> Self {
+        Self { allow_zero: true }
+    }
+}
+
 impl Operator for Reshape {
     const NAME: &'static str = "Reshape";
 

@@ -52,7 +52,7 @@ impl Resize {
 
 impl Operator for Resize {
     const NAME: &'static str = "Resize";
-    const OPSETS: std::ops::RangeInclusive<i64> = 10..=23;
+    const OPSETS: std::ops::RangeInclusive<i64> = 10..=25;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let early = attributes.flag("scales_second")?.unwrap_or(attributes.opset() < 11);
@@ -75,7 +75,7 @@ impl Operator for Resize {
         let coefficient = attributes.float("cubic_coeff_a")?.unwrap_or(-0.75);
         let interpolation = match attributes.string("mode")?.as_deref() {
             None | Some("nearest") => {
-                let default = if early { Nearest::Floor } else { Nearest::RoundPreferFloor };
+                let default = if early { Nearest::Simple } else { Nearest::RoundPreferFloor };
                 let rounding = match nearest.as_deref() {
                     None => Some(default),
                     Some(name) => Nearest::named(name),

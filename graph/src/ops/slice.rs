@@ -45,10 +45,12 @@ impl Slice {
                 let (start, end) = (place(starts[at]).clamp(0, extent), place(ends[at]).clamp(0, extent));
                 (start, (end - start + step - 1).div_euclid(step))
             } else {
-                let (start, end) = (place(starts[at]).clamp(-1, extent - 1), place(ends[at]).clamp(-1, extent - 1));
+                let last = (extent - 1).max(0);
+                let (start, end) = (place(starts[at]).clamp(0, last), place(ends[at]).clamp(-1, last));
+                let end = if extent == 0 { start } else { end };
                 (start, (start - end - step - 1).div_euclid(-step))
             };
-            window.starts[dimension] = start.max(0);
+            window.starts[dimension] = start;
             window.steps[dimension] = step;
             window.extents[dimension] = count.max(0) as usize;
         }

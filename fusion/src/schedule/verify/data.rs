@@ -134,7 +134,7 @@ impl Uses {
     }
 }
 
-/// Checks that buffers which share bytes follow one another; the number of such pairs.
+/// Checks that buffers which share bytes follow one another, and that constants share none; the number of such pairs.
 pub(super) fn check_buffers(
     segment: &PersistentSegment,
     memory: &MemoryPlan,
@@ -160,19 +160,23 @@ pub(super) fn check_buffers(
             }
         }
     }
-    let in_arena = |tensor: &TensorId| {
-        memory.tensors[*tensor].buffer.filter(|buffer| buffer.space == BufferSpace::Arena && buffer.bytes > 0)
-    };
-    let mut placed: Vec<_> = uses.keys().filter_map(|tensor| Some((in_arena(tensor)?, *tensor))).collect();
-    placed.sort_by_key(|(buffer, tensor)| (buffer.offset, *tensor));
     let mut proved = 0;
-    for (at, &(buffer, tensor)) in placed.iter().enumerate() {
-        for &(_, other) in placed[at + 1..].iter().take_while(|(next, _)| next.offset < buffer.offset + buffer.bytes) {
-            let (a, b) = (&uses[&tensor], &uses[&other]);
-            if a.ends_before(b, clocks) || b.ends_before(a, clocks) {
-                proved += 1;
-            } else {
-                violations.push(Violation::Alias(tensor, other));
+    for space in [BufferSpace::Arena, BufferSpace::Weights] {
+        let here = |tensor: &TensorId| {
+            memory.tensors[*tensor].buffer.filter(|buffer| buffer.space == space && buffer.bytes > 0)
+        };
+        let mut placed: Vec<_> = uses.keys().filter_map(|tensor| Some((here(tensor)?, *tensor))).collect();
+        placed.sort_by_key(|(buffer, tensor)| (buffer.offset, *tensor));
+        for (at, &(buffer, tensor)) in placed.iter().enumerate() {
+            let end = buffer.offset + buffer.bytes;
+            for &(_, other) in placed[at + 1..].iter().take_while(|(next, _)| next.offset < end) {
+                let (a, b) = (&uses[&tensor], &uses[&other]);
+                let follow = a.ends_before(b, clocks) || b.ends_before(a, clocks);
+                if follow && space == BufferSpace::Arena {
+                    proved += 1;
+                } else {
+                    violations.push(Violation::Alias(tensor, other));
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use warpweave_graph::program::TensorId;
 
 use super::super::dependency::Region;
 use super::super::plan::{
-    BufferSpace, CounterId, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask,
+    BUFFER_ALIGNMENT, BufferSpace, CounterId, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask,
 };
 use super::Violation;
 
@@ -151,7 +151,8 @@ fn check_memory(segment: &PersistentSegment, memory: &MemoryPlan, violations: &m
         let root = &memory.tensors[planned.layout.root];
         let proper = planned.buffer.is_some_and(|buffer| {
             let same = root.buffer == Some(buffer) && buffer.bytes == root.ty.bytes() as u64;
-            same && buffer.offset.checked_add(buffer.bytes).is_some_and(|end| end <= limit(buffer.space))
+            let aligned = buffer.offset.is_multiple_of(BUFFER_ALIGNMENT);
+            same && aligned && buffer.offset.checked_add(buffer.bytes).is_some_and(|end| end <= limit(buffer.space))
         });
         if !proper || !lies_within(memory, tensor) {
             violations.push(Violation::Buffer(tensor));

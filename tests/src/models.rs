@@ -1,0 +1,43 @@
+//! The exported models of this crate's folder `models`.
+
+use std::path::{Path, PathBuf};
+
+use warpweave::frontend::{ImportOptions, import};
+use warpweave::graph::TensorProgram;
+use warpweave::graph::lower;
+
+/// A model as one exporter wrote it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Model {
+    /// The folder's name and the exporter's.
+    pub name: String,
+    path: PathBuf,
+}
+
+/// All models, by name.
+pub fn all() -> Vec<Model> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+    let mut models = Vec::new();
+    for entry in
+        std::fs::read_dir(&folder).expect("the models are there").map(|entry| entry.expect("a readable folder"))
+    {
+        for exporter in ["torchscript", "dynamo"] {
+            let path = entry.path().join(format!("{exporter}.onnx"));
+            if path.is_file() {
+                let name = format!("{}/{exporter}", entry.file_name().to_string_lossy());
+                models.push(Model { name, path });
+            }
+        }
+    }
+    models.sort();
+    models
+}
+
+impl Model {
+    /// The model as a tensor program.
+    #[track_caller]
+    pub fn program(&self) -> TensorProgram {
+        let graph = import(&self.path, &ImportOptions::default());
+        lower(&graph.unwrap_or_else(|error| panic!("{}: {error}", self.name)))
+    }
+}

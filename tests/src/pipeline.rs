@@ -1,0 +1,64 @@
+//! The compiler's stages one by one, with a hand on the parameters.
+
+use warpweave::codegen::lower::{LoweredProgram, lower};
+use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::partition::cost::EstimatedCost;
+use warpweave::fusion::partition::{FusionLevel, GroupBody, ScheduleParams, partition};
+use warpweave::fusion::schedule::{self, ExecutionPlan, Verified};
+use warpweave::graph::program::TensorProgram;
+use warpweave::graph::views::{inline_views, place_joins};
+
+/// A program with its verified plan and its kernels.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The program that was scheduled.
+    pub program: TensorProgram,
+    /// The plan.
+    pub plan: Verified,
+    /// The kernels and their operands.
+    pub lowered: LoweredProgram,
+}
+
+/// Compiles for `units` vEUs, with the parameters that the search chooses.
+#[track_caller]
+pub fn compile(program: &TensorProgram, units: usize, level: FusionLevel) -> Compiled {
+    compile_with(program, units, level, |_| None)
+}
+
+/// Compiles for `units` vEUs, with the parameters of `choose` where it gives some.
+#[track_caller]
+pub fn compile_with(
+    program: &TensorProgram,
+    units: usize,
+    level: FusionLevel,
+    choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
+) -> Compiled {
+    let (program, plan) = plan_with(program, units, level, choose);
+    let plan = schedule::verify(plan).unwrap_or_else(|violations| panic!("the plan has {violations:?}"));
+    let lowered = lower(plan.plan()).unwrap_or_else(|error| panic!("{error}"));
+    Compiled { program, plan, lowered }
+}
+
+/// The plan for `units` vEUs, not verified, and the program that it runs.
+pub fn plan(program: &TensorProgram, units: usize, level: FusionLevel) -> (TensorProgram, ExecutionPlan) {
+    plan_with(program, units, level, |_| None)
+}
+
+/// The plan, not verified, with the parameters of `choose` where it gives some, and the program that it runs.
+pub fn plan_with(
+    program: &TensorProgram,
+    units: usize,
+    level: FusionLevel,
+    choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
+) -> (TensorProgram, ExecutionPlan) {
+    let (program, layouts) = place_joins(&inline_views(program));
+    let cost = EstimatedCost { arch: GpuArch::h200() };
+    let mut partition = partition(&program, &layouts, &cost, level);
+    for group in &mut partition.groups {
+        if let Some(params) = choose(&group.body) {
+            group.params = params;
+        }
+    }
+    let plan = schedule::plan(&program, &layouts, &partition, &cost, units);
+    (program, plan)
+}

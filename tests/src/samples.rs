@@ -1,0 +1,162 @@
+//! Small programs that between them use every way of depending on an earlier result.
+
+use warpweave::graph::ElementType;
+use warpweave::graph::expr::{BinaryOp, Reducer, UnaryOp};
+use warpweave::graph::program::TensorProgram;
+
+use crate::sketch::{Sketch, Window};
+
+/// A program with a name.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The name.
+    pub name: &'static str,
+    /// The program.
+    pub program: TensorProgram,
+}
+
+/// All samples.
+pub fn all() -> Vec<Sample> {
+    let sample = |name, program| Sample { name, program };
+    vec![
+        sample("product", product()),
+        sample("perceptron", perceptron()),
+        sample("softmax", softmax()),
+        sample("attention", attention()),
+        sample("diamond", diamond()),
+        sample("join", join()),
+        sample("convolutions", convolutions()),
+        sample("gather", gather()),
+        sample("integers", integers()),
+        sample("chain", chain()),
+        sample("two_outputs", two_outputs()),
+    ]
+}
+
+fn product() -> TensorProgram {
+    let mut sketch = Sketch::new(1);
+    let input = sketch.input(&[40, 50]);
+    let product = sketch.linear(input, 70);
+    let output = sketch.relu(product);
+    sketch.finish(&[output])
+}
+
+fn perceptron() -> TensorProgram {
+    let mut sketch = Sketch::new(2);
+    let input = sketch.input(&[33, 24]);
+    let mut hidden = input;
+    for _ in 0..3 {
+        let next = sketch.linear(hidden, 24);
+        let next = sketch.unary(UnaryOp::Tanh, next);
+        hidden = sketch.binary(BinaryOp::Add, next, hidden);
+    }
+    sketch.finish(&[hidden])
+}
+
+fn softmax() -> TensorProgram {
+    let mut sketch = Sketch::new(3);
+    let input = sketch.input(&[21, 37]);
+    let rows = sketch.normalise(input);
+    let output = sketch.softmax(rows);
+    sketch.finish(&[output])
+}
+
+fn attention() -> TensorProgram {
+    let mut sketch = Sketch::new(4);
+    let input = sketch.input(&[2, 19, 16]);
+    let [query, key, value] = [(); 3].map(|()| sketch.linear(input, 16));
+    let key = sketch.transpose(key, &[0, 2, 1]);
+    let scores = sketch.matmul(query, key);
+    let weights = sketch.softmax(scores);
+    let mixed = sketch.matmul(weights, value);
+    let output = sketch.linear(mixed, 16);
+    let output = sketch.binary(BinaryOp::Add, output, input);
+    sketch.finish(&[output])
+}
+
+fn diamond() -> TensorProgram {
+    let mut sketch = Sketch::new(5);
+    let input = sketch.input(&[34, 20]);
+    let top = sketch.linear(input, 20);
+    let left = sketch.linear(top, 30);
+    let right = sketch.softmax(top);
+    let right = sketch.linear(right, 30);
+    let sum = sketch.binary(BinaryOp::Multiply, left, right);
+    let output = sketch.linear(sum, 10);
+    sketch.finish(&[output])
+}
+
+fn join() -> TensorProgram {
+    let mut sketch = Sketch::new(6);
+    let input = sketch.input(&[18, 16]);
+    let left = sketch.linear(input, 20);
+    let right = sketch.linear(input, 33);
+    let joined = sketch.join(1, &[left, right, input]);
+    let inner = sketch.slice(joined, 1, 10, 25, 1);
+    let inner = sketch.linear(inner, 8);
+    let whole = sketch.linear(joined, 8);
+    let more = sketch.join(1, &[whole, left]);
+    let output = sketch.binary(BinaryOp::Add, inner, whole);
+    sketch.finish(&[output, more])
+}
+
+fn convolutions() -> TensorProgram {
+    let mut sketch = Sketch::new(7);
+    let input = sketch.input(&[1, 3, 14, 14]);
+    let first = sketch.convolution(input, 8, Window { size: 3, stride: 1, padding: 1 });
+    let first = sketch.relu(first);
+    let second = sketch.convolution(first, 8, Window { size: 1, stride: 1, padding: 0 });
+    let sum = sketch.binary(BinaryOp::Add, second, first);
+    let pooled = sketch.maximum_pool(sum, Window { size: 3, stride: 2, padding: 1 });
+    let third = sketch.convolution(pooled, 12, Window { size: 3, stride: 2, padding: 1 });
+    sketch.finish(&[third])
+}
+
+fn gather() -> TensorProgram {
+    let mut sketch = Sketch::new(8);
+    let rows = sketch.typed_input(ElementType::I64, &[12]);
+    let table = sketch.weight(&[20, 18]);
+    let found = sketch.gather(table, rows);
+    let hidden = sketch.linear(found, 18);
+    let again = sketch.gather(hidden, rows);
+    let output = sketch.binary(BinaryOp::Subtract, again, hidden);
+    sketch.finish(&[output])
+}
+
+fn integers() -> TensorProgram {
+    let mut sketch = Sketch::new(9);
+    let input = sketch.typed_input(ElementType::I64, &[30, 45]);
+    let sums = sketch.reduce(Reducer::Sum, input);
+    let shifted = sketch.binary(BinaryOp::Add, input, sums);
+    let turned = sketch.transpose(shifted, &[1, 0]);
+    let smallest = sketch.reduce(Reducer::Minimum, turned);
+    let output = sketch.binary(BinaryOp::Multiply, turned, smallest);
+    sketch.finish(&[output])
+}
+
+/// Long enough that buffers are used again.
+fn chain() -> TensorProgram {
+    let mut sketch = Sketch::new(10);
+    let input = sketch.input(&[64, 32]);
+    let mut value = input;
+    for step in 0..6 {
+        value = sketch.linear(value, 32);
+        if step % 2 == 0 {
+            value = sketch.softmax(value);
+        }
+    }
+    sketch.finish(&[value])
+}
+
+fn two_outputs() -> TensorProgram {
+    let mut sketch = Sketch::new(11);
+    let input = sketch.input(&[26, 12]);
+    let other = sketch.input(&[26, 12]);
+    let sum = sketch.binary(BinaryOp::Add, input, other);
+    let hidden = sketch.linear(sum, 40);
+    let early = sketch.unary(UnaryOp::Negate, hidden);
+    let late = sketch.softmax(hidden);
+    let late = sketch.linear(late, 6);
+    let padded = sketch.pad(late, 1, [1, 2], 3.0);
+    sketch.finish(&[early, padded, hidden])
+}

@@ -1,0 +1,42 @@
+//! Suites of named trials with a time budget.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Trial};
+
+/// Trials that together end within a budget.
+pub struct Suite {
+    name: &'static str,
+    budget: Duration,
+    trials: Vec<Trial>,
+}
+
+impl Suite {
+    /// A suite without trials.
+    pub fn new(name: &'static str, budget: Duration) -> Self {
+        Self { name, budget, trials: Vec::new() }
+    }
+
+    /// Adds a trial, which fails by panicking.
+    pub fn trial(&mut self, name: impl Into<String>, check: impl FnOnce() + Send + 'static) {
+        self.trials.push(Trial::test(name, move || {
+            check();
+            Ok(())
+        }));
+    }
+
+    /// Runs the trials that the command line selects, prints the time, and fails if a trial does or if the budget is
+    /// exceeded.
+    pub fn run(self) -> ExitCode {
+        let arguments = Arguments::from_args();
+        let start = Instant::now();
+        let conclusion = libtest_mimic::run(&arguments, self.trials);
+        let elapsed = start.elapsed();
+        eprintln!("suite {}: {:.1} s of {:.0} s", self.name, elapsed.as_secs_f64(), self.budget.as_secs_f64());
+        if conclusion.has_failed() || elapsed > self.budget {
+            return ExitCode::FAILURE;
+        }
+        ExitCode::SUCCESS
+    }
+}

@@ -1,0 +1,128 @@
+//! Verifier and closure agree on every changed plan.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Instant;
+
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::schedule::{ExecutionPlan, Violation, verify};
+use warpweave_tests::pipeline::plan;
+use warpweave_tests::random::Random;
+use warpweave_tests::suite::Suite;
+use warpweave_tests::{models, samples};
+
+use crate::accesses::{Accesses, Reads};
+use crate::judge::{Verdict, judge};
+use crate::mutants::{self, Change};
+
+/// Adds a trial for each sample: every change of its plans.
+pub fn add(suite: &mut Suite) {
+    for sample in samples::all() {
+        for level in [FusionLevel::None, FusionLevel::Register] {
+            let sample = sample.clone();
+            suite.trial(format!("agreement {} {level:?}", sample.name), move || {
+                let mut tally = Tally::default();
+                for units in [2, 5] {
+                    let (_, plan) = plan(&sample.program, units, level);
+                    check_all(&plan, usize::MAX, &mut tally);
+                }
+                eprintln!("{} {level:?}: {tally}", sample.name);
+                tally.assert_agreement();
+            });
+        }
+    }
+}
+
+/// Adds a trial for each model: some changes of each kind.
+pub fn add_models(suite: &mut Suite) {
+    for model in models::all() {
+        suite.trial(format!("agreement {}", model.name), move || {
+            let program = model.program();
+            for units in [4, 132] {
+                let mut tally = Tally::default();
+                let start = Instant::now();
+                let (_, plan) = plan(&program, units, FusionLevel::Register);
+                check_all(&plan, MODEL_CHANGES, &mut tally);
+                let length: usize = plan.persistent().streams.iter().map(Vec::len).sum();
+                eprintln!("{} on {units}, {length} instructions, {:.1?}: {tally}", model.name, start.elapsed());
+                tally.assert_agreement();
+            }
+        });
+    }
+}
+
+/// Changes of each kind that are tried on a model's plan.
+const MODEL_CHANGES: usize = 24;
+
+/// Counts of harmful, harmless and interleaved changes by kind, and disagreements.
+#[derive(Default)]
+pub struct Tally {
+    counts: BTreeMap<&'static str, [usize; 3]>,
+    disagreements: Vec<String>,
+}
+
+impl Tally {
+    /// Fails if verifier and closure ever disagreed.
+    #[track_caller]
+    pub fn assert_agreement(&self) {
+        let first: Vec<&String> = self.disagreements.iter().take(6).collect();
+        assert!(first.is_empty(), "{} disagreements: {first:#?}", self.disagreements.len());
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut total = [0; 3];
+        let mut line = String::new();
+        for (kind, counts) in &self.counts {
+            write!(line, "; {kind} {}/{}/{}", counts[0], counts[1], counts[2])?;
+            total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
+        }
+        write!(f, "{} harmful, {} harmless, {} interleaved{line}", total[0], total[1], total[2])
+    }
+}
+
+/// Checks a plan and up to `limit` changes of each kind.
+pub fn check_all(plan: &ExecutionPlan, limit: usize, tally: &mut Tally) {
+    let accesses = Accesses::new(plan, Reads::Boxes);
+    assert_eq!(judge(plan, &accesses), Verdict::Harmless, "an unchanged plan");
+    verify(plan.clone()).unwrap_or_else(|violations| panic!("an unchanged plan has {violations:?}"));
+    let mut random = Random::new(plan.persistent().units() as u64);
+    let mut by_kind: BTreeMap<&'static str, Vec<Change>> = BTreeMap::new();
+    for change in mutants::all(plan, &mut random) {
+        by_kind.entry(change.kind()).or_default().push(change);
+    }
+    for changes in by_kind.values_mut() {
+        while changes.len() > limit {
+            changes.swap_remove(random.below(changes.len()));
+        }
+        for &change in changes.iter() {
+            check(plan, change, &accesses, tally);
+        }
+    }
+}
+
+fn check(plan: &ExecutionPlan, change: Change, accesses: &Accesses, tally: &mut Tally) {
+    let mutant = change.apply(plan);
+    let verdict = judge(&mutant, accesses);
+    let verified = verify(mutant);
+    let counts = tally.counts.entry(change.kind()).or_default();
+    let agree = match (&verdict, &verified) {
+        (Verdict::Harmful(_), found) => {
+            counts[0] += 1;
+            found.is_err()
+        }
+        (Verdict::Harmless, found) => {
+            counts[1] += 1;
+            found.is_ok()
+        }
+        (Verdict::Interleaved, found) => {
+            counts[2] += 1;
+            let alias = |violation: &Violation| matches!(violation, Violation::Alias(..));
+            found.as_ref().map_or_else(|violations| violations.iter().all(alias), |_| true)
+        }
+    };
+    if !agree {
+        tally.disagreements.push(format!("{change:?}: {verdict:?}, verifier {:?}", verified.err()));
+    }
+}

@@ -1,0 +1,193 @@
+//! One smallest plan for every way in which the verifier finds a plan wrong.
+
+use std::collections::BTreeSet;
+
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::schedule::plan::{
+    CounterId, ExecutionPlan, Instruction, OperatorId, PersistentSegment, RTask, Segment,
+};
+use warpweave::fusion::schedule::{Violation, verify};
+use warpweave::graph::arena::Id;
+use warpweave::graph::expr::{BinaryOp, Index, UnaryOp};
+use warpweave::graph::program::TensorId;
+use warpweave_tests::pipeline::plan_with;
+use warpweave_tests::sketch::Sketch;
+use warpweave_tests::suite::Suite;
+
+/// Adds a trial for the unchanged plan and one for all counter-examples.
+pub fn add(suite: &mut Suite) {
+    suite.trial("counterexamples: the unchanged plan", || _ = verify(base()).expect("the plan is right"));
+    suite.trial("counterexamples", || {
+        let mut found = BTreeSet::new();
+        for (position, (expected, plan)) in cases().into_iter().enumerate() {
+            let violations = verify(plan).expect_err(expected);
+            let names: Vec<&str> = violations.iter().map(name).collect();
+            assert!(names.contains(&expected), "case {position}: {names:?} instead of {expected}");
+            assert!(violations.iter().all(|violation| !violation.to_string().is_empty()));
+            found.insert(expected);
+        }
+        assert_eq!(found, BTreeSet::from(NAMES), "every violation has its counter-example");
+    });
+}
+
+const NAMES: [&str; 13] = [
+    "TaskCount",
+    "Unknown",
+    "Tile",
+    "Output",
+    "Arrivals",
+    "AmbiguousWait",
+    "Deadlock",
+    "UnorderedRead",
+    "Uncovered",
+    "DoubleWrite",
+    "Alias",
+    "Buffer",
+    "WritesConstant",
+];
+
+fn name(violation: &Violation) -> &'static str {
+    match violation {
+        Violation::TaskCount { .. } => "TaskCount",
+        Violation::Unknown { .. } => "Unknown",
+        Violation::Tile(_) => "Tile",
+        Violation::Output { .. } => "Output",
+        Violation::Arrivals { .. } => "Arrivals",
+        Violation::AmbiguousWait { .. } => "AmbiguousWait",
+        Violation::Deadlock(_) => "Deadlock",
+        Violation::UnorderedRead { .. } => "UnorderedRead",
+        Violation::Uncovered { .. } => "Uncovered",
+        Violation::DoubleWrite(..) => "DoubleWrite",
+        Violation::Alias(..) => "Alias",
+        Violation::Buffer(_) => "Buffer",
+        Violation::WritesConstant(_) => "WritesConstant",
+    }
+}
+
+const INPUT: usize = 0;
+const MIDDLE: usize = 1;
+const OUTPUT: usize = 2;
+
+/// `tanh(x) + tanh(x)ᵀ` in two operators of two rTasks each, on two units: every rTask of the second operator reads
+/// both of the first.
+fn base() -> ExecutionPlan {
+    let mut sketch = Sketch::new(0);
+    let input = sketch.input(&[4, 4]);
+    let middle = sketch.unary(UnaryOp::Tanh, input);
+    let turned = sketch.transpose(middle, &[1, 0]);
+    let output = sketch.binary(BinaryOp::Add, middle, turned);
+    let program = sketch.finish(&[output]);
+    let (_, mut plan) = plan_with(&program, 2, FusionLevel::None, |body| {
+        let mut params = warpweave::fusion::partition::params::candidates(body).swap_remove(0);
+        params.tile[0] /= 2;
+        Some(params)
+    });
+    let segment = segment(&mut plan);
+    assert_eq!(segment.operators.values().map(|operator| operator.tasks()).collect::<Vec<_>>(), [2, 2]);
+    segment.counters = [warpweave::fusion::schedule::plan::Counter { arrivals: 2 }].into_iter().collect();
+    segment.streams =
+        (0..2).map(|tile| vec![run(0, tile), Instruction::Signal(counter()), wait(2), run(1, tile)]).collect();
+    plan
+}
+
+fn cases() -> Vec<(&'static str, ExecutionPlan)> {
+    let stream = |change: &dyn Fn(&mut PersistentSegment)| {
+        let mut plan = base();
+        change(segment(&mut plan));
+        plan
+    };
+    let memory = |change: &dyn Fn(&mut ExecutionPlan)| {
+        let mut plan = base();
+        change(&mut plan);
+        plan
+    };
+    let offset = |plan: &mut ExecutionPlan, tensor: usize, offset: u64| {
+        let planned = &mut plan.memory.tensors[TensorId::from_index(tensor)];
+        planned.buffer.as_mut().expect("every tensor has a buffer").offset = offset;
+    };
+    let offset_of = |plan: &ExecutionPlan, tensor: usize| {
+        plan.memory.tensors[TensorId::from_index(tensor)].buffer.expect("every tensor has a buffer").offset
+    };
+    vec![
+        ("TaskCount", stream(&|segment| _ = segment.streams[0].pop())),
+        ("TaskCount", stream(&|segment| segment.streams[0].push(run(1, 1)))),
+        ("Unknown", stream(&|segment| segment.streams[0].push(run(1, 2)))),
+        ("Unknown", stream(&|segment| segment.streams[0].push(run(2, 0)))),
+        ("Unknown", stream(&|segment| segment.streams[0].push(Instruction::Signal(CounterId::from_index(1))))),
+        ("Tile", stream(&|segment| segment.operators[OperatorId::from_index(0)].params.tile[0] = 0)),
+        ("Tile", stream(&|segment| segment.operators[OperatorId::from_index(0)].params.tile.push(1))),
+        ("Output", stream(&|segment| redirect(segment, &|index| index.times(2)))),
+        ("Output", stream(&|segment| redirect(segment, &|_| Index::constant(0)))),
+        ("Arrivals", stream(&|segment| segment.counters[counter()].arrivals = 3)),
+        ("Arrivals", stream(&|segment| _ = segment.streams[1].remove(1))),
+        ("AmbiguousWait", stream(&|segment| segment.streams[0][2] = wait(1))),
+        ("Deadlock", stream(&|segment| segment.streams[0][2] = wait(3))),
+        ("Deadlock", stream(&|segment| segment.streams.iter_mut().for_each(|stream| stream.swap(1, 2)))),
+        ("UnorderedRead", stream(&|segment| _ = segment.streams[1].remove(2))),
+        ("UnorderedRead", stream(&|segment| segment.streams[0].swap(0, 1))),
+        ("Uncovered", memory(&|plan| plan.memory.inputs.clear())),
+        (
+            "DoubleWrite",
+            stream(&|segment| {
+                segment.operators[OperatorId::from_index(1)].body.outputs = vec![TensorId::from_index(MIDDLE)];
+            }),
+        ),
+        (
+            "Alias",
+            memory(&|plan| {
+                let start = offset_of(plan, MIDDLE);
+                offset(plan, OUTPUT, start);
+            }),
+        ),
+        (
+            "Alias",
+            memory(&|plan| {
+                let start = offset_of(plan, INPUT);
+                offset(plan, OUTPUT, start);
+            }),
+        ),
+        ("Buffer", memory(&|plan| plan.memory.tensors[TensorId::from_index(MIDDLE)].buffer = None)),
+        (
+            "Buffer",
+            memory(&|plan| {
+                let beyond = plan.memory.arena_bytes.next_multiple_of(256);
+                offset(plan, MIDDLE, beyond);
+            }),
+        ),
+        (
+            "Buffer",
+            memory(&|plan| {
+                plan.memory.arena_bytes += 8;
+                let start = offset_of(plan, OUTPUT) + 8;
+                offset(plan, OUTPUT, start);
+            }),
+        ),
+        ("WritesConstant", memory(&|plan| plan.memory.inputs.push(TensorId::from_index(MIDDLE)))),
+    ]
+}
+
+fn segment(plan: &mut ExecutionPlan) -> &mut PersistentSegment {
+    let [Segment::Persistent(segment)] = plan.segments.as_mut_slice() else {
+        unreachable!("plans have one persistent segment")
+    };
+    segment
+}
+
+fn counter() -> CounterId {
+    CounterId::from_index(0)
+}
+
+fn run(operator: usize, tile: u32) -> Instruction {
+    Instruction::Run(RTask { operator: OperatorId::from_index(operator), tile })
+}
+
+fn wait(signals: u32) -> Instruction {
+    Instruction::Wait { counter: counter(), signals }
+}
+
+/// Changes where the first operator writes.
+fn redirect(segment: &mut PersistentSegment, change: &dyn Fn(&Index) -> Index) {
+    let stage = &mut segment.operators[OperatorId::from_index(0)].body.stages[0];
+    let output = stage.output.as_mut().expect("the operator writes");
+    output.index = output.index.iter().map(change).collect();
+}

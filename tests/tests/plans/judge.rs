@@ -1,0 +1,185 @@
+//! Whether a plan does harm: the brute-force counterpart of the plan verifier.
+//!
+//! Harm is a read that is not ordered after the unique writers of its elements, two accesses of the same bytes in no
+//! order or in the wrong one, an input or output that does not survive, a wait that starves, an rTask that does not run
+//! exactly once, a wait that does not say for what, and memory that is not as a plan promises.
+
+use std::collections::BTreeSet;
+
+use warpweave::fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, ExecutionPlan};
+use warpweave::graph::program::TensorId;
+
+use crate::accesses::{Accesses, NOBODY, TaskNumber};
+use crate::order::{Disorder, Order};
+
+/// What is found of a plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It does harm, for this reason.
+    Harmful(String),
+    /// It does none, and buffers that share bytes are used strictly one after the other.
+    Harmless,
+    /// It does none, but two buffers that share bytes are in use at the same time, in different places.
+    Interleaved,
+}
+
+/// Judges a plan whose operators have these accesses.
+pub fn judge(plan: &ExecutionPlan, accesses: &Accesses) -> Verdict {
+    match find(plan, accesses) {
+        Err(reason) => Verdict::Harmful(reason),
+        Ok(false) => Verdict::Harmless,
+        Ok(true) => Verdict::Interleaved,
+    }
+}
+
+/// Whether buffers are interleaved, or the harm.
+fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
+    if let Some(fault) = accesses.faults.first() {
+        return Err(fault.clone());
+    }
+    check_memory(plan, accesses)?;
+    let order = Order::new(plan.persistent(), accesses).map_err(|disorder| describe(&disorder))?;
+    for (reader, sources) in accesses.sources.iter().enumerate() {
+        for &writer in sources.iter().flat_map(|writers| writers.iter()) {
+            if !order.before(writer, reader as TaskNumber) {
+                return Err(format!("{:?} may read before {:?}", accesses.tasks[reader], task(accesses, writer)));
+            }
+        }
+    }
+    let mut interleaved = false;
+    for (first, second) in sharing(plan, accesses) {
+        let (a, b) = (&accesses.roots[&first], &accesses.roots[&second]);
+        let touching = |of: &crate::accesses::RootUses| of.readers.union(&of.writers).copied().collect::<BTreeSet<_>>();
+        let output = |tensor: TensorId| plan.memory.outputs.contains(&tensor);
+        let kept = is_given(plan, first) || is_given(plan, second);
+        let ordered = !kept && !output(first) && order.all_before(&touching(a), &b.writers)
+            || !kept && !output(second) && order.all_before(&touching(b), &a.writers);
+        if !ordered {
+            check_bytes(plan, accesses, &order, first, second)?;
+            check_bytes(plan, accesses, &order, second, first)?;
+            interleaved = true;
+        }
+    }
+    Ok(interleaved)
+}
+
+fn describe(disorder: &Disorder) -> String {
+    format!("{disorder:?}")
+}
+
+fn task(accesses: &Accesses, number: TaskNumber) -> String {
+    format!("{:?}", accesses.tasks[number as usize])
+}
+
+/// Every root lies in its memory, aligned; nothing writes what must stay as it is.
+fn check_memory(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), String> {
+    let memory = &plan.memory;
+    for (&root, uses) in &accesses.roots {
+        let Some(buffer) = memory.tensors[root].buffer else { return Err(format!("{root} has no buffer")) };
+        let limit = match buffer.space {
+            BufferSpace::Arena => memory.arena_bytes,
+            BufferSpace::Weights => memory.weights_bytes,
+        };
+        let long_enough = buffer.bytes == memory.tensors[root].ty.bytes() as u64;
+        if buffer.offset % BUFFER_ALIGNMENT != 0 || !long_enough || buffer.offset + buffer.bytes > limit {
+            return Err(format!("{root} does not lie in its memory"));
+        }
+        if is_given(plan, root) && !uses.writers.is_empty() {
+            return Err(format!("{root} is written"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a root holds values before the launch, which must last.
+fn is_given(plan: &ExecutionPlan, root: TensorId) -> bool {
+    let in_weights = |buffer: Buffer| buffer.space == BufferSpace::Weights;
+    plan.memory.inputs.contains(&root) || plan.memory.tensors[root].buffer.is_some_and(in_weights)
+}
+
+/// Pairs of roots that share bytes.
+fn sharing(plan: &ExecutionPlan, accesses: &Accesses) -> Vec<(TensorId, TensorId)> {
+    let mut placed: Vec<(Buffer, TensorId)> =
+        accesses.roots.keys().filter_map(|&root| Some((plan.memory.tensors[root].buffer?, root))).collect();
+    placed.retain(|(buffer, _)| buffer.bytes > 0);
+    placed.sort_by_key(|(buffer, root)| (buffer.space == BufferSpace::Weights, buffer.offset, *root));
+    let mut pairs = Vec::new();
+    for (at, (buffer, root)) in placed.iter().enumerate() {
+        let end = buffer.offset + buffer.bytes;
+        let next = placed[at + 1..].iter().take_while(|(next, _)| next.space == buffer.space && next.offset < end);
+        pairs.extend(next.map(|(_, other)| (*root, *other)));
+    }
+    pairs
+}
+
+/// Checks, byte by byte, that no write to `second` destroys what somebody reads from `first`.
+fn check_bytes(
+    plan: &ExecutionPlan,
+    accesses: &Accesses,
+    order: &Order,
+    first: TensorId,
+    second: TensorId,
+) -> Result<(), String> {
+    let (kept, changed) = (Bytes::new(plan, first), Bytes::new(plan, second));
+    if is_given(plan, first) && (is_given(plan, second) || !accesses.roots[&second].writers.is_empty()) {
+        return Err(format!("{first} is given and loses bytes to {second}"));
+    }
+    let owner = |root: TensorId, element: usize| accesses.roots[&root].owner[element];
+    let is_output = plan.memory.outputs.contains(&first);
+    let readers: Vec<(TaskNumber, BTreeSet<usize>)> = accesses.roots[&first]
+        .readers
+        .iter()
+        .map(|&reader| (reader, kept.bytes(&accesses.reads(reader, first))))
+        .collect();
+    for &writer in &accesses.roots[&second].writers {
+        let written = changed.bytes(&accesses.writes(writer, second));
+        for &byte in &written {
+            let Some(element) = kept.element(byte) else { continue };
+            let source = owner(first, element);
+            let before_source = source != NOBODY && order.before(writer, source);
+            let after_source = source == NOBODY || order.before(source, writer);
+            if source == writer || !(before_source || after_source) {
+                return Err(format!("{} and {} write the same bytes", task(accesses, source), task(accesses, writer)));
+            }
+            if is_output && !before_source {
+                return Err(format!("output {first} loses bytes to {}", task(accesses, writer)));
+            }
+        }
+        for (reader, read) in &readers {
+            let clash = read.intersection(&written).copied().find(|&byte| {
+                let element = kept.element(byte).expect("read bytes belong to the root");
+                let source = owner(first, element);
+                let before_source = source != NOBODY && order.before(writer, source);
+                !before_source && !order.before(*reader, writer)
+            });
+            if clash.is_some() {
+                return Err(format!("{} may overwrite what {} reads", task(accesses, writer), task(accesses, *reader)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The addresses of a root's elements.
+struct Bytes {
+    buffer: Buffer,
+    size: usize,
+}
+
+impl Bytes {
+    fn new(plan: &ExecutionPlan, root: TensorId) -> Self {
+        let planned = &plan.memory.tensors[root];
+        Self { buffer: planned.buffer.expect("roots that share bytes have buffers"), size: planned.ty.element.bytes() }
+    }
+
+    fn bytes(&self, runs: &[(usize, usize)]) -> BTreeSet<usize> {
+        let start = self.buffer.offset as usize;
+        let bytes = |&(first, length): &(usize, usize)| start + first * self.size..start + (first + length) * self.size;
+        runs.iter().flat_map(bytes).collect()
+    }
+
+    fn element(&self, byte: usize) -> Option<usize> {
+        let (start, bytes) = (self.buffer.offset as usize, self.buffer.bytes as usize);
+        (start..start + bytes).contains(&byte).then(|| (byte - start) / self.size)
+    }
+}

@@ -1,0 +1,25 @@
+//! The plan verifier against a brute-force closure, over changed plans of sample programs.
+
+mod accesses;
+mod agreement;
+mod counterexamples;
+mod judge;
+mod mutants;
+mod order;
+mod protocol;
+mod random_plans;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use warpweave_tests::suite::Suite;
+
+fn main() -> ExitCode {
+    let mut suite = Suite::new("plans", Duration::from_secs(300));
+    agreement::add(&mut suite);
+    agreement::add_models(&mut suite);
+    protocol::add(&mut suite);
+    counterexamples::add(&mut suite);
+    random_plans::add(&mut suite);
+    suite.run()
+}

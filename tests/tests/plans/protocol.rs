@@ -1,0 +1,109 @@
+//! Errors of the protocol, which the emulator reports under every seed.
+
+use warpweave::codegen::emulate::mutate::{PlanMutation, ProgramMutation};
+use warpweave::codegen::emulate::{LaunchOptions, LaunchReport};
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::schedule::plan::{ExecutionPlan, Instruction, Segment};
+use warpweave::graph::Tensor;
+use warpweave_tests::machine::Machine;
+use warpweave_tests::pipeline::{Compiled, compile};
+use warpweave_tests::random::{self, Random};
+use warpweave_tests::samples;
+use warpweave_tests::suite::Suite;
+
+use crate::accesses::{Accesses, Reads};
+use crate::judge::{Verdict, judge};
+
+const UNITS: usize = 4;
+const SEEDS: [u64; 3] = [0, 1, 0x5eed];
+
+/// Adds a trial for each sample: every error of the entry, and every error of the streams at every place.
+pub fn add(suite: &mut Suite) {
+    for sample in samples::all() {
+        for level in [FusionLevel::None, FusionLevel::Register] {
+            let program = sample.program.clone();
+            suite.trial(format!("protocol {} {level:?}", sample.name), move || {
+                let compiled = compile(&program, UNITS, level);
+                let inputs = random::inputs(&mut Random::new(5), &program);
+                check_program(&compiled, &inputs);
+                check_plan(&compiled, &inputs);
+            });
+        }
+    }
+}
+
+/// Every error of the entry is reported if rTasks of different units depend on one another.
+fn check_program(compiled: &Compiled, inputs: &[Tensor]) {
+    let machine = Machine::new(compiled);
+    SEEDS.iter().for_each(|&seed| _ = machine.run(inputs, seed));
+    if compiled.plan.plan().persistent().waits() == 0 {
+        return;
+    }
+    for mutation in ProgramMutation::ALL {
+        let mutant = Machine { program: mutation.apply(&machine.program), ..machine.clone() };
+        for seed in SEEDS {
+            let report = launch(&mutant, inputs, seed).0;
+            assert!(!report.is_clean(), "{mutation:?} is not reported under seed {seed}");
+        }
+    }
+}
+
+/// Every error of the streams is reported if the closure finds harm in it, and changes nothing if it finds none.
+fn check_plan(compiled: &Compiled, inputs: &[Tensor]) {
+    let plan = compiled.plan.plan();
+    let machine = Machine::new(compiled);
+    let accesses = Accesses::new(plan, Reads::Points);
+    let expected = machine.run(inputs, 0);
+    for (number, mutation) in (0..).flat_map(|number| kinds(number).map(|mutation| (number, mutation))) {
+        let Some(tables) = mutation.apply(&machine.tables) else {
+            if kinds(number).iter().all(|mutation| mutation.apply(&machine.tables).is_none()) {
+                return;
+            }
+            continue;
+        };
+        let harmful = matches!(judge(&changed(plan, mutation), &accesses), Verdict::Harmful(_));
+        let mutant = Machine { tables, ..machine.clone() };
+        for seed in SEEDS {
+            let (report, outputs) = launch(&mutant, inputs, seed);
+            assert_eq!(report.is_clean(), !harmful, "{mutation:?} under seed {seed}: {report}");
+            assert!(harmful || outputs == expected, "{mutation:?} changes the result under seed {seed}");
+        }
+    }
+}
+
+fn kinds(number: usize) -> [PlanMutation; 3] {
+    [PlanMutation::DropWait { number }, PlanMutation::DropSignal { number }, PlanMutation::SignalBeforeRun { number }]
+}
+
+fn launch(machine: &Machine, inputs: &[Tensor], seed: u64) -> (LaunchReport, Vec<Tensor>) {
+    machine.launch(inputs, &LaunchOptions { step_budget: 1 << 26, ..LaunchOptions::seeded(seed) })
+}
+
+/// The plan with the error that a mutation makes in its tables.
+fn changed(plan: &ExecutionPlan, mutation: PlanMutation) -> ExecutionPlan {
+    let mut mutant = plan.clone();
+    let [Segment::Persistent(segment)] = mutant.segments.as_mut_slice() else {
+        unreachable!("plans have one persistent segment")
+    };
+    let matches = |stream: &[Instruction], at: usize| match (mutation, stream[at]) {
+        (PlanMutation::DropWait { .. }, Instruction::Wait { .. })
+        | (PlanMutation::DropSignal { .. }, Instruction::Signal(_)) => true,
+        (PlanMutation::SignalBeforeRun { .. }, Instruction::Signal(_)) => {
+            at > 0 && matches!(stream[at - 1], Instruction::Run(_))
+        }
+        _ => false,
+    };
+    let (PlanMutation::DropWait { number }
+    | PlanMutation::DropSignal { number }
+    | PlanMutation::SignalBeforeRun { number }) = mutation;
+    let mut places = Vec::new();
+    for (unit, stream) in segment.streams.iter().enumerate() {
+        places.extend((0..stream.len()).filter(|&at| matches(stream, at)).map(|at| (unit, at)));
+    }
+    let (unit, at) = places[number];
+    match mutation {
+        PlanMutation::DropWait { .. } | PlanMutation::DropSignal { .. } => _ = segment.streams[unit].remove(at),
+        PlanMutation::SignalBeforeRun { .. } => segment.streams[unit].swap(at - 1, at),
+    }
+    mutant
+}

@@ -1,0 +1,136 @@
+//! Random programs: their plans, folded and not, are right, and compute what the programs mean.
+
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::schedule::{fold::fold, verify};
+use warpweave::graph::ElementType;
+use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
+use warpweave::graph::program::{TensorId, TensorProgram};
+use warpweave_tests::evaluate::evaluate;
+use warpweave_tests::machine::{Machine, assert_close};
+use warpweave_tests::pipeline::compile;
+use warpweave_tests::random::{self, Random};
+use warpweave_tests::sketch::Sketch;
+use warpweave_tests::suite::Suite;
+
+use crate::accesses::{Accesses, Reads};
+use crate::judge::{Verdict, judge};
+
+const CASES: u32 = 600;
+
+/// A step of a program: what is done, and to which earlier results.
+type Step = (u8, u8, u8);
+
+/// Adds the trial.
+pub fn add(suite: &mut Suite) {
+    suite.trial("random programs", || {
+        let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
+        let steps = vec(any::<Step>(), 2..12);
+        let recipe = (1usize..40, steps, 1usize..9, 1usize..9).prop_map(|(rows, steps, units, fewer)| Recipe {
+            rows,
+            steps,
+            units: units.max(fewer),
+            fewer: units.min(fewer),
+        });
+        runner
+            .run(&recipe, |recipe| {
+                check(&recipe);
+                Ok(())
+            })
+            .unwrap_or_else(|error| panic!("{error}"));
+    });
+}
+
+#[derive(Clone, Debug)]
+struct Recipe {
+    rows: usize,
+    steps: Vec<Step>,
+    units: usize,
+    fewer: usize,
+}
+
+fn check(recipe: &Recipe) {
+    let program = program(recipe);
+    let inputs = random::inputs(&mut Random::new(recipe.rows as u64), &program);
+    let expected = evaluate(&program, &inputs);
+    for level in [FusionLevel::None, FusionLevel::Register] {
+        let compiled = compile(&program, recipe.units, level);
+        let plan = compiled.plan.plan();
+        let accesses = Accesses::new(plan, Reads::Boxes);
+        assert_eq!(judge(plan, &accesses), Verdict::Harmless);
+        let found = Machine::new(&compiled).run(&inputs, 1);
+        assert_close(&found, &expected, 2e-3);
+        let folded = fold(plan, recipe.fewer);
+        assert_eq!(folded.persistent().units(), recipe.fewer);
+        assert_eq!(judge(&folded, &accesses), Verdict::Harmless);
+        let folded = verify(folded).unwrap_or_else(|violations| panic!("the folded plan has {violations:?}"));
+        let machine = Machine::with_plan(folded.plan(), &compiled.lowered, &compiled.program);
+        for seed in [2, 3] {
+            assert_eq!(machine.run(&inputs, seed), found, "{level:?}, seed {seed}");
+        }
+    }
+}
+
+/// Widest result that steps go on from.
+const WIDEST: usize = 70;
+
+/// The program of a recipe: matrices of the same number of rows.
+fn program(recipe: &Recipe) -> TensorProgram {
+    let mut sketch = Sketch::new(3);
+    let mut known = vec![sketch.input(&[recipe.rows, 12])];
+    for &(word, first, second) in &recipe.steps {
+        let choose = |number: u8| known[number as usize % known.len()];
+        let (left, right) = (choose(first), choose(second));
+        let next = step(&mut sketch, word, left, right, usize::from(first ^ second));
+        if sketch.shape(next)[1] <= WIDEST {
+            known.push(next);
+        }
+    }
+    let last = *known.last().expect("there is an input");
+    let other = known[recipe.steps.len() % known.len()];
+    sketch.finish(&[last, other])
+}
+
+fn step(sketch: &mut Sketch, word: u8, left: TensorId, right: TensorId, number: usize) -> TensorId {
+    let width = |sketch: &Sketch, tensor: TensorId| sketch.shape(tensor)[1];
+    match word % 10 {
+        0 | 1 => layer(sketch, left, 1 + number % 40),
+        2 => sketch.softmax(left),
+        3 => sketch.normalise(left),
+        4 => sketch.unary(UnaryOp::Tanh, left),
+        5 => {
+            let columns = width(sketch, left);
+            let right = if width(sketch, right) == columns { right } else { layer(sketch, right, columns) };
+            sketch.binary(BinaryOp::Add, left, right)
+        }
+        6 => sketch.join(1, &[left, right]),
+        7 => {
+            let columns = width(sketch, left);
+            let first = number % columns;
+            sketch.slice(left, 1, first, (columns - first).div_ceil(2), 1 + number % 2)
+        }
+        8 => {
+            let columns = width(sketch, left);
+            let right = layer(sketch, right, columns);
+            let right = sketch.transpose(right, &[1, 0]);
+            let product = sketch.matmul(left, right);
+            scale(sketch, product, columns)
+        }
+        _ => sketch.pad(left, 1, [number % 3, 1], 0.5),
+    }
+}
+
+/// A product with a new weight, divided so that errors do not grow from layer to layer.
+fn layer(sketch: &mut Sketch, input: TensorId, columns: usize) -> TensorId {
+    let length = sketch.shape(input)[1];
+    let product = sketch.linear(input, columns);
+    scale(sketch, product, length)
+}
+
+fn scale(sketch: &mut Sketch, input: TensorId, length: usize) -> TensorId {
+    let factor = 1.0 / length.next_power_of_two() as f64;
+    sketch.map(input, |x| x.binary(BinaryOp::Multiply, Scalar::literal(ElementType::F32, factor)))
+}
