@@ -7,7 +7,9 @@ use warpweave_fusion::partition::host_cost::HostCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, partition};
 use warpweave_fusion::schedule::{self, Verified, Violation};
 use warpweave_graph::TensorProgram;
-use warpweave_graph::views::{inline_views, place_joins};
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::TensorId;
+use warpweave_graph::views::{Layout, inline_views, place_joins};
 
 /// What a compilation decides by.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -74,23 +76,46 @@ pub enum CompileError {
     Plan(Vec<Violation>),
 }
 
-/// Partitions, schedules, verifies and lowers a program.
-pub fn compile(program: &TensorProgram, options: &CompileOptions) -> Result<Compiled, CompileError> {
-    match options.cost {
-        CostModel::Gpu(arch) => compile_with(program, options, &EstimatedCost { arch }),
-        CostModel::Host => compile_with(program, options, &HostCost { threads: HOST_UNITS }),
+/// A program whose views are inlined and joins placed: what is partitioned, for any number of targets.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prepared {
+    /// The program.
+    pub program: TensorProgram,
+    /// Where each tensor lives in its buffer.
+    pub layouts: Arena<TensorId, Layout>,
+}
+
+impl Prepared {
+    /// Inlines views and places joins.
+    pub fn new(program: &TensorProgram) -> Self {
+        let (program, layouts) = place_joins(&inline_views(program));
+        Self { program, layouts }
+    }
+
+    /// Which statements share a kernel, and the plan, verified.
+    pub fn schedule(&self, options: &CompileOptions) -> Result<(Partition, Verified), CompileError> {
+        match options.cost {
+            CostModel::Gpu(arch) => self.schedule_with(options, &EstimatedCost { arch }),
+            CostModel::Host => self.schedule_with(options, &HostCost { threads: HOST_UNITS }),
+        }
+    }
+
+    fn schedule_with(
+        &self,
+        options: &CompileOptions,
+        cost: &impl KernelCost,
+    ) -> Result<(Partition, Verified), CompileError> {
+        let partition = partition(&self.program, &self.layouts, cost, options.fusion);
+        let plan = schedule::plan(&self.program, &self.layouts, &partition, cost, options.units);
+        let plan = schedule::verify(plan).map_err(CompileError::Plan)?;
+        Ok((partition, plan))
     }
 }
 
-fn compile_with(
-    program: &TensorProgram,
-    options: &CompileOptions,
-    cost: &impl KernelCost,
-) -> Result<Compiled, CompileError> {
-    let (program, layouts) = place_joins(&inline_views(program));
-    let partition = partition(&program, &layouts, cost, options.fusion);
-    let plan = schedule::plan(&program, &layouts, &partition, cost, options.units);
-    let plan = schedule::verify(plan).map_err(CompileError::Plan)?;
+/// Partitions, schedules, verifies and lowers a program.
+pub fn compile(program: &TensorProgram, options: &CompileOptions) -> Result<Compiled, CompileError> {
+    let prepared = Prepared::new(program);
+    let (partition, plan) = prepared.schedule(options)?;
     let lowered = lower(plan.plan())?;
-    Ok(Compiled { program, partition, plan, lowered })
+    Ok(Compiled { program: prepared.program, partition, plan, lowered })
 }
