@@ -1,5 +1,7 @@
 //! `GatherElements`: elements picked by index along one axis.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
 use crate::expr::{ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
@@ -14,7 +16,8 @@ pub struct GatherElements {
 
 impl Operator for GatherElements {
     const NAME: &'static str = "GatherElements";
-    const OPSETS: std::ops::RangeInclusive<i64> = 11..=25;
+    const OPSETS: RangeInclusive<i64> = 11..=25;
+    const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { axis: attributes.int("axis")?.unwrap_or(0) })

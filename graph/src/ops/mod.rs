@@ -119,6 +119,9 @@ pub trait Operator: Sized {
     /// The opset versions of the domain whose meaning of the operator is implemented.
     const OPSETS: RangeInclusive<i64> = 7..=NEWEST_OPSET;
 
+    /// How many inputs a node may name, optional ones that are left out before the last included.
+    const INPUTS: RangeInclusive<usize>;
+
     /// The operator with these ONNX attributes, as defined by the reader's opset.
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError>;
 
@@ -127,7 +130,7 @@ pub trait Operator: Sized {
         Vec::new()
     }
 
-    /// The types of the outputs.
+    /// The types of the outputs, for as many inputs as [`Operator::INPUTS`] allows.
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError>;
 
     /// The type of the first output, for inputs that [`Operator::infer`] accepts.

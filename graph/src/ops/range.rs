@@ -1,5 +1,7 @@
 //! `Range`: an arithmetic progression.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -14,7 +16,8 @@ const LIMIT: f64 = (1u64 << 40) as f64;
 
 impl Operator for Range {
     const NAME: &'static str = "Range";
-    const OPSETS: std::ops::RangeInclusive<i64> = 11..=25;
+    const OPSETS: RangeInclusive<i64> = 11..=25;
+    const INPUTS: RangeInclusive<usize> = 3..=3;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

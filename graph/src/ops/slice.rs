@@ -1,5 +1,7 @@
 //! `Slice`: every so many elements between bounds.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
@@ -60,6 +62,7 @@ impl Slice {
 
 impl Operator for Slice {
     const NAME: &'static str = "Slice";
+    const INPUTS: RangeInclusive<usize> = 1..=5;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let (starts, ends) = (attributes.ints("starts")?, attributes.ints("ends")?);

@@ -1,6 +1,9 @@
 //! Groups become kernels that compute what their expressions mean.
 
+mod cases;
 mod samples;
+mod templates;
+mod variants;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,5 +13,6 @@ use warpweave_tests::suite::Suite;
 fn main() -> ExitCode {
     let mut suite = Suite::new("lowering", Duration::from_secs(300));
     samples::add(&mut suite);
+    templates::add(&mut suite);
     suite.run()
 }

@@ -1,9 +1,7 @@
 //! Every exported model, evaluated by the reference before and after the passes, gives the exporter's outputs, and survives
 //! printing and parsing.
 
-mod common;
-
-use common::{models, read_npz};
+use crate::npz::{models, read_npz};
 use warpweave_frontend::{ImportOptions, import};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::verify::verify;

@@ -1,0 +1,56 @@
+//! Every template on every case: the emulator against the plain evaluation.
+
+use warpweave::codegen::emulate::LaunchOptions;
+use warpweave::codegen::verify;
+use warpweave::fusion::partition::FusionLevel;
+use warpweave_tests::evaluate::evaluate;
+use warpweave_tests::machine::{Machine, assert_close};
+use warpweave_tests::pipeline::compile_with;
+use warpweave_tests::random::{self, Random};
+use warpweave_tests::sketch::Sketch;
+use warpweave_tests::suite::Suite;
+
+use crate::cases::{self, Case};
+use crate::variants;
+
+/// Adds a trial for each case.
+pub fn add(suite: &mut Suite) {
+    for case in cases::all() {
+        suite.trial(format!("templates {}", case.name), move || check(case));
+    }
+}
+
+fn check(case: Case) {
+    let mut sketch = Sketch::new(21);
+    let outputs = (case.build)(&mut sketch);
+    let program = sketch.finish(&outputs);
+    let inputs = random::inputs(&mut Random::new(22), &program);
+    let expected = evaluate(&program, &inputs);
+    for level in [FusionLevel::None, FusionLevel::Register] {
+        let mut number = 0;
+        loop {
+            let more = std::cell::Cell::new(false);
+            let compiled = compile_with(&program, 3, level, |body| {
+                let mut variants = variants::of(body);
+                more.set(more.get() || number + 1 < variants.len());
+                Some(variants.swap_remove(number % variants.len()))
+            });
+            let params: Vec<String> = compiled
+                .plan
+                .plan()
+                .persistent()
+                .operators
+                .values()
+                .map(|operator| operator.params.to_string())
+                .collect();
+            assert_eq!(verify::verify(&compiled.lowered.program), [], "{level:?} {params:?}");
+            let (report, found) = Machine::new(&compiled).launch(&inputs, &LaunchOptions::seeded(number as u64));
+            assert!(report.is_clean(), "{level:?} {params:?}: {report}");
+            assert_close(&found, &expected, 1e-4);
+            number += 1;
+            if !more.get() {
+                break;
+            }
+        }
+    }
+}
