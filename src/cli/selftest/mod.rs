@@ -103,7 +103,7 @@ fn run(device: Device, case: &Case) -> Result<String, String> {
         for epoch in EPOCHS_BEFORE_A_WRAP {
             if session.start_at(epoch).map_err(|error| error.to_string())? {
                 repeat(session.as_mut(), case, &first, "across the wrap of launch numbers")?;
-                checks.push_str(", also across a wrap");
+                checks.push_str(&format!(", from launch {epoch} too"));
             }
         }
         if matches!(device, Device::Cuda(_)) {
