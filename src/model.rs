@@ -7,7 +7,7 @@ use warpweave_frontend::{ImportError, ImportOptions, import};
 use warpweave_graph::expr::{Atom, Index, Read};
 use warpweave_graph::passes::{self, InvalidRewrite};
 use warpweave_graph::program::{Definition, Source, Statement, TensorId};
-use warpweave_graph::{TensorProgram, ValueId, lower};
+use warpweave_graph::{Graph, TensorProgram, ValueId, lower};
 use warpweave_runtime::bundle::{ModelRecord, Port, Signature, file_hash};
 
 /// Why there is no model.
@@ -35,14 +35,18 @@ pub struct Model {
 impl Model {
     /// The model in an ONNX file.
     pub fn import(path: &Path, options: &ImportOptions) -> Result<Self, ModelError> {
-        let graph = passes::run(&import(path, options)?)?;
+        let mut model = Self::from_graph(&import(path, options)?)?;
+        // Import has read the file; if it cannot be read again, the manifest names no model.
+        model.record.blake3 = file_hash(path).unwrap_or_default();
+        Ok(model)
+    }
+
+    /// A graph after all passes.
+    pub fn from_graph(graph: &Graph) -> Result<Self, ModelError> {
+        let graph = passes::run(graph)?;
         let names = |values: &[ValueId]| values.iter().map(|&value| graph.values[value].name.clone()).collect();
         let (inputs, outputs): (Vec<String>, Vec<String>) = (names(&graph.inputs), names(&graph.outputs));
-        let program = lower(&graph);
-        // Import has read the file; if it cannot be read again, the manifest names no model.
-        let blake3 = file_hash(path).unwrap_or_default();
-        let record = ModelRecord { name: graph.name, blake3 };
-        Ok(Self { record, ..Self::new("", program, &inputs, &outputs) })
+        Ok(Self::new(&graph.name, lower(&graph), &inputs, &outputs))
     }
 
     /// A program with names for its inputs and outputs; as many as there are.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use warpweave_graph::Tensor;
@@ -43,10 +43,15 @@ pub enum NpzError {
 
 /// The arrays of the archive at `path`, by name.
 pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>, NpzError> {
-    let failed = |error: ZipError| NpzError::Archive { path: path.to_owned(), reason: error.to_string() };
     let file = File::open(path).map_err(|source| NpzError::File { path: path.to_owned(), source })?;
     let size = file.metadata().map_err(|source| NpzError::File { path: path.to_owned(), source })?.len();
-    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(failed)?;
+    parse(BufReader::new(file), size, path)
+}
+
+/// The arrays of an archive of `size` bytes; errors call it `path`.
+pub fn parse(archive: impl Read + Seek, size: u64, path: &Path) -> Result<BTreeMap<String, Tensor>, NpzError> {
+    let failed = |error: ZipError| NpzError::Archive { path: path.to_owned(), reason: error.to_string() };
+    let mut archive = ZipArchive::new(archive).map_err(failed)?;
     let mut arrays = BTreeMap::new();
     for index in 0..archive.len() {
         let entry = archive.by_index(index).map_err(failed)?;

@@ -1,1 +1,7 @@
-//! The command line.
+//! The command line through its binary: results, exit codes, and how it takes bad input.
+
+mod archive;
+mod bundles;
+mod inputs;
+mod results;
+mod tool;

@@ -134,17 +134,11 @@ impl CudaSession {
             state: State::Ready,
             last: None,
         };
-        session.start_at(1)?;
+        session.restart(1)?;
         Ok(session)
     }
 
-    /// Makes a session usable again after a wait gave up: counters, epoch and abort flag as before the first launch.
-    pub fn reset(&mut self) -> Result<(), CudaError> {
-        self.start_at(1)
-    }
-
-    /// Sets the memory that launches share to what it is before launch number `epoch`.
-    pub fn start_at(&mut self, epoch: i32) -> Result<(), CudaError> {
+    fn restart(&mut self, epoch: i32) -> Result<(), CudaError> {
         if self.state == State::Lost {
             return Err(CudaError::Poisoned);
         }
@@ -250,6 +244,16 @@ impl Session for CudaSession {
             output(memory, tensor, bytes)
         };
         memory.outputs.iter().map(read).collect()
+    }
+
+    fn set_wait_limit(&mut self, limit: Duration) -> bool {
+        self.options.wait_limit = limit;
+        true
+    }
+
+    fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
+        self.restart(epoch)?;
+        Ok(true)
     }
 
     fn device_time(&self) -> Option<Duration> {

@@ -29,13 +29,15 @@ pub struct EmulatorSession {
     tables: Tables,
     weights: Arc<[u8]>,
     options: EmulatorOptions,
+    /// The number of the next launch.
+    epoch: u32,
 }
 
 impl EmulatorSession {
     /// A session of `program` that follows `plan`.
     pub fn new(program: Program, plan: TargetPlan, weights: Arc<[u8]>, options: EmulatorOptions) -> Self {
         let tables = plan.tables();
-        Self { program, plan, tables, weights, options }
+        Self { program, plan, tables, weights, options, epoch: 1 }
     }
 }
 
@@ -49,6 +51,7 @@ impl Session for EmulatorSession {
         let counters = segment.counters.len();
         let mut device = Emulated::new(&self.program, &self.tables, &self.weights, arena, counters, grid)
             .map_err(|error| SessionError::Internal(error.to_string()))?;
+        device.restart(self.epoch);
         let initialised: Vec<_> = memory.inputs.iter().map(|input| place(memory, *input)).collect();
         let mut first: Option<Vec<Tensor>> = None;
         for position in 0..self.options.interleavings.max(1) {
@@ -56,6 +59,7 @@ impl Session for EmulatorSession {
             write_inputs(memory, inputs, device.arena_mut());
             let report = device.launch(&initialised, &LaunchOptions::seeded(seed));
             if !report.is_clean() {
+                self.epoch = 1;
                 return Err(SessionError::Violations { seed, report: report.to_string().trim_end().to_owned() });
             }
             let outputs = read_outputs(memory, device.arena())?;
@@ -68,7 +72,13 @@ impl Session for EmulatorSession {
                 }
             }
         }
+        self.epoch = device.control.epoch;
         first.ok_or_else(|| SessionError::Internal("no interleaving was run".to_owned()))
+    }
+
+    fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
+        self.epoch = epoch.cast_unsigned();
+        Ok(true)
     }
 
     fn notes(&self) -> Vec<String> {

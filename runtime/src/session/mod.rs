@@ -37,6 +37,17 @@ pub trait Session {
         None
     }
 
+    /// Sets the memory that launches share to what it is before launch number `epoch`, from 1; numbers wrap. With 1,
+    /// this is the reset after a launch that was aborted. `false` on devices whose launches share no memory.
+    fn start_at(&mut self, _epoch: i32) -> Result<bool, SessionError> {
+        Ok(false)
+    }
+
+    /// After how long a wait of the plan gives up, from now on. `false` on devices whose waits cannot give up.
+    fn set_wait_limit(&mut self, _limit: Duration) -> bool {
+        false
+    }
+
     /// What the caller should be told about how the program was loaded, such as a plan that was folded.
     fn notes(&self) -> Vec<String> {
         Vec::new()

@@ -26,6 +26,8 @@ pub struct TextSession {
     plan: TargetPlan,
     tables: Tables,
     weights: Arc<[u8]>,
+    state: SessionMemory,
+    wait_limit: Duration,
 }
 
 impl TextSession {
@@ -33,7 +35,9 @@ impl TextSession {
     pub fn new(program: &Program, plan: TargetPlan, weights: Arc<[u8]>) -> Result<Self, SessionError> {
         let tables = plan.tables();
         let (threads, shared_bytes) = (program.threads, program.shared_bytes());
-        Ok(Self { program: TextProgram::compile(&cuda(program), None)?, threads, shared_bytes, plan, tables, weights })
+        let program = TextProgram::compile(&cuda(program), None)?;
+        let state = memory_at(&plan, 1);
+        Ok(Self { program, threads, shared_bytes, plan, tables, weights, state, wait_limit: WAIT_LIMIT })
     }
 }
 
@@ -42,9 +46,7 @@ impl Session for TextSession {
         let plan = self.plan.plan.plan();
         let (memory, segment) = (&plan.memory, plan.persistent());
         check_inputs(input_types(memory), inputs)?;
-        let mut arena = vec![0; memory.arena_bytes as usize];
-        write_inputs(memory, inputs, &mut arena);
-        let mut state = SessionMemory::new(arena, segment.counters.len());
+        write_inputs(memory, inputs, &mut self.state.arena);
         let launch = TextLaunch {
             grid: segment.units() as u32,
             threads: self.threads,
@@ -52,14 +54,36 @@ impl Session for TextSession {
             tables: &self.tables,
             weights: &self.weights,
             launches: 1,
-            wait_limit: WAIT_LIMIT,
+            wait_limit: self.wait_limit,
             run_limit: RUN_LIMIT,
         };
-        self.program.run(launch, &mut state)?;
-        read_outputs(memory, &state.arena)
+        if let Err(error) = self.program.run(launch, &mut self.state) {
+            self.state = memory_at(&self.plan, 1);
+            return Err(error.into());
+        }
+        read_outputs(memory, &self.state.arena)
+    }
+
+    fn set_wait_limit(&mut self, limit: Duration) -> bool {
+        self.wait_limit = limit;
+        true
+    }
+
+    fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
+        self.state = memory_at(&self.plan, epoch);
+        Ok(true)
     }
 
     fn notes(&self) -> Vec<String> {
         vec![format!("the text runs with {} vEUs", self.plan.plan.plan().persistent().units())]
     }
+}
+
+/// The memory of a session whose next launch is number `epoch`.
+fn memory_at(plan: &TargetPlan, epoch: i32) -> SessionMemory {
+    let plan = plan.plan.plan();
+    let segment = plan.persistent();
+    let arrivals: Vec<i32> = segment.counters.values().map(|counter| counter.arrivals as i32).collect();
+    let arena = vec![0; plan.memory.arena_bytes as usize];
+    SessionMemory::new(arena, arrivals.len()).at_epoch(epoch, &arrivals, segment.units() as i32)
 }

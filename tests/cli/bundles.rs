@@ -1,0 +1,135 @@
+//! Bundles: the same bytes every time, and every damage is refused.
+
+use std::fs;
+
+use crate::archive::{entries, replace};
+use crate::tool::{Folder, fail, host_bundle, model, succeed, tool};
+
+#[test]
+fn equal_inputs_give_equal_bytes() {
+    let folder = Folder::new();
+    let first = fs::read(host_bundle(&folder)).expect("the bundle is there");
+    let second = fs::read(host_bundle(&folder)).expect("the bundle is there");
+    assert!(first == second);
+    assert_eq!(folder.names(), ["dlrm.weave"]);
+    let names: Vec<String> = entries(&first).into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names, ["graph.txt", "program.bin", "plan/host.bin", "weights.safetensors", "manifest.json"]);
+    assert!(entries(&first).iter().all(|entry| entry.start % 64 == 0));
+}
+
+#[test]
+fn a_flipped_byte_in_any_entry_is_refused() {
+    let folder = Folder::new();
+    let bytes = fs::read(host_bundle(&folder)).expect("the bundle is there");
+    let path = folder.join("damaged.weave").display().to_string();
+    for entry in entries(&bytes) {
+        for at in [0, entry.bytes / 2, entry.bytes - 1] {
+            let mut damaged = bytes.clone();
+            damaged[entry.start + at] ^= 1;
+            fs::write(&path, &damaged).expect("the file can be written");
+            let message = fail(1, "bundle-damaged", &["run", &path]);
+            assert!(message.contains(&entry.name), "{} at {at}: {message}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn no_damage_of_structure_makes_it_panic() {
+    let folder = Folder::new();
+    let bytes = fs::read(host_bundle(&folder)).expect("the bundle is there");
+    let path = folder.join("damaged.weave").display().to_string();
+    let all = entries(&bytes);
+    let headers = all.iter().flat_map(|entry| (entry.start - 40..entry.start).step_by(7));
+    let last = all.last().expect("there are entries");
+    let directory = (last.start + last.bytes..bytes.len()).step_by(13);
+    for at in headers.chain(directory) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x55;
+        fs::write(&path, &damaged).expect("the file can be written");
+        let output = tool(&["inspect", &path]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!errors.contains("panicked") && output.status.code().is_some_and(|code| code < 5), "{at}: {errors}");
+    }
+}
+
+#[test]
+fn cut_files_are_refused() {
+    let folder = Folder::new();
+    let bytes = fs::read(host_bundle(&folder)).expect("the bundle is there");
+    let path = folder.join("cut.weave").display().to_string();
+    for length in [4, 100, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&path, &bytes[..length]).expect("the file can be written");
+        let message = fail(1, "bundle-archive", &["run", &path]);
+        assert!(message.contains("cut.weave") && message.contains("copy or compile it again"), "{message}");
+    }
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let folder = Folder::new();
+    let path = host_bundle(&folder);
+    let mut bytes = fs::read(&path).expect("the bundle is there");
+    replace(&mut bytes, "manifest.json", "\"format_version\": 1", "\"format_version\": 9");
+    fs::write(&path, &bytes).expect("the file can be written");
+    let message = fail(4, "bundle-version", &["run", &path]);
+    assert!(message.contains("version 9") && message.contains("up to 1"), "{message}");
+}
+
+#[test]
+fn foreign_and_repeated_names_are_refused() {
+    let folder = Folder::new();
+    let bytes = fs::read(host_bundle(&folder)).expect("the bundle is there");
+    let path = folder.join("foreign.weave").display().to_string();
+    for name in ["../ph.txt", "/raph.txt", "graph.bin"] {
+        let mut foreign = bytes.clone();
+        let places: Vec<usize> = (0..bytes.len() - 9).filter(|&at| bytes[at..].starts_with(b"graph.txt")).collect();
+        places.iter().for_each(|&at| foreign[at..at + 9].copy_from_slice(name.as_bytes()));
+        fs::write(&path, &foreign).expect("the file can be written");
+        let message = fail(1, "bundle-entry", &["inspect", &path]);
+        assert!(message.contains(name), "{message}");
+    }
+}
+
+#[test]
+fn a_bundle_for_another_target_is_refused_with_both_sides() {
+    let folder = Folder::new();
+    let path = host_bundle(&folder);
+    let message = fail(4, "bundle-target", &["run", &path, "--device", "emulator"]);
+    assert!(message.contains("holds host") && message.contains("--target sm_90a"), "{message}");
+}
+
+#[test]
+fn a_manifest_that_lies_about_its_plan_is_refused() {
+    let folder = Folder::new();
+    let path = host_bundle(&folder);
+    let mut bytes = fs::read(&path).expect("the bundle is there");
+    replace(&mut bytes, "manifest.json", "\"units\": 16", "\"units\": 17");
+    fs::write(&path, &bytes).expect("the file can be written");
+    let message = fail(1, "bundle-plan", &["run", &path]);
+    assert!(message.contains("plan for host"), "{message}");
+}
+
+#[test]
+fn nothing_is_left_where_a_bundle_cannot_be_written() {
+    let folder = Folder::new();
+    let path = folder.join("absent/out.weave").display().to_string();
+    fail(2, "bundle-file", &["compile", &model("dlrm", "torchscript.onnx"), "-o", &path, "--target", "host"]);
+    assert_eq!(folder.names(), [] as [&str; 0]);
+    fs::create_dir(folder.join("out.weave")).expect("a folder can be made");
+    let path = folder.join("out.weave").display().to_string();
+    fail(2, "bundle-file", &["compile", &model("dlrm", "torchscript.onnx"), "-o", &path, "--target", "host"]);
+    assert_eq!(folder.names(), ["out.weave"]);
+}
+
+#[test]
+fn bundles_run_as_their_models_do() {
+    let folder = Folder::new();
+    let path = host_bundle(&folder);
+    let io = model("dlrm", "io.npz");
+    for device in ["host", "reference"] {
+        let result = succeed(&["compare", &path, "--io", &io, "--device", device]);
+        assert_eq!(result["passed"], true, "{result}");
+    }
+    let inspected = succeed(&["inspect", &path]);
+    assert_eq!((&inspected["kind"], &inspected["targets"]["host"]["units"]), (&"bundle".into(), &16.into()));
+}

@@ -1,0 +1,97 @@
+//! What commands compute and write.
+
+use std::fs;
+
+use warpweave::graph::npy;
+use warpweave::runtime::npz;
+
+use crate::tool::{Folder, fail, model, succeed, tool};
+
+#[test]
+fn outputs_are_written_whole() {
+    let folder = Folder::new();
+    let (path, out) = (model("lstm", "torchscript.onnx"), folder.join("out"));
+    let io = npz::read(model("lstm", "io.npz").as_ref()).expect("the arrays are readable");
+    let mut arguments = vec!["run".to_owned(), path, "--output".to_owned(), out.display().to_string()];
+    for (name, array) in &io {
+        let Some(name) = name.strip_prefix("in_") else { continue };
+        let file = folder.join(&format!("{name}.npy"));
+        fs::write(&file, npy::print(array).expect("the type has an array")).expect("the file can be written");
+        arguments.extend(["--input".to_owned(), format!("{name}={}", file.display())]);
+    }
+    let result = succeed(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(result["device"], "host");
+    let outputs = result["outputs"].as_array().expect("outputs").len();
+    assert_eq!(fs::read_dir(&out).expect("the folder is there").count(), outputs);
+    let written = npy::parse(&fs::read(out.join("out_0.npy")).expect("the array is there").into());
+    let (written, expected) = (written.expect("an array").to_f64(), io["out_0"].to_f64());
+    assert!(written.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-5 + 1e-3 * b.abs()));
+}
+
+#[test]
+fn a_wrong_output_fails_the_comparison() {
+    let (path, io) = (model("dlrm", "torchscript.onnx"), model("dlrm", "io.npz"));
+    let output = tool(&["compare", &path, "--io", &io, "--rtol", "0", "--atol", "0", "--json"]);
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(1) || report.contains("\"failures\": 0"), "{report}");
+    let other = model("lstm", "io.npz");
+    fail(2, "input", &["compare", &path, "--io", &other]);
+}
+
+#[test]
+fn emulator_and_text_agree_with_the_exporter() {
+    let (path, io) = (model("dlrm", "torchscript.onnx"), model("dlrm", "io.npz"));
+    for device in ["emulator", "text"] {
+        let arguments = ["compare", &path, "--io", &io, "--device", device, "--veus", "3", "--interleavings", "3"];
+        let result = succeed(&arguments);
+        assert_eq!(result["passed"], true, "{result}");
+    }
+}
+
+#[test]
+fn bench_reports_percentiles_in_order() {
+    let path = model("dlrm", "torchscript.onnx");
+    let result = succeed(&["bench", &path, "--warmup-ms", "5", "--duration-ms", "50", "--threads", "2"]);
+    let times: Vec<f64> = ["min", "p50", "p90", "p95", "p99", "max"]
+        .iter()
+        .map(|name| result["latency"][name].as_f64().expect("a time"))
+        .collect();
+    assert!(times.is_sorted() && times[0] > 0.0, "{times:?}");
+    assert!(result["runs"].as_u64() >= Some(10));
+}
+
+#[test]
+fn stages_are_emitted() {
+    let folder = Folder::new();
+    let (out, emitted) = (folder.join("x.weave").display().to_string(), folder.join("stages").display().to_string());
+    let path = model("dlrm", "torchscript.onnx");
+    let arguments =
+        ["compile", &path, "-o", &out, "--target", "host", "--emit", "graph,partition,plan", "--emit-dir", &emitted];
+    succeed(&arguments);
+    for name in ["graph.txt", "partition.host.txt", "plan.host.txt"] {
+        let text = fs::read_to_string(folder.join("stages").join(name)).expect("the stage is written");
+        assert!(!text.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn device_code_is_bundled_where_nvrtc_is_found() {
+    if succeed(&["doctor"])["nvrtc"]["found"] != true {
+        return;
+    }
+    let folder = Folder::new();
+    let (path, io) = (model("dlrm", "torchscript.onnx"), model("dlrm", "io.npz"));
+    let bundles = ["a.weave", "b.weave"].map(|name| {
+        let out = folder.join(name).display().to_string();
+        let result = succeed(&["compile", &path, "-o", &out, "--target", "host,sm_90a"]);
+        assert_eq!(result["targets"][1]["local_bytes"], 0, "{result}");
+        fs::read(&out).expect("the bundle is there")
+    });
+    assert!(bundles[0] == bundles[1]);
+    let out = folder.join("a.weave").display().to_string();
+    for device in ["reference", "host", "emulator", "text"] {
+        let result = succeed(&["compare", &out, "--io", &io, "--device", device]);
+        assert_eq!(result["passed"], true, "{result}");
+    }
+    assert_eq!(folder.names(), ["a.weave", "b.weave"]);
+}
