@@ -2,11 +2,14 @@
 
 use warpweave_codegen::lower::{LowerError, LoweredProgram, lower};
 use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::cost::{EstimatedCost, KernelCost};
+use warpweave_fusion::partition::host_cost::HostCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, partition};
 use warpweave_fusion::schedule::{self, Verified, Violation};
 use warpweave_graph::TensorProgram;
-use warpweave_graph::views::{inline_views, place_joins};
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::TensorId;
+use warpweave_graph::views::{Layout, inline_views, place_joins};
 
 /// What a compilation decides by.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -15,14 +18,37 @@ pub struct CompileOptions {
     pub units: usize,
     /// How far operators are fused.
     pub fusion: FusionLevel,
-    /// The device that costs are estimated for.
-    pub arch: GpuArch,
+    /// What costs are estimated for.
+    pub cost: CostModel,
+}
+
+/// The machine whose costs decide.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum CostModel {
+    /// A GPU.
+    Gpu(GpuArch),
+    /// The host back end.
+    Host,
+}
+
+/// Virtual execution units of plans for the host; they are folded onto the threads that there are.
+pub const HOST_UNITS: usize = 16;
+
+impl CompileOptions {
+    /// For a GPU: a unit a multiprocessor.
+    pub fn gpu(arch: GpuArch) -> Self {
+        Self { units: arch.multiprocessors, fusion: FusionLevel::Register, cost: CostModel::Gpu(arch) }
+    }
+
+    /// For the host back end.
+    pub fn host() -> Self {
+        Self { units: HOST_UNITS, fusion: FusionLevel::Register, cost: CostModel::Host }
+    }
 }
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        let arch = GpuArch::h200();
-        Self { units: arch.multiprocessors, fusion: FusionLevel::Register, arch }
+        Self::gpu(GpuArch::h200())
     }
 }
 
@@ -50,13 +76,46 @@ pub enum CompileError {
     Plan(Vec<Violation>),
 }
 
+/// A program whose views are inlined and joins placed: what is partitioned, for any number of targets.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prepared {
+    /// The program.
+    pub program: TensorProgram,
+    /// Where each tensor lives in its buffer.
+    pub layouts: Arena<TensorId, Layout>,
+}
+
+impl Prepared {
+    /// Inlines views and places joins.
+    pub fn new(program: &TensorProgram) -> Self {
+        let (program, layouts) = place_joins(&inline_views(program));
+        Self { program, layouts }
+    }
+
+    /// Which statements share a kernel, and the plan, verified.
+    pub fn schedule(&self, options: &CompileOptions) -> Result<(Partition, Verified), CompileError> {
+        match options.cost {
+            CostModel::Gpu(arch) => self.schedule_with(options, &EstimatedCost { arch }),
+            CostModel::Host => self.schedule_with(options, &HostCost { threads: HOST_UNITS }),
+        }
+    }
+
+    fn schedule_with(
+        &self,
+        options: &CompileOptions,
+        cost: &impl KernelCost,
+    ) -> Result<(Partition, Verified), CompileError> {
+        let partition = partition(&self.program, &self.layouts, cost, options.fusion);
+        let plan = schedule::plan(&self.program, &self.layouts, &partition, cost, options.units);
+        let plan = schedule::verify(plan).map_err(CompileError::Plan)?;
+        Ok((partition, plan))
+    }
+}
+
 /// Partitions, schedules, verifies and lowers a program.
 pub fn compile(program: &TensorProgram, options: &CompileOptions) -> Result<Compiled, CompileError> {
-    let (program, layouts) = place_joins(&inline_views(program));
-    let cost = EstimatedCost { arch: options.arch };
-    let partition = partition(&program, &layouts, &cost, options.fusion);
-    let plan = schedule::plan(&program, &layouts, &partition, &cost, options.units);
-    let plan = schedule::verify(plan).map_err(CompileError::Plan)?;
+    let prepared = Prepared::new(program);
+    let (partition, plan) = prepared.schedule(options)?;
     let lowered = lower(plan.plan())?;
-    Ok(Compiled { program, partition, plan, lowered })
+    Ok(Compiled { program: prepared.program, partition, plan, lowered })
 }

@@ -1,8 +1,18 @@
 //! warpweave compiles whole ONNX graphs ahead of time into persistent GPU programs.
 //!
-//! The façade over the crates: a model comes in, a verified plan and its program come out.
+//! The façade over the crates: a [`Model`] comes in, [`build`] makes a verified plan and its program for every target, a
+//! bundle holds them, and [`open`] runs a model or a bundle on a device.
 
+mod build;
 pub mod compiler;
+mod device_compiler;
+mod model;
+mod open;
+
+pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
+pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess};
+pub use model::{Model, ModelError};
+pub use open::{OpenError, OpenOptions, Source, open};
 
 pub use warpweave_codegen as codegen;
 pub use warpweave_frontend as frontend;

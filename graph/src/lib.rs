@@ -9,12 +9,17 @@ pub mod ops;
 pub mod passes;
 pub mod program;
 pub mod reference;
+pub mod rewrite;
+pub mod skeleton;
 pub mod tensor;
+pub mod text;
 pub mod types;
+pub mod verify;
 pub mod views;
 
 pub use ir::{Graph, Node, NodeId, ValueId};
 pub use lower::lower;
 pub use program::TensorProgram;
+pub use skeleton::ProgramSkeleton;
 pub use tensor::Tensor;
 pub use types::{ElementType, Shape, TensorType, ValueType};

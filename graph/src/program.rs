@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::arena::{Arena, Id};
 use crate::expr::TensorExpr;
 use crate::ir::NodeId;
@@ -40,7 +42,7 @@ pub struct TensorDefinition {
 }
 
 /// What a statement computes.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Definition {
     /// A tensor expression; operands in the expression's order.
     Compute(TensorExpr),
@@ -52,7 +54,7 @@ pub enum Definition {
 }
 
 /// A statement: defines one tensor from earlier ones.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Statement {
     /// What is computed.
     pub definition: Definition,

@@ -2,18 +2,24 @@
 //!
 //! Without the feature `compile` nothing here reaches a compiler: a deployment loads and runs what is already built.
 
+pub mod bundle;
 pub mod cache;
 pub mod cubin;
+pub mod cuda;
 #[cfg(feature = "compile")]
 pub mod gates;
 pub mod host;
+pub mod npz;
 #[cfg(feature = "compile")]
 pub mod nvrtc;
 #[cfg(feature = "compile")]
 pub mod sass;
+pub mod session;
 pub mod session_memory;
 pub mod target;
 #[cfg(feature = "compile")]
 pub mod text;
 #[cfg(feature = "compile")]
 mod tools;
+
+pub use serde_json as json;

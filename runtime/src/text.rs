@@ -91,6 +91,11 @@ pub struct TextProgram {
 const COMPILE_LIMIT: Duration = Duration::from_secs(300);
 const LOG_LINES: usize = 30;
 
+/// Name and version of the host's C++ compiler.
+pub fn compiler_identity() -> Result<String, TextError> {
+    Ok(Compiler::find()?.identity().to_owned())
+}
+
 impl TextProgram {
     /// Compiles `text`, which the printer wrote, or takes it from `cache`.
     pub fn compile(text: &str, cache: Option<&Cache>) -> Result<Self, TextError> {

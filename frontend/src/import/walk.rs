@@ -1,7 +1,7 @@
 //! The walk over the nodes in order: every node becomes an operator, a constant, or an entry among the unsupported.
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::ops::{AttributeReader, Context, Fact, InferError, Op};
+use warpweave_graph::ops::{AttributeReader, Context, Fact, Op};
 use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{Graph, Tensor, ValueId, ValueType};
@@ -87,13 +87,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         };
         let outputs = node.outputs.len();
-        let types = op.infer(&Context::new(&facts, outputs)).map_err(|error| match error {
-            InferError::Missing(_)
-            | InferError::NotConstant(_)
-            | InferError::NotTensor(_)
-            | InferError::Mismatch(_)
-            | InferError::Unsupported(_) => error.to_string(),
-        })?;
+        let types = op.infer(&Context::new(&facts, outputs)).map_err(|error| error.to_string())?;
         if types.len() < outputs {
             return Err(format!("{outputs} outputs are not supported"));
         }

@@ -13,6 +13,9 @@ use super::params::{
 pub trait KernelCost {
     /// Microseconds on the whole device, the dependent step included.
     fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64;
+
+    /// Microseconds of one rTask that has its unit to itself.
+    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64;
 }
 
 /// The cheapest choice for a body and its cost in microseconds; the first of equals.
@@ -40,11 +43,15 @@ impl KernelCost for EstimatedCost {
         let tile = self.tile_cycles(body, params) / arch.cycles_per_microsecond;
         arch.step_microseconds + traffic.max(waves * tile)
     }
+
+    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        self.tile_cycles(body, params) / self.arch.cycles_per_microsecond
+    }
 }
 
 impl EstimatedCost {
     /// Cycles of one tile on a multiprocessor of its own.
-    pub fn tile_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+    fn tile_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let lanes = self.arch.multiply_adds_per_cycle;
         let latency = self.arch.load_latency_cycles;
         let lead = &body.stages[0].expr;

@@ -6,6 +6,7 @@ pub mod body;
 pub mod build;
 pub mod contraction;
 pub mod cost;
+pub mod host_cost;
 pub mod merge_axes;
 pub mod params;
 pub mod search;

@@ -17,20 +17,20 @@ use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::partition::Partition;
-use crate::partition::cost::EstimatedCost;
+use crate::partition::cost::KernelCost;
 
 /// The plan of a partition for `units` virtual execution units: one persistent segment.
 pub fn plan(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
-    cost: &EstimatedCost,
+    cost: &impl KernelCost,
     units: usize,
 ) -> ExecutionPlan {
     let operator = |group: &crate::partition::FusionGroup| ROperator {
         body: group.body.clone(),
         params: group.params.clone(),
-        task_microseconds: cost.tile_cycles(&group.body, &group.params) / cost.arch.cycles_per_microsecond,
+        task_microseconds: cost.task_microseconds(&group.body, &group.params),
     };
     let operators: Arena<plan::OperatorId, ROperator> = partition.groups.iter().map(operator).collect();
     let memory = memory::unplaced(program, layouts);

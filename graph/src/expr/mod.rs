@@ -5,6 +5,7 @@
 //! are all derived from here.
 
 pub mod builder;
+mod check;
 mod display;
 pub mod index;
 pub mod region;

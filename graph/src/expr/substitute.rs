@@ -145,13 +145,16 @@ impl Merge {
     /// The producer's value at the place that `read` reads, its operands from position `first` on.
     fn value(&mut self, producer: &TensorExpr, read: &Read, first: usize) -> Option<Scalar> {
         let at = |axis: AxisId| read.index[axis.index()].clone();
-        let movement = producer.as_movement().is_some();
+        let moved_read = match producer.body {
+            Scalar::Read(id) if producer.as_movement().is_some() => Some(id),
+            _ => None,
+        };
         let mut values = Vec::with_capacity(producer.reads.len());
         let mut filled = false;
-        for inner in producer.reads.values() {
+        for (id, inner) in producer.reads.iter() {
             let mut moved = self.substitute(inner, &at, &values, first + inner.operand)?;
             let same = moved.guard.is_always() || moved.fill == read.fill;
-            if movement && same {
+            if moved_read == Some(id) && same {
                 moved.fill = read.fill;
                 filled = true;
             }

@@ -1,5 +1,7 @@
 //! `AveragePool`: the mean of every window.
 
+use std::ops::RangeInclusive;
+
 use super::pool::Pool;
 use super::window::Span;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
@@ -32,6 +34,7 @@ impl AveragePool {
 
 impl Operator for AveragePool {
     const NAME: &'static str = "AveragePool";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let pool = Pool::from_attributes(attributes)?;

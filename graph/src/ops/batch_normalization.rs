@@ -1,5 +1,7 @@
 //! `BatchNormalization`: normalisation by known statistics.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
@@ -15,6 +17,7 @@ pub struct BatchNormalization {
 
 impl Operator for BatchNormalization {
     const NAME: &'static str = "BatchNormalization";
+    const INPUTS: RangeInclusive<usize> = 5..=5;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         attributes.float("momentum")?;

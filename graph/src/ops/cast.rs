@@ -1,5 +1,7 @@
 //! `Cast`: conversion to another element type.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
 use crate::expr::Scalar;
 use crate::program::{ProgramBuilder, TensorId};
@@ -35,6 +37,7 @@ pub fn element_type(number: i64) -> Option<ElementType> {
 
 impl Operator for Cast {
     const NAME: &'static str = "Cast";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let number = attributes.int("to")?.ok_or(AttributeError::Missing("to"))?;

@@ -1,5 +1,7 @@
 //! `Clip`: the input within bounds.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -14,6 +16,7 @@ pub struct Clip {
 
 impl Operator for Clip {
     const NAME: &'static str = "Clip";
+    const INPUTS: RangeInclusive<usize> = 1..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { minimum: attributes.float("min")?, maximum: attributes.float("max")? })

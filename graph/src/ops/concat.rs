@@ -1,5 +1,7 @@
 //! `Concat`: tensors end to end.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
@@ -12,6 +14,7 @@ pub struct Concat {
 
 impl Operator for Concat {
     const NAME: &'static str = "Concat";
+    const INPUTS: RangeInclusive<usize> = 1..=usize::MAX;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { axis: attributes.int("axis")?.ok_or(AttributeError::Missing("axis"))? })

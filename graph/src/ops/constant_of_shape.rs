@@ -1,5 +1,7 @@
 //! `ConstantOfShape`: one value everywhere.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::ExprBuilder;
 use crate::program::{ProgramBuilder, TensorId};
@@ -14,7 +16,8 @@ pub struct ConstantOfShape {
 
 impl Operator for ConstantOfShape {
     const NAME: &'static str = "ConstantOfShape";
-    const OPSETS: std::ops::RangeInclusive<i64> = 9..=23;
+    const OPSETS: RangeInclusive<i64> = 9..=25;
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let value = attributes.tensor("value")?.unwrap_or_else(|| Tensor::new([1], &[0f32]));

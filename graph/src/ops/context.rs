@@ -18,6 +18,16 @@ pub enum InferError {
     /// A required input is absent.
     #[error("input {0} is missing")]
     Missing(usize),
+    /// There are too few or too many inputs.
+    #[error("{count} inputs are given, {least} to {most} are possible")]
+    Inputs {
+        /// The number of inputs.
+        count: usize,
+        /// The fewest.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
     /// An input that must be known at compile time is not constant.
     #[error("input {0} must be constant")]
     NotConstant(usize),

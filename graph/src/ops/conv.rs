@@ -1,5 +1,7 @@
 //! `Conv`: convolution.
 
+use std::ops::RangeInclusive;
+
 use super::window::{Span, Window};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise, movement};
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
@@ -54,6 +56,7 @@ impl Conv {
 
 impl Operator for Conv {
     const NAME: &'static str = "Conv";
+    const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { window: Window::from_attributes(attributes)?, group: group(attributes)? })

@@ -1,5 +1,7 @@
 //! `ConvTranspose`: transposed convolution.
 
+use std::ops::RangeInclusive;
+
 use super::conv::{check_bias, group};
 use super::window::{Padding, Window, filled};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise, movement};
@@ -72,6 +74,7 @@ impl ConvTranspose {
 
 impl Operator for ConvTranspose {
     const NAME: &'static str = "ConvTranspose";
+    const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let nonnegative = |name: &'static str, values: Option<Vec<i64>>| match values {

@@ -1,5 +1,7 @@
 //! `Dropout`: the input, in inference.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::expr::{ExprBuilder, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -14,6 +16,7 @@ pub struct Dropout {
 
 impl Operator for Dropout {
     const NAME: &'static str = "Dropout";
+    const INPUTS: RangeInclusive<usize> = 1..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { ratio: attributes.float("ratio")?, seed: attributes.int("seed")? })

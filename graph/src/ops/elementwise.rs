@@ -15,8 +15,8 @@ pub trait ElementWise: Sized {
     /// See [`Operator::DOMAIN`].
     const DOMAIN: &'static str = "";
     /// See [`Operator::OPSETS`].
-    const OPSETS: RangeInclusive<i64> = 7..=23;
-    /// How many inputs there may be.
+    const OPSETS: RangeInclusive<i64> = 7..=25;
+    /// See [`Operator::INPUTS`].
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     /// See [`Operator::from_attributes`].
@@ -38,6 +38,7 @@ impl<E: ElementWise> Operator for E {
     const NAME: &'static str = E::NAME;
     const DOMAIN: &'static str = E::DOMAIN;
     const OPSETS: RangeInclusive<i64> = E::OPSETS;
+    const INPUTS: RangeInclusive<usize> = E::INPUTS;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         E::from_attributes(attributes)
@@ -48,9 +49,6 @@ impl<E: ElementWise> Operator for E {
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
-        if !E::INPUTS.contains(&context.inputs()) {
-            return Err(InferError::Mismatch(format!("{} inputs are given", context.inputs())));
-        }
         let TensorType { element, shape } = broadcast::infer(context)?;
         Ok(vec![TensorType { element: self.element(element)?, shape }.into()])
     }

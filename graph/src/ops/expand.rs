@@ -1,5 +1,7 @@
 //! `Expand`: broadcast to a shape.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
 use crate::expr::ExprBuilder;
 use crate::program::{ProgramBuilder, TensorId};
@@ -11,7 +13,8 @@ pub struct Expand;
 
 impl Operator for Expand {
     const NAME: &'static str = "Expand";
-    const OPSETS: std::ops::RangeInclusive<i64> = 8..=23;
+    const OPSETS: RangeInclusive<i64> = 8..=25;
+    const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -1,5 +1,7 @@
 //! `Flatten`: a matrix of the same elements.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
@@ -12,6 +14,7 @@ pub struct Flatten {
 
 impl Operator for Flatten {
     const NAME: &'static str = "Flatten";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { axis: attributes.int("axis")?.unwrap_or(1) })

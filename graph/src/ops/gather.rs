@@ -1,5 +1,7 @@
 //! `Gather`: slices picked by index.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
 use crate::expr::{AxisId, ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
@@ -15,6 +17,7 @@ pub struct Gather {
 
 impl Operator for Gather {
     const NAME: &'static str = "Gather";
+    const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { axis: attributes.int("axis")?.unwrap_or(0) })

@@ -1,5 +1,7 @@
 //! `GatherElements`: elements picked by index along one axis.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
 use crate::expr::{ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
@@ -14,7 +16,8 @@ pub struct GatherElements {
 
 impl Operator for GatherElements {
     const NAME: &'static str = "GatherElements";
-    const OPSETS: std::ops::RangeInclusive<i64> = 11..=23;
+    const OPSETS: RangeInclusive<i64> = 11..=25;
+    const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { axis: attributes.int("axis")?.unwrap_or(0) })
@@ -32,7 +35,7 @@ impl Operator for GatherElements {
             index == 0 || if at == axis { data > 0 } else { index <= data }
         };
         let same_rank = data.shape.len() == indices.shape.len();
-        if !indices.element.is_integer() || !same_rank || !pairs.map(fits).all(|fits| fits) {
+        if !indices.element.is_integer() || !same_rank || !pairs.map(fits).all(std::convert::identity) {
             return Err(InferError::Mismatch(format!("{indices} does not index {data} along axis {axis}")));
         }
         Ok(vec![TensorType { element: data.element, shape: indices.shape.clone() }.into()])

@@ -1,5 +1,7 @@
 //! `Gemm`: α·A·B + β·C.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast, elementwise};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -35,6 +37,7 @@ impl Gemm {
 
 impl Operator for Gemm {
     const NAME: &'static str = "Gemm";
+    const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self {

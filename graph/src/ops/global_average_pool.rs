@@ -1,5 +1,7 @@
 //! `GlobalAveragePool`: the mean of every channel.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, elementwise, reduction};
 use crate::expr::{BinaryOp, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -11,6 +13,7 @@ pub struct GlobalAveragePool;
 
 impl Operator for GlobalAveragePool {
     const NAME: &'static str = "GlobalAveragePool";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

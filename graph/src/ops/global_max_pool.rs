@@ -1,5 +1,7 @@
 //! `GlobalMaxPool`: the largest element of every channel.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, elementwise, reduction};
 use crate::expr::Reducer;
 use crate::program::{ProgramBuilder, TensorId};
@@ -11,6 +13,7 @@ pub struct GlobalMaxPool;
 
 impl Operator for GlobalMaxPool {
     const NAME: &'static str = "GlobalMaxPool";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -1,5 +1,7 @@
 //! `GRU`: gated recurrent units.
 
+use std::ops::RangeInclusive;
+
 use super::elementwise::sigmoid;
 use super::recurrent::{Addend, AddendKind, Extents, Recurrent, State};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
@@ -155,6 +157,7 @@ impl Gru {
 
 impl Operator for Gru {
     const NAME: &'static str = "GRU";
+    const INPUTS: RangeInclusive<usize> = 3..=6;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let linear_before_reset = attributes.int("linear_before_reset")?.unwrap_or(0) != 0;

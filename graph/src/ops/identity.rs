@@ -1,5 +1,7 @@
 //! `Identity`: the input.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
@@ -10,6 +12,7 @@ pub struct Identity;
 
 impl Operator for Identity {
     const NAME: &'static str = "Identity";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

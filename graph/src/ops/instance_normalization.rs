@@ -1,5 +1,7 @@
 //! `InstanceNormalization`: normalisation of every channel of every example.
 
+use std::ops::RangeInclusive;
+
 use super::normalization::{moments, normalised};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
@@ -15,6 +17,7 @@ pub struct InstanceNormalization {
 
 impl Operator for InstanceNormalization {
     const NAME: &'static str = "InstanceNormalization";
+    const INPUTS: RangeInclusive<usize> = 3..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { epsilon: attributes.float("epsilon")?.unwrap_or(1e-5) })

@@ -26,6 +26,8 @@ pub enum Nearest {
     Floor,
     /// The upper.
     Ceil,
+    /// The upper where the output is smaller than the input, else the lower: opset 10's only way.
+    Simple,
 }
 
 /// How an output position becomes an input position.
@@ -52,6 +54,8 @@ pub struct Ratio {
 pub struct Place {
     numerator: Index,
     denominator: i64,
+    /// Whether the output is smaller than the input.
+    shrinks: bool,
 }
 
 /// Largest accepted part of a ratio.
@@ -106,11 +110,12 @@ impl Ratio {
 }
 
 impl Nearest {
-    const NAMES: [(Self, &'static str); 4] = [
+    const NAMES: [(Self, &'static str); 5] = [
         (Self::RoundPreferFloor, "round_prefer_floor"),
         (Self::RoundPreferCeil, "round_prefer_ceil"),
         (Self::Floor, "floor"),
         (Self::Ceil, "ceil"),
+        (Self::Simple, "simple"),
     ];
 
     /// The rounding with this ONNX name.
@@ -124,9 +129,11 @@ impl Nearest {
     }
 
     fn round(self, place: &Place, ranges: &impl Ranges) -> Index {
-        let Place { numerator, denominator } = place;
+        let Place { numerator, denominator, shrinks } = place;
         let double = numerator.times(2);
         match self {
+            Self::Simple if *shrinks => Self::Ceil.round(place, ranges),
+            Self::Simple => Self::Floor.round(place, ranges),
             Self::Floor => numerator.floor_div(*denominator, ranges),
             Self::Ceil => numerator.plus(denominator - 1).floor_div(*denominator, ranges),
             Self::RoundPreferCeil => double.plus(*denominator).floor_div(2 * denominator, ranges),
@@ -157,22 +164,16 @@ impl Coordinates {
     pub fn place(self, axis: AxisId, ratio: Ratio, input: usize, output: usize) -> Place {
         let Ratio { numerator, denominator } = ratio;
         let axis = Index::axis(axis);
-        if ratio == Ratio::ONE {
-            return Place { numerator: axis, denominator: 1 };
-        }
-        match self {
-            Self::AlignCorners if output > 1 => {
-                Place { numerator: axis.times((input as i64 - 1).max(0)), denominator: output as i64 - 1 }
+        let (numerator, denominator) = match self {
+            _ if ratio == Ratio::ONE => (axis, 1),
+            Self::AlignCorners if output > 1 => (axis.times((input as i64 - 1).max(0)), output as i64 - 1),
+            Self::PytorchHalfPixel | Self::AlignCorners if output <= 1 => (Index::constant(0), 1),
+            Self::HalfPixel | Self::PytorchHalfPixel | Self::AlignCorners => {
+                (axis.times(2).plus(1).times(denominator).plus(-numerator), 2 * numerator)
             }
-            Self::PytorchHalfPixel | Self::AlignCorners if output <= 1 => {
-                Place { numerator: Index::constant(0), denominator: 1 }
-            }
-            Self::HalfPixel | Self::PytorchHalfPixel | Self::AlignCorners => Place {
-                numerator: axis.times(2).plus(1).times(denominator).plus(-numerator),
-                denominator: 2 * numerator,
-            },
-            Self::Asymmetric => Place { numerator: axis.times(denominator), denominator: numerator },
-        }
+            Self::Asymmetric => (axis.times(denominator), numerator),
+        };
+        Place { numerator, denominator, shrinks: ratio.numerator < ratio.denominator }
     }
 }
 

@@ -1,5 +1,7 @@
 //! `LayerNormalization`: normalisation over the last dimensions.
 
+use std::ops::RangeInclusive;
+
 use super::normalization::{moments, normalised, precision};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, broadcast, elementwise};
 use crate::expr::{BinaryOp, ExprBuilder, Scalar, UnaryOp};
@@ -16,7 +18,8 @@ pub struct LayerNormalization {
 
 impl Operator for LayerNormalization {
     const NAME: &'static str = "LayerNormalization";
-    const OPSETS: std::ops::RangeInclusive<i64> = 17..=23;
+    const OPSETS: RangeInclusive<i64> = 17..=25;
+    const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let stash = attributes.int("stash_type")?.unwrap_or(1);

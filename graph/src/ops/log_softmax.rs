@@ -1,5 +1,7 @@
 //! `LogSoftmax`: the logarithm of softmax.
 
+use std::ops::RangeInclusive;
+
 use super::exponential::Normalizer;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
@@ -14,6 +16,7 @@ pub struct LogSoftmax {
 
 impl Operator for LogSoftmax {
     const NAME: &'static str = "LogSoftmax";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { normalizer: Normalizer::from_attributes(attributes)? })

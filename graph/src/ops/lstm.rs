@@ -1,5 +1,7 @@
 //! `LSTM`: long short-term memory.
 
+use std::ops::RangeInclusive;
+
 use super::elementwise::sigmoid;
 use super::recurrent::{Addend, AddendKind, Extents, Recurrent, State};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
@@ -73,6 +75,7 @@ impl Lstm {
 
 impl Operator for Lstm {
     const NAME: &'static str = "LSTM";
+    const INPUTS: RangeInclusive<usize> = 3..=8;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         if attributes.flag("input_forget")? == Some(true) {

@@ -1,5 +1,7 @@
 //! `MatMul`: NumPy's matrix product.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer};
 use crate::program::{ProgramBuilder, TensorId};
@@ -49,6 +51,7 @@ fn index(shape: &Shape, batch: &[AxisId], matrix: &[AxisId]) -> Vec<Index> {
 
 impl Operator for MatMul {
     const NAME: &'static str = "MatMul";
+    const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -1,5 +1,7 @@
 //! `MaxPool`: the largest element of every window.
 
+use std::ops::RangeInclusive;
+
 use super::pool::Pool;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::Reducer;
@@ -14,6 +16,7 @@ pub struct MaxPool {
 
 impl Operator for MaxPool {
     const NAME: &'static str = "MaxPool";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         attributes.flag("storage_order")?;

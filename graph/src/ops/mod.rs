@@ -107,6 +107,9 @@ use std::ops::RangeInclusive;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
+/// The newest opset of the default domain that operators know.
+pub const NEWEST_OPSET: i64 = 25;
+
 /// An operator with its attributes.
 pub trait Operator: Sized {
     /// The ONNX operator type.
@@ -114,7 +117,10 @@ pub trait Operator: Sized {
     /// The ONNX domain; the default one is empty.
     const DOMAIN: &'static str = "";
     /// The opset versions of the domain whose meaning of the operator is implemented.
-    const OPSETS: RangeInclusive<i64> = 7..=23;
+    const OPSETS: RangeInclusive<i64> = 7..=NEWEST_OPSET;
+
+    /// How many inputs a node may name, optional ones that are left out before the last included.
+    const INPUTS: RangeInclusive<usize>;
 
     /// The operator with these ONNX attributes, as defined by the reader's opset.
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError>;
@@ -124,7 +130,7 @@ pub trait Operator: Sized {
         Vec::new()
     }
 
-    /// The types of the outputs.
+    /// The types of the outputs, for as many inputs as [`Operator::INPUTS`] allows.
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError>;
 
     /// The type of the first output, for inputs that [`Operator::infer`] accepts.

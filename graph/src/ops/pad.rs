@@ -1,5 +1,7 @@
 //! `Pad`: more elements around a tensor.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
 use crate::expr::{ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
@@ -55,6 +57,7 @@ impl Pad {
 
 impl Operator for Pad {
     const NAME: &'static str = "Pad";
+    const INPUTS: RangeInclusive<usize> = 1..=4;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let mode = match attributes.string("mode")?.as_deref() {

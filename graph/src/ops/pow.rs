@@ -1,5 +1,7 @@
 //! `Pow`: xʸ.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
 use crate::expr::{BinaryOp, ExprBuilder, Literal, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -11,6 +13,7 @@ pub struct Pow;
 
 impl Operator for Pow {
     const NAME: &'static str = "Pow";
+    const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -1,5 +1,7 @@
 //! `Range`: an arithmetic progression.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -14,7 +16,8 @@ const LIMIT: f64 = (1u64 << 40) as f64;
 
 impl Operator for Range {
     const NAME: &'static str = "Range";
-    const OPSETS: std::ops::RangeInclusive<i64> = 11..=23;
+    const OPSETS: RangeInclusive<i64> = 11..=25;
+    const INPUTS: RangeInclusive<usize> = 3..=3;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)
@@ -30,7 +33,7 @@ impl Operator for Range {
         let count = ((bound(1)? - bound(0)?) / bound(2)?).ceil().max(0.0);
         let element = context.tensor(0)?.element;
         let same = (1..3).all(|input| context.tensor(input).is_ok_and(|ty| ty.element == element));
-        if !(count < LIMIT) || !same {
+        if count.is_nan() || count >= LIMIT || !same {
             return Err(InferError::Mismatch("the bounds make no progression".to_owned()));
         }
         Ok(vec![TensorType::new(element, [count as usize]).into()])

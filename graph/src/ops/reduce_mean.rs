@@ -1,5 +1,7 @@
 //! `ReduceMean`: the mean along axes.
 
+use std::ops::RangeInclusive;
+
 use super::reduction::Reduction;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::{BinaryOp, Reducer, Scalar};
@@ -14,6 +16,7 @@ pub struct ReduceMean {
 
 impl Operator for ReduceMean {
     const NAME: &'static str = "ReduceMean";
+    const INPUTS: RangeInclusive<usize> = 1..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { reduction: Reduction::from_attributes(attributes)? })

@@ -1,5 +1,7 @@
 //! `ReduceMin`: the smallest along axes.
 
+use std::ops::RangeInclusive;
+
 use super::reduction::Reduction;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::Reducer;
@@ -14,6 +16,7 @@ pub struct ReduceMin {
 
 impl Operator for ReduceMin {
     const NAME: &'static str = "ReduceMin";
+    const INPUTS: RangeInclusive<usize> = 1..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { reduction: Reduction::from_attributes(attributes)? })

@@ -1,5 +1,7 @@
 //! `ReduceProd`: the product along axes.
 
+use std::ops::RangeInclusive;
+
 use super::reduction::Reduction;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::Reducer;
@@ -14,6 +16,7 @@ pub struct ReduceProd {
 
 impl Operator for ReduceProd {
     const NAME: &'static str = "ReduceProd";
+    const INPUTS: RangeInclusive<usize> = 1..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { reduction: Reduction::from_attributes(attributes)? })

@@ -86,10 +86,17 @@ macro_rules! operators {
                 }
             }
 
-            /// See [`Operator::infer`].
+            /// See [`Operator::infer`]. A wrong number of inputs is refused here.
             pub fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+                let count = context.inputs();
                 match self {
-                    $(Self::$name(operator) => operator.infer(context),)*
+                    $(Self::$name(operator) => {
+                        let possible = <$module::$name as Operator>::INPUTS;
+                        if !possible.contains(&count) {
+                            return Err(InferError::Inputs { count, least: *possible.start(), most: *possible.end() });
+                        }
+                        operator.infer(context)
+                    })*
                 }
             }
 

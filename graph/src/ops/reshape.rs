@@ -1,5 +1,7 @@
 //! `Reshape`: the same elements under another shape.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
@@ -11,8 +13,16 @@ pub struct Reshape {
     allow_zero: bool,
 }
 
+impl Reshape {
+    /// The reshape whose second input holds the output's extents as they are.
+    pub fn exactly() -> Self {
+        Self { allow_zero: true }
+    }
+}
+
 impl Operator for Reshape {
     const NAME: &'static str = "Reshape";
+    const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { allow_zero: attributes.flag("allowzero")?.unwrap_or(false) })

@@ -1,5 +1,7 @@
 //! `Resize`: interpolation to other spatial extents.
 
+use std::ops::RangeInclusive;
+
 use super::interpolation::{Coordinates, Interpolation, Nearest, Ratio};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise};
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Scalar};
@@ -52,7 +54,8 @@ impl Resize {
 
 impl Operator for Resize {
     const NAME: &'static str = "Resize";
-    const OPSETS: std::ops::RangeInclusive<i64> = 10..=23;
+    const OPSETS: RangeInclusive<i64> = 10..=25;
+    const INPUTS: RangeInclusive<usize> = 1..=4;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let early = attributes.flag("scales_second")?.unwrap_or(attributes.opset() < 11);
@@ -75,7 +78,7 @@ impl Operator for Resize {
         let coefficient = attributes.float("cubic_coeff_a")?.unwrap_or(-0.75);
         let interpolation = match attributes.string("mode")?.as_deref() {
             None | Some("nearest") => {
-                let default = if early { Nearest::Floor } else { Nearest::RoundPreferFloor };
+                let default = if early { Nearest::Simple } else { Nearest::RoundPreferFloor };
                 let rounding = match nearest.as_deref() {
                     None => Some(default),
                     Some(name) => Nearest::named(name),

@@ -1,5 +1,7 @@
 //! `Shape`: the extents of the input.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
@@ -24,6 +26,7 @@ impl Shape {
 
 impl Operator for Shape {
     const NAME: &'static str = "Shape";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { start: attributes.int("start")?.unwrap_or(0), end: attributes.int("end")? })

@@ -1,5 +1,7 @@
 //! `Slice`: every so many elements between bounds.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
@@ -45,10 +47,12 @@ impl Slice {
                 let (start, end) = (place(starts[at]).clamp(0, extent), place(ends[at]).clamp(0, extent));
                 (start, (end - start + step - 1).div_euclid(step))
             } else {
-                let (start, end) = (place(starts[at]).clamp(-1, extent - 1), place(ends[at]).clamp(-1, extent - 1));
+                let last = (extent - 1).max(0);
+                let (start, end) = (place(starts[at]).clamp(0, last), place(ends[at]).clamp(-1, last));
+                let end = if extent == 0 { start } else { end };
                 (start, (start - end - step - 1).div_euclid(-step))
             };
-            window.starts[dimension] = start.max(0);
+            window.starts[dimension] = start;
             window.steps[dimension] = step;
             window.extents[dimension] = count.max(0) as usize;
         }
@@ -58,6 +62,7 @@ impl Slice {
 
 impl Operator for Slice {
     const NAME: &'static str = "Slice";
+    const INPUTS: RangeInclusive<usize> = 1..=5;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let (starts, ends) = (attributes.ints("starts")?, attributes.ints("ends")?);

@@ -1,5 +1,7 @@
 //! `Softmax`: exponentials that sum to 1.
 
+use std::ops::RangeInclusive;
+
 use super::exponential::Normalizer;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
@@ -14,6 +16,7 @@ pub struct Softmax {
 
 impl Operator for Softmax {
     const NAME: &'static str = "Softmax";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { normalizer: Normalizer::from_attributes(attributes)? })

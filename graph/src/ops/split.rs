@@ -1,5 +1,7 @@
 //! `Split`: parts along an axis.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
@@ -39,6 +41,7 @@ impl Split {
 
 impl Operator for Split {
     const NAME: &'static str = "Split";
+    const INPUTS: RangeInclusive<usize> = 1..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let (axis, split) = (attributes.int("axis")?.unwrap_or(0), attributes.ints("split")?);

@@ -1,5 +1,7 @@
 //! `Squeeze`: without dimensions of extent 1.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
@@ -13,6 +15,7 @@ pub struct Squeeze {
 
 impl Operator for Squeeze {
     const NAME: &'static str = "Squeeze";
+    const INPUTS: RangeInclusive<usize> = 1..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { axes: attributes.ints("axes")? })

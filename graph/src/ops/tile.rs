@@ -1,5 +1,7 @@
 //! `Tile`: repetition.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, movement};
 use crate::expr::{AxisId, Index, Range};
 use crate::program::{ProgramBuilder, TensorId};
@@ -11,6 +13,7 @@ pub struct Tile;
 
 impl Operator for Tile {
     const NAME: &'static str = "Tile";
+    const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -1,5 +1,7 @@
 //! `Transpose`: dimensions in another order.
 
+use std::ops::RangeInclusive;
+
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
@@ -30,6 +32,7 @@ impl Transpose {
 
 impl Operator for Transpose {
     const NAME: &'static str = "Transpose";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { permutation: attributes.ints("perm")? })

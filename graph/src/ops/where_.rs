@@ -1,5 +1,7 @@
 //! `Where`: a choice between two tensors.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
 use crate::expr::{ExprBuilder, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -16,6 +18,7 @@ fn shape(context: &Context) -> Result<Shape, InferError> {
 
 impl Operator for Where {
     const NAME: &'static str = "Where";
+    const INPUTS: RangeInclusive<usize> = 3..=3;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

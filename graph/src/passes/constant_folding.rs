@@ -1,10 +1,15 @@
 //! Nodes whose outputs are known at compile time.
 
+use crate::ir::{Graph, Node};
 use crate::ops::{Context, Fact, Op};
 use crate::program::{Definition, ProgramBuilder, Source, TensorProgram};
 use crate::reference;
+use crate::rewrite::{Patch, Replacement};
 use crate::tensor::Tensor;
 use crate::types::ValueType;
+
+/// The pass's name.
+pub const NAME: &str = "constant_folding";
 
 /// Largest output that is folded, in bytes.
 const LARGEST_OUTPUT: usize = 1 << 20;
@@ -12,6 +17,16 @@ const LARGEST_OUTPUT: usize = 1 << 20;
 const LONGEST_SHAPE: usize = 64;
 /// Most scalar evaluations that folding a node may take.
 const MOST_WORK: usize = 1 << 24;
+
+/// Replaces nodes by their outputs, where [`evaluate_node`] finds them.
+pub fn constant_folding(graph: &Graph) -> Vec<Patch> {
+    let fold = |(id, node): (_, &Node)| {
+        let types: Vec<ValueType> = node.outputs.iter().map(|&output| graph.values[output].ty.clone()).collect();
+        let tensors = evaluate_node(&node.op, &graph.facts(&node.inputs), &types)?;
+        Some(Patch { pass: NAME, node: id, replacement: Replacement::Constants(tensors) })
+    };
+    graph.nodes.iter().filter_map(fold).collect()
+}
 
 /// The outputs of a node, if they are known, small, and cheap to find: all inputs are constant, or the outputs are short
 /// vectors of integers that do not depend on the inputs' elements.

@@ -1,3 +1,68 @@
-//! Rewrites of graphs: one pass a file.
+//! Rewrites of graphs: one pass a file, and the driver that runs them.
 
+pub mod batch_normalization_folding;
+pub mod common_subexpressions;
 pub mod constant_folding;
+pub mod dead_code;
+pub mod identity_removal;
+pub mod movement_merging;
+
+use crate::ir::{Graph, ValueId};
+use crate::rewrite::{Patch, apply};
+use crate::verify::{Violation, verify};
+
+/// A pass: finds patches, changes nothing.
+pub type Pass = fn(&Graph) -> Vec<Patch>;
+
+/// The passes in the order in which they run, with the names that their patches carry.
+pub const PASSES: [(&str, Pass); 6] = [
+    (constant_folding::NAME, constant_folding::constant_folding),
+    (identity_removal::NAME, identity_removal::identity_removal),
+    (movement_merging::NAME, movement_merging::movement_merging),
+    (batch_normalization_folding::NAME, batch_normalization_folding::batch_normalization_folding),
+    (common_subexpressions::NAME, common_subexpressions::common_subexpressions),
+    (dead_code::NAME, dead_code::dead_code),
+];
+
+/// Rounds over all passes after which the driver stops even if something still changes.
+const MOST_ROUNDS: usize = 16;
+
+/// A pass has made a graph invalid.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("pass {pass} leaves an invalid graph: {}", violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct InvalidRewrite {
+    /// The pass.
+    pub pass: &'static str,
+    /// What does not hold of the graph.
+    pub violations: Vec<Violation>,
+}
+
+/// The graph after all passes, run in turn until nothing changes; verified after each pass that changes something.
+pub fn run(graph: &Graph) -> Result<Graph, InvalidRewrite> {
+    let mut graph = graph.clone();
+    for _ in 0..MOST_ROUNDS {
+        let mut changed = false;
+        for (pass, find) in PASSES {
+            let patches = find(&graph);
+            if patches.is_empty() {
+                continue;
+            }
+            graph = apply(&graph, &patches);
+            let violations = verify(&graph);
+            if !violations.is_empty() {
+                return Err(InvalidRewrite { pass, violations });
+            }
+            changed = true;
+        }
+        if !changed {
+            break;
+        }
+    }
+    Ok(graph)
+}
+
+/// How often a value is read by nodes and named as an output of the graph.
+fn uses(graph: &Graph, value: ValueId) -> usize {
+    let read = graph.nodes.values().flat_map(|node| &node.inputs).filter(|input| **input == Some(value));
+    read.count() + graph.outputs.iter().filter(|output| **output == value).count()
+}

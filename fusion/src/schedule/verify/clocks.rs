@@ -37,6 +37,14 @@ impl Clocks {
         (position as u32) < self.clocks[later.clock][unit]
     }
 
+    /// Per unit, how many instructions of its stream happen before a moment.
+    pub(super) fn before_moment(&self, moment: Moment) -> impl Iterator<Item = usize> {
+        self.clocks[moment.clock]
+            .iter()
+            .enumerate()
+            .map(move |(unit, &seen)| if unit == moment.unit { moment.position } else { seen as usize })
+    }
+
     /// Whether one rTask happens before another.
     pub(super) fn before(&self, earlier: Moment, later: Moment) -> bool {
         self.reaches(earlier.unit, earlier.position, later)

@@ -114,7 +114,8 @@ impl Writers {
 /// The uses of one root buffer.
 #[derive(Default)]
 struct Uses {
-    writers: Vec<Moment>,
+    /// Per unit, how many instructions of its stream happen before every write; absent while nothing writes.
+    before_writes: Option<Vec<usize>>,
     /// Per unit, the last position that touches the buffer.
     last: BTreeMap<usize, usize>,
     input: bool,
@@ -127,10 +128,21 @@ impl Uses {
         *last = (*last).max(moment.position);
     }
 
+    fn write(&mut self, moment: Moment, clocks: &Clocks) {
+        match &mut self.before_writes {
+            None => self.before_writes = Some(clocks.before_moment(moment).collect()),
+            Some(before) => {
+                for (least, seen) in before.iter_mut().zip(clocks.before_moment(moment)) {
+                    *least = (*least).min(seen);
+                }
+            }
+        }
+    }
+
     /// Whether this buffer is finished with before anything is written to the other.
-    fn ends_before(&self, later: &Self, clocks: &Clocks) -> bool {
-        let after_all = |writer: &Moment| self.last.iter().all(|(&unit, &last)| clocks.reaches(unit, last, *writer));
-        !self.output && !self.input && !later.input && later.writers.iter().all(after_all)
+    fn ends_before(&self, later: &Self) -> bool {
+        let ended = |before: &Vec<usize>| self.last.iter().all(|(&unit, &last)| last < before[unit]);
+        !self.output && !self.input && !later.input && later.before_writes.as_ref().is_none_or(ended)
     }
 }
 
@@ -156,7 +168,7 @@ pub(super) fn check_buffers(
                 uses.entry(root(tensor)).or_default().touch(moment);
             }
             for &tensor in &operator.body.outputs {
-                uses.entry(root(tensor)).or_default().writers.push(moment);
+                uses.entry(root(tensor)).or_default().write(moment, clocks);
             }
         }
     }
@@ -171,7 +183,7 @@ pub(super) fn check_buffers(
             let end = buffer.offset + buffer.bytes;
             for &(_, other) in placed[at + 1..].iter().take_while(|(next, _)| next.offset < end) {
                 let (a, b) = (&uses[&tensor], &uses[&other]);
-                let follow = a.ends_before(b, clocks) || b.ends_before(a, clocks);
+                let follow = a.ends_before(b) || b.ends_before(a);
                 if follow && space == BufferSpace::Arena {
                     proved += 1;
                 } else {

@@ -1,11 +1,11 @@
-//! Every exported model, evaluated by the reference, gives the exporter's outputs.
+//! Every exported model, evaluated by the reference before and after the passes, gives the exporter's outputs, and survives
+//! printing and parsing.
 
-mod common;
-
-use common::{models, read_npz};
+use crate::npz::{models, read_npz};
 use warpweave_frontend::{ImportOptions, import};
 use warpweave_graph::reference::evaluate;
-use warpweave_graph::{Tensor, ir::Origin, lower};
+use warpweave_graph::verify::verify;
+use warpweave_graph::{Tensor, lower, passes, text};
 
 const RELATIVE: f64 = 1e-3;
 const ABSOLUTE: f64 = 1e-5;
@@ -19,27 +19,22 @@ fn error(found: &Tensor, expected: &Tensor) -> f64 {
 
 fn check(model: &str, exporter: &str) {
     let folder = models().join(model);
-    let started = std::time::Instant::now();
     let graph = import(&folder.join(format!("{exporter}.onnx")), &ImportOptions::default())
         .unwrap_or_else(|error| panic!("{model}/{exporter}: {error}"));
     let arrays = read_npz(&folder.join("io.npz"));
     let inputs: Vec<Tensor> =
         graph.inputs.iter().map(|&input| arrays[&format!("in_{}", graph.values[input].name)].clone()).collect();
-    let program = lower(&graph);
-    let imported = started.elapsed();
-    let outputs = evaluate(&program, &inputs).expect("the reference evaluates the model");
-    assert!(!outputs.is_empty());
-    let worst = outputs.iter().enumerate().map(|(at, output)| error(output, &arrays[&format!("out_{at}")]));
-    let worst = worst.fold(0.0, f64::max);
-    let statements = program.statements.len();
-    eprintln!(
-        "{model}/{exporter}: {worst:.2e} of the tolerance, {} nodes, {statements} statements, import {imported:?}, all {:?}",
-        graph.nodes.len(),
-        started.elapsed()
-    );
-    assert!(worst <= 1.0, "{model}/{exporter}: error is {worst} of the tolerance");
-    let constants = graph.values.values().filter(|value| matches!(value.origin, Origin::Constant(_)));
-    assert!(constants.count() > 0);
+    assert_eq!(verify(&graph), []);
+    assert_eq!(text::parse(&text::print(&graph), &text::tensors(&graph)), Ok(graph.clone()));
+    let simplified = passes::run(&graph).expect("the passes keep the graph valid");
+    assert!(simplified.nodes.len() <= graph.nodes.len());
+    for graph in [&graph, &simplified] {
+        let outputs = evaluate(&lower(graph), &inputs).expect("the reference evaluates the model");
+        assert!(!outputs.is_empty());
+        let worst = outputs.iter().enumerate().map(|(at, output)| error(output, &arrays[&format!("out_{at}")]));
+        let worst = worst.fold(0.0, f64::max);
+        assert!(worst <= 1.0, "{model}/{exporter}: the error is {worst} times the tolerance");
+    }
 }
 
 macro_rules! models {

@@ -1,0 +1,282 @@
+//! What an import resolves, and what it refuses and why.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::model::{constant, int, load, model, node, value};
+use prost::Message;
+use warpweave_frontend::onnx::{
+    AttributeKind, AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    StringStringEntryProto, TensorProto,
+};
+use warpweave_frontend::{ImportError, ImportOptions, Limits, import, import_bytes};
+use warpweave_graph::reference::evaluate;
+use warpweave_graph::{ElementType, Shape, Tensor, lower};
+
+const F32: ElementType = ElementType::F32;
+
+fn defaults() -> ImportOptions {
+    ImportOptions::default()
+}
+
+/// The error of a model that must be refused.
+#[track_caller]
+fn refused(model: &ModelProto, options: &ImportOptions) -> ImportError {
+    load(model, options).expect_err("the model is refused")
+}
+
+/// Checks code and text of an error.
+#[track_caller]
+fn check(error: &ImportError, code: &str, parts: &[&str]) {
+    assert_eq!(error.code(), code, "{error}");
+    assert!(!error.remedy().is_empty());
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+}
+
+fn relu(inputs: &[&str], outputs: &[&str]) -> NodeProto {
+    node("Relu", inputs, outputs, vec![])
+}
+
+#[test]
+fn symbolic_dimensions_need_an_answer() {
+    let inputs = vec![value("x", F32, &["N", "3"]), value("mask", F32, &["N", "T"])];
+    let nodes = vec![relu(&["x"], &["y"]), relu(&["mask"], &["z"])];
+    let model = model(17, inputs, vec![], nodes, &["y", "z"]);
+    check(&refused(&model, &defaults()), "model-shapes", &["2 inputs", "x [Nx3]", "mask [NxT]"]);
+    let batch = ImportOptions { batch: Some(4), ..defaults() };
+    check(&refused(&model, &batch), "model-shapes", &["1 inputs", "mask [NxT]"]);
+
+    let shapes = [("mask".to_owned(), Shape::from([2, 5]))].into();
+    let graph = load(&model, &ImportOptions { shapes, ..defaults() }).expect("one shape fixes both inputs");
+    assert_eq!(graph.values[graph.inputs[0]].ty.to_string(), "f32[2x3]");
+    assert_eq!(graph.values[graph.outputs[1]].ty.to_string(), "f32[2x5]");
+
+    let wrong = [("x".to_owned(), Shape::from([2, 4]))].into();
+    check(&refused(&model, &ImportOptions { shapes: wrong, ..defaults() }), "model-invalid", &["x", "is 3, not 4"]);
+    let unknown = [("w".to_owned(), Shape::from([2]))].into();
+    check(&refused(&model, &ImportOptions { shapes: unknown, ..defaults() }), "model-invalid", &["w"]);
+}
+
+#[test]
+fn nodes_may_stand_in_any_order() {
+    let nodes = vec![relu(&["b"], &["c"]), relu(&["a"], &["b"]), relu(&["x"], &["a"])];
+    let graph = load(&model(17, vec![value("x", F32, &["2"])], vec![], nodes, &["c"]), &defaults());
+    assert_eq!(warpweave_graph::verify::verify(&graph.expect("the model is valid")), []);
+}
+
+#[test]
+fn shapes_of_values_fold() {
+    let nodes = vec![
+        node("Shape", &["x"], &["shape"], vec![]),
+        node("Gather", &["shape", "one"], &["extent"], vec![]),
+        node("Unsqueeze", &["extent", "zero"], &["row"], vec![]),
+        node("Concat", &["row", "rest"], &["target"], vec![int("axis", 0)]),
+        node("Reshape", &["x", "target"], &["y"], vec![]),
+    ];
+    let constants = vec![
+        constant("one", &Tensor::scalar(1i64)),
+        constant("zero", &Tensor::vector_i64(&[0])),
+        constant("rest", &Tensor::vector_i64(&[-1])),
+    ];
+    let graph = load(&model(17, vec![value("x", F32, &["2", "3"])], constants, nodes, &["y"]), &defaults());
+    let graph = graph.expect("all shapes are known");
+    assert_eq!(graph.nodes.len(), 1);
+    assert_eq!(graph.values[graph.outputs[0]].ty.to_string(), "f32[3x2]");
+}
+
+#[test]
+fn functions_are_expanded() {
+    let reference = AttributeProto {
+        name: "alpha".to_owned(),
+        ref_attr_name: "slope".to_owned(),
+        r#type: AttributeKind::Float as i32,
+        ..AttributeProto::default()
+    };
+    let opset_import = vec![OperatorSetIdProto { domain: String::new(), version: 17 }];
+    let inner = FunctionProto {
+        name: "Leak".to_owned(),
+        domain: "own".to_owned(),
+        input: vec!["a".to_owned()],
+        output: vec!["b".to_owned()],
+        attribute: vec!["slope".to_owned()],
+        node: vec![node("Add", &["t", "t"], &["b"], vec![]), node("LeakyRelu", &["a"], &["t"], vec![reference])],
+        opset_import: opset_import.clone(),
+        attribute_proto: vec![],
+    };
+    let apply = |input: &str, output: &str, slope: f32| {
+        let node = node("Leak", &[input], &[output], vec![crate::model::float("slope", slope)]);
+        NodeProto { domain: "own".to_owned(), ..node }
+    };
+    let nodes = vec![apply("x", "t", 0.5), apply("t", "y", 0.25)];
+    let mut model = model(17, vec![value("x", F32, &["2"])], vec![], nodes, &["y"]);
+    model.functions = vec![inner];
+    let graph = load(&model, &defaults()).expect("the functions are defined");
+    let outputs = evaluate(&lower(&graph), &[Tensor::new([2], &[1f32, -4.0])]).expect("the model evaluates");
+    assert_eq!(outputs[0].to_f32(), [4.0, -2.0]);
+
+    model.functions[0].node = vec![apply("a", "b", 1.0)];
+    check(&refused(&model, &defaults()), "model-limit", &["function depth"]);
+}
+
+#[test]
+fn everything_unsupported_is_listed_at_once() {
+    let graph = AttributeProto {
+        name: "then_branch".to_owned(),
+        r#type: AttributeKind::Graph as i32,
+        g: Some(GraphProto::default()),
+        ..AttributeProto::default()
+    };
+    let nodes = vec![
+        node("If", &["x"], &["a"], vec![graph]),
+        node("NonMaxSuppression", &["a", "x"], &["b"], vec![]),
+        relu(&["b"], &["c"]),
+        node("Conv", &["c", "x"], &["d"], vec![crate::model::string("auto_pad", "SIDEWAYS")]),
+        node("Relu", &["x"], &["e"], vec![int("slope", 1)]),
+        NodeProto { domain: "com.example".to_owned(), ..node("Relu", &["x"], &["f"], vec![]) },
+    ];
+    let model = model(17, vec![value("x", F32, &["2"])], vec![], nodes, &["d"]);
+    let error = refused(&model, &defaults());
+    let parts = [
+        "5 nodes",
+        "a: ai.onnx.If (opset 17): control flow",
+        "b: ai.onnx.NonMaxSuppression (opset 17): operator NonMaxSuppression is not supported",
+        "d: ai.onnx.Conv (opset 17): attribute auto_pad: `SIDEWAYS` is unknown",
+        "e: ai.onnx.Relu (opset 17): unknown attribute slope",
+        "f: com.example.Relu",
+    ];
+    check(&error, "model-unsupported", &parts);
+}
+
+#[test]
+fn old_and_new_operator_sets_are_refused_by_name() {
+    for opset in [1, 6, 99] {
+        let model = model(opset, vec![value("x", F32, &["2"])], vec![], vec![relu(&["x"], &["y"])], &["y"]);
+        check(&refused(&model, &defaults()), "model-unsupported", &["outside the supported"]);
+    }
+}
+
+#[test]
+fn contradictions_are_found() {
+    let check_nodes = |nodes: Vec<NodeProto>, parts: &[&str]| {
+        let model = model(17, vec![value("x", F32, &["2"])], vec![], nodes, &["y"]);
+        check(&refused(&model, &defaults()), "model-invalid", parts);
+    };
+    check_nodes(vec![relu(&["y"], &["a"]), relu(&["a"], &["y"])], &["cycle"]);
+    check_nodes(vec![relu(&["x"], &["y"]), relu(&["x"], &["y"])], &["y", "twice"]);
+    check_nodes(vec![relu(&["x"], &["x"])], &["x", "twice"]);
+    check_nodes(vec![relu(&["nothing"], &["y"])], &["`nothing` is not defined"]);
+    check_nodes(vec![], &["y", "not defined"]);
+    let model = ModelProto::default();
+    check(&refused(&model, &defaults()), "model-invalid", &["no graph"]);
+}
+
+#[test]
+fn sizes_are_checked_before_anything_is_allocated() {
+    let huge = |dims: Vec<i64>| TensorProto { name: "w".to_owned(), dims, data_type: 1, ..TensorProto::default() };
+    for dims in [vec![-1], vec![i64::MAX, 2], vec![1 << 40], vec![1; 9], vec![1 << 32, 1 << 31, 2]] {
+        let model = model(17, vec![], vec![huge(dims)], vec![], &["w"]);
+        check(&refused(&model, &defaults()), "model-weight", &["`w`"]);
+    }
+    for dims in [["0", "9223372036854775807"], ["9223372036854775807", "9223372036854775807"]] {
+        let model = model(17, vec![value("x", F32, &dims)], vec![], vec![relu(&["x"], &["y"])], &["y"]);
+        check(&refused(&model, &defaults()), "model-invalid", &["x", "too large"]);
+    }
+    let target = constant("s", &Tensor::vector_i64(&[1 << 40, 1 << 40]));
+    let nodes = vec![node("Expand", &["x", "s"], &["y"], vec![])];
+    let expand = model(17, vec![value("x", F32, &["1"])], vec![target], nodes, &["y"]);
+    check(&refused(&expand, &defaults()), "model-unsupported", &["too large"]);
+
+    let small = ImportOptions { limits: Limits { file_bytes: 8, ..Limits::default() }, ..defaults() };
+    check(&refused(&expand, &small), "model-limit", &["file size"]);
+    let few = ImportOptions { limits: Limits { nodes: 0, ..Limits::default() }, ..defaults() };
+    check(&refused(&expand, &few), "model-limit", &["number of nodes"]);
+}
+
+#[test]
+fn damaged_files_are_errors() {
+    let weight = constant("w", &Tensor::new([2, 2], &[1f32, 2.0, 3.0, 4.0]));
+    let nodes = vec![node("MatMul", &["x", "w"], &["y"], vec![])];
+    let good = model(17, vec![value("x", F32, &["2", "2"])], vec![weight], nodes, &["y"]).encode_to_vec();
+    for length in 0..good.len() {
+        let _ = import_bytes(good[..length].to_vec().into(), None, &defaults());
+    }
+    let mut state = 7u32;
+    for _ in 0..20_000 {
+        let mut bad = good.clone();
+        for _ in 0..3 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let at = (state >> 8) as usize % bad.len();
+            bad[at] = (state >> 3) as u8;
+        }
+        if let Ok(graph) = import_bytes(bad.into(), None, &defaults()) {
+            assert_eq!(warpweave_graph::verify::verify(&graph), []);
+        }
+    }
+    check(&import_bytes(vec![0xff; 64].into(), None, &defaults()).expect_err("noise"), "model-decode", &[]);
+}
+
+/// A folder of its own for a test, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("warpweave-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).expect("the temporary folder can be written");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn external_data_stay_in_the_models_folder() {
+    let folder = Folder::new("external");
+    let inside = folder.0.join("model");
+    fs::create_dir_all(inside.join("data")).expect("the folder can be written");
+    fs::write(inside.join("data/weights.bin"), [0u8, 0, 0, 0, 0, 0, 128, 63]).expect("the file can be written");
+    fs::write(folder.0.join("secret.bin"), [0u8; 8]).expect("the file can be written");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(folder.0.join("secret.bin"), inside.join("link.bin")).expect("links can be made");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&folder.0, inside.join("up")).expect("links can be made");
+
+    let path = inside.join("model.onnx");
+    let load = |entries: &[(&str, &str)]| {
+        let entry = |&(key, value): &(&str, &str)| StringStringEntryProto { key: key.into(), value: value.into() };
+        let external_data = entries.iter().map(entry).collect();
+        let dims = vec![1];
+        let name = "w".to_owned();
+        let weight =
+            TensorProto { name, dims, data_type: 1, data_location: 1, external_data, ..TensorProto::default() };
+        let model = model(17, vec![], vec![weight], vec![], &["w"]);
+        fs::write(&path, model.encode_to_vec()).expect("the model can be written");
+        import(&path, &defaults())
+    };
+    let graph = load(&[("location", "data/weights.bin"), ("offset", "4"), ("length", "4")]).expect("a plain file");
+    assert_eq!(graph.constant_value(graph.outputs[0]).map(Tensor::to_f32), Some(vec![1.0]));
+
+    let outside = folder.0.join("secret.bin").display().to_string();
+    let mut places = vec!["../secret.bin", &outside, "", "data", "data/none.bin", "data\\weights.bin"];
+    if cfg!(unix) {
+        places.extend(["link.bin", "up/secret.bin"]);
+    }
+    for place in places {
+        let error = load(&[("location", place)]).expect_err(place);
+        check(&error, "model-weight", &["`w`", "external data"]);
+    }
+    let location = ("location", "data/weights.bin");
+    for (offset, length) in [("8", "4"), ("18446744073709551615", "4"), ("0", "8"), ("-1", "4"), ("x", "4")] {
+        let error = load(&[location, ("offset", offset), ("length", length)]).expect_err("bad bounds");
+        check(&error, "model-weight", &["`w`"]);
+    }
+    let graph = model(17, vec![], vec![], vec![], &[]);
+    assert!(import(&folder.0.join("none.onnx"), &defaults()).is_err_and(|error| error.code() == "model-file"));
+    assert!(crate::model::load(&graph, &defaults()).is_ok());
+}

@@ -1,0 +1,7 @@
+//! Tests of the import, on models written by hand and on exported ones.
+
+mod forms;
+mod import;
+mod model;
+mod models;
+mod npz;

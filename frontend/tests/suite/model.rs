@@ -1,0 +1,125 @@
+//! Small models written by hand.
+
+use prost::Message;
+use prost::bytes::Bytes;
+use warpweave_frontend::onnx::{
+    AttributeKind, AttributeProto, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto,
+    OperatorSetIdProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
+};
+use warpweave_frontend::{ImportError, ImportOptions, import_bytes};
+use warpweave_graph::reference::evaluate;
+use warpweave_graph::{ElementType, Graph, Tensor, lower};
+
+/// ONNX's number of an element type that the tests use.
+fn number(element: ElementType) -> i32 {
+    match element {
+        ElementType::F32 => 1,
+        ElementType::I32 => 6,
+        ElementType::I64 => 7,
+        other => panic!("{other} is not used in tests"),
+    }
+}
+
+/// A node with inputs and outputs by name.
+pub fn node(operator: &str, inputs: &[&str], outputs: &[&str], attributes: Vec<AttributeProto>) -> NodeProto {
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    NodeProto {
+        op_type: operator.to_owned(),
+        input: names(inputs),
+        output: names(outputs),
+        attribute: attributes,
+        ..NodeProto::default()
+    }
+}
+
+/// An attribute that is an integer.
+pub fn int(name: &str, i: i64) -> AttributeProto {
+    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Int as i32, i, ..AttributeProto::default() }
+}
+
+/// An attribute that is a single.
+pub fn float(name: &str, f: f32) -> AttributeProto {
+    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Float as i32, f, ..AttributeProto::default() }
+}
+
+/// An attribute that is text.
+pub fn string(name: &str, text: &str) -> AttributeProto {
+    let s = Bytes::copy_from_slice(text.as_bytes());
+    AttributeProto { name: name.to_owned(), r#type: AttributeKind::String as i32, s, ..AttributeProto::default() }
+}
+
+/// An attribute that is a list of integers.
+pub fn ints(name: &str, ints: &[i64]) -> AttributeProto {
+    let ints = ints.to_vec();
+    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Ints as i32, ints, ..AttributeProto::default() }
+}
+
+/// A constant tensor.
+pub fn constant(name: &str, tensor: &Tensor) -> TensorProto {
+    TensorProto {
+        name: name.to_owned(),
+        dims: tensor.shape().iter().map(|&extent| extent as i64).collect(),
+        data_type: number(tensor.element()),
+        raw_data: tensor.bytes().clone(),
+        ..TensorProto::default()
+    }
+}
+
+/// A named value; dimensions are extents or names.
+pub fn value(name: &str, element: ElementType, dimensions: &[&str]) -> ValueInfoProto {
+    let dimension = |&text: &&str| {
+        let value = text.parse().map_or_else(|_| DimensionValue::Symbol(text.to_owned()), DimensionValue::Extent);
+        DimensionProto { value: Some(value) }
+    };
+    let shape = Some(TensorShapeProto { dim: dimensions.iter().map(dimension).collect() });
+    let tensor_type = Some(TensorTypeProto { elem_type: number(element), shape });
+    ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { tensor_type }) }
+}
+
+/// A model that gives the values `outputs`.
+pub fn model(
+    opset: i64,
+    inputs: Vec<ValueInfoProto>,
+    constants: Vec<TensorProto>,
+    nodes: Vec<NodeProto>,
+    outputs: &[&str],
+) -> ModelProto {
+    let output = |&name: &&str| ValueInfoProto { name: name.to_owned(), r#type: None };
+    let graph = GraphProto {
+        name: "test".to_owned(),
+        node: nodes,
+        initializer: constants,
+        input: inputs,
+        output: outputs.iter().map(output).collect(),
+        sparse_initializer: Vec::new(),
+    };
+    let opset_import = vec![OperatorSetIdProto { domain: String::new(), version: opset }];
+    ModelProto { ir_version: 8, graph: Some(graph), opset_import, functions: Vec::new() }
+}
+
+/// The graph of a model without folder.
+pub fn load(model: &ModelProto, options: &ImportOptions) -> Result<Graph, ImportError> {
+    import_bytes(model.encode_to_vec().into(), None, options)
+}
+
+/// The outputs of one operator applied to tensors: the first is an input of the model, the others are constants.
+pub fn apply(
+    operator: &str,
+    opset: i64,
+    tensors: &[Tensor],
+    outputs: usize,
+    attributes: Vec<AttributeProto>,
+) -> Vec<Tensor> {
+    let names: Vec<String> = (0..tensors.len()).map(|at| format!("x{at}")).collect();
+    let results: Vec<String> = (0..outputs).map(|at| format!("y{at}")).collect();
+    let inputs: Vec<&str> = names.iter().map(String::as_str).collect();
+    let outputs: Vec<&str> = results.iter().map(String::as_str).collect();
+    let extents: Vec<String> = tensors[0].shape().iter().map(ToString::to_string).collect();
+    let extents: Vec<&str> = extents.iter().map(String::as_str).collect();
+    let constants = tensors.iter().zip(&names).skip(1).map(|(tensor, name)| constant(name, tensor)).collect();
+    let input = value("x0", tensors[0].element(), &extents);
+    let node = node(operator, &inputs, &outputs, attributes);
+    let model = model(opset, vec![input], constants, vec![node], &outputs);
+    let graph = load(&model, &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    evaluate(&lower(&graph), &tensors[..1]).expect("the reference evaluates the model")
+}

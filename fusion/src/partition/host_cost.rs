@@ -1,0 +1,52 @@
+//! What a group costs on the host back end.
+
+use warpweave_graph::expr::TensorExpr;
+use warpweave_graph::program::TensorProgram;
+
+use super::body::GroupBody;
+use super::cost::KernelCost;
+use super::params::{CONTRACTION_THREADS, ScheduleParams, Template};
+
+/// Costs of the host back end's evaluator: contractions are native matrix products after packing, everything else is
+/// evaluated a few lanes at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostCost {
+    /// Threads that share the rTasks.
+    pub threads: usize,
+}
+
+/// Scalar operations a microsecond of the lane evaluator.
+const OPERATIONS: f64 = 400.0;
+/// Multiply-adds a microsecond of the native matrix product.
+const MULTIPLY_ADDS: f64 = 20_000.0;
+/// Microseconds of a task beyond its work.
+const TASK: f64 = 2.0;
+
+impl KernelCost for HostCost {
+    fn microseconds(&self, _: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        let waves = params.tiles(body).div_ceil(self.threads) as f64;
+        waves * self.task_microseconds(body, params)
+    }
+
+    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        let points: f64 = params.tile.iter().map(|&extent| extent as f64).product();
+        let stages = body.stages.iter().map(|stage| {
+            let own = stage.expr.axes.values().skip(body.tile_rank).map(|axis| axis.extent as f64);
+            points * own.product::<f64>() * operations(&stage.expr)
+        });
+        match params.template {
+            Template::Contraction { rows, columns } => {
+                let lead = &body.stages[0].expr;
+                let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
+                let sides = ((rows + columns) * CONTRACTION_THREADS) as f64;
+                let packing = sides.min(points + 1.0) * length * operations(lead) / OPERATIONS;
+                TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
+            }
+            Template::Pointwise { .. } | Template::Row(_) => TASK + stages.sum::<f64>() / OPERATIONS,
+        }
+    }
+}
+
+fn operations(expr: &TensorExpr) -> f64 {
+    (expr.body.operations() + expr.reads.len()) as f64
+}

@@ -1,0 +1,40 @@
+//! Nodes that compute what an earlier node computes.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use crate::arena::Arena;
+use crate::ir::{Graph, Origin, ValueId};
+use crate::rewrite::{Patch, Replacement};
+use crate::types::TensorType;
+
+/// The pass's name.
+pub const NAME: &str = "common_subexpressions";
+
+/// Replaces a node by an earlier one with an equal operator and equal inputs. Constants are equal if type and bytes are.
+pub fn common_subexpressions(graph: &Graph) -> Vec<Patch> {
+    let mut constants: HashMap<(&TensorType, &Bytes), ValueId> = HashMap::new();
+    // The value that stands for all that are equal to it.
+    let mut leaders: Arena<ValueId, ValueId> = graph.values.ids().collect();
+    for (id, value) in graph.values.iter() {
+        if let Origin::Constant(tensor) = &value.origin {
+            leaders[id] = *constants.entry((tensor.ty(), tensor.bytes())).or_insert(id);
+        }
+    }
+    let mut known: HashMap<(String, Vec<Option<ValueId>>, usize), &[ValueId]> = HashMap::new();
+    let mut patches = Vec::new();
+    for (id, node) in graph.nodes.iter() {
+        let inputs: Vec<Option<ValueId>> = node.inputs.iter().map(|input| input.map(|input| leaders[input])).collect();
+        let key = (format!("{:?}", node.op), inputs, node.outputs.len());
+        let Some(earlier) = known.get(&key) else {
+            known.insert(key, &node.outputs);
+            continue;
+        };
+        for (&output, &leader) in node.outputs.iter().zip(*earlier) {
+            leaders[output] = leader;
+        }
+        patches.push(Patch { pass: NAME, node: id, replacement: Replacement::Values(earlier.to_vec()) });
+    }
+    patches
+}

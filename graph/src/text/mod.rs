@@ -1,0 +1,54 @@
+//! Graphs as text that parses back to an equal graph.
+//!
+//! ```text
+//! graph "net"
+//! v0 "x": f32[2x3] = input
+//! v1 "scale": f32[] = constant 2.0
+//! v2 "weight": f32[64x64] = constant #8f1c…
+//! v3 "y": f32[2x3] = Mul "node" (v0, v1)
+//! output v3
+//! ```
+//! Values stand in the order of their ids. Large constants are named by a hash of type and content; the tensors
+//! themselves go beside the text, in [`Tensors`].
+
+mod lexer;
+mod literal;
+mod parse;
+mod print;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::tensor::Tensor;
+
+pub use parse::{ParseError, parse};
+pub use print::{print, tensors};
+
+/// A hash of a tensor's type and bytes, which stands for it in text. It guards against accidents, not against intent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ContentHash(u128);
+
+/// Tensors by their hash: what a text names and does not hold.
+pub type Tensors = BTreeMap<ContentHash, Tensor>;
+
+impl ContentHash {
+    /// The hash of a tensor.
+    pub fn of(tensor: &Tensor) -> Self {
+        const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        let ty = tensor.ty().to_string();
+        let bytes = ty.as_bytes().iter().chain(tensor.bytes().iter());
+        Self(bytes.fold(OFFSET, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME)))
+    }
+
+    /// The hash that prints as `digits`.
+    fn from_digits(digits: &str) -> Option<Self> {
+        (digits.len() == 32).then(|| u128::from_str_radix(digits, 16).ok().map(Self)).flatten()
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}

@@ -1,0 +1,113 @@
+//! What a bundle says about itself.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use warpweave_graph::TensorType;
+
+use super::name::{BundleTarget, EntryName};
+
+/// The version of the format that this library writes, and the newest that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The entry `manifest.json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// Name and version of the program that wrote the bundle.
+    pub producer: String,
+    /// The model.
+    pub model: ModelRecord,
+    /// What goes in and what comes out.
+    pub signature: Signature,
+    /// How exact the results are.
+    pub numerics: Numerics,
+    /// What the bundle was compiled for, by name.
+    pub targets: BTreeMap<BundleTarget, TargetRecord>,
+    /// All other entries.
+    pub entries: BTreeMap<EntryName, EntryRecord>,
+}
+
+/// Where a bundle comes from.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ModelRecord {
+    /// The graph's name.
+    pub name: String,
+    /// BLAKE3 of the model file, in hexadecimal digits; empty if there was none.
+    pub blake3: String,
+}
+
+/// An input or an output.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Port {
+    /// The name in the model.
+    pub name: String,
+    /// Element type and shape.
+    #[serde(flatten)]
+    pub ty: TensorType,
+    /// For an integer input whose elements index an axis of another tensor: the extent of the smallest such axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_limit: Option<u64>,
+}
+
+/// Inputs and outputs in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Signature {
+    /// What the caller provides.
+    pub inputs: Vec<Port>,
+    /// What the caller gets.
+    pub outputs: Vec<Port>,
+}
+
+/// The rules that kernels of all targets keep.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Numerics {
+    /// Whether a product and a sum may be rounded once.
+    pub contraction: bool,
+    /// Whether subnormal numbers become zero.
+    pub flush_subnormals: bool,
+    /// Whether floating-point atomics make results depend on the order of execution.
+    pub order_dependent: bool,
+}
+
+impl Default for Numerics {
+    fn default() -> Self {
+        Self { contraction: false, flush_subnormals: false, order_dependent: false }
+    }
+}
+
+/// The geometry of a target's launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TargetRecord {
+    /// Virtual execution units: streams of the plan, blocks of the launch.
+    pub units: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Shared-memory bytes of a block.
+    pub shared_bytes: u32,
+    /// Bytes of inputs, activations and outputs.
+    pub arena_bytes: u64,
+    /// Bytes of the constants that kernels read.
+    pub weights_bytes: u64,
+    /// Counters of the plan.
+    pub counters: u32,
+    /// Major and minor version of the oldest CUDA driver interface that loads the code; absent on the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum_driver: Option<(u32, u32)>,
+}
+
+/// An entry's size and hash.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EntryRecord {
+    /// Bytes.
+    pub bytes: u64,
+    /// BLAKE3 in hexadecimal digits.
+    pub blake3: String,
+}
+
+/// The part of a manifest that every version has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+pub(super) struct FormatVersion {
+    pub(super) format_version: u32,
+}

@@ -1,0 +1,36 @@
+//! Bundles: one file that holds a compiled model, for every target that it was compiled for.
+//!
+//! A bundle is a zip archive of stored (uncompressed), aligned entries, readable with any archive program:
+//!
+//! | Entry | Holds |
+//! |---|---|
+//! | `manifest.json` | format version, producer, model, signature, numerics, targets with launch geometry, sizes and hashes |
+//! | `graph.txt` | the program for people |
+//! | `program.bin` | the program without its constants |
+//! | `plan/<target>.bin` | the execution plan, its bindings and operands |
+//! | `ir/<target>.bin` | the kernel IR |
+//! | `src/<target>.cu` | the text that was compiled |
+//! | `cubin/<target>.cubin` | the code; native code of a GPU, to be trusted like any executable |
+//! | `weights.safetensors` | the constants, once for all targets |
+//!
+//! The hashes find damage, not malice. The same contents give the same bytes.
+
+mod decode;
+mod error;
+mod manifest;
+mod name;
+mod plan;
+mod read;
+mod weights;
+mod write;
+
+#[cfg(feature = "compile")]
+pub mod kernel_ir;
+
+pub use error::BundleError;
+pub use manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Port, Signature, TargetRecord};
+pub use name::{BundleTarget, EntryName, UnknownEntry};
+pub use plan::TargetPlan;
+pub use read::{Bundle, file_hash, is_bundle};
+pub use weights::WeightsReader;
+pub use write::{BundleContents, DeviceCode, TargetContents, write};

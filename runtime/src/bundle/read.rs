@@ -1,0 +1,263 @@
+//! Opening a bundle: names, sizes, hashes, version, target, in this order. Nothing of a damaged file is used.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_graph::{ProgramSkeleton, TensorProgram};
+use zip::{CompressionMethod, ZipArchive};
+
+use super::error::BundleError;
+use super::manifest::{EntryRecord, FORMAT_VERSION, FormatVersion, Manifest};
+use super::name::{BundleTarget, EntryName};
+use super::plan::TargetPlan;
+use super::weights::WeightsReader;
+use super::write::{DeviceCode, TargetContents, archive_error};
+
+/// The entries that are read into memory whole are not larger.
+const MAX_LOADED_BYTES: u64 = 1 << 30;
+const MAX_MANIFEST_BYTES: u64 = 16 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
+const LOCAL_HEADER_MAGIC: &[u8] = b"PK\x03\x04";
+
+/// An opened bundle: its names, sizes and hashes have been checked.
+#[derive(Debug)]
+pub struct Bundle {
+    path: PathBuf,
+    file: File,
+    places: BTreeMap<EntryName, Place>,
+    manifest: Manifest,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: u64,
+    bytes: u64,
+}
+
+/// Whether the file begins as a bundle does. A model does not.
+pub fn is_bundle(path: &Path) -> Result<bool, BundleError> {
+    let mut magic = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(4).read_to_end(&mut magic));
+    read.map_err(|source| BundleError::File { action: "read", path: path.to_owned(), source })?;
+    Ok(magic == LOCAL_HEADER_MAGIC)
+}
+
+/// BLAKE3 of a whole file, in hexadecimal digits: how a manifest names its model.
+pub fn file_hash(path: &Path) -> Result<String, BundleError> {
+    let failed = |source| BundleError::File { action: "read", path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    Ok(hash(&mut file, Place { start: 0, bytes }).map_err(failed)?.to_hex().to_string())
+}
+
+impl Bundle {
+    /// Opens and checks the bundle at `path`.
+    pub fn open(path: &Path) -> Result<Self, BundleError> {
+        let unreadable = |source| BundleError::File { action: "read", path: path.to_owned(), source };
+        let file = File::open(path).map_err(unreadable)?;
+        let mut archive = ZipArchive::new(BufReader::new(&file)).map_err(|error| archive_error(path, &error))?;
+        let places = places(&mut archive, path)?;
+        let manifest = parse_manifest(&manifest_text(&mut archive, path)?)?;
+        let bundle = Self { path: path.to_owned(), file, places, manifest };
+        bundle.check_entries()?;
+        Ok(bundle)
+    }
+
+    /// What the bundle says about itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The program for people.
+    pub fn graph_text(&self) -> Result<String, BundleError> {
+        let bytes = self.load(EntryName::Graph)?;
+        String::from_utf8(bytes)
+            .map_err(|_| BundleError::Damaged { entry: EntryName::Graph, reason: "it is no text".to_owned() })
+    }
+
+    /// The program with its constants.
+    pub fn program(&self) -> Result<TensorProgram, BundleError> {
+        let skeleton: ProgramSkeleton = super::decode::decode(EntryName::Program, &self.load(EntryName::Program)?)?;
+        skeleton.check()?;
+        let mut weights = self.weights()?;
+        skeleton.fill(|tensor, ty| weights.read(tensor, ty))
+    }
+
+    /// The constants, to be read one by one.
+    pub fn weights(&self) -> Result<WeightsReader, BundleError> {
+        let place = self.place(EntryName::Weights)?;
+        WeightsReader::open(self.handle()?, place.start, place.bytes)
+    }
+
+    /// The constants that the kernels of a plan read, in the weights buffer that the plan lays out.
+    pub fn packed_weights(&self, memory: &MemoryPlan) -> Result<Arc<[u8]>, BundleError> {
+        let mut weights = self.weights()?;
+        crate::session::pack_weights(memory, |tensor, ty, out| weights.read_into(tensor, ty, out))
+    }
+
+    /// The part for a target: its plan, decoded and verified, and its code.
+    pub fn target(&self, target: BundleTarget) -> Result<TargetContents, BundleError> {
+        let Some(record) = self.manifest.targets.get(&target) else {
+            let held = self.manifest.targets.keys().copied().collect();
+            return Err(BundleError::Target { wanted: target.to_string(), held });
+        };
+        let plan = TargetPlan::decode(target, record, &self.load(EntryName::Plan(target))?)?;
+        let code = match target {
+            BundleTarget::Host => None,
+            BundleTarget::Gpu(gpu) => {
+                let source = String::from_utf8(self.load(EntryName::Source(gpu))?).map_err(|_| {
+                    BundleError::Damaged { entry: EntryName::Source(gpu), reason: "it is no text".to_owned() }
+                })?;
+                Some(DeviceCode {
+                    target: gpu,
+                    threads: record.threads,
+                    shared_bytes: record.shared_bytes,
+                    kernel_ir: self.load(EntryName::KernelIr(gpu))?,
+                    source,
+                    cubin: self.load(EntryName::Cubin(gpu))?,
+                    minimum_driver: record.minimum_driver.unwrap_or((0, 0)),
+                })
+            }
+        };
+        Ok(TargetContents { plan, code })
+    }
+
+    /// Every entry is in the manifest with its size and hash, and the manifest names no other.
+    fn check_entries(&self) -> Result<(), BundleError> {
+        let entries = &self.manifest.entries;
+        for (&name, place) in self.places.iter().filter(|(name, _)| **name != EntryName::Manifest) {
+            let Some(record) = entries.get(&name) else {
+                return Err(BundleError::Foreign { name: name.to_string(), reason: "the manifest does not name" });
+            };
+            if record.bytes != place.bytes {
+                let reason = format!("it has {} bytes, the manifest says {}", place.bytes, record.bytes);
+                return Err(BundleError::Damaged { entry: name, reason });
+            }
+        }
+        let mut wanted = vec![EntryName::Graph, EntryName::Program, EntryName::Weights];
+        for &target in self.manifest.targets.keys() {
+            wanted.push(EntryName::Plan(target));
+            if let BundleTarget::Gpu(gpu) = target {
+                wanted.extend([EntryName::KernelIr(gpu), EntryName::Source(gpu), EntryName::Cubin(gpu)]);
+            }
+        }
+        let missing = entries.keys().chain(&wanted).find(|name| !self.places.contains_key(name));
+        if let Some(name) = missing {
+            return Err(BundleError::Missing(*name));
+        }
+        let mut file = self.handle()?;
+        for (&name, place) in self.places.iter().filter(|(name, _)| **name != EntryName::Manifest) {
+            let found = hash(&mut file, *place).map_err(|error| damaged(name, &error.to_string()))?;
+            check_hash(name, &entries[&name], &found)?;
+        }
+        Ok(())
+    }
+
+    /// An entry's bytes, hashed again: the file may have changed since it was opened.
+    fn load(&self, name: EntryName) -> Result<Vec<u8>, BundleError> {
+        let place = self.place(name)?;
+        let bytes = load(&mut self.handle()?, name, place)?;
+        let record = self.manifest.entries.get(&name).ok_or(BundleError::Missing(name))?;
+        check_hash(name, record, &blake3::hash(&bytes))?;
+        Ok(bytes)
+    }
+
+    fn place(&self, name: EntryName) -> Result<Place, BundleError> {
+        self.places.get(&name).copied().ok_or(BundleError::Missing(name))
+    }
+
+    fn handle(&self) -> Result<File, BundleError> {
+        let failed = |source| BundleError::File { action: "read", path: self.path.clone(), source };
+        self.file.try_clone().map_err(failed)
+    }
+}
+
+/// Where each entry's bytes lie; refuses names that no bundle has, and archives that contradict themselves.
+fn places(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<BTreeMap<EntryName, Place>, BundleError> {
+    let failed = |error: &zip::result::ZipError| archive_error(path, error);
+    archive.validate_header_consistency().map_err(|error| failed(&error))?;
+    if archive.offset() != 0 {
+        return Err(BundleError::Archive { path: path.to_owned(), reason: "something stands before it".to_owned() });
+    }
+    let mut places = BTreeMap::new();
+    for index in 0..archive.len() {
+        let entry = archive.by_index_raw(index).map_err(|error| failed(&error))?;
+        let text = String::from_utf8_lossy(entry.name_raw()).into_owned();
+        let foreign = |reason| BundleError::Foreign { name: text.clone(), reason };
+        let name: EntryName = text.parse().map_err(|_| foreign("is none of a bundle"))?;
+        if entry.compression() != CompressionMethod::Stored
+            || entry.encrypted()
+            || entry.size() != entry.compressed_size()
+        {
+            return Err(foreign("is compressed or encrypted"));
+        }
+        let start = entry.data_start().ok_or_else(|| foreign("has no place"))?;
+        if places.insert(name, Place { start, bytes: entry.size() }).is_some() {
+            return Err(foreign("is there twice"));
+        }
+    }
+    Ok(places)
+}
+
+/// The manifest, which no hash covers: the archive's checksum does.
+fn manifest_text(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<Vec<u8>, BundleError> {
+    let entry = match archive.by_name(&EntryName::Manifest.to_string()) {
+        Ok(entry) => entry,
+        Err(zip::result::ZipError::FileNotFound) => return Err(BundleError::Missing(EntryName::Manifest)),
+        Err(error) => return Err(archive_error(path, &error)),
+    };
+    let mut text = Vec::new();
+    let read = entry.take(MAX_MANIFEST_BYTES).read_to_end(&mut text);
+    read.map_err(|error| damaged(EntryName::Manifest, &error.to_string()))?;
+    Ok(text)
+}
+
+fn parse_manifest(text: &[u8]) -> Result<Manifest, BundleError> {
+    let unreadable = |error: serde_json::Error| damaged(EntryName::Manifest, &error.to_string());
+    let version: FormatVersion = serde_json::from_slice(text).map_err(unreadable)?;
+    if version.format_version > FORMAT_VERSION {
+        return Err(BundleError::Version { found: version.format_version, known: FORMAT_VERSION });
+    }
+    serde_json::from_slice(text).map_err(unreadable)
+}
+
+fn load(file: &mut File, name: EntryName, place: Place) -> Result<Vec<u8>, BundleError> {
+    if place.bytes > MAX_LOADED_BYTES {
+        return Err(damaged(name, "it is larger than a gigabyte"));
+    }
+    let mut bytes = vec![0; place.bytes as usize];
+    let read = file.seek(SeekFrom::Start(place.start)).and_then(|_| file.read_exact(&mut bytes));
+    read.map_err(|error| damaged(name, &error.to_string()))?;
+    Ok(bytes)
+}
+
+fn hash(file: &mut File, place: Place) -> std::io::Result<blake3::Hash> {
+    file.seek(SeekFrom::Start(place.start))?;
+    let mut hasher = blake3::Hasher::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut left = place.bytes;
+    while left > 0 {
+        let part = &mut chunk[..left.min(CHUNK_BYTES as u64) as usize];
+        file.read_exact(part)?;
+        hasher.update(part);
+        left -= part.len() as u64;
+    }
+    Ok(hasher.finalize())
+}
+
+fn check_hash(name: EntryName, record: &EntryRecord, found: &blake3::Hash) -> Result<(), BundleError> {
+    if record.blake3 == found.to_hex().as_str() { Ok(()) } else { Err(damaged(name, "its hash is another")) }
+}
+
+fn damaged(entry: EntryName, reason: &str) -> BundleError {
+    BundleError::Damaged { entry, reason: reason.to_owned() }
+}

@@ -1,0 +1,194 @@
+//! Writing a bundle: the same contents give the same bytes.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::Path;
+
+use warpweave_graph::{ProgramSkeleton, TensorProgram};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+use super::error::BundleError;
+use super::manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Signature, TargetRecord};
+use super::name::{BundleTarget, EntryName};
+use super::plan::TargetPlan;
+use super::weights;
+use crate::cache::unique_suffix;
+use crate::target::Target;
+
+/// Entries begin at multiples of this.
+const ENTRY_ALIGNMENT: u16 = 64;
+/// From this size on an entry's record has 64-bit fields.
+const LARGE_ENTRY: u64 = u32::MAX as u64;
+
+/// What a bundle is made of.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BundleContents {
+    /// The model.
+    pub model: ModelRecord,
+    /// Inputs and outputs, in the program's order.
+    pub signature: Signature,
+    /// The program, for people.
+    pub graph_text: String,
+    /// The program that every plan schedules.
+    pub program: TensorProgram,
+    /// A part for each target.
+    pub targets: BTreeMap<BundleTarget, TargetContents>,
+}
+
+/// A target's part of a bundle.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TargetContents {
+    /// The plan, verified, with its bindings and operands.
+    pub plan: TargetPlan,
+    /// The device code; absent on the host.
+    pub code: Option<DeviceCode>,
+}
+
+/// What runs on a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceCode {
+    /// The architecture.
+    pub target: Target,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Shared-memory bytes of a block.
+    pub shared_bytes: u32,
+    /// The kernel IR, in postcard.
+    pub kernel_ir: Vec<u8>,
+    /// The text, as its compiler reads it.
+    pub source: String,
+    /// The code.
+    pub cubin: Vec<u8>,
+    /// Major and minor version of the oldest CUDA driver interface that loads the code.
+    pub minimum_driver: (u32, u32),
+}
+
+impl TargetContents {
+    fn record(&self) -> TargetRecord {
+        let plan = self.plan.plan.plan();
+        let segment = plan.persistent();
+        TargetRecord {
+            units: segment.units() as u32,
+            threads: self.code.as_ref().map_or(1, |code| code.threads),
+            shared_bytes: self.code.as_ref().map_or(0, |code| code.shared_bytes),
+            arena_bytes: plan.memory.arena_bytes,
+            weights_bytes: plan.memory.weights_bytes,
+            counters: segment.counters.len() as u32,
+            minimum_driver: self.code.as_ref().map(|code| code.minimum_driver),
+        }
+    }
+}
+
+/// Writes a bundle to `path`: to a file beside it first, which is then renamed, so that no half bundle is ever seen.
+pub fn write(contents: &BundleContents, path: &Path) -> Result<(), BundleError> {
+    let failed =
+        |action: &'static str| move |source: io::Error| BundleError::File { action, path: path.to_owned(), source };
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}", unique_suffix()));
+    let temporary = Path::new(&temporary);
+    let result = File::create_new(temporary).map_err(failed("create")).and_then(|file| {
+        let file = write_to(contents, BufWriter::new(file), path)?;
+        let file = file.into_inner().map_err(|error| failed("write")(error.into_error()))?;
+        file.sync_all().map_err(failed("write"))?;
+        fs::rename(temporary, path).map_err(failed("rename the new file to"))
+    });
+    if result.is_err() {
+        // What a failed attempt left is of no use to anyone.
+        let _ = fs::remove_file(temporary);
+    }
+    result
+}
+
+fn write_to<W: Write + Seek>(contents: &BundleContents, out: W, path: &Path) -> Result<W, BundleError> {
+    let mut archive = Archive { zip: ZipWriter::new(out), entries: BTreeMap::new(), path };
+    archive.bytes(EntryName::Graph, contents.graph_text.as_bytes())?;
+    let skeleton = ProgramSkeleton::of(&contents.program);
+    archive.bytes(EntryName::Program, &super::decode::encode(EntryName::Program, &skeleton)?)?;
+    for (&target, part) in &contents.targets {
+        archive.bytes(EntryName::Plan(target), &part.plan.encode(target)?)?;
+        if let Some(code) = &part.code {
+            archive.bytes(EntryName::KernelIr(code.target), &code.kernel_ir)?;
+            archive.bytes(EntryName::Source(code.target), code.source.as_bytes())?;
+            archive.bytes(EntryName::Cubin(code.target), &code.cubin)?;
+        }
+    }
+    let constants = contents.program.tensors.ids().filter_map(|id| contents.program.constant(id));
+    let size: u64 = constants.map(|constant| constant.bytes().len() as u64 + 256).sum();
+    archive.entry(EntryName::Weights, size, |out| weights::write(&contents.program, out))?;
+    let manifest = Manifest {
+        format_version: FORMAT_VERSION,
+        producer: concat!("warpweave ", env!("CARGO_PKG_VERSION")).to_owned(),
+        model: contents.model.clone(),
+        signature: contents.signature.clone(),
+        numerics: Numerics::default(),
+        targets: contents.targets.iter().map(|(target, part)| (*target, part.record())).collect(),
+        entries: std::mem::take(&mut archive.entries),
+    };
+    let mut text = serde_json::to_vec_pretty(&manifest)
+        .map_err(|error| BundleError::Damaged { entry: EntryName::Manifest, reason: error.to_string() })?;
+    text.push(b'\n');
+    archive.bytes(EntryName::Manifest, &text)?;
+    archive.zip.finish().map_err(|error| archive_error(path, &error))
+}
+
+struct Archive<'a, W: Write + Seek> {
+    zip: ZipWriter<W>,
+    entries: BTreeMap<EntryName, EntryRecord>,
+    path: &'a Path,
+}
+
+impl<W: Write + Seek> Archive<'_, W> {
+    fn bytes(&mut self, name: EntryName, bytes: &[u8]) -> Result<(), BundleError> {
+        let path = self.path;
+        self.entry(name, bytes.len() as u64, |out| {
+            out.write_all(bytes).map_err(|source| BundleError::File { action: "write", path: path.to_owned(), source })
+        })
+    }
+
+    /// An entry of about `size` bytes.
+    fn entry(
+        &mut self,
+        name: EntryName,
+        size: u64,
+        write: impl FnOnce(&mut Hashing<'_, ZipWriter<W>>) -> Result<(), BundleError>,
+    ) -> Result<(), BundleError> {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .last_modified_time(DateTime::default())
+            .unix_permissions(0o644)
+            .with_alignment(ENTRY_ALIGNMENT)
+            .large_file(size >= LARGE_ENTRY);
+        self.zip.start_file(name.to_string(), options).map_err(|error| archive_error(self.path, &error))?;
+        let mut out = Hashing { inner: &mut self.zip, hasher: blake3::Hasher::new(), bytes: 0 };
+        write(&mut out)?;
+        let record = EntryRecord { bytes: out.bytes, blake3: out.hasher.finalize().to_hex().to_string() };
+        self.entries.insert(name, record);
+        Ok(())
+    }
+}
+
+/// Counts and hashes what passes through.
+struct Hashing<'a, W> {
+    inner: &'a mut W,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Hashing<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+pub(super) fn archive_error(path: &Path, error: &zip::result::ZipError) -> BundleError {
+    BundleError::Archive { path: path.to_owned(), reason: error.to_string() }
+}

@@ -1,0 +1,13 @@
+//! GPUs through the CUDA driver, which is opened at run time.
+//!
+//! Nothing here has run on a GPU yet: it type-checks, its errors without a driver are tested, and the programs that it
+//! launches are tested on the emulator and as printed text.
+
+mod driver;
+mod error;
+mod memory;
+mod session;
+
+pub use driver::{DeviceInfo, Driver};
+pub use error::CudaError;
+pub use session::{CudaOptions, CudaSession};

@@ -1,0 +1,78 @@
+//! The emulator of kernel IR as a device: it runs the program under several interleavings, and every one must be free
+//! of violations and give the same bits.
+
+use std::sync::Arc;
+
+use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
+use warpweave_codegen::kernel_ir::Program;
+use warpweave_fusion::schedule::tables::Tables;
+use warpweave_graph::Tensor;
+
+use super::Session;
+use super::error::SessionError;
+use super::exchange::{check_inputs, input_types, place, read_outputs, write_inputs};
+use crate::bundle::TargetPlan;
+
+/// How a program is emulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EmulatorOptions {
+    /// How many interleavings are run; at least one is.
+    pub interleavings: u64,
+    /// The seed of the first; the others follow.
+    pub seed: u64,
+}
+
+/// A program on the emulator.
+pub struct EmulatorSession {
+    program: Program,
+    plan: TargetPlan,
+    tables: Tables,
+    weights: Arc<[u8]>,
+    options: EmulatorOptions,
+}
+
+impl EmulatorSession {
+    /// A session of `program` that follows `plan`.
+    pub fn new(program: Program, plan: TargetPlan, weights: Arc<[u8]>, options: EmulatorOptions) -> Self {
+        let tables = plan.tables();
+        Self { program, plan, tables, weights, options }
+    }
+}
+
+impl Session for EmulatorSession {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
+        let plan = self.plan.plan.plan();
+        let (memory, segment) = (&plan.memory, plan.persistent());
+        check_inputs(input_types(memory), inputs)?;
+        let arena = memory.arena_bytes as usize;
+        let grid = segment.units() as u32;
+        let counters = segment.counters.len();
+        let mut device = Emulated::new(&self.program, &self.tables, &self.weights, arena, counters, grid)
+            .map_err(|error| SessionError::Internal(error.to_string()))?;
+        let initialised: Vec<_> = memory.inputs.iter().map(|input| place(memory, *input)).collect();
+        let mut first: Option<Vec<Tensor>> = None;
+        for position in 0..self.options.interleavings.max(1) {
+            let seed = self.options.seed.wrapping_add(position);
+            write_inputs(memory, inputs, device.arena_mut());
+            let report = device.launch(&initialised, &LaunchOptions::seeded(seed));
+            if !report.is_clean() {
+                return Err(SessionError::Violations { seed, report: report.to_string().trim_end().to_owned() });
+            }
+            let outputs = read_outputs(memory, device.arena())?;
+            match &first {
+                None => first = Some(outputs),
+                Some(first) => {
+                    if let Some(output) = (0..outputs.len()).find(|&output| first[output] != outputs[output]) {
+                        return Err(SessionError::OrderDependent { output, first: self.options.seed, second: seed });
+                    }
+                }
+            }
+        }
+        first.ok_or_else(|| SessionError::Internal("no interleaving was run".to_owned()))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let units = self.plan.plan.plan().persistent().units();
+        vec![format!("emulated with {units} vEUs under {} interleavings", self.options.interleavings.max(1))]
+    }
+}

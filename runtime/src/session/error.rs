@@ -1,0 +1,127 @@
+//! Why a session cannot be opened or a run fails.
+
+use warpweave_graph::TensorType;
+
+use super::Device;
+use crate::bundle::BundleError;
+use crate::host::HostError;
+
+/// A failure to open a session or to run a program. Every message names the culprit and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Another number of inputs than the program takes.
+    #[error("the program takes {expected} inputs and was given {found}; give every input")]
+    InputCount {
+        /// What the program takes.
+        expected: usize,
+        /// What it was given.
+        found: usize,
+    },
+    /// An input of another type or shape.
+    #[error("input {position} is {found} and must be {expected}; convert it, or compile the model for that shape")]
+    InputType {
+        /// Which input, from 0.
+        position: usize,
+        /// What the program takes.
+        expected: TensorType,
+        /// What it was given.
+        found: TensorType,
+    },
+    /// The device is not there, or not for this build.
+    #[error("{device} is not available: {reason}")]
+    Unavailable {
+        /// The device.
+        device: Device,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The bundle is unfit.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// The emulator has seen what no correct program does: an error of warpweave.
+    #[error("the program is wrong on the emulator with seed {seed}: {report}; report this as an error of warpweave")]
+    Violations {
+        /// The interleaving.
+        seed: u64,
+        /// What was seen.
+        report: String,
+    },
+    /// Two interleavings give different results: an error of warpweave.
+    #[error("output {output} differs between the seeds {first} and {second}; report this as an error of warpweave")]
+    OrderDependent {
+        /// The output.
+        output: usize,
+        /// A seed.
+        first: u64,
+        /// Another seed.
+        second: u64,
+    },
+    /// The printed text fails.
+    #[cfg(feature = "compile")]
+    #[error(transparent)]
+    Text(#[from] crate::text::TextError),
+    /// The GPU refuses or fails.
+    #[error(transparent)]
+    Cuda(#[from] crate::cuda::CudaError),
+    /// The host back end refuses or fails.
+    #[error("the host back end failed: {0}; report this as an error of warpweave")]
+    Host(#[from] HostError),
+    /// A failure inside warpweave.
+    #[error("{0}; report this as an error of warpweave")]
+    Internal(String),
+}
+
+/// What sort of failure it is: what an exit code tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailureKind {
+    /// A check has failed.
+    Check,
+    /// The caller's input is wrong.
+    Usage,
+    /// The machine lacks something.
+    Environment,
+    /// A device has failed; the process should not use it again.
+    DeviceFault,
+    /// Something did not end in time.
+    TimeOut,
+}
+
+impl SessionError {
+    /// A short name of the kind of error that stays the same across versions.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InputCount { .. } | Self::InputType { .. } => "input",
+            Self::Unavailable { .. } => "device",
+            Self::Bundle(error) => error.code(),
+            Self::Violations { .. } => "emulator-violation",
+            Self::OrderDependent { .. } => "emulator-order",
+            #[cfg(feature = "compile")]
+            Self::Text(_) => "text",
+            Self::Cuda(_) => "cuda",
+            Self::Host(_) => "host",
+            Self::Internal(_) => "internal",
+        }
+    }
+
+    /// The sort of failure.
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::InputCount { .. } | Self::InputType { .. } => FailureKind::Usage,
+            Self::Bundle(error) => error.kind(),
+            Self::Unavailable { .. } => FailureKind::Environment,
+            Self::Violations { .. } | Self::OrderDependent { .. } | Self::Host(_) | Self::Internal(_) => {
+                FailureKind::Check
+            }
+            #[cfg(feature = "compile")]
+            Self::Text(error) => {
+                use crate::text::TextError;
+                match error {
+                    TextError::NoCompiler { .. } | TextError::Files(_) => FailureKind::Environment,
+                    TextError::Wait(_) | TextError::TimeLimit { .. } => FailureKind::TimeOut,
+                    TextError::Compile { .. } | TextError::Run { .. } => FailureKind::Check,
+                }
+            }
+            Self::Cuda(error) => error.kind(),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The processor's threads as a device.
+
+use warpweave_graph::Tensor;
+
+use super::Session;
+use super::error::SessionError;
+use super::exchange::{check_inputs, input_types};
+use crate::host::HostSession;
+
+impl Session for HostSession {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
+        check_inputs(input_types(&self.plan().plan().memory), inputs)?;
+        Ok(HostSession::run(self, inputs)?)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![format!("the plan is folded onto {} threads of this machine", self.plan().plan().persistent().units())]
+    }
+}

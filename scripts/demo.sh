@@ -1,0 +1,27 @@
+#!/bin/sh
+# Compiles a real model ahead of time, runs the bundle on this machine, and compares with PyTorch's own output.
+# usage: demo.sh WARPWEAVE MODEL_FOLDER
+set -eu
+warpweave=$1
+model=$2
+out=target/demo
+mkdir -p "$out"
+
+echo "== compile $model for host and sm_90a (no GPU needed)"
+"$warpweave" compile "$model/torchscript.onnx" -o "$out/model.weave" --target host,sm_90a \
+    --emit graph,partition,plan,cuda --emit-dir "$out"
+
+echo
+echo "== run the bundle on the host, on random input"
+"$warpweave" run "$out/model.weave" --device host
+
+echo
+echo "== the same bundle against PyTorch's output"
+"$warpweave" compare "$out/model.weave" --io "$model/io.npz" --device host
+"$warpweave" compare "$out/model.weave" --io "$model/io.npz" --device emulator
+
+echo
+echo "The bundle:              $out/model.weave   ($warpweave inspect $out/model.weave)"
+echo "What is fused:           $out/partition.txt"
+echo "Who runs what, when:     $out/plan.txt"
+echo "The CUDA that was built: $out/sm_90a.cu"

@@ -1,0 +1,164 @@
+//! From a model to the contents of a bundle, a target at a time.
+
+use std::collections::BTreeMap;
+
+use warpweave_codegen::kernel_ir::Program;
+use warpweave_codegen::lower::lower;
+use warpweave_codegen::prelude::device_source;
+use warpweave_codegen::print::{ENTRY_NAME, cuda};
+use warpweave_fusion::partition::Partition;
+use warpweave_graph::arena::Arena;
+use warpweave_runtime::bundle::{
+    BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
+};
+use warpweave_runtime::cubin::{CubinError, CubinInfo};
+use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
+use warpweave_runtime::target::Target;
+
+use crate::compiler::{CompileError, CompileOptions, Prepared};
+use crate::device_compiler::{DeviceCompileError, DeviceCompiler};
+use crate::model::Model;
+
+/// A step of a build, for those who watch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Views are inlined and joins placed.
+    Prepare,
+    /// The program is partitioned; a plan is made and verified.
+    Schedule(BundleTarget),
+    /// Kernels are made and printed.
+    Lower(Target),
+    /// The text is compiled.
+    Compile(Target),
+}
+
+/// Why a model cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// There is no plan or there are no kernels.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// There is no device code.
+    #[error(transparent)]
+    Device(#[from] DeviceCompileError),
+    /// The compiler's result cannot be read.
+    #[error(transparent)]
+    Cubin(#[from] CubinError),
+    /// A block cannot be resident on any device.
+    #[error("{threads} threads of {registers} registers do not fit a multiprocessor of {target}")]
+    Registers {
+        /// The target.
+        target: Target,
+        /// Threads of a block.
+        threads: u32,
+        /// Registers of a thread.
+        registers: u32,
+    },
+    /// The contents cannot be encoded.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+}
+
+/// A model that is being built.
+#[derive(Clone, Debug)]
+pub struct Build {
+    /// The model, with the program that plans schedule.
+    pub model: Model,
+    prepared: Prepared,
+}
+
+/// A target's part before its text is compiled.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The target.
+    pub target: BundleTarget,
+    /// Which statements share a kernel.
+    pub partition: Partition,
+    /// The plan.
+    pub plan: TargetPlan,
+    /// The kernels; none for the host.
+    pub program: Option<Program>,
+}
+
+/// Device code and what its compiler made of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Judged {
+    /// The code.
+    pub code: DeviceCode,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of local memory that a thread uses: not 0 where registers were spilled.
+    pub local_bytes: u32,
+}
+
+impl Build {
+    /// Prepares a model.
+    pub fn new(mut model: Model, watch: &mut dyn FnMut(Stage)) -> Self {
+        watch(Stage::Prepare);
+        let prepared = Prepared::new(&model.program);
+        // The weights are shared, and only the prepared program is needed from here on.
+        model.program = prepared.program.clone();
+        Self { model, prepared }
+    }
+
+    /// The plan for a target and, for a GPU, its kernels.
+    pub fn part(&self, target: BundleTarget, watch: &mut dyn FnMut(Stage)) -> Result<Part, BuildError> {
+        watch(Stage::Schedule(target));
+        let options = match target {
+            BundleTarget::Host => CompileOptions::host(),
+            BundleTarget::Gpu(_) => CompileOptions::default(),
+        };
+        let (partition, plan) = self.prepared.schedule(&CompileOptions { units: target.units(), ..options })?;
+        let gpu = match target {
+            BundleTarget::Host => {
+                let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new() };
+                return Ok(Part { target, partition, plan, program: None });
+            }
+            BundleTarget::Gpu(gpu) => gpu,
+        };
+        watch(Stage::Lower(gpu));
+        let lowered = lower(plan.plan()).map_err(CompileError::from)?;
+        let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands };
+        Ok(Part { target, partition, plan, program: Some(lowered.program) })
+    }
+
+    /// The contents of a bundle of these parts.
+    pub fn contents(&self, parts: BTreeMap<BundleTarget, TargetContents>) -> BundleContents {
+        BundleContents {
+            model: self.model.record.clone(),
+            signature: self.model.signature.clone(),
+            graph_text: self.model.program.to_string(),
+            program: self.model.program.clone(),
+            targets: parts,
+        }
+    }
+}
+
+/// Compiles the kernels of a part for its architecture, and judges what comes out.
+pub fn device_code(
+    target: Target,
+    program: &Program,
+    compiler: &dyn DeviceCompiler,
+    watch: &mut dyn FnMut(Stage),
+) -> Result<Judged, BuildError> {
+    let source = device_source(&cuda(program));
+    watch(Stage::Compile(target));
+    let cubin = compiler.compile(&source, target)?;
+    let info = CubinInfo::read(&cubin)?;
+    let entry = info.entry(ENTRY_NAME).ok_or(CubinError::Damaged("it lacks the entry"))?;
+    let (registers, local_bytes) = (entry.registers, entry.frame_bytes);
+    if program.threads.saturating_mul(registers) > REGISTERS_PER_MULTIPROCESSOR {
+        return Err(BuildError::Registers { target, threads: program.threads, registers });
+    }
+    let code = DeviceCode {
+        target,
+        threads: program.threads,
+        shared_bytes: program.shared_bytes(),
+        kernel_ir: kernel_ir::encode(target, program)?,
+        source,
+        cubin,
+        // Code of one major version loads with every driver of that version.
+        minimum_driver: (compiler.version().0, 0),
+    };
+    Ok(Judged { code, registers, local_bytes })
+}

@@ -1,0 +1,95 @@
+//! Arguments that several commands share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use warpweave::frontend::ImportOptions;
+use warpweave::graph::Shape;
+use warpweave::runtime::nvrtc::Nvrtc;
+use warpweave::runtime::session::{Device, Session};
+use warpweave::{DeviceCompiler, OpenOptions, Source, open};
+
+use super::device_compile::ChildProcess;
+use super::error::CliError;
+use super::output::Output;
+
+/// How a model's open dimensions are chosen.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Shapes {
+    /// The shape of an input, such as x=1x3x224x224; may be given several times
+    #[arg(long = "shape", value_name = "NAME=AxB", value_parser = parse_shape)]
+    pub shapes: Vec<(String, Shape)>,
+    /// The extent of first dimensions that the model leaves open
+    #[arg(long, value_name = "N")]
+    pub batch: Option<usize>,
+}
+
+impl Shapes {
+    /// What the import is told.
+    pub fn import_options(&self) -> ImportOptions {
+        let shapes: BTreeMap<String, Shape> = self.shapes.iter().cloned().collect();
+        ImportOptions { shapes, batch: self.batch, ..ImportOptions::default() }
+    }
+}
+
+fn parse_shape(text: &str) -> Result<(String, Shape), String> {
+    let (name, shape) = text.rsplit_once('=').ok_or("expected NAME=AxB, such as x=1x3x224x224")?;
+    let shape = shape.parse().map_err(|error| format!("`{shape}` is no shape: {error}"))?;
+    Ok((name.to_owned(), shape))
+}
+
+/// A program and the device that it runs on.
+#[derive(Args, Clone, Debug)]
+pub struct ProgramArguments {
+    /// An ONNX model or a bundle; told apart by content
+    #[arg(value_name = "MODEL|BUNDLE")]
+    pub path: PathBuf,
+    /// reference, host, emulator, text, or cuda:N
+    #[arg(long, default_value = "host")]
+    pub device: Device,
+    /// The most threads of the host back end
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// After how many seconds a wait between blocks gives up
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub wait_limit: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub shapes: Shapes,
+}
+
+impl ProgramArguments {
+    /// The model or bundle.
+    pub fn load(&self) -> Result<Source, CliError> {
+        let source = Source::load(&self.path, &self.shapes.import_options())?;
+        if matches!(source, Source::Bundle(_)) && (self.shapes.batch.is_some() || !self.shapes.shapes.is_empty()) {
+            let text = "--shape and --batch choose a model's shapes, a bundle's are fixed; compile the model again";
+            return Err(CliError::Usage(text.to_owned()));
+        }
+        Ok(source)
+    }
+
+    /// How sessions are opened.
+    pub fn options(&self) -> OpenOptions {
+        let defaults = OpenOptions::default();
+        let threads = self.threads.unwrap_or(defaults.threads).max(1);
+        OpenOptions { threads, wait_limit: Duration::from_secs(self.wait_limit.max(1)), ..defaults }
+    }
+
+    /// A session on the device, its notes said.
+    pub fn open(&self, source: &Source, options: &OpenOptions, output: &Output) -> Result<Box<dyn Session>, CliError> {
+        let session = open(source, self.device, options, &child_compiler)?;
+        session.notes().iter().for_each(|note| output.note(note));
+        Ok(session)
+    }
+}
+
+/// The compiler of device text, in a process of its own.
+pub fn child_compiler() -> Result<Box<dyn DeviceCompiler>, String> {
+    let nvrtc = Nvrtc::locate().map_err(|error| error.to_string())?;
+    Ok(Box::new(ChildProcess::new(&nvrtc)))
+}

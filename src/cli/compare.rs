@@ -1,0 +1,171 @@
+//! `warpweave compare`: outputs against stored ones.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use warpweave::graph::{ElementType, Tensor};
+use warpweave::runtime::bundle::Port;
+use warpweave::runtime::json::json;
+use warpweave::runtime::npz;
+
+use super::Passed;
+use super::arguments::ProgramArguments;
+use super::error::CliError;
+use super::inputs;
+use super::output::Output;
+
+/// Arguments of `compare`.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub program: ProgramArguments,
+    /// Arrays in_<input name> and out_<output index>
+    #[arg(long, value_name = "FILE.npz")]
+    io: PathBuf,
+    /// The relative error that passes
+    #[arg(long, default_value_t = 1e-3)]
+    rtol: f64,
+    /// The absolute error that passes, beside the relative one
+    #[arg(long, default_value_t = 1e-5)]
+    atol: f64,
+    /// The most vEUs of emulator, text and GPU
+    #[arg(long, value_name = "N")]
+    veus: Option<usize>,
+    /// How many interleavings the emulator runs
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    interleavings: u64,
+    /// The seed of the emulator's first interleaving
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// Runs the command.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let source = arguments.program.load()?;
+    let (mut given, mut expected) = (BTreeMap::new(), BTreeMap::new());
+    for (name, array) in npz::read(&arguments.io)? {
+        if let Some(name) = name.strip_prefix("in_") {
+            given.insert(name.to_owned(), array);
+        } else if let Some(position) = name.strip_prefix("out_").and_then(|position| position.parse::<usize>().ok()) {
+            expected.insert(position, array);
+        } else {
+            return Err(CliError::WrongOutputs(format!("the array `{name}` is neither an input nor an output")));
+        }
+    }
+    let signature = source.signature();
+    let inputs = inputs::from_arrays(signature, given, "an array in_NAME of the --io file")?;
+    if !expected.keys().copied().eq(0..signature.outputs.len()) {
+        let found: Vec<String> = expected.keys().map(ToString::to_string).collect();
+        let text = format!("the program has {} outputs, stored are [{}]", signature.outputs.len(), found.join(", "));
+        return Err(CliError::WrongOutputs(text));
+    }
+    let defaults = arguments.program.options();
+    let options = warpweave::OpenOptions {
+        units: arguments.veus,
+        interleavings: arguments.interleavings,
+        seed: arguments.seed,
+        ..defaults
+    };
+    let mut session = arguments.program.open(&source, &options, output)?;
+    let found = session.run(&inputs)?;
+    let tolerance = Tolerance { relative: arguments.rtol, absolute: arguments.atol };
+    let mut verdicts = Vec::new();
+    for ((position, port), found) in signature.outputs.iter().enumerate().zip(&found) {
+        verdicts.push(judge(position, port, found, &expected[&position], tolerance)?);
+    }
+    let passed = verdicts.iter().all(|verdict| verdict.passed);
+    let device = arguments.program.device;
+    let mut text = String::new();
+    for verdict in &verdicts {
+        let _ = writeln!(text, "{}", verdict.line);
+    }
+    let _ = writeln!(text, "{device}: {}", if passed { "all outputs agree" } else { "outputs differ" });
+    let outputs: Vec<_> = verdicts.iter().map(|verdict| verdict.record.clone()).collect();
+    let value = json!({
+        "device": device.to_string(), "passed": passed, "rtol": tolerance.relative, "atol": tolerance.absolute,
+        "outputs": outputs
+    });
+    output.result("compare", &value, &text);
+    Ok(passed)
+}
+
+#[derive(Clone, Copy)]
+struct Tolerance {
+    relative: f64,
+    absolute: f64,
+}
+
+impl Tolerance {
+    /// The error of an element in multiples of what passes; infinite where no tolerance applies.
+    fn excess(self, element: ElementType, found: f64, expected: f64) -> f64 {
+        let error = (found - expected).abs();
+        if found == expected || (found.is_nan() && expected.is_nan()) {
+            0.0
+        } else if !element.is_float() || !error.is_finite() {
+            f64::INFINITY
+        } else {
+            error / (self.absolute + self.relative * expected.abs()).max(f64::MIN_POSITIVE)
+        }
+    }
+}
+
+struct Verdict {
+    passed: bool,
+    line: String,
+    record: warpweave::runtime::json::Value,
+}
+
+fn judge(
+    position: usize,
+    port: &Port,
+    found: &Tensor,
+    expected: &Tensor,
+    tolerance: Tolerance,
+) -> Result<Verdict, CliError> {
+    let stands_in = expected.element() == ElementType::F32 && found.element() == ElementType::BF16;
+    if found.shape() != expected.shape() || (found.element() != expected.element() && !stands_in) {
+        let text = format!("out_{position} is stored as {}, the program gives {}", expected.ty(), found.ty());
+        return Err(CliError::WrongOutputs(text));
+    }
+    let (values, wanted) = (found.to_f64(), expected.to_f64());
+    let excess = |at: usize| tolerance.excess(found.element(), values[at], wanted[at]);
+    let worst = (0..values.len()).max_by(|a, b| excess(*a).total_cmp(&excess(*b)));
+    let failures = (0..values.len()).filter(|at| excess(*at) > 1.0).count();
+    let passed = failures == 0;
+    let verdict = if passed { "ok" } else { "differs" };
+    let head = format!("out_{position} {} {}: {verdict}", port.name, found.ty());
+    let Some(worst) = worst else {
+        let record = json!({"index": position, "name": port.name, "passed": true, "elements": 0});
+        return Ok(Verdict { passed: true, line: format!("{head}, empty"), record });
+    };
+    let (value, wanted) = (values[worst], wanted[worst]);
+    let absolute = (value - wanted).abs();
+    let relative = if absolute == 0.0 { 0.0 } else { absolute / wanted.abs() };
+    let index = coordinates(found, worst);
+    let line = format!(
+        "{head}, worst at {index:?}: {value:e} instead of {wanted:e}, relative error {relative:.3e}, \
+         {failures} of {} elements differ",
+        values.len()
+    );
+    let record = json!({
+        "index": position, "name": port.name, "type": found.ty().to_string(), "passed": passed,
+        "elements": values.len(), "failures": failures,
+        "worst": {
+            "index": index, "found": value, "expected": wanted, "absolute": absolute, "relative": relative
+        }
+    });
+    Ok(Verdict { passed, line, record })
+}
+
+/// The position of an element in each dimension.
+fn coordinates(tensor: &Tensor, mut element: usize) -> Vec<usize> {
+    let strides = tensor.shape().strides();
+    let coordinate = |stride: usize| {
+        let at = element / stride.max(1);
+        element %= stride.max(1);
+        at
+    };
+    strides.into_iter().map(coordinate).collect()
+}

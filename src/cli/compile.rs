@@ -1,0 +1,243 @@
+//! `warpweave compile`: a model to a bundle.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use warpweave::codegen::print::cuda;
+use warpweave::fusion::partition::Partition;
+use warpweave::graph::arena::Id;
+use warpweave::runtime::bundle::{self, BundleError, BundleTarget, TargetContents};
+use warpweave::runtime::json::{Value, json};
+use warpweave::runtime::nvrtc::Nvrtc;
+use warpweave::runtime::sass::Sass;
+use warpweave::runtime::target::Target;
+use warpweave::{Build, DeviceCompiler, Judged, Model, Part, Stage, device_code};
+
+use super::arguments::Shapes;
+use super::device_compile::ChildProcess;
+use super::error::CliError;
+use super::output::{Output, Progress, write_file};
+use super::{Passed, file_error};
+
+/// Arguments of `compile`.
+#[derive(Args)]
+pub struct Arguments {
+    /// An ONNX model
+    #[arg(value_name = "MODEL")]
+    path: PathBuf,
+    /// The bundle to write
+    #[arg(short, long, value_name = "OUT.weave")]
+    output: PathBuf,
+    /// What to compile for, such as host,sm_90a; host and, where NVRTC is found, sm_90a unless given
+    #[arg(long, value_delimiter = ',', value_name = "TARGET")]
+    target: Vec<BundleTarget>,
+    #[command(flatten)]
+    shapes: Shapes,
+    /// Intermediate results to write beside the bundle
+    #[arg(long, value_delimiter = ',', value_name = "STAGE", requires = "emit_dir")]
+    emit: Vec<Emit>,
+    /// The folder for them
+    #[arg(long, value_name = "DIR")]
+    emit_dir: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// An intermediate result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Emit {
+    /// The program
+    Graph,
+    /// Which statements share a kernel
+    Partition,
+    /// Each target's plan
+    Plan,
+    /// The text without its prelude
+    Cuda,
+    /// NVRTC's PTX
+    Ptx,
+    /// The disassembled code
+    Sass,
+}
+
+const DEFAULT_TARGET: Target = Target::Sm90a;
+
+/// Runs the command.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let start = Instant::now();
+    let (targets, nvrtc) = targets(arguments, output)?;
+    let progress = Progress::new(2 + 3 * targets.len());
+    let mut watch = |stage: Stage| progress.stage(&describe(stage));
+    progress.stage("import");
+    if bundle::is_bundle(&arguments.path).map_err(|error| file_of(error, arguments))? {
+        return Err(CliError::WrongKind {
+            path: arguments.path.clone(),
+            wanted: "ONNX model",
+            remedy: "it is a bundle, which is compiled already",
+        });
+    }
+    let build = Build::new(Model::import(&arguments.path, &arguments.shapes.import_options())?, &mut watch);
+    emit_common(arguments, &build)?;
+    let compiler = nvrtc.as_ref().map(ChildProcess::new);
+    let mut parts = BTreeMap::new();
+    let mut records = Vec::new();
+    for target in targets {
+        let part = build.part(target, &mut watch)?;
+        let judged = match (target, &part.program) {
+            (BundleTarget::Gpu(gpu), Some(program)) => {
+                let compiler: &dyn DeviceCompiler = match &compiler {
+                    Some(compiler) => compiler,
+                    None => return Err(Nvrtc::locate().map(|_| ()).err().map_or(no_compiler(), CliError::from)),
+                };
+                Some(device_code(gpu, program, compiler, &mut watch)?)
+            }
+            (BundleTarget::Host, _) | (BundleTarget::Gpu(_), None) => None,
+        };
+        emit_part(arguments, &part, judged.as_ref(), nvrtc.as_ref())?;
+        if let Some(judged) = judged.as_ref().filter(|judged| judged.local_bytes > 0) {
+            output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
+        }
+        records.push(record(&part, judged.as_ref()));
+        parts.insert(target, TargetContents { plan: part.plan, code: judged.map(|judged| judged.code) });
+    }
+    progress.stage("write");
+    bundle::write(&build.contents(parts), &arguments.output)?;
+    drop(progress);
+    let bytes = std::fs::metadata(&arguments.output).map_err(file_error("read", &arguments.output))?.len();
+    report(arguments, output, &records, bytes, start.elapsed().as_secs_f64());
+    Ok(true)
+}
+
+fn report(arguments: &Arguments, output: &Output, records: &[Value], bytes: u64, seconds: f64) {
+    let path = arguments.output.display().to_string();
+    let mut text = format!("{path}: {bytes} bytes, {seconds:.2} s\n");
+    for record in records {
+        let field = |name: &str| record[name].as_u64().unwrap_or(0);
+        let _ = write!(text, "  {}: {} fused groups", record["target"].as_str().unwrap_or(""), field("groups"));
+        let _ = write!(text, ", {} vEUs", field("units"));
+        let _ = write!(text, ", {} rTasks, {} waits", field("tasks"), field("waits"));
+        let _ = write!(text, ", arena {} bytes, weights {} bytes", field("arena_bytes"), field("weights_bytes"));
+        if !record["registers"].is_null() {
+            let _ = write!(text, ", {} registers, {} bytes of code", field("registers"), field("cubin_bytes"));
+        }
+        text.push('\n');
+    }
+    let value = json!({
+        "bundle": path, "bytes": bytes, "seconds": seconds, "targets": records
+    });
+    output.result("compile", &value, &text);
+}
+
+/// What to compile for, and with what.
+fn targets(arguments: &Arguments, output: &Output) -> Result<(Vec<BundleTarget>, Option<Nvrtc>), CliError> {
+    if arguments.target.is_empty() {
+        return Ok(match Nvrtc::locate() {
+            Ok(nvrtc) => {
+                output.note(&format!("compiling for host and {DEFAULT_TARGET}; choose with --target"));
+                (vec![BundleTarget::Host, BundleTarget::Gpu(DEFAULT_TARGET)], Some(nvrtc))
+            }
+            Err(error) => {
+                output.note(&format!("compiling for host alone: {error}"));
+                (vec![BundleTarget::Host], None)
+            }
+        });
+    }
+    let mut targets = arguments.target.clone();
+    targets.sort();
+    targets.dedup();
+    let gpu = targets.iter().any(|target| *target != BundleTarget::Host);
+    Ok((targets, if gpu { Some(Nvrtc::locate()?) } else { None }))
+}
+
+fn no_compiler() -> CliError {
+    CliError::Usage("no device compiler was opened; report this as an error of warpweave".to_owned())
+}
+
+/// A model that cannot be read is a model's error, not a bundle's.
+fn file_of(error: BundleError, arguments: &Arguments) -> CliError {
+    match error {
+        BundleError::File { source, .. } => file_error("read", &arguments.path)(source),
+        other => other.into(),
+    }
+}
+
+fn describe(stage: Stage) -> String {
+    match stage {
+        Stage::Prepare => "prepare".to_owned(),
+        Stage::Schedule(target) => format!("schedule for {target}"),
+        Stage::Lower(target) => format!("kernels for {target}"),
+        Stage::Compile(target) => format!("NVRTC for {target}"),
+    }
+}
+
+fn record(part: &Part, judged: Option<&Judged>) -> Value {
+    let plan = part.plan.plan.plan();
+    let evidence = part.plan.plan.evidence();
+    json!({
+        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.persistent().units(), "tasks": evidence.tasks,
+        "waits": evidence.waits, "ordered_reads": evidence.ordered_reads,
+        "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,
+        "kernels": part.program.as_ref().map(|program| program.kernels.len()),
+        "registers": judged.map(|judged| judged.registers), "local_bytes": judged.map(|judged| judged.local_bytes),
+        "cubin_bytes": judged.map(|judged| judged.code.cubin.len())
+    })
+}
+
+fn emit_common(arguments: &Arguments, build: &Build) -> Result<(), CliError> {
+    if let Some(folder) = &arguments.emit_dir {
+        std::fs::create_dir_all(folder).map_err(file_error("create", folder))?;
+    }
+    emit(arguments, Emit::Graph, "graph.txt", || Ok(build.model.program.to_string()))
+}
+
+fn emit_part(
+    arguments: &Arguments,
+    part: &Part,
+    judged: Option<&Judged>,
+    nvrtc: Option<&Nvrtc>,
+) -> Result<(), CliError> {
+    let target = part.target;
+    emit(arguments, Emit::Partition, &format!("partition.{target}.txt"), || Ok(partition_text(&part.partition)))?;
+    emit(arguments, Emit::Plan, &format!("plan.{target}.txt"), || Ok(part.plan.plan.plan().to_string()))?;
+    let (Some(program), Some(judged), Some(nvrtc)) = (&part.program, judged, nvrtc) else { return Ok(()) };
+    emit(arguments, Emit::Cuda, &format!("{target}.cu"), || Ok(cuda(program)))?;
+    let ptx = || Ok(nvrtc.compile_to_ptx(&judged.code.source, judged.code.target)?);
+    emit(arguments, Emit::Ptx, &format!("{target}.ptx"), ptx)?;
+    emit(arguments, Emit::Sass, &format!("{target}.sass"), || {
+        let sass = Sass::of(&judged.code.cubin)?;
+        let lines: Vec<&str> = sass.instructions().iter().map(|instruction| instruction.line.as_str()).collect();
+        Ok(lines.join("\n") + "\n")
+    })
+}
+
+fn emit(
+    arguments: &Arguments,
+    stage: Emit,
+    name: &str,
+    text: impl FnOnce() -> Result<String, CliError>,
+) -> Result<(), CliError> {
+    match &arguments.emit_dir {
+        Some(folder) if arguments.emit.contains(&stage) => write_file(&folder.join(name), text()?.as_bytes()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn partition_text(partition: &Partition) -> String {
+    let mut text = String::new();
+    for (position, group) in partition.groups.iter().enumerate() {
+        let members: Vec<String> = group.statements.iter().map(|statement| format!("e{}", statement.index())).collect();
+        let _ = writeln!(
+            text,
+            "group {position}: {}, {:.2} us, of {}",
+            group.params,
+            group.microseconds,
+            members.join(" ")
+        );
+        let _ = write!(text, "{}", group.body);
+    }
+    text
+}

@@ -1,0 +1,124 @@
+//! `warpweave doctor`: what this machine offers.
+
+use std::fmt::Write;
+
+use clap::Args;
+use warpweave::runtime::cubin::CubinInfo;
+use warpweave::runtime::cuda::Driver;
+use warpweave::runtime::json::{Value, json};
+use warpweave::runtime::nvrtc::Nvrtc;
+use warpweave::runtime::target::Target;
+use warpweave::runtime::text::compiler_identity;
+use warpweave::{DeviceCompiler, InProcess};
+
+use super::Passed;
+use super::device_compile::ChildProcess;
+use super::error::CliError;
+use super::output::Output;
+
+/// Arguments of `doctor`.
+#[derive(Args)]
+pub struct Arguments {
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const TEST_KERNEL: &str = "extern \"C\" __global__ void k(float* a) { a[threadIdx.x] *= 2.0f; }\n";
+const TEST_TARGETS: [Target; 2] = [Target::Sm80, Target::Sm90a];
+
+/// Runs the command. It fails only where something is there and does not work.
+pub fn execute(_: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let mut text = String::new();
+    let mut passed = true;
+    let nvrtc = nvrtc(&mut text, &mut passed);
+    let driver = driver(&mut text, &mut passed);
+    let compiler = match compiler_identity() {
+        Ok(identity) => {
+            let _ = writeln!(text, "C++ compiler: {identity}");
+            json!({"found": true, "identity": identity})
+        }
+        Err(error) => {
+            let _ = writeln!(text, "C++ compiler: {error}");
+            json!({"found": false, "reason": error.to_string()})
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let _ = writeln!(text, "processor threads: {threads}");
+    let _ =
+        writeln!(text, "devices: reference, host and emulator always; text with a C++ compiler; cuda:N with a driver");
+    let _ = writeln!(text, "not yet run on a GPU: the launch path; its programs run on emulator and text");
+    let value = json!({
+        "passed": passed, "nvrtc": nvrtc, "driver": driver, "cpp_compiler": compiler, "threads": threads,
+        "never_run_on_a_gpu": ["cuda launch path"]
+    });
+    output.result("doctor", &value, &text);
+    Ok(passed)
+}
+
+fn nvrtc(text: &mut String, passed: &mut bool) -> Value {
+    let found = match Nvrtc::locate() {
+        Ok(found) => found,
+        Err(error) => {
+            let _ = writeln!(text, "NVRTC: {error}");
+            return json!({"found": false, "reason": error.to_string()});
+        }
+    };
+    let (major, minor) = InProcess(found).version();
+    let _ = writeln!(text, "NVRTC: {major}.{minor}");
+    let mut compiled = Vec::new();
+    for target in TEST_TARGETS {
+        let result = ChildProcess::new(&found).compile(TEST_KERNEL, target).map_err(|error| error.to_string());
+        let result = result.and_then(|cubin| CubinInfo::read(&cubin).map_err(|error| error.to_string()));
+        let _ = match &result {
+            Ok(_) => writeln!(text, "  compiles a test kernel for {target}"),
+            Err(error) => writeln!(text, "  does not compile a test kernel for {target}: {error}"),
+        };
+        *passed &= result.is_ok();
+        compiled.push(json!({"target": target.to_string(), "compiles": result.is_ok(), "reason": result.err()}));
+    }
+    json!({"found": true, "version": format!("{major}.{minor}"), "test_kernel": compiled})
+}
+
+fn driver(text: &mut String, passed: &mut bool) -> Value {
+    let found = match Driver::open() {
+        Ok(found) => found,
+        Err(error) => {
+            let _ = writeln!(text, "CUDA driver: {error}");
+            return json!({"found": false, "reason": error.to_string()});
+        }
+    };
+    let (major, minor) = found.version();
+    let _ = writeln!(text, "CUDA driver: supports CUDA {major}.{minor}");
+    let devices = match found.devices() {
+        Ok(devices) => devices,
+        Err(error) => {
+            *passed = false;
+            let _ = writeln!(text, "  its devices cannot be read: {error}");
+            return json!({"found": true, "version": format!("{major}.{minor}"), "reason": error.to_string()});
+        }
+    };
+    if devices.is_empty() {
+        let _ = writeln!(text, "  no device");
+    }
+    let mut records = Vec::new();
+    for device in devices {
+        let (major, minor) = device.capability;
+        let _ = writeln!(
+            text,
+            "  cuda:{}: {}, compute capability {major}.{minor}, {} multiprocessors, {} MiB, {} shared bytes a block{}",
+            device.ordinal,
+            device.name,
+            device.multiprocessors,
+            device.memory_bytes >> 20,
+            device.shared_bytes,
+            if device.cooperative { "" } else { ", no cooperative launches" }
+        );
+        records.push(json!({
+            "ordinal": device.ordinal, "name": device.name, "compute_capability": format!("{major}.{minor}"),
+            "multiprocessors": device.multiprocessors, "memory_bytes": device.memory_bytes,
+            "shared_bytes": device.shared_bytes, "cooperative": device.cooperative
+        }));
+    }
+    json!({"found": true, "version": format!("{major}.{minor}"), "devices": records})
+}

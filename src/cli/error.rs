@@ -1,0 +1,236 @@
+//! Errors of the command line, with codes and exit codes.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use warpweave::compiler::CompileError;
+use warpweave::frontend::ImportError;
+use warpweave::graph::TensorType;
+use warpweave::graph::npy::NpyError;
+use warpweave::runtime::bundle::BundleError;
+use warpweave::runtime::cubin::CubinError;
+use warpweave::runtime::npz::NpzError;
+use warpweave::runtime::nvrtc::NvrtcError;
+use warpweave::runtime::sass::SassError;
+use warpweave::runtime::session::{Device, FailureKind, SessionError};
+use warpweave::{BuildError, DeviceCompileError, ModelError, OpenError};
+
+/// A check has failed.
+pub const EXIT_CHECK: u8 = 1;
+const EXIT_USAGE: u8 = 2;
+const EXIT_UNSUPPORTED: u8 = 3;
+const EXIT_ENVIRONMENT: u8 = 4;
+const EXIT_DEVICE_FAULT: u8 = 5;
+const EXIT_TIME_OUT: u8 = 6;
+
+/// Why a command ends without a result.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// A program cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The file system refuses.
+    #[error("cannot {action} {}: {source}; check the path and its permissions", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// Stored arrays cannot be read.
+    #[error(transparent)]
+    Npz(#[from] NpzError),
+    /// A stored array cannot be read.
+    #[error("{} cannot be read: {source}; write it with numpy.save", path.display())]
+    Npy {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: NpyError,
+    },
+    /// An input is named that the program does not have.
+    #[error("the program has no input `{name}`; its inputs are {known}")]
+    UnknownInput {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// An input is missing.
+    #[error("the input `{name}` ({ty}) is missing; give it with {how}")]
+    MissingInput {
+        /// The name.
+        name: String,
+        /// Its type.
+        ty: TensorType,
+        /// How to give it.
+        how: &'static str,
+    },
+    /// An input has the wrong type.
+    #[error("the input `{name}` must be {expected} and is {found}; convert it, or compile the model for that shape")]
+    WrongInput {
+        /// The name.
+        name: String,
+        /// Its type.
+        expected: TensorType,
+        /// What was given.
+        found: TensorType,
+    },
+    /// The expected outputs do not fit.
+    #[error("{0}; store outputs as out_0, out_1 and so on")]
+    WrongOutputs(String),
+    /// A model stands where a bundle is needed, or the reverse.
+    #[error("{} is no {wanted}; {remedy}", path.display())]
+    WrongKind {
+        /// The file.
+        path: PathBuf,
+        /// What is needed.
+        wanted: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Options contradict one another.
+    #[error("{0}")]
+    Usage(String),
+    /// A device that was asked for is not there.
+    #[error("{device} is not available: {reason}")]
+    NoDevice {
+        /// The device.
+        device: Device,
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+macro_rules! through_open {
+    ($($error:ty),*) => {
+        $(impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                Self::Open(error.into())
+            }
+        })*
+    };
+}
+through_open!(ModelError, BuildError, BundleError, SessionError);
+
+impl From<DeviceCompileError> for CliError {
+    fn from(error: DeviceCompileError) -> Self {
+        BuildError::from(error).into()
+    }
+}
+
+impl From<NvrtcError> for CliError {
+    fn from(error: NvrtcError) -> Self {
+        DeviceCompileError::from(error).into()
+    }
+}
+
+impl From<CubinError> for CliError {
+    fn from(error: CubinError) -> Self {
+        BuildError::from(error).into()
+    }
+}
+
+impl From<SassError> for CliError {
+    fn from(error: SassError) -> Self {
+        Self::Usage(format!("cannot disassemble the code: {error}"))
+    }
+}
+
+impl CliError {
+    /// A short name of the kind of error that stays the same across versions.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Open(OpenError::Model(ModelError::Import(error))) => error.code(),
+            Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
+            Self::Open(OpenError::Build(error)) => match error {
+                BuildError::Compile(CompileError::Lower(_)) => "model-unsupported",
+                BuildError::Compile(CompileError::Plan(_)) => "plan",
+                BuildError::Device(_) => "device-compiler",
+                BuildError::Cubin(_) => "cubin",
+                BuildError::Registers { .. } => "registers",
+                BuildError::Bundle(error) => error.code(),
+            },
+            Self::Open(OpenError::Bundle(error)) => error.code(),
+            Self::Open(OpenError::Session(error)) => error.code(),
+            Self::Open(OpenError::NoCompiler(_)) => "device-compiler",
+            Self::File { .. } => "file",
+            Self::Npz(_) | Self::Npy { .. } => "array",
+            Self::UnknownInput { .. } | Self::MissingInput { .. } | Self::WrongInput { .. } => "input",
+            Self::WrongOutputs(_) => "output",
+            Self::WrongKind { .. } => "file-kind",
+            Self::Usage(_) => "usage",
+            Self::NoDevice { .. } => "device",
+        }
+    }
+
+    /// What to do, where the message does not say it.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Open(OpenError::Model(ModelError::Import(error))) => Some(error.remedy()),
+            Self::Open(OpenError::Model(ModelError::Rewrite(_))) => {
+                Some("report this as an error of warpweave, with the model")
+            }
+            Self::Open(OpenError::Build(BuildError::Compile(CompileError::Lower(_)))) => {
+                Some("compile for --target host alone, or export the model with other element types")
+            }
+            Self::Open(OpenError::Build(BuildError::Compile(CompileError::Plan(_)) | BuildError::Cubin(_))) => {
+                Some("report this as an error of warpweave, with the model")
+            }
+            Self::Open(OpenError::NoCompiler(_)) => Some("run a bundle that was compiled for the device"),
+            _ => None,
+        }
+    }
+
+    /// What the process ends with.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Open(error) => match error {
+                OpenError::Model(ModelError::Import(ImportError::File { .. })) => EXIT_USAGE,
+                OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
+                OpenError::Model(ModelError::Rewrite(_)) => EXIT_CHECK,
+                OpenError::Build(error) => build_exit(error),
+                OpenError::Bundle(error) => of_kind(error.kind()),
+                OpenError::Session(error) => of_kind(error.kind()),
+                OpenError::NoCompiler(_) => EXIT_ENVIRONMENT,
+            },
+            Self::NoDevice { .. } => EXIT_ENVIRONMENT,
+            Self::File { .. }
+            | Self::Npz(_)
+            | Self::Npy { .. }
+            | Self::UnknownInput { .. }
+            | Self::MissingInput { .. }
+            | Self::WrongInput { .. }
+            | Self::WrongOutputs(_)
+            | Self::WrongKind { .. }
+            | Self::Usage(_) => EXIT_USAGE,
+        })
+    }
+}
+
+fn build_exit(error: &BuildError) -> u8 {
+    match error {
+        BuildError::Compile(CompileError::Lower(_)) => EXIT_UNSUPPORTED,
+        BuildError::Compile(CompileError::Plan(_)) | BuildError::Cubin(_) | BuildError::Registers { .. } => EXIT_CHECK,
+        BuildError::Device(DeviceCompileError::Nvrtc(error)) => match error {
+            NvrtcError::NotFound { .. } | NvrtcError::Open { .. } | NvrtcError::Cache(_) => EXIT_ENVIRONMENT,
+            NvrtcError::Call { .. } | NvrtcError::Compile { .. } | NvrtcError::NotAscii { .. } => EXIT_CHECK,
+        },
+        BuildError::Device(DeviceCompileError::Process { .. }) => EXIT_CHECK,
+        BuildError::Device(DeviceCompileError::TimeLimit { .. }) => EXIT_TIME_OUT,
+        BuildError::Bundle(error) => of_kind(error.kind()),
+    }
+}
+
+/// The exit code of a sort of failure.
+fn of_kind(kind: FailureKind) -> u8 {
+    match kind {
+        FailureKind::Check => EXIT_CHECK,
+        FailureKind::Usage => EXIT_USAGE,
+        FailureKind::Environment => EXIT_ENVIRONMENT,
+        FailureKind::DeviceFault => EXIT_DEVICE_FAULT,
+        FailureKind::TimeOut => EXIT_TIME_OUT,
+    }
+}

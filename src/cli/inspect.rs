@@ -1,0 +1,115 @@
+//! `warpweave inspect`: what a model or bundle holds.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use warpweave::runtime::bundle::{Bundle, BundleTarget, Port, Signature};
+use warpweave::runtime::json::{self, Value, json};
+use warpweave::runtime::target::Target;
+use warpweave::{Build, Source};
+
+use super::Passed;
+use super::arguments::Shapes;
+use super::error::CliError;
+use super::output::Output;
+
+/// Arguments of `inspect`.
+#[derive(Args)]
+pub struct Arguments {
+    /// An ONNX model or a bundle; told apart by content
+    #[arg(value_name = "MODEL|BUNDLE")]
+    path: PathBuf,
+    #[command(flatten)]
+    shapes: Shapes,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The architecture for which a model's groups are shown.
+const SHOWN_TARGET: Target = Target::Sm90a;
+
+/// Runs the command.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let source = Source::load(&arguments.path, &arguments.shapes.import_options())?;
+    let mut text = String::new();
+    let value = match &source {
+        Source::Model(build) => model(build, &mut text)?,
+        Source::Bundle(bundle) => of_bundle(bundle, &mut text)?,
+    };
+    output.result("inspect", &value, &text);
+    Ok(true)
+}
+
+fn signature(signature: &Signature, text: &mut String) -> Value {
+    let mut ports = |kind: &str, ports: &[Port]| -> Vec<Value> {
+        ports
+            .iter()
+            .map(|port| {
+                let _ = writeln!(text, "{kind} {}: {}", port.name, port.ty);
+                json!({"name": port.name, "type": port.ty.to_string()})
+            })
+            .collect()
+    };
+    json!({"inputs": ports("input", &signature.inputs), "outputs": ports("output", &signature.outputs)})
+}
+
+fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
+    let (model, program) = (&build.model, &build.model.program);
+    let _ = writeln!(text, "ONNX model {}", model.record.name);
+    let ports = signature(&model.signature, text);
+    let constants = program.tensors.ids().filter_map(|id| program.constant(id));
+    let bytes: usize = constants.map(|constant| constant.bytes().len()).sum();
+    let part = build.part(BundleTarget::Gpu(SHOWN_TARGET), &mut |_| {})?;
+    let groups = &part.partition.groups;
+    let operations: u64 = groups.iter().map(|group| group.body.operations()).sum();
+    let microseconds: f64 = groups.iter().map(|group| group.microseconds).sum();
+    let _ =
+        writeln!(text, "{} statements in {} fused groups for {SHOWN_TARGET}", program.statements.len(), groups.len());
+    let _ = writeln!(text, "constants {bytes} bytes, {operations} scalar operations, {microseconds:.1} us estimated");
+    for (position, group) in groups.iter().enumerate() {
+        let statements = group.statements.len();
+        let _ = writeln!(
+            text,
+            "  group {position}: {} of {statements} statements, {:.2} us",
+            group.params, group.microseconds
+        );
+    }
+    Ok(json!({
+        "kind": "model", "name": model.record.name, "blake3": model.record.blake3, "signature": ports,
+        "statements": program.statements.len(), "groups": groups.len(), "constant_bytes": bytes,
+        "operations": operations, "estimated_microseconds": microseconds
+    }))
+}
+
+fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
+    let manifest = bundle.manifest();
+    let _ = writeln!(
+        text,
+        "bundle of {}, format {}, by {}",
+        manifest.model.name, manifest.format_version, manifest.producer
+    );
+    let _ = writeln!(text, "model BLAKE3 {}", manifest.model.blake3);
+    signature(&manifest.signature, text);
+    for (&target, record) in &manifest.targets {
+        // Decoding verifies: what is shown can run.
+        let part = bundle.target(target)?;
+        let evidence = part.plan.plan.evidence();
+        let _ = write!(text, "{target}: {} vEUs, {} rTasks, {} waits", record.units, evidence.tasks, evidence.waits);
+        let _ = write!(text, ", arena {} bytes, weights {} bytes", record.arena_bytes, record.weights_bytes);
+        if let Some((major, minor)) = record.minimum_driver {
+            let _ = write!(text, ", {} threads and {} shared bytes a block", record.threads, record.shared_bytes);
+            let _ = write!(text, ", native code for CUDA {major}.{minor} drivers or newer");
+        }
+        text.push('\n');
+    }
+    for (name, entry) in &manifest.entries {
+        let _ = writeln!(text, "  {name}: {} bytes, {}", entry.bytes, &entry.blake3[..entry.blake3.len().min(16)]);
+    }
+    let mut value = json::to_value(manifest).unwrap_or(Value::Null);
+    if let Value::Object(fields) = &mut value {
+        fields.insert("kind".to_owned(), json!("bundle"));
+    }
+    Ok(value)
+}

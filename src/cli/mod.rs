@@ -1,0 +1,96 @@
+//! The command line: results on standard output, progress and errors on standard error.
+
+mod arguments;
+mod bench;
+mod compare;
+mod compile;
+mod device_compile;
+mod doctor;
+mod error;
+mod inputs;
+mod inspect;
+mod output;
+mod run;
+mod selftest;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use error::CliError;
+use output::Output;
+
+/// Compiles whole ONNX graphs ahead of time into persistent GPU programs.
+///
+/// Exit codes: 0 success, 1 a failed check, 2 wrong usage, 3 an unsupported model, 4 a missing part of the environment,
+/// 5 a device fault, 6 a time-out.
+#[derive(Parser)]
+#[command(name = "warpweave", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compiles a model to a bundle
+    Compile(compile::Arguments),
+    /// Runs a bundle once
+    Run(run::Arguments),
+    /// Compares a model or bundle with stored inputs and outputs
+    Compare(compare::Arguments),
+    /// Measures latency and throughput
+    Bench(bench::Arguments),
+    /// Shows what a model or bundle holds
+    Inspect(inspect::Arguments),
+    /// Shows what this machine offers
+    Doctor(doctor::Arguments),
+    /// Runs built-in programs on the devices of this machine
+    Selftest(selftest::Arguments),
+    /// Compiles device text; for use by this program itself
+    #[command(hide = true)]
+    DeviceCompile(device_compile::Arguments),
+}
+
+/// Whether all checks of a command have passed.
+type Passed = bool;
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let Cli { command } = Cli::parse();
+    let json = match &command {
+        Command::Compile(arguments) => arguments.json,
+        Command::Run(arguments) => arguments.program.json,
+        Command::Compare(arguments) => arguments.program.json,
+        Command::Bench(arguments) => arguments.program.json,
+        Command::Inspect(arguments) => arguments.json,
+        Command::Doctor(arguments) => arguments.json,
+        Command::Selftest(arguments) => arguments.json,
+        Command::DeviceCompile(_) => false,
+    };
+    let output = Output::new(json);
+    let result = match command {
+        Command::Compile(arguments) => compile::execute(&arguments, &output),
+        Command::Run(arguments) => run::execute(&arguments, &output),
+        Command::Compare(arguments) => compare::execute(&arguments, &output),
+        Command::Bench(arguments) => bench::execute(&arguments, &output),
+        Command::Inspect(arguments) => inspect::execute(&arguments, &output),
+        Command::Doctor(arguments) => doctor::execute(&arguments, &output),
+        Command::Selftest(arguments) => selftest::execute(&arguments, &output),
+        Command::DeviceCompile(arguments) => device_compile::execute(&arguments),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(error::EXIT_CHECK),
+        Err(error) => {
+            output.error(&error);
+            error.exit_code()
+        }
+    }
+}
+
+/// Wraps a failure of the file system.
+fn file_error(action: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> CliError {
+    let path = path.to_owned();
+    move |source| CliError::File { action, path, source }
+}

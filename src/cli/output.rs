@@ -1,0 +1,102 @@
+//! What a command says, and where.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use warpweave::runtime::json::{self, Value, json};
+
+use super::error::CliError;
+use super::file_error;
+
+/// The writer of results and messages.
+pub struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// Results as text, or as JSON.
+    pub fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Prints a result: as JSON with its schema's name, or as text.
+    pub fn result(&self, schema: &str, value: &Value, text: &str) {
+        let printed = if self.json {
+            let mut value = value.clone();
+            if let Value::Object(fields) = &mut value {
+                fields.insert("schema".to_owned(), json!(format!("warpweave.{schema}/1")));
+            }
+            json::to_string_pretty(&value).unwrap_or_else(|error| error.to_string())
+        } else {
+            text.trim_end().to_owned()
+        };
+        let mut stdout = std::io::stdout().lock();
+        // A reader that has gone away needs no result.
+        let _ = writeln!(stdout, "{printed}");
+    }
+
+    /// Says something that the user should know.
+    pub fn note(&self, text: &str) {
+        eprintln!("note: {text}");
+    }
+
+    /// Says why there is no result.
+    pub fn error(&self, error: &CliError) {
+        eprintln!("error[{}]: {error}", error.code());
+        if let Some(help) = error.help() {
+            eprintln!("  help: {help}");
+        }
+        if self.json {
+            let value = json!({"error": {"code": error.code(), "message": error.to_string(), "help": error.help()}});
+            self.result("error", &value, "");
+        }
+    }
+}
+
+/// A bar over the stages of a command, on a terminal only.
+pub struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    /// A bar of this many stages.
+    pub fn new(stages: usize) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(stages as u64);
+            let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos}/{len} {elapsed} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        Self(bar)
+    }
+
+    /// A stage begins.
+    pub fn stage(&self, name: &str) {
+        if let Some(bar) = &self.0 {
+            bar.inc(1);
+            bar.set_message(name.to_owned());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Writes a file through a temporary one beside it, so that no half file is ever seen.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}", std::process::id()));
+    let temporary = Path::new(&temporary);
+    let written = std::fs::write(temporary, bytes).and_then(|()| std::fs::rename(temporary, path));
+    written.map_err(|error| {
+        // What a failed attempt left is of no use to anyone.
+        let _ = std::fs::remove_file(temporary);
+        file_error("write", path)(error)
+    })
+}

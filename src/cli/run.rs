@@ -1,0 +1,121 @@
+//! `warpweave run`: one execution.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use warpweave::Source;
+use warpweave::graph::{ElementType, Tensor, TensorType, npy};
+use warpweave::runtime::json::json;
+
+use super::arguments::ProgramArguments;
+use super::error::CliError;
+use super::inputs;
+use super::output::{Output, write_file};
+use super::{Passed, file_error};
+
+/// Arguments of `run`.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub program: ProgramArguments,
+    /// An input's array; without any, inputs are random
+    #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = parse_input)]
+    inputs: Vec<(String, PathBuf)>,
+    /// The folder that outputs are written to, as out_0.npy and so on
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The seed of random inputs
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, path) = text.split_once('=').ok_or("expected NAME=FILE.npy")?;
+    Ok((name.to_owned(), path.into()))
+}
+
+/// Runs the command.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let source = arguments.program.load()?;
+    let inputs = read_inputs(arguments, &source, output)?;
+    let mut session = arguments.program.open(&source, &arguments.program.options(), output)?;
+    let start = Instant::now();
+    let outputs = session.run(&inputs)?;
+    let seconds = session.device_time().unwrap_or_else(|| start.elapsed()).as_secs_f64();
+    if let Some(folder) = &arguments.output {
+        write_outputs(folder, &outputs)?;
+    }
+    let mut text = String::new();
+    let mut records = Vec::new();
+    for (position, (port, tensor)) in source.signature().outputs.iter().zip(&outputs).enumerate() {
+        let summary = Summary::of(tensor);
+        let Summary { minimum, maximum, mean } = summary;
+        let _ = writeln!(
+            text,
+            "out_{position} {} {}: minimum {minimum}, maximum {maximum}, mean {mean}",
+            port.name,
+            tensor.ty()
+        );
+        let ty = tensor.ty().to_string();
+        records.push(json!({"name": port.name, "type": ty, "minimum": minimum, "maximum": maximum, "mean": mean}));
+    }
+    let _ = writeln!(text, "{}: {:.3} ms", arguments.program.device, seconds * 1e3);
+    let device = arguments.program.device.to_string();
+    output.result("run", &json!({"device": device, "seconds": seconds, "outputs": records}), &text);
+    Ok(true)
+}
+
+fn read_inputs(arguments: &Arguments, source: &Source, output: &Output) -> Result<Vec<Tensor>, CliError> {
+    let signature = source.signature();
+    if arguments.inputs.is_empty() {
+        if !signature.inputs.is_empty() {
+            output.note(&format!("no input is given: inputs are random with seed {}", arguments.seed));
+        }
+        return Ok(inputs::random(signature, arguments.seed));
+    }
+    let mut arrays = BTreeMap::new();
+    for (name, path) in &arguments.inputs {
+        let bytes = fs::read(path).map_err(file_error("read", path))?;
+        let array = npy::parse(&bytes.into()).map_err(|source| CliError::Npy { path: path.clone(), source })?;
+        if arrays.insert(name.clone(), array).is_some() {
+            return Err(CliError::Usage(format!("the input `{name}` is given twice; give it once")));
+        }
+    }
+    inputs::from_arrays(signature, arrays, "--input NAME=FILE.npy")
+}
+
+/// Writes each output; nothing of a failed write is left.
+fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Result<(), CliError> {
+    fs::create_dir_all(folder).map_err(file_error("create", folder))?;
+    for (position, tensor) in outputs.iter().enumerate() {
+        let bytes = match npy::print(tensor) {
+            Some(bytes) => bytes,
+            None => {
+                let ty = TensorType::new(ElementType::F32, tensor.shape().clone());
+                let single = Tensor::from_f64(ty, &tensor.to_f64());
+                npy::print(&single).ok_or_else(|| CliError::WrongOutputs(format!("no array holds {}", tensor.ty())))?
+            }
+        };
+        write_file(&folder.join(format!("out_{position}.npy")), &bytes)?;
+    }
+    Ok(())
+}
+
+struct Summary {
+    minimum: f64,
+    maximum: f64,
+    mean: f64,
+}
+
+impl Summary {
+    fn of(tensor: &Tensor) -> Self {
+        let elements = tensor.to_f64();
+        let fold = |start: f64, pick: fn(f64, f64) -> f64| elements.iter().copied().fold(start, pick);
+        let mean = elements.iter().sum::<f64>() / elements.len().max(1) as f64;
+        Self { minimum: fold(f64::INFINITY, f64::min), maximum: fold(f64::NEG_INFINITY, f64::max), mean }
+    }
+}

@@ -1,0 +1,128 @@
+//! A model: a program with names.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use warpweave_frontend::{ImportError, ImportOptions, import};
+use warpweave_graph::expr::{Atom, Index, Read};
+use warpweave_graph::passes::{self, InvalidRewrite};
+use warpweave_graph::program::{Definition, Source, Statement, TensorId};
+use warpweave_graph::{TensorProgram, ValueId, lower};
+use warpweave_runtime::bundle::{ModelRecord, Port, Signature, file_hash};
+
+/// Why there is no model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The file is refused.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A pass is wrong: an error of warpweave.
+    #[error(transparent)]
+    Rewrite(#[from] InvalidRewrite),
+}
+
+/// A program whose inputs and outputs have names.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Model {
+    /// Name and hash.
+    pub record: ModelRecord,
+    /// Inputs and outputs, in the program's order.
+    pub signature: Signature,
+    /// What is computed.
+    pub program: TensorProgram,
+}
+
+impl Model {
+    /// The model in an ONNX file.
+    pub fn import(path: &Path, options: &ImportOptions) -> Result<Self, ModelError> {
+        let graph = passes::run(&import(path, options)?)?;
+        let names = |values: &[ValueId]| values.iter().map(|&value| graph.values[value].name.clone()).collect();
+        let (inputs, outputs): (Vec<String>, Vec<String>) = (names(&graph.inputs), names(&graph.outputs));
+        let program = lower(&graph);
+        // Import has read the file; if it cannot be read again, the manifest names no model.
+        let blake3 = file_hash(path).unwrap_or_default();
+        let record = ModelRecord { name: graph.name, blake3 };
+        Ok(Self { record, ..Self::new("", program, &inputs, &outputs) })
+    }
+
+    /// A program with names for its inputs and outputs; as many as there are.
+    ///
+    /// # Panics
+    /// If there are more or fewer names.
+    pub fn new(name: &str, program: TensorProgram, inputs: &[String], outputs: &[String]) -> Self {
+        assert_eq!((inputs.len(), outputs.len()), (program.inputs.len(), program.outputs.len()), "a name for each");
+        let port = |(name, tensor): (&String, &TensorId)| Port {
+            name: name.clone(),
+            ty: program.tensors[*tensor].ty.clone(),
+            index_limit: None,
+        };
+        let mut signature = Signature {
+            inputs: inputs.iter().zip(&program.inputs).map(port).collect(),
+            outputs: outputs.iter().zip(&program.outputs).map(port).collect(),
+        };
+        for (position, limit) in index_limits(&program).into_iter().enumerate() {
+            signature.inputs[position].index_limit = limit;
+        }
+        Self { record: ModelRecord { name: name.to_owned(), blake3: String::new() }, signature, program }
+    }
+}
+
+/// Per input, the smallest extent of an axis that its elements index.
+fn index_limits(program: &TensorProgram) -> Vec<Option<u64>> {
+    let mut limits = vec![None; program.inputs.len()];
+    let indexing = program.statements.values().flat_map(|statement| match &statement.definition {
+        Definition::Compute(expr) => expr.reads.values().map(|read| (statement, read)).collect(),
+        Definition::Join { .. } => Vec::new(),
+    });
+    for (statement, read) in indexing {
+        for (dimension, index) in read.index.iter().enumerate() {
+            let extent = program.tensors[statement.operands[read.operand]].ty.shape[dimension] as u64;
+            for tensor in indirect_tensors(statement, index) {
+                for input in integer_inputs(program, tensor) {
+                    let limit: &mut Option<u64> = &mut limits[input];
+                    *limit = Some(limit.map_or(extent, |known| known.min(extent)));
+                }
+            }
+        }
+    }
+    limits
+}
+
+/// The tensors whose elements an index is made of.
+fn indirect_tensors(statement: &Statement, index: &Index) -> Vec<TensorId> {
+    let Definition::Compute(expr) = &statement.definition else { return Vec::new() };
+    let mut tensors = Vec::new();
+    let mut left = vec![index];
+    while let Some(index) = left.pop() {
+        for (atom, _) in index.terms() {
+            match atom {
+                Atom::Axis(_) => {}
+                Atom::FloorDiv(inner, _) | Atom::Mod(inner, _) | Atom::Clamp(inner, _, _) => left.push(inner),
+                Atom::Indirect(read) => {
+                    let Read { operand, .. } = &expr.reads[*read];
+                    tensors.push(statement.operands[*operand]);
+                }
+            }
+        }
+    }
+    tensors
+}
+
+/// The positions of the integer inputs that a tensor is computed from through integers alone.
+fn integer_inputs(program: &TensorProgram, tensor: TensorId) -> Vec<usize> {
+    let mut inputs = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut left = vec![tensor];
+    while let Some(tensor) = left.pop() {
+        let definition = &program.tensors[tensor];
+        if !definition.ty.element.is_integer() || !seen.insert(tensor) {
+            continue;
+        }
+        match &definition.source {
+            Source::Input(position) => inputs.push(*position),
+            Source::Constant(_) => {}
+            Source::Statement(statement) => left.extend(&program.statements[*statement].operands),
+        }
+    }
+    inputs
+}
