@@ -1,14 +1,19 @@
 //! The models, one file each.
 
 mod alexnet;
+mod attention_rnn;
 mod bert;
+mod deepspeech;
 mod densenet;
 mod dlrm;
 mod gpt2;
+mod inception;
 mod llama;
 mod lstm;
 mod mobilenet;
+mod nasnet;
 mod resnet;
+mod seq2seq;
 mod transformer;
 mod vgg;
 mod vit;
@@ -22,7 +27,9 @@ pub(crate) const ALL: &[ModelInfo] = &[
     resnet::RESNET_50,
     resnet::RESNEXT_50,
     densenet::DENSENET_121,
+    inception::INCEPTION_V3,
     mobilenet::MOBILENET_V2,
+    nasnet::NASNET_A_LARGE,
     bert::BERT_BASE,
     bert::BERT_LARGE,
     gpt2::GPT_2,
@@ -31,4 +38,7 @@ pub(crate) const ALL: &[ModelInfo] = &[
     llama::LLAMA_1B,
     dlrm::DLRM,
     lstm::LSTM,
+    deepspeech::DEEP_SPEECH_2,
+    seq2seq::SEQ_2_SEQ,
+    attention_rnn::ATTENTION_RNN,
 ];
