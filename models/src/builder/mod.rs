@@ -85,9 +85,13 @@ impl Builder {
         self.declare(name, shape, Element::I64)
     }
 
-    /// Makes a floating-point value an output of the model.
+    /// Makes a floating-point value that a node computes an output of the model, under this name.
     pub(crate) fn output(&mut self, name: &str, value: &Value) {
-        self.push("Identity", &[Some(value)], Vec::new(), vec![(name.to_owned(), value.shape.clone())]);
+        for node in &mut self.nodes {
+            for own in node.input.iter_mut().chain(&mut node.output).filter(|own| **own == value.name) {
+                name.clone_into(own);
+            }
+        }
         self.outputs.push(described(name, &value.shape, self.element));
     }
 

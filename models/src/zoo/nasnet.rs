@@ -77,14 +77,14 @@ fn point(builder: &mut Builder, name: &str, x: &Value, channels: usize) -> Value
 /// Height and width halved without windows: every other pixel, beside the same of the image moved by one.
 fn halved(builder: &mut Builder, x: &Value, channels: usize) -> Value {
     let x = builder.relu(x);
-    let every_other = Window::valid(1, 2);
-    let even = builder.average_pool(&x, every_other, false);
-    let even = builder.convolution("even", &even, &Convolution::new(channels / 2, Window::same(1)));
+    let every_other = Convolution::new(channels / 2, Window::valid(1, 2));
+    let even = builder.convolution("even", &x, &every_other);
     let lower = builder.slice(&x, 2, 1, x.shape[2]);
-    let moved = builder.slice(&lower, 3, 1, x.shape[3]);
-    let moved = builder.pad_after(&moved, 1);
-    let odd = builder.average_pool(&moved, every_other, false);
-    let odd = builder.convolution("odd", &odd, &Convolution::new(channels / 2, Window::same(1)));
+    let mut moved = builder.slice(&lower, 3, 1, x.shape[3]);
+    if x.shape[2] % 2 == 1 {
+        moved = builder.pad_after(&moved, 1);
+    }
+    let odd = builder.convolution("odd", &moved, &every_other);
     let joined = builder.concat(&[&even, &odd], 1);
     normalised(builder, "halved.norm", &joined, 1.0)
 }
