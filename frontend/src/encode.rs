@@ -33,7 +33,7 @@ pub fn write_model(
 ) -> io::Result<()> {
     let head = ModelProto { graph: None, ..model.clone() }.encode_to_vec();
     let graph = model.graph.as_ref().map(GraphProto::encode_to_vec).unwrap_or_default();
-    let headers: Vec<Vec<u8>> = tensors.iter().map(|tensor| tensor_head(tensor)).collect();
+    let headers: Vec<Vec<u8>> = tensors.iter().map(tensor_head).collect();
     let lengths: Vec<u64> =
         headers.iter().zip(tensors).map(|(header, tensor)| header.len() as u64 + tensor.bytes).collect();
     let initializer = |length: u64| (key_len(GRAPH_INITIALIZER) + encoded_len_varint(length)) as u64 + length;
@@ -104,12 +104,12 @@ mod tests {
         let streamed =
             [StreamedTensor { header: header("a"), bytes: 300 }, StreamedTensor { header: header("b"), bytes: 0 }];
         let mut file = Vec::new();
-        write_model(&model, &streamed, &mut file, |_, out| out.write_all(&[7; 300])).unwrap();
+        write_model(&model, &streamed, &mut file, |_, out| out.write_all(&[7; 300])).expect("memory takes all");
         let mut expected = model;
-        let initializers = &mut expected.graph.as_mut().unwrap().initializer;
+        let initializers = &mut expected.graph.as_mut().expect("the model has a graph").initializer;
         initializers.push(TensorProto { raw_data: vec![7; 300].into(), ..header("a") });
         initializers.push(header("b"));
-        assert_eq!(ModelProto::decode(&file[..]).unwrap(), expected);
+        assert_eq!(ModelProto::decode(&file[..]).expect("the file is a model"), expected);
     }
 
     #[test]

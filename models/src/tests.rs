@@ -14,7 +14,7 @@ fn forms(model: &ModelInfo, scale: Scale) -> Vec<BuildOptions> {
 fn parameters_are_as_published() {
     for model in all() {
         for options in forms(model, Scale::Full) {
-            let built = model.build(&options).unwrap();
+            let built = model.build(&options).expect("the model is built");
             if let Some(published) = model.parameters {
                 assert_eq!(built.parameters(), published, "{} {options:?}", model.name);
             }
@@ -23,11 +23,27 @@ fn parameters_are_as_published() {
 }
 
 #[test]
+fn parameters_follow_from_the_sizes_where_none_are_published() {
+    let (d, v) = (512, 30_000);
+    let (linear, norm) = (|inputs: u64, outputs: u64| inputs * outputs + outputs, 2 * d);
+    let attention = 4 * linear(d, d);
+    let feed_forward = linear(d, 2048) + linear(2048, d);
+    let (encoder, decoder) = (attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm);
+    let transformer = build("transformer_base", &BuildOptions::default()).expect("the model is built");
+    assert_eq!(transformer.parameters(), 37_000 * d + 6 * (encoder + decoder));
+    let unit = |inputs: u64| 3 * (linear(inputs, d) + linear(d, d));
+    let attention = linear(2 * d, d) + d * d + d;
+    let readout = linear(4 * d, d) + linear(d, v);
+    let translator = build("attention_rnn", &BuildOptions::default()).expect("the model is built");
+    assert_eq!(translator.parameters(), 2 * v * d + 2 * unit(d) + linear(d, d) + unit(3 * d) + attention + readout);
+}
+
+#[test]
 fn names_are_unique() {
     for model in all() {
         for options in forms(model, Scale::Reduced) {
-            let built = model.build(&options).unwrap();
-            let graph = built.proto.graph.unwrap();
+            let built = model.build(&options).expect("the model is built");
+            let graph = built.proto.graph.expect("the model has a graph");
             let weights = built.weights.iter().map(|weight| &weight.name);
             let inputs = graph.input.iter().map(|input| &input.name);
             let outputs = graph.node.iter().flat_map(|node| &node.output);
@@ -46,16 +62,22 @@ fn reduced_models_are_imported() {
     for model in all() {
         for options in forms(model, Scale::Reduced) {
             let mut file = Vec::new();
-            model.build(&BuildOptions { batch: 2, ..options }).unwrap().write_to(&mut file).unwrap();
+            model
+                .build(&BuildOptions { batch: 2, ..options })
+                .expect("the model is built")
+                .write_to(&mut file)
+                .expect("memory takes all");
             let imported = import_bytes(file.into(), None, &ImportOptions::default());
-            assert!(imported.is_ok(), "{} {options:?}: {}", model.name, imported.unwrap_err());
+            if let Err(error) = imported {
+                panic!("{} {options:?}: {error}", model.name);
+            }
         }
     }
 }
 
 #[test]
 fn unknown_names_and_empty_batches_are_refused() {
-    let error = build("resnet-50", &BuildOptions::default()).unwrap_err().to_string();
+    let error = build("resnet-50", &BuildOptions::default()).expect_err("there is no such model").to_string();
     assert!(error.contains("nearest names are resnet50"), "{error}");
     let empty = BuildOptions { batch: 0, ..BuildOptions::default() };
     assert!(matches!(build("alexnet", &empty), Err(ModelError::Batch { .. })));
@@ -66,11 +88,12 @@ fn unknown_names_and_empty_batches_are_refused() {
 #[test]
 fn large_weights_lie_in_a_file_of_their_own() {
     let folder = std::env::temp_dir().join(format!("warpweave-models-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("a folder is made");
     let path = folder.join("lstm_tc.onnx");
-    let model = build("lstm_tc", &BuildOptions { scale: Scale::Reduced, ..BuildOptions::default() }).unwrap();
-    let written = model.write(&path).unwrap();
+    let model = build("lstm_tc", &BuildOptions { scale: Scale::Reduced, ..BuildOptions::default() })
+        .expect("the model is built");
+    let written = model.write(&path).expect("the model is written");
     assert_eq!(written.weights, None);
-    assert_eq!(written.bytes, path.metadata().unwrap().len());
-    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(written.bytes, path.metadata().expect("the file is there").len());
+    std::fs::remove_dir_all(&folder).expect("the folder is removed");
 }

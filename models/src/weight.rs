@@ -132,8 +132,9 @@ mod tests {
     #[test]
     fn elements_are_spread_evenly_around_the_centre() {
         let mut bytes = Vec::new();
-        uniform(Element::F32).write(&mut bytes).unwrap();
-        let values: Vec<f32> = bytes.chunks(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect();
+        uniform(Element::F32).write(&mut bytes).expect("memory takes all");
+        let values: Vec<f32> =
+            bytes.chunks(4).map(|four| f32::from_le_bytes(four.try_into().expect("four bytes"))).collect();
         assert_eq!(values.len(), 60_000);
         assert!(values.iter().all(|value| (0.5..1.5).contains(value)));
         let mean = values.iter().sum::<f32>() / values.len() as f32;
@@ -143,18 +144,18 @@ mod tests {
     #[test]
     fn halves_are_the_rounded_singles() {
         let (mut singles, mut halves) = (Vec::new(), Vec::new());
-        uniform(Element::F32).write(&mut singles).unwrap();
-        uniform(Element::F16).write(&mut halves).unwrap();
+        uniform(Element::F32).write(&mut singles).expect("memory takes all");
+        uniform(Element::F16).write(&mut halves).expect("memory takes all");
         for (four, two) in singles.chunks(4).zip(halves.chunks(2)) {
-            let single = f32::from_le_bytes(four.try_into().unwrap());
-            assert_eq!(f16::from_f32(single), f16::from_le_bytes(two.try_into().unwrap()));
+            let single = f32::from_le_bytes(four.try_into().expect("four bytes"));
+            assert_eq!(f16::from_f32(single), f16::from_le_bytes(two.try_into().expect("two bytes")));
         }
     }
 
     #[test]
     fn bytes_stay_the_same() {
         let mut bytes = Vec::new();
-        uniform(Element::F32).write(&mut bytes).unwrap();
+        uniform(Element::F32).write(&mut bytes).expect("memory takes all");
         let digest = bytes.iter().fold(0u64, |sum, &byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
         assert_eq!(digest, 0x236f_cbd1_a91a_f795, "the recorded digest of all bytes");
     }

@@ -16,8 +16,8 @@ pub(crate) const NASNET_A_LARGE: ModelInfo = ModelInfo {
 
 const EPSILON: f32 = 1e-3;
 
-/// The mean of the scales before a sum of two branches.
-const GAIN: f32 = 0.7;
+/// The mean of the scales: what comes after is summed in pairs.
+const GAIN: f32 = 0.6;
 
 fn build(builder: &mut Builder) {
     let scale = builder.options.scale;
@@ -71,7 +71,7 @@ fn normalised(builder: &mut Builder, name: &str, x: &Value, gain: f32) -> Value 
 fn point(builder: &mut Builder, name: &str, x: &Value, channels: usize) -> Value {
     let x = builder.relu(x);
     let x = builder.convolution(name, &x, &Convolution::new(channels, Window::same(1)));
-    normalised(builder, &format!("{name}.norm"), &x, 1.0)
+    normalised(builder, &format!("{name}.norm"), &x, GAIN)
 }
 
 /// Height and width halved without windows: every other pixel, beside the same of the image moved by one.
@@ -86,7 +86,7 @@ fn halved(builder: &mut Builder, x: &Value, channels: usize) -> Value {
     }
     let odd = builder.convolution("odd", &moved, &every_other);
     let joined = builder.concat(&[&even, &odd], 1);
-    normalised(builder, "halved.norm", &joined, 1.0)
+    normalised(builder, "halved.norm", &joined, GAIN)
 }
 
 /// Rectifier, depthwise and 1 × 1 convolution and normalisation, twice; the first time with a stride. Channels change

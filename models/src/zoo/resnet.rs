@@ -40,7 +40,7 @@ fn build(builder: &mut Builder, groups: usize, group_width: usize) {
     x = builder.max_pool(&x, Window::same(3).stride(2));
     for (stage, depth) in depths.into_iter().enumerate() {
         let block = Block {
-            inner: groups * group_width << stage,
+            inner: (groups * group_width) << stage,
             groups,
             outputs: (64 / divisor * EXPANSION) << stage,
             stride: if stage == 0 { 1 } else { 2 },
