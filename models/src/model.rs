@@ -81,12 +81,17 @@ impl Model {
 
     /// Writes the model to a file; constants of more than 2 GB together to `<file>.data` beside it.
     pub fn write(&self, path: &Path) -> Result<Written, ModelError> {
+        self.write_within(path, INLINE_LIMIT)
+    }
+
+    /// Writes the model to a file; constants of more than `limit` bytes together to `<file>.data` beside it.
+    pub(crate) fn write_within(&self, path: &Path, limit: u64) -> Result<Written, ModelError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| ModelError::Write { path, source }
         };
         let mut written = Written { path: path.to_owned(), weights: None, bytes: 0 };
-        if self.weight_bytes() <= INLINE_LIMIT {
+        if self.weight_bytes() <= limit {
             to_file(path, |out| self.write_to(out)).map_err(failed(path))?;
         } else {
             let data = data_path(path);

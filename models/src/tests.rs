@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use warpweave_frontend::{ImportOptions, import_bytes};
+use warpweave_frontend::{ImportOptions, import, import_bytes};
 
 use super::*;
 
@@ -89,11 +89,14 @@ fn unknown_names_and_empty_batches_are_refused() {
 fn large_weights_lie_in_a_file_of_their_own() {
     let folder = std::env::temp_dir().join(format!("warpweave-models-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder is made");
-    let path = folder.join("lstm_tc.onnx");
-    let model = build("lstm_tc", &BuildOptions { scale: Scale::Reduced, ..BuildOptions::default() })
-        .expect("the model is built");
-    let written = model.write(&path).expect("the model is written");
-    assert_eq!(written.weights, None);
-    assert_eq!(written.bytes, path.metadata().expect("the file is there").len());
+    let options = BuildOptions { scale: Scale::Reduced, ..BuildOptions::default() };
+    let model = build("llama_1b_decode", &options).expect("the model is built");
+    let inside = model.write(&folder.join("inside.onnx")).expect("the model is written");
+    let beside = model.write_within(&folder.join("beside.onnx"), 0).expect("the model is written");
+    assert_eq!(inside.weights, None);
+    assert_eq!(beside.weights, Some(folder.join("beside.onnx.data")));
+    assert!(beside.bytes > inside.bytes, "places are aligned");
+    let [inside, beside] = [inside.path, beside.path].map(|path| import(&path, &ImportOptions::default()));
+    assert!(inside.expect("the model is imported") == beside.expect("the model is imported"));
     std::fs::remove_dir_all(&folder).expect("the folder is removed");
 }
