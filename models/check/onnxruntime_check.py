@@ -33,7 +33,9 @@ def arguments():
     parser.add_argument("--device", default="host", help="what `warpweave compare` runs on; `none` leaves it out")
     parser.add_argument("--time-limit", type=float, default=600, help="seconds for one comparison")
     parser.add_argument("--rtol", type=float, default=1e-3)
-    parser.add_argument("--atol", type=float, default=1e-5)
+    parser.add_argument("--atol", type=float, default=1e-5,
+                        help="the absolute error that passes beside the relative one; at least a tenth of the relative "
+                             "one times the deviation of the outputs passes, since sums cancel to small numbers")
     return parser.parse_args()
 
 
@@ -121,7 +123,8 @@ def check(name, form, options, folder):
     numpy.savez(io, **arrays)
     del found, given, arrays
     command = [options.warpweave, "compare", str(path), "--io", str(io), "--device", options.device, "--json"]
-    command += ["--rtol", str(options.rtol), "--atol", str(options.atol)]
+    atol = max(options.atol, 0.1 * options.rtol * min(several, default=0.0))
+    command += ["--rtol", str(options.rtol), "--atol", str(atol)]
     done, row["compare_s"], row["compare_mb"] = measured(command, options.time_limit)
     if done is None:
         raise RuntimeError(f"{options.device}: no result after {options.time_limit:.0f} s")
