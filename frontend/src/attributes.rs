@@ -29,9 +29,13 @@ pub(crate) enum UnreadableAttribute {
     },
 }
 
-/// The value of an attribute.
-pub(crate) fn read(attribute: &AttributeProto, weights: &mut Weights) -> Result<Attribute, UnreadableAttribute> {
-    let name = || attribute.name.clone();
+/// The value of an attribute, with the name that it goes by.
+pub(crate) fn read(
+    name: &str,
+    attribute: &AttributeProto,
+    weights: &mut Weights,
+) -> Result<Attribute, UnreadableAttribute> {
+    let name = || name.to_owned();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| UnreadableAttribute::Text(name()));
     let unsupported = |kind| Err(UnreadableAttribute::Kind { name: name(), kind });
     match kind(attribute) {

@@ -11,7 +11,8 @@ use warpweave::graph::lower;
 pub struct Model {
     /// The folder's name and the exporter's.
     pub name: String,
-    path: PathBuf,
+    /// The ONNX file.
+    pub path: PathBuf,
 }
 
 /// All models, by name.
@@ -34,6 +35,11 @@ pub fn all() -> Vec<Model> {
 }
 
 impl Model {
+    /// The archive of inputs and of the exporter's outputs.
+    pub fn arrays(&self) -> PathBuf {
+        self.path.with_file_name("io.npz")
+    }
+
     /// The model as a tensor program.
     #[track_caller]
     pub fn program(&self) -> TensorProgram {

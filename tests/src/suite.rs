@@ -12,6 +12,11 @@ pub struct Suite {
     trials: Vec<Trial>,
 }
 
+/// Whether every bar is asked for at full size, with `WARPWEAVE_FULL=1` in the environment.
+pub fn is_full() -> bool {
+    std::env::var_os("WARPWEAVE_FULL").is_some_and(|value| value == "1")
+}
+
 impl Suite {
     /// A suite without trials.
     pub fn new(name: &'static str, budget: Duration) -> Self {

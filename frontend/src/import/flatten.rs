@@ -16,21 +16,22 @@ typed_id!(
 
 /// A node of the model or of an expanded function.
 #[derive(Clone, Debug)]
-pub(super) struct FlatNode {
+pub(super) struct FlatNode<'m> {
     pub(super) name: String,
     pub(super) domain: String,
     pub(super) operator: String,
     /// The version of the operator's domain; `None` if none is declared.
     pub(super) opset: Option<i64>,
-    pub(super) attributes: Vec<AttributeProto>,
+    /// Names and values; in a function, a value may stand in the call under another name.
+    pub(super) attributes: Vec<(&'m str, &'m AttributeProto)>,
     pub(super) inputs: Vec<Option<SymbolId>>,
     pub(super) outputs: Vec<Option<SymbolId>>,
 }
 
 /// The model's nodes with all functions expanded.
 #[derive(Debug, Default)]
-pub(super) struct Flat {
-    pub(super) nodes: Vec<FlatNode>,
+pub(super) struct Flat<'m> {
+    pub(super) nodes: Vec<FlatNode<'m>>,
     /// The names, for people.
     pub(super) symbols: Arena<SymbolId, String>,
     /// The symbols of the main graph's names.
@@ -44,14 +45,14 @@ struct Frame<'m> {
     scope: HashMap<&'m str, Option<SymbolId>>,
     opsets: &'m [OperatorSetIdProto],
     /// Values of the function's attributes.
-    attributes: HashMap<&'m str, AttributeProto>,
+    attributes: HashMap<&'m str, &'m AttributeProto>,
     /// The name of the node that is expanded, for names inside.
     prefix: String,
 }
 
-impl Flat {
+impl<'m> Flat<'m> {
     /// Expands the functions of a model.
-    pub(super) fn new(model: &ModelProto, graph: &GraphProto, limits: &Limits) -> Result<Self, ImportError> {
+    pub(super) fn new(model: &'m ModelProto, graph: &'m GraphProto, limits: &Limits) -> Result<Self, ImportError> {
         let functions: HashMap<(&str, &str), &FunctionProto> = model
             .functions
             .iter()
@@ -109,7 +110,7 @@ impl Flat {
     }
 
     /// Appends a node, or returns the frame of the function that it applies.
-    fn expand<'m>(
+    fn expand(
         &mut self,
         node: &'m NodeProto,
         frame: &mut Frame<'m>,
@@ -123,14 +124,14 @@ impl Flat {
             symbols
         };
         let (inputs, outputs) = (resolve(&node.input), resolve(&node.output));
-        let attributes = node.attribute.iter().filter_map(|attribute| match attribute.ref_attr_name.as_str() {
-            "" => Some(attribute.clone()),
-            name => {
-                let bound = frame.attributes.get(name)?;
-                Some(AttributeProto { name: attribute.name.clone(), ..bound.clone() })
-            }
+        let attributes = node.attribute.iter().filter_map(|attribute| {
+            let value = match attribute.ref_attr_name.as_str() {
+                "" => attribute,
+                name => frame.attributes.get(name)?,
+            };
+            Some((attribute.name.as_str(), value))
         });
-        let attributes: Vec<AttributeProto> = attributes.collect();
+        let attributes: Vec<(&str, &AttributeProto)> = attributes.collect();
         let first_output = || node.output.iter().find(|name| !name.is_empty());
         let own = if node.name.is_empty() { first_output().map_or("", String::as_str) } else { &node.name };
         let name = if frame.prefix.is_empty() { own.to_owned() } else { format!("{}/{own}", frame.prefix) };
@@ -166,19 +167,19 @@ impl Flat {
                 }),
             }
         }
-        let mut bound: HashMap<&str, AttributeProto> =
-            function.attribute_proto.iter().map(|default| (default.name.as_str(), default.clone())).collect();
+        let mut bound: HashMap<&str, &AttributeProto> =
+            function.attribute_proto.iter().map(|default| (default.name.as_str(), default)).collect();
         let formals = function.attribute.iter().chain(function.attribute_proto.iter().map(|default| &default.name));
         for formal in formals {
-            if let Some(actual) = attributes.iter().find(|actual| actual.name == *formal) {
-                bound.insert(formal, actual.clone());
+            if let Some((_, actual)) = attributes.iter().find(|(name, _)| name == formal) {
+                bound.insert(formal, actual);
             }
         }
         let opsets = if function.opset_import.is_empty() { frame.opsets } else { &function.opset_import };
         Ok(Some(Frame { nodes: &function.node, next: 0, scope, opsets, attributes: bound, prefix: name }))
     }
 
-    fn resolve<'m>(&mut self, name: &'m str, frame: &mut Frame<'m>) -> Option<SymbolId> {
+    fn resolve(&mut self, name: &'m str, frame: &mut Frame<'m>) -> Option<SymbolId> {
         if name.is_empty() {
             return None;
         }

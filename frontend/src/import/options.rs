@@ -34,6 +34,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { file_bytes: 1 << 32, nodes: 1 << 20, function_depth: 32, weight_bytes: 1 << 38, value_bytes: 1 << 38 }
+        Self { file_bytes: 1 << 32, nodes: 1 << 18, function_depth: 32, weight_bytes: 1 << 36, value_bytes: 1 << 38 }
     }
 }

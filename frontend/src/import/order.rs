@@ -48,7 +48,7 @@ pub(super) fn sort(flat: &mut Flat, given: &[SymbolId]) -> Result<(), ImportErro
     if let Some(at) = waiting.iter().position(|&count| count > 0) {
         return Err(ImportError::invalid(&flat.nodes[at].name, "the node lies on or behind a cycle"));
     }
-    let mut nodes: Vec<Option<FlatNode>> = std::mem::take(&mut flat.nodes).into_iter().map(Some).collect();
+    let mut nodes: Vec<Option<FlatNode<'_>>> = std::mem::take(&mut flat.nodes).into_iter().map(Some).collect();
     flat.nodes = order.into_iter().filter_map(|at| nodes[at].take()).collect();
     Ok(())
 }

@@ -70,9 +70,9 @@ impl<'a> Walk<'a> {
     fn try_node(&mut self, node: &FlatNode, weights: &mut Weights) -> Result<(), String> {
         let opset = node.opset.ok_or_else(|| format!("no opset is declared for domain `{}`", node.domain))?;
         refuse_control_flow(node)?;
-        let attributes = node.attributes.iter().map(|attribute| {
-            let value = attributes::read(attribute, weights).map_err(|error| error.to_string())?;
-            Ok((attribute.name.clone(), value))
+        let attributes = node.attributes.iter().map(|&(name, value)| {
+            let value = attributes::read(name, value, weights).map_err(|error| error.to_string())?;
+            Ok((name.to_owned(), value))
         });
         let mut reader = AttributeReader::new(attributes.collect::<Result<Vec<_>, String>>()?, opset);
         if node.domain.is_empty() && node.operator == constant::NAME {

@@ -22,17 +22,17 @@ fn count(shape: &[usize]) -> Tensor {
 #[test]
 fn clip() {
     let x = Tensor::new([3], &[-2f32, 0.5, 2.0]);
-    check(&apply("Clip", 6 + 1, &[x.clone()], 1, vec![float("min", -1.0), float("max", 1.0)]), &[3], &[-1.0, 0.5, 1.0]);
-    check(&apply("Clip", 10, &[x.clone()], 1, vec![float("max", 1.0)]), &[3], &[-2.0, 0.5, 1.0]);
+    check(&apply("Clip", 7, &[&x], 1, vec![float("min", -1.0), float("max", 1.0)]), &[3], &[-1.0, 0.5, 1.0]);
+    check(&apply("Clip", 10, &[&x], 1, vec![float("max", 1.0)]), &[3], &[-2.0, 0.5, 1.0]);
     check(&apply("Clip", 11, &[x, Tensor::scalar(0f32)], 1, vec![]), &[3], &[0.0, 0.5, 2.0]);
 }
 
 #[test]
 fn softmax() {
     let x = Tensor::new([1, 2, 2], &[0f32; 4]);
-    check(&apply("Softmax", 11, &[x.clone()], 1, vec![]), &[1, 2, 2], &[0.25; 4]);
-    check(&apply("Softmax", 11, &[x.clone()], 1, vec![int("axis", 2)]), &[1, 2, 2], &[0.5; 4]);
-    check(&apply("Softmax", 13, &[x.clone()], 1, vec![int("axis", 1)]), &[1, 2, 2], &[0.5; 4]);
+    check(&apply("Softmax", 11, &[&x], 1, vec![]), &[1, 2, 2], &[0.25; 4]);
+    check(&apply("Softmax", 11, &[&x], 1, vec![int("axis", 2)]), &[1, 2, 2], &[0.5; 4]);
+    check(&apply("Softmax", 13, &[&x], 1, vec![int("axis", 1)]), &[1, 2, 2], &[0.5; 4]);
     check(&apply("LogSoftmax", 11, &[x], 1, vec![]), &[1, 2, 2], &[-(4f32.ln()); 4]);
 }
 
@@ -40,7 +40,7 @@ fn softmax() {
 fn slice() {
     let x = count(&[2, 4]);
     let attributes = vec![ints("starts", &[1]), ints("ends", &[3]), ints("axes", &[1])];
-    check(&apply("Slice", 9, &[x.clone()], 1, attributes), &[2, 2], &[1.0, 2.0, 5.0, 6.0]);
+    check(&apply("Slice", 9, &[&x], 1, attributes), &[2, 2], &[1.0, 2.0, 5.0, 6.0]);
     let bounds = [vec![-1], vec![i64::MIN], vec![1], vec![-2]].map(|values| Tensor::vector_i64(&values));
     let tensors: Vec<Tensor> = [x].into_iter().chain(bounds).collect();
     check(&apply("Slice", 10, &tensors, 1, vec![]), &[2, 2], &[3.0, 1.0, 7.0, 5.0]);
@@ -49,11 +49,11 @@ fn slice() {
 #[test]
 fn squeeze_and_unsqueeze() {
     let x = count(&[1, 2, 1]);
-    check(&apply("Squeeze", 11, &[x.clone()], 1, vec![ints("axes", &[0])]), &[2, 1], &[0.0, 1.0]);
+    check(&apply("Squeeze", 11, &[&x], 1, vec![ints("axes", &[0])]), &[2, 1], &[0.0, 1.0]);
     check(&apply("Squeeze", 13, &[x.clone(), Tensor::vector_i64(&[-1])], 1, vec![]), &[1, 2], &[0.0, 1.0]);
     check(&apply("Squeeze", 7, &[x], 1, vec![]), &[2], &[0.0, 1.0]);
     let x = count(&[2]);
-    check(&apply("Unsqueeze", 11, &[x.clone()], 1, vec![ints("axes", &[0, 2])]), &[1, 2, 1], &[0.0, 1.0]);
+    check(&apply("Unsqueeze", 11, &[&x], 1, vec![ints("axes", &[0, 2])]), &[1, 2, 1], &[0.0, 1.0]);
     check(&apply("Unsqueeze", 13, &[x, Tensor::vector_i64(&[-1])], 1, vec![]), &[2, 1], &[0.0, 1.0]);
 }
 
@@ -86,11 +86,11 @@ fn batch_normalization() {
 #[test]
 fn reductions() {
     let x = count(&[2, 3]);
-    check(&apply("ReduceMean", 13, &[x.clone()], 1, vec![ints("axes", &[1])]), &[2, 1], &[1.0, 4.0]);
+    check(&apply("ReduceMean", 13, &[&x], 1, vec![ints("axes", &[1])]), &[2, 1], &[1.0, 4.0]);
     let flat = vec![ints("axes", &[-1]), int("keepdims", 0)];
-    check(&apply("ReduceMean", 13, &[x.clone()], 1, flat), &[2], &[1.0, 4.0]);
+    check(&apply("ReduceMean", 13, &[&x], 1, flat), &[2], &[1.0, 4.0]);
     check(&apply("ReduceMean", 18, &[x.clone(), Tensor::vector_i64(&[0])], 1, vec![]), &[1, 3], &[1.5, 2.5, 3.5]);
-    check(&apply("ReduceSum", 11, &[x.clone()], 1, vec![]), &[1, 1], &[15.0]);
+    check(&apply("ReduceSum", 11, &[&x], 1, vec![]), &[1, 1], &[15.0]);
     let none = Tensor::vector_i64(&[]);
     check(
         &apply("ReduceSum", 13, &[x, none], 1, vec![int("noop_with_empty_axes", 1)]),
@@ -103,7 +103,7 @@ fn reductions() {
 fn split() {
     let x = count(&[5]);
     let shapes = |outputs: &[Tensor]| outputs.iter().map(|output| output.shape()[0]).collect::<Vec<_>>();
-    assert_eq!(shapes(&apply("Split", 11, &[x.clone()], 2, vec![ints("split", &[1, 4])])), [1, 4]);
+    assert_eq!(shapes(&apply("Split", 11, &[&x], 2, vec![ints("split", &[1, 4])])), [1, 4]);
     assert_eq!(shapes(&apply("Split", 13, &[x.clone(), Tensor::vector_i64(&[3, 2])], 2, vec![])), [3, 2]);
     assert_eq!(shapes(&apply("Split", 18, &[x], 3, vec![int("num_outputs", 3)])), [2, 2, 1]);
 }
@@ -112,7 +112,7 @@ fn split() {
 fn pad() {
     let x = count(&[2]);
     let attributes = vec![ints("pads", &[1, 0]), float("value", 7.0)];
-    check(&apply("Pad", 10, &[x.clone()], 1, attributes), &[3], &[7.0, 0.0, 1.0]);
+    check(&apply("Pad", 10, &[&x], 1, attributes), &[3], &[7.0, 0.0, 1.0]);
     let edge = apply("Pad", 11, &[x, Tensor::vector_i64(&[1, 2])], 1, vec![string("mode", "edge")]);
     check(&edge, &[5], &[0.0, 0.0, 1.0, 1.0, 1.0]);
 }
@@ -121,11 +121,11 @@ fn pad() {
 fn pools_round_up_and_count_what_is_there() {
     let x = count(&[1, 1, 4]);
     let window = |extra: Vec<_>| [ints("kernel_shape", &[3]), ints("strides", &[2])].into_iter().chain(extra).collect();
-    check(&apply("MaxPool", 10, &[x.clone()], 1, window(vec![int("ceil_mode", 1)])), &[1, 1, 2], &[2.0, 3.0]);
-    check(&apply("MaxPool", 8, &[x.clone()], 1, window(vec![])), &[1, 1, 1], &[2.0]);
-    check(&apply("AveragePool", 19, &[x.clone()], 1, window(vec![int("ceil_mode", 1)])), &[1, 1, 2], &[1.0, 2.5]);
+    check(&apply("MaxPool", 10, &[&x], 1, window(vec![int("ceil_mode", 1)])), &[1, 1, 2], &[2.0, 3.0]);
+    check(&apply("MaxPool", 8, &[&x], 1, window(vec![])), &[1, 1, 1], &[2.0]);
+    check(&apply("AveragePool", 19, &[&x], 1, window(vec![int("ceil_mode", 1)])), &[1, 1, 2], &[1.0, 2.5]);
     let padded = vec![ints("pads", &[1, 1]), int("count_include_pad", 1)];
-    check(&apply("AveragePool", 7, &[x.clone()], 1, window(padded)), &[1, 1, 2], &[1.0 / 3.0, 2.0]);
+    check(&apply("AveragePool", 7, &[&x], 1, window(padded)), &[1, 1, 2], &[1.0 / 3.0, 2.0]);
     check(&apply("AveragePool", 7, &[x], 1, window(vec![ints("pads", &[1, 1])])), &[1, 1, 2], &[0.5, 2.0]);
 }
 

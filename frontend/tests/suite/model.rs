@@ -1,5 +1,7 @@
 //! Small models written by hand.
 
+use std::borrow::Borrow;
+
 use prost::Message;
 use prost::bytes::Bytes;
 use warpweave_frontend::onnx::{
@@ -106,10 +108,11 @@ pub fn load(model: &ModelProto, options: &ImportOptions) -> Result<Graph, Import
 pub fn apply(
     operator: &str,
     opset: i64,
-    tensors: &[Tensor],
+    tensors: &[impl Borrow<Tensor>],
     outputs: usize,
     attributes: Vec<AttributeProto>,
 ) -> Vec<Tensor> {
+    let tensors: Vec<Tensor> = tensors.iter().map(|tensor| tensor.borrow().clone()).collect();
     let names: Vec<String> = (0..tensors.len()).map(|at| format!("x{at}")).collect();
     let results: Vec<String> = (0..outputs).map(|at| format!("y{at}")).collect();
     let inputs: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -171,6 +171,9 @@ impl Index {
         if rest.range(ranges).within(0, divisor) {
             return rest;
         }
+        if let Some((high, unit, low)) = rest.separate(divisor, ranges) {
+            return high.modulo(divisor / unit, ranges).times(unit).add(&low);
+        }
         let quotient = rest.floor_div_rest(divisor, ranges);
         match quotient.as_constant() {
             Some(value) => rest.plus(-value * divisor),
@@ -207,6 +210,25 @@ impl Index {
         (quotient, rest)
     }
 
+    /// `self = unit · high + low` where unit > 1 divides `divisor` and low stays in `0 … unit − 1`, if there is such a
+    /// unit among the coefficients' common divisors with `divisor` and low is not all of self or 0.
+    fn separate(&self, divisor: i64, ranges: &impl Ranges) -> Option<(Self, i64, Self)> {
+        self.terms.iter().find_map(|(_, coefficient)| {
+            let unit = greatest_common_divisor(divisor, *coefficient);
+            let mut high = Self::constant(self.constant.div_euclid(unit));
+            let mut low = Self::constant(self.constant.rem_euclid(unit));
+            for (atom, coefficient) in &self.terms {
+                let (part, factor) = match coefficient % unit {
+                    0 => (&mut high, coefficient / unit),
+                    _ => (&mut low, *coefficient),
+                };
+                part.terms.push((atom.clone(), factor));
+            }
+            let useful = unit > 1 && !low.terms.is_empty() && low.range(ranges).within(0, unit);
+            useful.then_some((high, unit, low))
+        })
+    }
+
     fn floor_div_rest(&self, divisor: i64, ranges: &impl Ranges) -> Self {
         let range = self.range(ranges);
         let (low, high) = (range.minimum.div_euclid(divisor), range.maximum.div_euclid(divisor));
@@ -219,6 +241,9 @@ impl Index {
             let terms = self.terms.iter().map(|(atom, coefficient)| (atom.clone(), coefficient / common)).collect();
             let reduced = Self { constant: self.constant.div_euclid(common), terms };
             return reduced.floor_div(divisor / common, ranges);
+        }
+        if let Some((high, unit, _)) = self.separate(divisor, ranges) {
+            return high.floor_div(divisor / unit, ranges);
         }
         match (self.constant, self.terms.as_slice()) {
             (0, [(Atom::FloorDiv(inner, first), 1)]) => Self::of(Atom::FloorDiv(inner.clone(), first * divisor)),

@@ -60,6 +60,9 @@ impl<E: ElementWise> Operator for E {
     }
 }
 
+/// Most inputs of an operator that combines any number of them: the depth of its expression.
+pub const MOST_OPERANDS: usize = 256;
+
 /// The operands of an operator with a fixed number of them.
 pub fn operands<const N: usize>(operands: Vec<Scalar>) -> [Scalar; N] {
     operands.try_into().expect("inference checked the number of inputs")

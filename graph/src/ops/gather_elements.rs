@@ -30,12 +30,12 @@ impl Operator for GatherElements {
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let (data, indices) = (context.tensor(0)?, context.tensor(1)?);
         let axis = axes::dimension(self.axis, data.shape.len())?;
-        let pairs = data.shape.iter().zip(indices.shape.iter()).enumerate();
+        let mut pairs = data.shape.iter().zip(indices.shape.iter()).enumerate();
         let fits = |(at, (&data, &index)): (usize, (&usize, &usize))| {
             index == 0 || if at == axis { data > 0 } else { index <= data }
         };
         let same_rank = data.shape.len() == indices.shape.len();
-        if !indices.element.is_integer() || !same_rank || !pairs.map(fits).all(std::convert::identity) {
+        if !indices.element.is_integer() || !same_rank || !pairs.all(fits) {
             return Err(InferError::Mismatch(format!("{indices} does not index {data} along axis {axis}")));
         }
         Ok(vec![TensorType { element: data.element, shape: indices.shape.clone() }.into()])

@@ -22,13 +22,16 @@ pub mod and;
 pub mod average_pool;
 pub mod batch_normalization;
 pub mod cast;
+pub mod cast_like;
 pub mod ceil;
+pub mod celu;
 pub mod clip;
 pub mod concat;
 pub mod constant_of_shape;
 pub mod conv;
 pub mod conv_transpose;
 pub mod cos;
+pub mod depth_to_space;
 pub mod div;
 pub mod dropout;
 pub mod elu;
@@ -46,11 +49,13 @@ pub mod global_average_pool;
 pub mod global_max_pool;
 pub mod greater;
 pub mod greater_or_equal;
+pub mod group_normalization;
 pub mod gru;
 pub mod hard_sigmoid;
 pub mod hard_swish;
 pub mod identity;
 pub mod instance_normalization;
+pub mod is_nan;
 pub mod layer_normalization;
 pub mod leaky_relu;
 pub mod less;
@@ -63,40 +68,55 @@ pub mod max;
 pub mod max_pool;
 pub mod mean;
 pub mod min;
+pub mod mish;
+pub mod modulo;
 pub mod mul;
 pub mod neg;
 pub mod not;
 pub mod or;
 pub mod pad;
 pub mod pow;
+pub mod prelu;
 pub mod range;
 pub mod reciprocal;
+pub mod reduce_l1;
+pub mod reduce_l2;
+pub mod reduce_log_sum;
 pub mod reduce_max;
 pub mod reduce_mean;
 pub mod reduce_min;
 pub mod reduce_prod;
 pub mod reduce_sum;
+pub mod reduce_sum_square;
 pub mod relu;
 pub mod reshape;
 pub mod resize;
+pub mod rms_normalization;
 pub mod round;
+pub mod selu;
 pub mod shape;
 pub mod sigmoid;
 pub mod sign;
 pub mod sin;
+pub mod size;
 pub mod slice;
 pub mod softmax;
 pub mod softplus;
+pub mod softsign;
+pub mod space_to_depth;
 pub mod split;
 pub mod sqrt;
 pub mod squeeze;
 pub mod sub;
 pub mod sum;
 pub mod tanh;
+pub mod thresholded_relu;
 pub mod tile;
 pub mod transpose;
+pub mod trilu;
 pub mod unsqueeze;
 pub mod where_;
+pub mod xor;
 
 pub use attribute::{Attribute, AttributeError, AttributeReader};
 pub use context::{Context, Fact, InferError};
@@ -153,13 +173,16 @@ registry::operators! {
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
     cast::Cast,
+    cast_like::CastLike,
     ceil::Ceil,
+    celu::Celu,
     clip::Clip,
     concat::Concat,
     constant_of_shape::ConstantOfShape,
     conv::Conv,
     conv_transpose::ConvTranspose,
     cos::Cos,
+    depth_to_space::DepthToSpace,
     div::Div,
     dropout::Dropout,
     elu::Elu,
@@ -177,11 +200,13 @@ registry::operators! {
     global_max_pool::GlobalMaxPool,
     greater::Greater,
     greater_or_equal::GreaterOrEqual,
+    group_normalization::GroupNormalization,
     gru::Gru,
     hard_sigmoid::HardSigmoid,
     hard_swish::HardSwish,
     identity::Identity,
     instance_normalization::InstanceNormalization,
+    is_nan::IsNaN,
     layer_normalization::LayerNormalization,
     leaky_relu::LeakyRelu,
     less::Less,
@@ -194,38 +219,53 @@ registry::operators! {
     max_pool::MaxPool,
     mean::Mean,
     min::Min,
+    mish::Mish,
+    modulo::Mod,
     mul::Mul,
     neg::Neg,
     not::Not,
     or::Or,
     pad::Pad,
     pow::Pow,
+    prelu::PRelu,
     range::Range,
     reciprocal::Reciprocal,
+    reduce_l1::ReduceL1,
+    reduce_l2::ReduceL2,
+    reduce_log_sum::ReduceLogSum,
     reduce_max::ReduceMax,
     reduce_mean::ReduceMean,
     reduce_min::ReduceMin,
     reduce_prod::ReduceProd,
     reduce_sum::ReduceSum,
+    reduce_sum_square::ReduceSumSquare,
     relu::Relu,
     reshape::Reshape,
     resize::Resize,
+    rms_normalization::RmsNormalization,
     round::Round,
+    selu::Selu,
     shape::Shape,
     sigmoid::Sigmoid,
     sign::Sign,
     sin::Sin,
+    size::Size,
     slice::Slice,
     softmax::Softmax,
     softplus::Softplus,
+    softsign::Softsign,
+    space_to_depth::SpaceToDepth,
     split::Split,
     sqrt::Sqrt,
     squeeze::Squeeze,
     sub::Sub,
     sum::Sum,
     tanh::Tanh,
+    thresholded_relu::ThresholdedRelu,
     tile::Tile,
     transpose::Transpose,
+    trilu::Trilu,
     unsqueeze::Unsqueeze,
     where_::Where,
+    xor::Xor,
 }

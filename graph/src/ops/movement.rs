@@ -36,10 +36,9 @@ pub fn reshape_index(from: &Shape, to: &Shape, axes: &[AxisId]) -> Vec<Index> {
         Range { minimum: 0, maximum: (extent as i64 - 1).max(0) }
     };
     let strides = to.strides();
-    let mut rest = axes
-        .iter()
-        .zip(&strides)
-        .fold(Index::constant(0), |linear, (&axis, &stride)| linear.add(&Index::axis(axis).times(stride as i64)));
+    let moving = axes.iter().zip(to.iter().zip(&strides)).filter(|(_, (extent, _))| **extent > 1);
+    let mut rest = moving
+        .fold(Index::constant(0), |linear, (&axis, (_, &stride))| linear.add(&Index::axis(axis).times(stride as i64)));
     let mut index = Vec::with_capacity(from.len());
     for &extent in from.iter().rev() {
         let extent = extent.max(1) as i64;

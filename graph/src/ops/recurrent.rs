@@ -47,6 +47,9 @@ pub enum State {
     Step(TensorId),
 }
 
+/// Longest sequence that is unrolled.
+const MOST_STEPS: usize = 1 << 14;
+
 const DIRECTIONS: [(Direction, &str); 3] =
     [(Direction::Forward, "forward"), (Direction::Reverse, "reverse"), (Direction::Bidirectional, "bidirectional")];
 
@@ -107,6 +110,9 @@ impl Recurrent {
         }
         if steps == 0 {
             return Err(InferError::Unsupported("a sequence without steps is not supported".to_owned()));
+        }
+        if steps > MOST_STEPS {
+            return Err(InferError::Unsupported(format!("{steps} steps are too many to unroll")));
         }
         let gated = gates * hidden;
         check(recurrent, &[*directions, gated, hidden])?;

@@ -70,6 +70,33 @@ impl Reduction {
     }
 }
 
+impl Reduction {
+    /// As [`Reduction::reduce`], of a function of the elements: both functions apply even where no axis is reduced.
+    pub fn reduce_of(
+        &self,
+        context: &Context,
+        input: TensorId,
+        program: &mut ProgramBuilder,
+        reducer: Reducer,
+        body: impl FnOnce(Scalar) -> Scalar,
+        epilogue: Option<Scalar>,
+    ) -> TensorId {
+        let dimensions = self.dimensions(context).expect("inference accepted the axes");
+        let output = self.infer(context).expect("inference accepted the axes");
+        let mut expr = ExprBuilder::new();
+        let (read, _) = read_along(&mut expr, context.accepted(0), &dimensions, &output.shape);
+        let body = body(read);
+        let expr = if dimensions.is_empty() {
+            let result = epilogue.unwrap_or(Scalar::Reduced);
+            let replace = &mut |leaf: &Scalar| if *leaf == Scalar::Reduced { body.clone() } else { leaf.clone() };
+            expr.map(output.element, result.map_leaves(replace))
+        } else {
+            expr.reduce(output.element, reducer, body, epilogue)
+        };
+        program.compute(expr, &[input])
+    }
+}
+
 /// Appends the reduction of `input` along some dimensions; `epilogue` is given the number of elements that are combined.
 /// The output's shape has the other dimensions in order, and may have extents of 1 for those that are reduced.
 pub fn along(

@@ -18,6 +18,9 @@ pub struct Resize {
     early: bool,
 }
 
+/// Most dimensions that change: the number of samples is exponential in it.
+const MOST_RESIZED: usize = 3;
+
 impl Resize {
     /// For each dimension of the input, the output's extent and the ratio of output to input.
     fn ratios(&self, context: &Context) -> Result<Vec<(usize, Ratio)>, InferError> {
@@ -126,7 +129,11 @@ impl Operator for Resize {
             Interpolation::Nearest(_) => data.element,
             Interpolation::Linear | Interpolation::Cubic(_) => elementwise::floating(data.element)?,
         };
-        let shape = self.ratios(context)?.into_iter().map(|(extent, _)| extent).collect();
+        let ratios = self.ratios(context)?;
+        if ratios.iter().filter(|(_, ratio)| *ratio != Ratio::ONE).count() > MOST_RESIZED {
+            return Err(InferError::Unsupported(format!("more than {MOST_RESIZED} dimensions change")));
+        }
+        let shape = ratios.into_iter().map(|(extent, _)| extent).collect();
         Ok(vec![TensorType { element: data.element, shape }.into()])
     }
 

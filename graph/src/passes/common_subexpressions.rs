@@ -12,6 +12,9 @@ use crate::types::TensorType;
 /// The pass's name.
 pub const NAME: &str = "common_subexpressions";
 
+/// Operator, inputs, and the number of outputs.
+type Key = (String, Vec<Option<ValueId>>, usize);
+
 /// Replaces a node by an earlier one with an equal operator and equal inputs. Constants are equal if type and bytes are.
 pub fn common_subexpressions(graph: &Graph) -> Vec<Patch> {
     let mut constants: HashMap<(&TensorType, &Bytes), ValueId> = HashMap::new();
@@ -22,7 +25,7 @@ pub fn common_subexpressions(graph: &Graph) -> Vec<Patch> {
             leaders[id] = *constants.entry((tensor.ty(), tensor.bytes())).or_insert(id);
         }
     }
-    let mut known: HashMap<(String, Vec<Option<ValueId>>, usize), &[ValueId]> = HashMap::new();
+    let mut known: HashMap<Key, &[ValueId]> = HashMap::new();
     let mut patches = Vec::new();
     for (id, node) in graph.nodes.iter() {
         let inputs: Vec<Option<ValueId>> = node.inputs.iter().map(|input| input.map(|input| leaders[input])).collect();

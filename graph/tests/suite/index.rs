@@ -113,6 +113,17 @@ fn mixed_radix_round_trips_become_affine() {
 }
 
 #[test]
+fn low_parts_leave_divisions() {
+    let extents = [16i64, 32, 32];
+    let ranges = |axis: AxisId| Range { minimum: 0, maximum: extents[axis.index()] - 1 };
+    let [a, b, c] = [0, 1, 2].map(|axis| Index::axis(AxisId::from_index(axis)));
+    let linear = a.times(1024).add(&b.times(32)).add(&c);
+    assert_eq!(linear.floor_div(4096, &ranges), a.floor_div(4, &ranges));
+    let expected = a.modulo(4, &ranges).times(1024).add(&b.times(32)).add(&c);
+    assert_eq!(linear.modulo(4096, &ranges), expected);
+}
+
+#[test]
 fn clamps_that_always_bind_are_constants() {
     let ranges = |_| Range { minimum: 0, maximum: 9 };
     let axis = Index::axis(AxisId::from_index(0));

@@ -37,6 +37,7 @@ pub fn all() -> Vec<Case> {
         exact("rows of one", |sketch| reductions(sketch, ElementType::F32, &[5, 1])),
         exact("integer rows", |sketch| reductions(sketch, ElementType::I64, &[3, 4, 37])),
         exact("narrow integer rows", |sketch| reductions(sketch, ElementType::I32, &[6, 40])),
+        exact("byte rows", |sketch| reductions(sketch, ElementType::I8, &[7, 50])),
         exact("column sums", columns),
         close("functions", functions),
         close("softmax", |sketch| rows(sketch, &[13, 45])),

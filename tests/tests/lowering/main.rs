@@ -1,8 +1,10 @@
 //! Groups become kernels that compute what their expressions mean.
 
 mod cases;
+mod device;
 mod samples;
 mod templates;
+mod text;
 mod variants;
 
 use std::process::ExitCode;
@@ -14,5 +16,7 @@ fn main() -> ExitCode {
     let mut suite = Suite::new("lowering", Duration::from_secs(300));
     samples::add(&mut suite);
     templates::add(&mut suite);
+    text::add(&mut suite);
+    device::add(&mut suite);
     suite.run()
 }

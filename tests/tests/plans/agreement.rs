@@ -8,7 +8,7 @@ use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::{ExecutionPlan, Violation, verify};
 use warpweave_tests::pipeline::plan;
 use warpweave_tests::random::Random;
-use warpweave_tests::suite::Suite;
+use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{models, samples};
 
 use crate::accesses::{Accesses, Reads};
@@ -42,7 +42,7 @@ pub fn add_models(suite: &mut Suite) {
                 let mut tally = Tally::default();
                 let start = Instant::now();
                 let (_, plan) = plan(&program, units, FusionLevel::Register);
-                check_all(&plan, MODEL_CHANGES, &mut tally);
+                check_all(&plan, model_changes(), &mut tally);
                 let length: usize = plan.persistent().streams.iter().map(Vec::len).sum();
                 eprintln!("{} on {units}, {length} instructions, {:.1?}: {tally}", model.name, start.elapsed());
                 tally.assert_agreement();
@@ -51,8 +51,10 @@ pub fn add_models(suite: &mut Suite) {
     }
 }
 
-/// Changes of each kind that are tried on a model's plan.
-const MODEL_CHANGES: usize = 24;
+/// Changes of each kind that are tried on a model's plan: a few, and many in a full run.
+fn model_changes() -> usize {
+    if is_full() { 200 } else { 8 }
+}
 
 /// Counts of harmful, harmless and interleaved changes by kind, and disagreements.
 #[derive(Default)]

@@ -12,13 +12,15 @@ mod random_plans;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use warpweave_tests::suite::Suite;
+use warpweave_tests::suite::{Suite, is_full};
 
 fn main() -> ExitCode {
-    let mut suite = Suite::new("plans", Duration::from_secs(300));
+    let minutes = if is_full() { 60 } else { 5 };
+    let mut suite = Suite::new("plans", Duration::from_secs(60 * minutes));
     agreement::add(&mut suite);
     agreement::add_models(&mut suite);
     protocol::add(&mut suite);
+    protocol::add_models(&mut suite);
     counterexamples::add(&mut suite);
     random_plans::add(&mut suite);
     suite.run()

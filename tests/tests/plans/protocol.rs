@@ -1,15 +1,18 @@
 //! Errors of the protocol, which the emulator reports under every seed.
 
+use std::time::Instant;
+
 use warpweave::codegen::emulate::mutate::{PlanMutation, ProgramMutation};
 use warpweave::codegen::emulate::{LaunchOptions, LaunchReport};
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::plan::{ExecutionPlan, Instruction, Segment};
 use warpweave::graph::Tensor;
-use warpweave_tests::machine::Machine;
+use warpweave::graph::reference::evaluate;
+use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile};
 use warpweave_tests::random::{self, Random};
-use warpweave_tests::samples;
 use warpweave_tests::suite::Suite;
+use warpweave_tests::{models, samples};
 
 use crate::accesses::{Accesses, Reads};
 use crate::judge::{Verdict, judge};
@@ -29,6 +32,28 @@ pub fn add(suite: &mut Suite) {
                 check_plan(&compiled, &inputs);
             });
         }
+    }
+}
+
+/// Adds a trial for each model: clean runs that agree with the reference, and every error of the entry.
+pub fn add_models(suite: &mut Suite) {
+    for model in models::all() {
+        suite.trial(format!("protocol of {}", model.name), move || {
+            let start = Instant::now();
+            let program = model.program();
+            let inputs = random::indices(&mut Random::new(5), &program);
+            let expected = evaluate(&program, &inputs).unwrap_or_else(|error| panic!("{error}"));
+            let compiled = compile(&program, UNITS, FusionLevel::Register);
+            let machine = Machine::new(&compiled);
+            assert_close(&machine.run(&inputs, 0), &expected, 1e-3);
+            let clean = start.elapsed();
+            for (mutation, seed) in ProgramMutation::ALL.into_iter().zip([1, 2, 3, 4]) {
+                let mutant = Machine { program: mutation.apply(&machine.program), ..machine.clone() };
+                let (report, _) = launch(&mutant, &inputs, seed);
+                assert!(!report.is_clean(), "{mutation:?} is not reported under seed {seed}");
+            }
+            eprintln!("{}: {clean:.1?} clean, {:.1?} in all", model.name, start.elapsed());
+        });
     }
 }
 
@@ -76,7 +101,7 @@ fn kinds(number: usize) -> [PlanMutation; 3] {
 }
 
 fn launch(machine: &Machine, inputs: &[Tensor], seed: u64) -> (LaunchReport, Vec<Tensor>) {
-    machine.launch(inputs, &LaunchOptions { step_budget: 1 << 26, ..LaunchOptions::seeded(seed) })
+    machine.launch(inputs, &LaunchOptions { step_budget: 1 << 33, ..LaunchOptions::seeded(seed) })
 }
 
 /// The plan with the error that a mutation makes in its tables.

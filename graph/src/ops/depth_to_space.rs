@@ -1,0 +1,78 @@
+//! `DepthToSpace`: channels to blocks of the image.
+
+use std::ops::RangeInclusive;
+
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
+use crate::expr::{AxisId, Index, Range};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{TensorType, ValueType};
+
+/// `[N, C · b², H, W]` to `[N, C, H · b, W · b]`: the outer or inner part of the channel gives the place in the block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DepthToSpace {
+    block: i64,
+    channel_first: bool,
+}
+
+/// Takes the extent of a block.
+pub fn block(attributes: &mut AttributeReader) -> Result<i64, AttributeError> {
+    let block = attributes.int("blocksize")?.ok_or(AttributeError::Missing("blocksize"))?;
+    let reason = || format!("{block} is not possible");
+    let valid = (1..1 << 16).contains(&block);
+    if valid { Ok(block) } else { Err(AttributeError::Value { name: "blocksize", reason: reason() }) }
+}
+
+/// The extents of an image `[N, C, H, W]`.
+pub fn image(context: &Context) -> Result<[usize; 4], InferError> {
+    let data = context.tensor(0)?;
+    <[usize; 4]>::try_from(&data.shape[..]).map_err(|_| InferError::Mismatch(format!("{data} is no image")))
+}
+
+impl Operator for DepthToSpace {
+    const NAME: &'static str = "DepthToSpace";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        let channel_first = match attributes.string("mode")?.as_deref() {
+            None | Some("DCR") => false,
+            Some("CRD") => true,
+            Some(other) => {
+                return Err(AttributeError::Value { name: "mode", reason: format!("`{other}` is unknown") });
+            }
+        };
+        Ok(Self { block: block(attributes)?, channel_first })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        let mode = if self.channel_first { "CRD" } else { "DCR" };
+        vec![("blocksize", Attribute::Int(self.block)), ("mode", Attribute::String(mode.to_owned()))]
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let [batch, channels, height, width] = image(context)?;
+        let block = self.block as usize;
+        if channels % (block * block) != 0 {
+            return Err(InferError::Mismatch(format!("{channels} channels do not fill blocks of {block}")));
+        }
+        let (height, width) = (height.saturating_mul(block), width.saturating_mul(block));
+        let shape = [batch, channels / (block * block), height, width];
+        Ok(vec![TensorType::new(context.tensor(0)?.element, shape).into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let output = self.output(context).shape;
+        let index = |axes: &[AxisId]| {
+            let extent = |axis: AxisId| axes.iter().position(|&known| known == axis).map_or(1, |at| output[at]);
+            let ranges = |axis: AxisId| Range { minimum: 0, maximum: (extent(axis) as i64 - 1).max(0) };
+            let [row, column] = [axes[2], axes[3]].map(Index::axis);
+            let part = row.modulo(self.block, &ranges).times(self.block).add(&column.modulo(self.block, &ranges));
+            let channel = match self.channel_first {
+                true => Index::axis(axes[1]).times(self.block * self.block).add(&part),
+                false => part.times(output[1] as i64).add(&Index::axis(axes[1])),
+            };
+            let (row, column) = (row.floor_div(self.block, &ranges), column.floor_div(self.block, &ranges));
+            vec![Index::axis(axes[0]), channel, row, column]
+        };
+        vec![movement::rearrange(program, inputs[0].expect("inference found the input"), &output, index)]
+    }
+}

@@ -1,0 +1,80 @@
+//! The printed text of all cases in one program, run on the CPU: the same bits as the emulator's.
+
+use std::path::Path;
+use std::time::Duration;
+
+use warpweave::codegen::print::cuda;
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::graph::Tensor;
+use warpweave::runtime::cache::Cache;
+use warpweave::runtime::session_memory::SessionMemory;
+use warpweave::runtime::text::{TextLaunch, TextProgram};
+use warpweave_tests::machine::{Machine, assert_close};
+use warpweave_tests::pipeline::{Compiled, compile_with};
+use warpweave_tests::random::{self, Random};
+use warpweave_tests::sketch::Sketch;
+use warpweave_tests::suite::Suite;
+
+use crate::cases;
+use crate::variants;
+
+const UNITS: usize = 3;
+
+/// Adds a trial for some of the variants.
+pub fn add(suite: &mut Suite) {
+    for number in (0..40).step_by(2) {
+        suite.trial(format!("text {number}"), move || check(number));
+    }
+}
+
+/// All cases as one program, compiled with the given variant of every group; whether each output is exact.
+pub fn all_cases(number: usize, level: FusionLevel) -> (Compiled, Vec<bool>) {
+    let mut sketch = Sketch::new(21);
+    let (mut outputs, mut exact) = (Vec::new(), Vec::new());
+    for case in cases::all() {
+        let own = (case.build)(&mut sketch);
+        exact.resize(exact.len() + own.len(), case.exact);
+        outputs.extend(own);
+    }
+    let program = sketch.finish(&outputs);
+    let compiled = compile_with(&program, UNITS, level, |body| {
+        let mut variants = variants::of(body);
+        Some(variants.swap_remove(number % variants.len()))
+    });
+    (compiled, exact)
+}
+
+fn check(number: usize) {
+    let level = if number % 4 == 0 { FusionLevel::Register } else { FusionLevel::None };
+    let (compiled, exact) = all_cases(number, level);
+    let machine = Machine::new(&compiled);
+    let inputs = random::inputs(&mut Random::new(23), &compiled.program);
+    let emulated = machine.run(&inputs, 1);
+    let printed = run_text(&machine, &inputs);
+    for ((emulated, printed), exact) in emulated.iter().zip(&printed).zip(exact) {
+        if exact || !emulated.element().is_float() {
+            assert_eq!(printed.bytes(), emulated.bytes());
+        } else {
+            assert_close(std::slice::from_ref(printed), std::slice::from_ref(emulated), 1e-6);
+        }
+    }
+}
+
+/// The outputs of one launch of the printed text.
+fn run_text(machine: &Machine, inputs: &[Tensor]) -> Vec<Tensor> {
+    let cache = Cache::new(Path::new(env!("CARGO_TARGET_TMPDIR")).join("text"));
+    let text = TextProgram::compile(&cuda(&machine.program), Some(&cache)).unwrap_or_else(|error| panic!("{error}"));
+    let launch = TextLaunch {
+        grid: machine.units() as u32,
+        threads: machine.program.threads,
+        shared_bytes: machine.program.shared_bytes(),
+        tables: &machine.tables,
+        weights: &machine.weights,
+        launches: 1,
+        wait_limit: Duration::from_secs(60),
+        run_limit: Duration::from_secs(120),
+    };
+    let mut memory = SessionMemory::new(machine.arena(inputs), machine.counters());
+    text.run(launch, &mut memory).unwrap_or_else(|error| panic!("{error}"));
+    machine.outputs(&memory.arena)
+}

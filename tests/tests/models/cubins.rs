@@ -1,0 +1,54 @@
+//! Every model as one program for each architecture, gated on what NVRTC makes of it.
+
+use std::collections::BTreeSet;
+
+use warpweave::codegen::prelude::device_source;
+use warpweave::codegen::print::{ENTRY_NAME, cuda};
+use warpweave::compiler::{CompileOptions, compile};
+use warpweave::fusion::schedule::Segment;
+use warpweave::runtime::gates::judge;
+use warpweave::runtime::nvrtc::Nvrtc;
+use warpweave::runtime::target::Target;
+use warpweave_tests::models;
+use warpweave_tests::sketch::{Sketch, Window};
+use warpweave_tests::suite::Suite;
+
+/// A trial a model and architecture, and one for what shapes share.
+pub fn add(suite: &mut Suite) {
+    for model in models::all() {
+        for target in [Target::Sm80, Target::Sm90a] {
+            let model = model.clone();
+            suite.trial(format!("{} as {target} code", model.name), move || {
+                let compiled = compile(&model.program(), &CompileOptions::default()).expect("the model compiles");
+                let [Segment::Persistent(_)] = compiled.plan.plan().segments.as_slice() else {
+                    panic!("one persistent segment runs the whole model");
+                };
+                let nvrtc = Nvrtc::locate().expect("NVRTC is there: run scripts/fetch_cuda.sh");
+                let program = &compiled.lowered.program;
+                let source = device_source(&cuda(program));
+                let report = judge(&nvrtc, &source, ENTRY_NAME, program.threads, target).expect("the text compiles");
+                assert!(report.violations.is_empty(), "{}", report.violations[0]);
+            });
+        }
+    }
+    suite.trial("convolutions that differ only in extents share a body", share_a_body);
+}
+
+/// Five convolutions of one kind on five shapes: there are as many bodies as templates were chosen, not as shapes.
+fn share_a_body() {
+    let mut sketch = Sketch::new(3);
+    let outputs: Vec<_> = [(128, 256, 28), (256, 512, 28), (128, 512, 28), (512, 256, 28), (256, 256, 28)]
+        .into_iter()
+        .map(|(inputs, channels, side)| {
+            let input = sketch.input(&[1, inputs, side, side]);
+            sketch.convolution(input, channels, Window { size: 3, stride: 1, padding: 1 })
+        })
+        .collect();
+    let program = sketch.finish(&outputs);
+    let compiled = compile(&program, &CompileOptions::default()).expect("the program compiles");
+    let operators = &compiled.plan.plan().persistent().operators;
+    let templates: BTreeSet<_> = operators.values().map(|operator| operator.params.template).collect();
+    assert_eq!(operators.len(), 5);
+    assert!(templates.len() < 5, "{templates:?}");
+    assert_eq!(compiled.lowered.program.kernels.len(), templates.len());
+}

@@ -1,0 +1,18 @@
+//! Every exported model, against its exporter's output on every device that needs no GPU, and as device code.
+
+mod cubins;
+mod devices;
+mod host;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use warpweave_tests::suite::Suite;
+
+fn main() -> ExitCode {
+    let mut suite = Suite::new("models", Duration::from_secs(240));
+    devices::add(&mut suite);
+    cubins::add(&mut suite);
+    host::add(&mut suite);
+    suite.run()
+}
