@@ -12,10 +12,11 @@ mod open;
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess};
 pub use model::{Model, ModelError};
-pub use open::{OpenError, OpenOptions, Source, open};
+pub use open::{CompilerSource, OpenError, Source, open};
 
 pub use warpweave_codegen as codegen;
 pub use warpweave_frontend as frontend;
 pub use warpweave_fusion as fusion;
 pub use warpweave_graph as graph;
 pub use warpweave_runtime as runtime;
+pub use warpweave_runtime::session::OpenOptions;

@@ -3,6 +3,9 @@
 mod error;
 mod exchange;
 mod host;
+#[cfg(feature = "compile")]
+mod kernels;
+mod open;
 mod reference;
 
 #[cfg(feature = "compile")]
@@ -19,6 +22,9 @@ use warpweave_graph::Tensor;
 pub use error::{FailureKind, SessionError};
 pub(crate) use exchange::{check_inputs, input_types, output, place};
 pub use exchange::{pack_program, pack_weights};
+#[cfg(feature = "compile")]
+pub use kernels::{DEFAULT_KERNEL_TARGET, Kernels, open_kernels};
+pub use open::{OpenOptions, open_bundle};
 pub use reference::ReferenceSession;
 
 #[cfg(feature = "compile")]
