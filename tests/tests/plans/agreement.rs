@@ -14,6 +14,7 @@ use warpweave_tests::{models, samples};
 use crate::accesses::{Accesses, Reads};
 use crate::judge::{Verdict, judge};
 use crate::mutants::{self, Change};
+use crate::unit_counters::with_unit_counters;
 
 /// Adds a trial for each sample: every change of its plans.
 pub fn add(suite: &mut Suite) {
@@ -24,7 +25,8 @@ pub fn add(suite: &mut Suite) {
                 let mut tally = Tally::default();
                 for units in [2, 5] {
                     let (_, plan) = plan(&sample.program, units, level);
-                    check_all(&plan, usize::MAX, &mut tally);
+                    check_all(&plan, sample_changes(), &mut tally);
+                    check_all(&with_unit_counters(&plan), sample_changes(), &mut tally);
                 }
                 eprintln!("{} {level:?}: {tally}", sample.name);
                 tally.assert_agreement();
@@ -43,12 +45,20 @@ pub fn add_models(suite: &mut Suite) {
                 let start = Instant::now();
                 let (_, plan) = plan(&program, units, FusionLevel::Register);
                 check_all(&plan, model_changes(), &mut tally);
+                if units == 4 {
+                    check_all(&with_unit_counters(&plan), model_changes(), &mut tally);
+                }
                 let length: usize = plan.persistent().streams.iter().map(Vec::len).sum();
                 eprintln!("{} on {units}, {length} instructions, {:.1?}: {tally}", model.name, start.elapsed());
                 tally.assert_agreement();
             }
         });
     }
+}
+
+/// Changes of each kind that are tried on a sample's plan: most, and all in a full run.
+fn sample_changes() -> usize {
+    if is_full() { usize::MAX } else { 120 }
 }
 
 /// Changes of each kind that are tried on a model's plan: a few, and many in a full run.

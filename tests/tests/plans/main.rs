@@ -8,6 +8,7 @@ mod mutants;
 mod order;
 mod protocol;
 mod random_plans;
+mod unit_counters;
 
 use std::process::ExitCode;
 use std::time::Duration;
