@@ -67,10 +67,7 @@ impl Case {
         let bytes: Vec<u8> = std::fs::read(self.folder.join("model.onnx")).map_err(|error| error.to_string())?;
         let bytes = warpweave::frontend::Bytes::from(bytes);
         let names = input_names(bytes.clone()).map_err(|error| error.to_string())?;
-        let is_shape = |at: usize, value: &Tensor| {
-            at > 0 && value.shape().len() <= 1 && matches!(value.element(), ElementType::I64 | ElementType::I32)
-        };
-        let choices: [&dyn Fn(usize, &Tensor) -> bool; 4] = [&|_, _| false, &is_shape, &|at, _| at > 0, &|_, _| true];
+        let choices: [fn(usize, &Tensor) -> bool; 4] = [|_, _| false, is_shape, |at, _| at > 0, |_, _| true];
         let mut refused = String::new();
         for fixed in choices {
             let pairs = || names.iter().zip(inputs).enumerate();
@@ -97,6 +94,10 @@ impl Case {
             tensors.push(tensor(bytes.into()).map_err(|error| error.to_string())?);
         }
     }
+}
+
+fn is_shape(at: usize, value: &Tensor) -> bool {
+    at > 0 && value.shape().len() <= 1 && matches!(value.element(), ElementType::I64 | ElementType::I32)
 }
 
 fn execute(program: &TensorProgram, inputs: &[Tensor], runtime: Runtime) -> Result<Vec<Tensor>, String> {
@@ -127,8 +128,8 @@ fn compare(found: &Tensor, expected: &Tensor) -> Result<(), String> {
         return Err(format!("{} instead of {}", found.ty(), expected.ty()));
     }
     for (at, (found, expected)) in found.to_f64().into_iter().zip(expected.to_f64()).enumerate() {
-        let same = found == expected || (found.is_nan() && expected.is_nan());
-        if !same && !((found - expected).abs() <= ABSOLUTE + RELATIVE * expected.abs()) {
+        let close = (found - expected).abs() <= ABSOLUTE + RELATIVE * expected.abs();
+        if !close && found != expected && !(found.is_nan() && expected.is_nan()) {
             return Err(format!("{found} instead of {expected} at {at}"));
         }
     }

@@ -13,7 +13,7 @@ use warpweave_tests::{models, samples};
 
 use crate::accesses::{Accesses, Reads};
 use crate::judge::{Verdict, judge};
-use crate::mutants::{self, Change};
+use crate::mutants::{self, Change, Follow};
 use crate::unit_counters::with_unit_counters;
 
 /// Adds a trial for each sample: every change of its plans.
@@ -25,8 +25,8 @@ pub fn add(suite: &mut Suite) {
                 let mut tally = Tally::default();
                 for units in [2, 5] {
                     let (_, plan) = plan(&sample.program, units, level);
-                    check_all(&plan, sample_changes(), &mut tally);
-                    check_all(&with_unit_counters(&plan), sample_changes(), &mut tally);
+                    check_all(&plan, |_| sample_changes(), &mut tally);
+                    check_all(&with_unit_counters(&plan), |_| sample_changes(), &mut tally);
                 }
                 eprintln!("{} {level:?}: {tally}", sample.name);
                 tally.assert_agreement();
@@ -35,7 +35,7 @@ pub fn add(suite: &mut Suite) {
     }
 }
 
-/// Adds a trial for each model: some changes of each kind.
+/// Adds a trial for each model: every dropped wait and signal, and some changes of each other kind.
 pub fn add_models(suite: &mut Suite) {
     for model in models::all() {
         suite.trial(format!("agreement {}", model.name), move || {
@@ -44,9 +44,9 @@ pub fn add_models(suite: &mut Suite) {
                 let mut tally = Tally::default();
                 let start = Instant::now();
                 let (_, plan) = plan(&program, units, FusionLevel::Register);
-                check_all(&plan, model_changes(), &mut tally);
+                check_all(&plan, |change| model_changes(change, units), &mut tally);
                 if units == 4 {
-                    check_all(&with_unit_counters(&plan), model_changes(), &mut tally);
+                    check_all(&with_unit_counters(&plan), |change| model_changes(change, units), &mut tally);
                 }
                 let length: usize = plan.persistent().streams.iter().map(Vec::len).sum();
                 eprintln!("{} on {units}, {length} instructions, {:.1?}: {tally}", model.name, start.elapsed());
@@ -61,9 +61,14 @@ fn sample_changes() -> usize {
     if is_full() { usize::MAX } else { 120 }
 }
 
-/// Changes of each kind that are tried on a model's plan: a few, and many in a full run.
-fn model_changes() -> usize {
-    if is_full() { 200 } else { 8 }
+/// Changes of a kind that are tried on a model's plan: every dropped wait and signal, on many units in a full run only; of
+/// other kinds a few, and many in a full run.
+fn model_changes(change: Change, units: usize) -> usize {
+    match change {
+        Change::DropWait(_) | Change::DropSignal(_, Follow::Nothing) if units == 4 || is_full() => usize::MAX,
+        _ if is_full() => 200,
+        _ => 8,
+    }
 }
 
 /// Counts of harmful, harmless and interleaved changes by kind, and disagreements.
@@ -95,7 +100,7 @@ impl std::fmt::Display for Tally {
 }
 
 /// Checks a plan and up to `limit` changes of each kind.
-pub fn check_all(plan: &ExecutionPlan, limit: usize, tally: &mut Tally) {
+pub fn check_all(plan: &ExecutionPlan, limit: impl Fn(Change) -> usize, tally: &mut Tally) {
     let accesses = Accesses::new(plan, Reads::Boxes);
     assert_eq!(judge(plan, &accesses), Verdict::Harmless, "an unchanged plan");
     verify(plan.clone()).unwrap_or_else(|violations| panic!("an unchanged plan has {violations:?}"));
@@ -105,6 +110,7 @@ pub fn check_all(plan: &ExecutionPlan, limit: usize, tally: &mut Tally) {
         by_kind.entry(change.kind()).or_default().push(change);
     }
     for changes in by_kind.values_mut() {
+        let limit = changes.first().map_or(0, |change| limit(*change));
         while changes.len() > limit {
             changes.swap_remove(random.below(changes.len()));
         }
