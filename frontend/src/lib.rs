@@ -3,6 +3,7 @@
 pub mod import;
 
 mod attributes;
+pub mod encode;
 pub mod onnx;
 mod weights;
 

@@ -1,1 +1,103 @@
-//! warpweave.
+//! The benchmark models: published architectures written as ONNX (opset 17, standard operators), with weights from a
+//! seed.
+//!
+//! Weights are made while a file is written, so that a model of any size is built and written in little memory. The
+//! same name and options give the same bytes on every machine.
+
+mod blocks;
+mod builder;
+mod error;
+mod model;
+mod nearest;
+mod options;
+mod waves;
+mod weight;
+mod zoo;
+
+pub use error::ModelError;
+pub use model::{Model, Written};
+pub use options::{BuildOptions, Form, Precision, Scale};
+pub use weight::{Element, Weight};
+
+use builder::Builder;
+
+/// What a model is made of, in the main.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Family {
+    /// Convolutions over images.
+    Convolutional,
+    /// Attention over sequences.
+    Transformer,
+    /// States that pass from step to step.
+    Recurrent,
+    /// Embeddings and small linear layers.
+    Recommendation,
+}
+
+impl Family {
+    /// The family's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Convolutional => "convolutional",
+            Self::Transformer => "transformer",
+            Self::Recurrent => "recurrent",
+            Self::Recommendation => "recommendation",
+        }
+    }
+}
+
+/// A model of the zoo.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelInfo {
+    /// The name by which it is built.
+    pub name: &'static str,
+    /// What it is made of.
+    pub family: Family,
+    /// The published number of learnable parameters, tied weights once; `None` where none is published.
+    pub parameters: Option<u64>,
+    /// One line for people: the architecture with its sizes and where it was published.
+    pub summary: &'static str,
+    /// Builds it.
+    build: fn(&mut Builder),
+}
+
+impl ModelInfo {
+    /// Whether it has recurrent layers, which can be unrolled.
+    pub fn has_forms(&self) -> bool {
+        self.family == Family::Recurrent
+    }
+
+    /// Builds the model.
+    pub fn build(&self, options: &BuildOptions) -> Result<Model, ModelError> {
+        if options.batch == 0 {
+            return Err(ModelError::Batch { model: self.name });
+        }
+        if options.form == Form::Unrolled && !self.has_forms() {
+            return Err(ModelError::Form { model: self.name });
+        }
+        let mut builder = Builder::new(self.name, options);
+        (self.build)(&mut builder);
+        Ok(Model::new(self.name, builder))
+    }
+}
+
+/// All models, convolutional ones first.
+pub fn all() -> &'static [ModelInfo] {
+    zoo::ALL
+}
+
+/// The model of a name.
+pub fn find(name: &str) -> Result<&'static ModelInfo, ModelError> {
+    all().iter().find(|model| model.name == name).ok_or_else(|| {
+        let nearest = nearest::nearest(name, all().iter().map(|model| model.name), 3);
+        ModelError::Unknown { name: name.to_owned(), nearest }
+    })
+}
+
+/// Builds the model of a name.
+pub fn build(name: &str, options: &BuildOptions) -> Result<Model, ModelError> {
+    find(name)?.build(options)
+}
+
+#[cfg(test)]
+mod tests;

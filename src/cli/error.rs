@@ -7,6 +7,7 @@ use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
 use warpweave::graph::TensorType;
 use warpweave::graph::npy::NpyError;
+use warpweave::models;
 use warpweave::runtime::bundle::BundleError;
 use warpweave::runtime::cubin::CubinError;
 use warpweave::runtime::npz::NpzError;
@@ -29,6 +30,9 @@ pub enum CliError {
     /// A program cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// A benchmark model is not built or written.
+    #[error(transparent)]
+    Zoo(#[from] models::ModelError),
     /// The file system refuses.
     #[error("cannot {action} {}: {source}; check the path and its permissions", path.display())]
     File {
@@ -156,7 +160,10 @@ impl CliError {
             Self::Open(OpenError::Bundle(error)) => error.code(),
             Self::Open(OpenError::Session(error)) => error.code(),
             Self::Open(OpenError::NoCompiler(_)) => "device-compiler",
-            Self::File { .. } => "file",
+            Self::Zoo(models::ModelError::Write { .. }) | Self::File { .. } => "file",
+            Self::Zoo(
+                models::ModelError::Unknown { .. } | models::ModelError::Batch { .. } | models::ModelError::Form { .. },
+            ) => "benchmark-model",
             Self::Npz(_) | Self::Npy { .. } => "array",
             Self::UnknownInput { .. } | Self::MissingInput { .. } | Self::WrongInput { .. } => "input",
             Self::WrongOutputs(_) => "output",
@@ -197,7 +204,8 @@ impl CliError {
                 OpenError::NoCompiler(_) => EXIT_ENVIRONMENT,
             },
             Self::NoDevice { .. } => EXIT_ENVIRONMENT,
-            Self::File { .. }
+            Self::Zoo(_)
+            | Self::File { .. }
             | Self::Npz(_)
             | Self::Npy { .. }
             | Self::UnknownInput { .. }

@@ -9,6 +9,7 @@ mod doctor;
 mod error;
 mod inputs;
 mod inspect;
+mod models;
 mod output;
 mod run;
 mod selftest;
@@ -43,6 +44,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Shows what a model or bundle holds
     Inspect(inspect::Arguments),
+    /// Lists the benchmark models, or writes one
+    Models(models::Arguments),
     /// Shows what this machine offers
     Doctor(doctor::Arguments),
     /// Runs built-in programs on the devices of this machine
@@ -64,6 +67,7 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => arguments.program.json,
         Command::Bench(arguments) => arguments.program.json,
         Command::Inspect(arguments) => arguments.json,
+        Command::Models(arguments) => arguments.json,
         Command::Doctor(arguments) => arguments.json,
         Command::Selftest(arguments) => arguments.json,
         Command::DeviceCompile(_) => false,
@@ -75,6 +79,7 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => compare::execute(&arguments, &output),
         Command::Bench(arguments) => bench::execute(&arguments, &output),
         Command::Inspect(arguments) => inspect::execute(&arguments, &output),
+        Command::Models(arguments) => models::execute(&arguments, &output),
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),
         Command::Selftest(arguments) => selftest::execute(&arguments, &output),
         Command::DeviceCompile(arguments) => device_compile::execute(&arguments),

@@ -93,7 +93,7 @@ impl HostOperator {
                 let run = Run { point: &point, axis: None, count: 1 };
                 let value = finish(stage, memory, &run, &values, Some(reduced));
                 stage.store(memory, &run, &value);
-                values.push(Some(value));
+                values.push(Some(spread(&value)));
             } else {
                 for_each_run(stage, &inner, &mut point, &mut |run| {
                     let value = stage.evaluate(&stage.body, memory, run, &values, None);
@@ -147,6 +147,15 @@ pub(super) fn finish(
         (Some(epilogue), reduced) => stage.evaluate(epilogue, memory, run, values, reduced.as_ref()),
         (None, Some(reduced)) => reduced,
         (None, None) => stage.evaluate(&stage.body, memory, run, values, None),
+    }
+}
+
+/// The value of the first lane in all lanes: an epilogue that reads memory at one point has no others, and later stages
+/// read the row's value from every lane.
+fn spread(value: &Lanes) -> Lanes {
+    match value {
+        Lanes::Float(lanes) => Lanes::Float([lanes[0]; LANES]),
+        Lanes::Integer(lanes) => Lanes::Integer([lanes[0]; LANES]),
     }
 }
 

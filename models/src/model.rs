@@ -1,0 +1,157 @@
+//! A built model, and how it is written.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use warpweave_frontend::encode::{StreamedTensor, write_model};
+use warpweave_frontend::onnx::{GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto, TensorProto};
+
+use crate::builder::Builder;
+use crate::error::ModelError;
+use crate::weight::Weight;
+
+/// The version of the file format that opset 17 came with.
+const FILE_FORMAT: i64 = 8;
+const OPSET: i64 = 17;
+
+/// Bytes of weights above which they lie in a file of their own: the format ends at 2 GiB.
+const INLINE_LIMIT: u64 = (1 << 31) - (1 << 24);
+
+/// Bytes below which a constant stays in the model's file, where tools that infer shapes need it.
+const SMALL: u64 = 1 << 10;
+
+/// Multiples of which are the places of tensors in a file of their own, so that they can be mapped.
+const ALIGNMENT: u64 = 1 << 12;
+
+/// A model: its nodes, and its weights as rules from which the elements are made when they are written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Model {
+    /// The model's name.
+    pub name: &'static str,
+    /// The model without its constants.
+    pub proto: ModelProto,
+    /// The constants.
+    pub weights: Vec<Weight>,
+}
+
+/// What was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// The model's file.
+    pub path: PathBuf,
+    /// The file of the weights, beside it, if they do not fit into the model's.
+    pub weights: Option<PathBuf>,
+    /// Bytes of both.
+    pub bytes: u64,
+}
+
+impl Model {
+    pub(crate) fn new(name: &'static str, builder: Builder) -> Self {
+        let Builder { nodes, inputs, outputs, weights, .. } = builder;
+        let graph =
+            GraphProto { node: nodes, name: name.to_owned(), input: inputs, output: outputs, ..Default::default() };
+        let opset = OperatorSetIdProto { domain: String::new(), version: OPSET };
+        let proto =
+            ModelProto { ir_version: FILE_FORMAT, graph: Some(graph), opset_import: vec![opset], ..Default::default() };
+        Self { name, proto, weights }
+    }
+
+    /// How many numbers training learns.
+    pub fn parameters(&self) -> u64 {
+        self.weights.iter().filter(|weight| weight.learnable).map(Weight::elements).sum()
+    }
+
+    /// How many bytes the constants take.
+    pub fn weight_bytes(&self) -> u64 {
+        self.weights.iter().map(Weight::bytes).sum()
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.proto.graph.as_ref().map_or(0, |graph| graph.node.len())
+    }
+
+    /// Writes the model with its constants inside, in little memory.
+    pub fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        let inline = |weight: &Weight| StreamedTensor { header: header(weight), bytes: weight.bytes() };
+        let tensors: Vec<StreamedTensor> = self.weights.iter().map(inline).collect();
+        write_model(&self.proto, &tensors, out, |at, out| self.weights[at].write(out))
+    }
+
+    /// Writes the model to a file; constants of more than 2 GB together to `<file>.data` beside it.
+    pub fn write(&self, path: &Path) -> Result<Written, ModelError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ModelError::Write { path, source }
+        };
+        let mut written = Written { path: path.to_owned(), weights: None, bytes: 0 };
+        if self.weight_bytes() <= INLINE_LIMIT {
+            to_file(path, |out| self.write_to(out)).map_err(failed(path))?;
+        } else {
+            let data = data_path(path);
+            let location = data.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let tensors = self.external(&location);
+            let elements = |at: usize, out: &mut dyn Write| self.weights[at].write(out);
+            to_file(path, |out| write_model(&self.proto, &tensors, out, elements)).map_err(failed(path))?;
+            to_file(&data, |out| self.write_external(out)).map_err(failed(&data))?;
+            written.bytes += data.metadata().map_err(failed(&data))?.len();
+            written.weights = Some(data);
+        }
+        written.bytes += path.metadata().map_err(failed(path))?.len();
+        Ok(written)
+    }
+
+    /// The constants, the large ones as places in another file.
+    fn external(&self, location: &str) -> Vec<StreamedTensor> {
+        let entry = |key: &str, value: String| StringStringEntryProto { key: key.to_owned(), value };
+        let mut offset = 0;
+        let tensor = |weight: &Weight| {
+            let (mut header, bytes) = (header(weight), weight.bytes());
+            if bytes < SMALL {
+                return StreamedTensor { header, bytes };
+            }
+            header.data_location = 1;
+            header.external_data = vec![
+                entry("location", location.to_owned()),
+                entry("offset", offset.to_string()),
+                entry("length", bytes.to_string()),
+            ];
+            offset += bytes.next_multiple_of(ALIGNMENT);
+            StreamedTensor { header, bytes: 0 }
+        };
+        self.weights.iter().map(tensor).collect()
+    }
+
+    /// Writes the elements of the large constants.
+    fn write_external(&self, out: &mut dyn Write) -> io::Result<()> {
+        for weight in self.weights.iter().filter(|weight| weight.bytes() >= SMALL) {
+            weight.write(out)?;
+            let padding = weight.bytes().next_multiple_of(ALIGNMENT) - weight.bytes();
+            out.write_all(&vec![0; padding as usize])?;
+        }
+        Ok(())
+    }
+}
+
+/// The message of a constant without its elements.
+fn header(weight: &Weight) -> TensorProto {
+    TensorProto {
+        dims: weight.shape.iter().map(|&extent| extent as i64).collect(),
+        data_type: weight.element.number(),
+        name: weight.name.clone(),
+        ..Default::default()
+    }
+}
+
+fn data_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".data");
+    name.into()
+}
+
+fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    write(&mut out)?;
+    out.flush()
+}

@@ -1,0 +1,119 @@
+//! `warpweave models`: the benchmark models as ONNX files.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use warpweave::models::{self, BuildOptions};
+use warpweave::runtime::json::json;
+
+use super::Passed;
+use super::error::CliError;
+use super::output::Output;
+
+/// Arguments of `models`.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Lists the models
+    List,
+    /// Writes a model, with weights from a seed
+    Export(Export),
+}
+
+#[derive(Args)]
+struct Export {
+    /// A name of the list
+    name: String,
+    /// The file; weights of more than 2 GB go to FILE.data beside it
+    #[arg(short, long, value_name = "FILE.onnx")]
+    output: PathBuf,
+    /// How many examples run at once
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    batch: usize,
+    /// The element type of weights and activations
+    #[arg(long, value_enum, default_value_t = Precision::Fp32)]
+    precision: Precision,
+    /// How recurrent layers are written
+    #[arg(long, value_enum, default_value_t = Form::Nodes)]
+    form: Form,
+    /// Write the same topology with less width, depth and resolution, for tests
+    #[arg(long)]
+    reduced: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Precision {
+    Fp32,
+    Fp16,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Form {
+    /// LSTM and GRU nodes
+    Nodes,
+    /// The products and activations of every step
+    Unrolled,
+}
+
+/// Runs the command.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    match &arguments.action {
+        Action::List => list(output),
+        Action::Export(export) => write(export, output)?,
+    }
+    Ok(true)
+}
+
+fn list(output: &Output) {
+    let mut text = String::new();
+    let mut records = Vec::new();
+    for model in models::all() {
+        let family = model.family.name();
+        let parameters = model.parameters.map_or("-".to_owned(), |parameters| parameters.to_string());
+        let _ = writeln!(text, "{:<16} {family:<15} {parameters:>13}  {}", model.name, model.summary);
+        records.push(json!({
+            "name": model.name, "family": family, "parameters": model.parameters, "summary": model.summary,
+            "forms": if model.has_forms() { vec!["nodes", "unrolled"] } else { vec!["nodes"] }
+        }));
+    }
+    output.result("models", &json!({ "models": records }), &text);
+}
+
+fn write(export: &Export, output: &Output) -> Result<(), CliError> {
+    let options = BuildOptions {
+        batch: export.batch,
+        precision: match export.precision {
+            Precision::Fp32 => models::Precision::Fp32,
+            Precision::Fp16 => models::Precision::Fp16,
+        },
+        form: match export.form {
+            Form::Nodes => models::Form::Nodes,
+            Form::Unrolled => models::Form::Unrolled,
+        },
+        scale: if export.reduced { models::Scale::Reduced } else { models::Scale::Full },
+    };
+    let model = models::build(&export.name, &options)?;
+    let written = model.write(&export.output)?;
+    let (parameters, nodes) = (model.parameters(), model.nodes());
+    let mut text = format!("{}: {parameters} parameters, {nodes} nodes", written.path.display());
+    if let Some(weights) = &written.weights {
+        let _ = write!(text, ", weights in {}", weights.display());
+    }
+    let _ = write!(text, ", {} bytes", written.bytes);
+    let value = json!({
+        "model": model.name, "path": written.path.display().to_string(),
+        "weights": written.weights.as_ref().map(|path| path.display().to_string()),
+        "parameters": parameters, "nodes": nodes, "bytes": written.bytes
+    });
+    output.result("export", &value, &text);
+    Ok(())
+}
