@@ -3,6 +3,7 @@
 //! The façade over the crates: a [`Model`] comes in, [`build`] makes a verified plan and its program for every target, a
 //! bundle holds them, and [`open`] runs a model or a bundle on a device.
 
+pub mod bench;
 mod build;
 pub mod compiler;
 mod device_compiler;
