@@ -9,6 +9,7 @@ pub mod compiler;
 mod device_compiler;
 mod model;
 mod open;
+pub mod report;
 
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess};

@@ -79,7 +79,8 @@ pub fn measure(
         let inputs = turn.next().map_or(&[][..], Vec::as_slice);
         let start = Instant::now();
         session.run(inputs)?;
-        Ok(start.elapsed().as_secs_f64())
+        // A clock may be too coarse to tell a run from none; rates must stay finite.
+        Ok(start.elapsed().max(Duration::from_nanos(1)).as_secs_f64())
     };
     let mut detector = StabilityDetector::new(StabilityRule::for_warmup(method.warmup));
     let (mut times, start) = (Vec::new(), Instant::now());

@@ -104,7 +104,7 @@ pub fn compare_with_peers(peers: &[Peer], key: &PeerKey, seconds: f64) -> Vec<Pe
     let compare = |peer: &Peer| {
         let median_seconds = peer.median_ms * 1e-3;
         let (name, mode) = (peer.peer.clone(), peer.mode.clone());
-        PeerComparison { peer: name, mode, median_seconds, speed_up: median_seconds / seconds }
+        PeerComparison { peer: name, mode, median_seconds, speed_up: median_seconds / seconds.max(1e-9) }
     };
     let mut found: Vec<PeerComparison> = peers.iter().filter(same).map(compare).collect();
     found.sort_by(|a, b| a.median_seconds.total_cmp(&b.median_seconds));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use warpweave::bench::BenchError;
 use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
 use warpweave::graph::TensorType;
@@ -91,6 +92,9 @@ pub enum CliError {
         /// What to do.
         remedy: &'static str,
     },
+    /// Results or peers of a benchmark cannot be used.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
     /// Options contradict one another.
     #[error("{0}")]
     Usage(String),
@@ -161,6 +165,7 @@ impl CliError {
             Self::UnknownInput { .. } | Self::MissingInput { .. } | Self::WrongInput { .. } => "input",
             Self::WrongOutputs(_) => "output",
             Self::WrongKind { .. } => "file-kind",
+            Self::Bench(error) => error.code(),
             Self::Usage(_) => "usage",
             Self::NoDevice { .. } => "device",
         }
@@ -205,6 +210,7 @@ impl CliError {
             | Self::WrongInput { .. }
             | Self::WrongOutputs(_)
             | Self::WrongKind { .. }
+            | Self::Bench(_)
             | Self::Usage(_) => EXIT_USAGE,
         })
     }
