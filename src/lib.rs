@@ -3,11 +3,13 @@
 //! The façade over the crates: a [`Model`] comes in, [`build`] makes a verified plan and its program for every target, a
 //! bundle holds them, and [`open`] runs a model or a bundle on a device.
 
+pub mod bench;
 mod build;
 pub mod compiler;
 mod device_compiler;
 mod model;
 mod open;
+pub mod report;
 
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess};
