@@ -39,22 +39,22 @@ pub struct EstimatedCost {
 impl KernelCost for EstimatedCost {
     fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let arch = &self.arch;
-        let traffic = bytes(program, body) as f64 / arch.memory_bytes_per_microsecond;
-        let waves = params.tiles(body).div_ceil(arch.multiprocessors) as f64;
-        let tile = self.tile_cycles(body, params) / arch.cycles_per_microsecond;
-        arch.step_microseconds + traffic.max(waves * tile)
+        let traffic = bytes(program, body) as f64 / arch.memory_bytes_per_microsecond.value;
+        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
+        let tile = self.tile_cycles(body, params) / arch.cycles_per_microsecond.value;
+        arch.step_microseconds.value + traffic.max(waves * tile)
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        self.tile_cycles(body, params) / self.arch.cycles_per_microsecond
+        self.tile_cycles(body, params) / self.arch.cycles_per_microsecond.value
     }
 }
 
 impl EstimatedCost {
     /// Cycles of one tile on a multiprocessor of its own.
     fn tile_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        let lanes = self.arch.multiply_adds_per_cycle;
-        let latency = self.arch.load_latency_cycles;
+        let lanes = self.arch.multiply_adds_per_cycle.value;
+        let latency = self.arch.load_latency_cycles.value;
         let lead = &body.stages[0].expr;
         match params.template {
             Template::Pointwise { per_thread } => {
