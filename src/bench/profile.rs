@@ -64,8 +64,8 @@ impl Estimator {
         let waves = (tasks as usize).div_ceil(units.max(1)) as f64;
         let microseconds = match self {
             Self::Gpu(arch) => {
-                let traffic = bytes as f64 / arch.memory_bytes_per_microsecond;
-                arch.step_microseconds + traffic.max(waves * task_microseconds)
+                let traffic = bytes as f64 / arch.memory_bytes_per_microsecond.value;
+                arch.step_microseconds.value + traffic.max(waves * task_microseconds)
             }
             Self::Host => waves * task_microseconds,
             Self::Unknown => return None,
@@ -86,10 +86,9 @@ pub struct Limits {
 impl Limits {
     /// The limits of a GPU.
     pub fn of(arch: &GpuArch) -> Self {
-        let per_cycle = 2.0 * arch.multiply_adds_per_cycle * arch.multiprocessors as f64;
         Self {
-            operations_per_second: per_cycle * arch.cycles_per_microsecond * 1e6,
-            bytes_per_second: arch.memory_bytes_per_microsecond * 1e6,
+            operations_per_second: arch.operations_per_microsecond.value * 1e6,
+            bytes_per_second: arch.memory_bytes_per_microsecond.value * 1e6,
         }
     }
 }
