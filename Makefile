@@ -5,34 +5,44 @@ TIMED := sh scripts/timed.sh
 WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
 
-.PHONY: all demo test check full cuda clean
+.PHONY: all demo test check full fetch clean
 
 all: check
 
-# NVRTC and the disassembler, as pinned wheels in .cuda/; needs Python 3 with pip, no GPU.
-cuda:
+# NVRTC and the disassembler in .cuda/, ONNX's node tests in .onnx/, from pinned wheels; needs Python 3 with pip, no GPU.
+fetch:
 	@sh scripts/fetch_cuda.sh
+	@sh scripts/fetch_onnx_tests.sh
 
-# The inner loop: format, lints, and the tests that answer within three minutes.
-check: cuda
+# The inner loop: format, types, and the suites that answer at once.
+check: fetch
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(TIMED) unit 180 $(CARGO) test --workspace --quiet --lib
+	$(TIMED) check 180 sh -c '\
+	    $(CARGO) check --workspace --all-targets --quiet && \
+	    $(CARGO) test --quiet -p warpweave-graph -p warpweave-frontend -p warpweave-fusion && \
+	    $(CARGO) test --quiet -p warpweave-tests --test tidy --test conformance --test filetests'
 
-# Everything that continuous integration runs.
-test: cuda
+# Everything that continuous integration runs; each suite prints its time and fails above its budget.
+test: fetch
 	$(CARGO) fmt --all --check
-	$(TIMED) build 480 $(CARGO) test --workspace --no-run
-	$(TIMED) lints 240 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(TIMED) tests 1500 $(CARGO) test --workspace
+	$(TIMED) build 480 $(CARGO) test --workspace --no-run --quiet
+	$(TIMED) lints 300 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(TIMED) unit 300 $(CARGO) test --workspace --exclude warpweave-tests
+	$(TIMED) files 120 $(CARGO) test -p warpweave-tests --lib --test tidy --test filetests
+	$(TIMED) conformance 720 $(CARGO) test -p warpweave-tests --test conformance
+	$(TIMED) emulator 480 $(CARGO) test -p warpweave-tests --test plans --test lowering
+	$(TIMED) models 300 $(CARGO) test -p warpweave-tests --test models
 
-demo: cuda
+demo:
+	@sh scripts/fetch_cuda.sh
 	$(CARGO) build --release --quiet
 	sh scripts/demo.sh $(WARPWEAVE) $(DEMO_MODEL)
 
-# Every bar at full size.
+# Every bar at full size: every model on every device through the command line, and every change of every model's plans.
 full: test
-	WARPWEAVE_FULL=1 $(CARGO) test --workspace --release
+	$(CARGO) build --release --quiet
+	sh scripts/compare_models.sh $(WARPWEAVE)
+	WARPWEAVE_FULL=1 $(CARGO) test -p warpweave-tests --test plans
 
 clean:
 	$(CARGO) clean

@@ -37,7 +37,7 @@ pub const HOST_UNITS: usize = 16;
 impl CompileOptions {
     /// For a GPU: a unit a multiprocessor.
     pub fn gpu(arch: GpuArch) -> Self {
-        Self { units: arch.multiprocessors, fusion: FusionLevel::Register, cost: CostModel::Gpu(arch) }
+        Self { units: arch.multiprocessors.value, fusion: FusionLevel::Register, cost: CostModel::Gpu(arch) }
     }
 
     /// For the host back end.

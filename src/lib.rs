@@ -3,16 +3,18 @@
 //! The façade over the crates: a [`Model`] comes in, [`build`] makes a verified plan and its program for every target, a
 //! bundle holds them, and [`open`] runs a model or a bundle on a device.
 
+pub mod bench;
 mod build;
 pub mod compiler;
 mod device_compiler;
 mod model;
 mod open;
+pub mod report;
 
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess};
 pub use model::{Model, ModelError};
-pub use open::{OpenError, OpenOptions, Source, open};
+pub use open::{CompilerSource, OpenError, Source, open};
 
 pub use warpweave_codegen as codegen;
 pub use warpweave_frontend as frontend;
@@ -20,3 +22,4 @@ pub use warpweave_fusion as fusion;
 pub use warpweave_graph as graph;
 pub use warpweave_models as models;
 pub use warpweave_runtime as runtime;
+pub use warpweave_runtime::session::OpenOptions;

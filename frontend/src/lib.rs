@@ -7,6 +7,7 @@ pub mod encode;
 pub mod onnx;
 mod weights;
 
+pub use bytes::Bytes;
 pub use import::error::{ImportError, MissingShape, UnsupportedNode};
 pub use import::options::{ImportOptions, Limits};
-pub use import::{import, import_bytes};
+pub use import::{import, import_bytes, input_names, tensor};

@@ -1,7 +1,7 @@
 //! Arguments that several commands share.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -22,15 +22,38 @@ pub struct Shapes {
     #[arg(long = "shape", value_name = "NAME=AxB", value_parser = parse_shape)]
     pub shapes: Vec<(String, Shape)>,
     /// The extent of first dimensions that the model leaves open
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_batch)]
     pub batch: Option<usize>,
 }
 
 impl Shapes {
     /// What the import is told.
     pub fn import_options(&self) -> ImportOptions {
-        let shapes: BTreeMap<String, Shape> = self.shapes.iter().cloned().collect();
-        ImportOptions { shapes, batch: self.batch, ..ImportOptions::default() }
+        import_options(&self.shapes, self.batch)
+    }
+}
+
+/// How a model's open dimensions are chosen where several batches may be wanted.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SweptShapes {
+    /// The shape of an input, such as x=1x3x224x224; may be given several times
+    #[arg(long = "shape", value_name = "NAME=AxB", value_parser = parse_shape)]
+    pub shapes: Vec<(String, Shape)>,
+    /// Extents of first dimensions that the model leaves open, such as 1,4,16; each is measured
+    #[arg(long = "batch", value_name = "N,N", value_delimiter = ',', value_parser = parse_batch)]
+    pub batches: Vec<usize>,
+}
+
+fn import_options(shapes: &[(String, Shape)], batch: Option<usize>) -> ImportOptions {
+    let shapes: BTreeMap<String, Shape> = shapes.iter().cloned().collect();
+    ImportOptions { shapes, batch, ..ImportOptions::default() }
+}
+
+fn parse_batch(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("a batch has at least one item".to_owned()),
+        Ok(batch) => Ok(batch),
+        Err(error) => Err(format!("`{text}` is no batch: {error}")),
     }
 }
 
@@ -42,7 +65,7 @@ fn parse_shape(text: &str) -> Result<(String, Shape), String> {
 
 /// A program and the device that it runs on.
 #[derive(Args, Clone, Debug)]
-pub struct ProgramArguments {
+pub struct ProgramArguments<S: Args = Shapes> {
     /// An ONNX model or a bundle; told apart by content
     #[arg(value_name = "MODEL|BUNDLE")]
     pub path: PathBuf,
@@ -59,20 +82,33 @@ pub struct ProgramArguments {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub shapes: Shapes,
+    pub shapes: S,
 }
 
 impl ProgramArguments {
     /// The model or bundle.
     pub fn load(&self) -> Result<Source, CliError> {
-        let source = Source::load(&self.path, &self.shapes.import_options())?;
-        if matches!(source, Source::Bundle(_)) && (self.shapes.batch.is_some() || !self.shapes.shapes.is_empty()) {
-            let text = "--shape and --batch choose a model's shapes, a bundle's are fixed; compile the model again";
-            return Err(CliError::Usage(text.to_owned()));
-        }
-        Ok(source)
+        load(&self.path, &self.shapes.import_options())
     }
+}
 
+impl ProgramArguments<SweptShapes> {
+    /// The model or bundle; a model with this batch, if one is given.
+    pub fn load(&self, batch: Option<usize>) -> Result<Source, CliError> {
+        load(&self.path, &import_options(&self.shapes.shapes, batch))
+    }
+}
+
+fn load(path: &Path, options: &ImportOptions) -> Result<Source, CliError> {
+    let source = Source::load(path, options)?;
+    if matches!(source, Source::Bundle(_)) && (options.batch.is_some() || !options.shapes.is_empty()) {
+        let text = "--shape and --batch choose a model's shapes, a bundle's are fixed; compile the model again";
+        return Err(CliError::Usage(text.to_owned()));
+    }
+    Ok(source)
+}
+
+impl<S: Args> ProgramArguments<S> {
     /// How sessions are opened.
     pub fn options(&self) -> OpenOptions {
         let defaults = OpenOptions::default();

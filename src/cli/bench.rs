@@ -1,120 +1,294 @@
 //! `warpweave bench`: latency and throughput.
 
-use std::fmt::Write;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use warpweave::runtime::json::json;
+use warpweave::Source;
+use warpweave::bench::{
+    Achieved, BenchResult, Distribution, Estimator, Limits, Measured, Method, MethodRecord, ModelIdentity, Peer,
+    PeerKey, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers, measure, profile,
+    read_peers,
+};
+use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::runtime::bundle::{ModelRecord, Signature};
+use warpweave::runtime::cuda::Driver;
+use warpweave::runtime::json;
+use warpweave::runtime::session::{Device, Session};
 
-use super::Passed;
-use super::arguments::ProgramArguments;
+use super::arguments::{ProgramArguments, SweptShapes};
 use super::error::CliError;
-use super::inputs;
 use super::output::Output;
+use super::{Passed, bench_text, inputs};
 
 /// Arguments of `bench`.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub program: ProgramArguments,
-    /// Milliseconds of runs before the measured ones
+    pub program: ProgramArguments<SweptShapes>,
+    /// Milliseconds of runs before the measured ones, at least; then until latency settles
     #[arg(long, value_name = "MS", default_value_t = 200)]
     warmup_ms: u64,
+    /// Milliseconds after which the warm-up ends, settled or not [default: ten times --warmup-ms]
+    #[arg(long, value_name = "MS")]
+    warmup_limit_ms: Option<u64>,
     /// Milliseconds of measured runs
     #[arg(long, value_name = "MS", default_value_t = 2000)]
     duration_ms: u64,
     /// The seed of the random inputs
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Sets of random inputs that are taken in turn
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
+    input_sets: u16,
+    /// Empty the caches before every run, outside the time
+    #[arg(long)]
+    cold_l2: bool,
+    /// The name under which peers know the model [default: the model's own]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Times of other programs to compare with, as JSON lines
+    #[arg(long, value_name = "F.jsonl")]
+    baseline: Option<PathBuf>,
+    /// Fail if the median is this many percent above that of the fastest peer
+    #[arg(long, value_name = "PCT", requires = "baseline", value_parser = parse_percent)]
+    fail_if_slower: Option<f64>,
 }
 
-/// However long a run takes, so many are measured at least.
-const LEAST_RUNS: usize = 10;
-/// Above this coefficient of variation the measurement is called noisy.
-const NOISY: f64 = 0.1;
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> = text.trim_end_matches('%').parse().ok();
+    percent
+        .filter(|percent| percent.is_finite() && *percent >= 0.0)
+        .ok_or_else(|| format!("`{text}` is no percentage; give a number from 0, such as 5"))
+}
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let source = arguments.program.load()?;
-    let inputs = inputs::random(source.signature(), arguments.seed);
-    let mut session = arguments.program.open(&source, &arguments.program.options(), output)?;
-    let mut measure = |least: usize, window: Duration| -> Result<(Vec<f64>, Vec<f64>, f64), CliError> {
-        let (mut latencies, mut device) = (Vec::new(), Vec::new());
-        let start = Instant::now();
-        while latencies.len() < least || start.elapsed() < window {
-            let run = Instant::now();
-            session.run(&inputs)?;
-            latencies.push(run.elapsed().as_secs_f64());
-            device.extend(session.device_time().map(|time| time.as_secs_f64()));
-        }
-        Ok((latencies, device, start.elapsed().as_secs_f64()))
-    };
-    measure(1, Duration::from_millis(arguments.warmup_ms))?;
-    let (latencies, device_times, seconds) = measure(LEAST_RUNS, Duration::from_millis(arguments.duration_ms))?;
-    let throughput = latencies.len() as f64 / seconds;
-    let latency = Distribution::of(latencies);
-    let on_device = (!device_times.is_empty()).then(|| Distribution::of(device_times));
-    let device = arguments.program.device;
-    let mut text = String::new();
-    let _ = writeln!(text, "latency on {device}, with copies of inputs and outputs: {}", latency.text());
-    if let Some(on_device) = &on_device {
-        let _ = writeln!(text, "time on the device: {}", on_device.text());
+    check_cold(arguments)?;
+    let peers = arguments.baseline.as_deref().map(read_peers).transpose()?;
+    let batches = &arguments.program.shapes.batches;
+    let mut results = Vec::new();
+    if batches.is_empty() {
+        results.push(measure_one(arguments, None, peers.as_deref(), output)?);
     }
-    let _ = writeln!(text, "throughput: {throughput:.2} runs a second, {} runs in {seconds:.2} s", latency.count);
-    if latency.variation > NOISY {
-        output.note(&format!(
-            "the coefficient of variation is {:.0} %: the machine is not quiet",
-            latency.variation * 1e2
+    for &batch in batches {
+        results.push(measure_one(arguments, Some(batch), peers.as_deref(), output)?);
+    }
+    for warning in results.iter().flat_map(|result| &result.warnings) {
+        output.note(warning);
+    }
+    let sweep = (batches.len() > 1).then(|| Sweep::new(results.iter().filter_map(sweep_point).collect()));
+    let slower = slower_than_peers(arguments, &results);
+    let Some(mut result) = results.into_iter().next() else { return Ok(true) };
+    result.sweep = sweep;
+    let value =
+        json::to_value(&result).map_err(|error| CliError::Usage(format!("no JSON holds the result: {error}")))?;
+    output.result("bench", &value, &bench_text::text(&result));
+    slower.iter().for_each(|complaint| output.note(complaint));
+    Ok(slower.is_empty())
+}
+
+/// Whether caches can be emptied, before anything is compiled.
+fn check_cold(arguments: &Arguments) -> Result<(), CliError> {
+    match arguments.program.device {
+        Device::Emulator if arguments.cold_l2 => {
+            let text = "--cold-l2 means nothing on the emulator, which has no caches; leave it out";
+            Err(CliError::Usage(text.to_owned()))
+        }
+        Device::Emulator | Device::Reference | Device::Host | Device::Text | Device::Cuda(_) => Ok(()),
+    }
+}
+
+fn measure_one(
+    arguments: &Arguments,
+    batch: Option<usize>,
+    peers: Option<&[Peer]>,
+    output: &Output,
+) -> Result<BenchResult, CliError> {
+    let source = arguments.program.load(batch)?;
+    check_batch(source.signature(), batch)?;
+    let options = arguments.program.options();
+    let mut session = arguments.program.open(&source, &options, output)?;
+    let mut caches = cold_caches(arguments, session.as_mut())?;
+    let sets: Vec<_> = (0..u64::from(arguments.input_sets))
+        .map(|set| inputs::random(source.signature(), arguments.seed.wrapping_add(set)))
+        .collect();
+    let limit = arguments.warmup_limit_ms.unwrap_or_else(|| arguments.warmup_ms.saturating_mul(10));
+    let limit = limit.max(arguments.warmup_ms);
+    let method = Method {
+        warmup: Duration::from_millis(arguments.warmup_ms),
+        warmup_limit: Duration::from_millis(limit),
+        window: Duration::from_millis(arguments.duration_ms),
+    };
+    let measured = measure(session.as_mut(), &sets, &method, caches.as_mut())?;
+    let method = MethodRecord {
+        warmup_ms: arguments.warmup_ms,
+        warmup_limit_ms: limit,
+        duration_ms: arguments.duration_ms,
+        threads: options.threads,
+        seed: arguments.seed,
+        input_sets: sets.len(),
+        cold_l2: arguments.cold_l2,
+    };
+    let mut result = describe(arguments, batch, &source, session.as_ref(), &measured, method)?;
+    if let (Some(peers), Some(path)) = (peers, &arguments.baseline) {
+        let key = PeerKey::from(&result.model);
+        result.peers = compare_with_peers(peers, &key, result.median_seconds());
+        match (result.peers.is_empty(), arguments.fail_if_slower) {
+            (true, Some(_)) => return Err(key.missing(path, peers).into()),
+            (true, None) => result.warnings.push(key.missing(path, peers).to_string()),
+            (false, _) => {}
+        }
+    }
+    Ok(result)
+}
+
+/// Whether the model took the batch that was asked for.
+fn check_batch(signature: &Signature, batch: Option<usize>) -> Result<(), CliError> {
+    let Some(batch) = batch else { return Ok(()) };
+    let first = |shape: &[usize]| shape.first().copied() == Some(batch);
+    if signature.inputs.iter().any(|port| first(&port.ty.shape)) {
+        return Ok(());
+    }
+    let fixed: Vec<String> = signature.inputs.iter().map(|port| format!("{} {}", port.name, port.ty)).collect();
+    Err(CliError::Usage(format!(
+        "--batch {batch} cannot be chosen: the model fixes its shapes ({}); export it with an open first dimension or \
+         for that batch, or leave --batch out",
+        fixed.join(", ")
+    )))
+}
+
+/// The processor's caches, where they are to be emptied from here; a GPU does so itself.
+fn cold_caches(arguments: &Arguments, session: &mut dyn Session) -> Result<Option<ProcessorCaches>, CliError> {
+    if !arguments.cold_l2 {
+        return Ok(None);
+    }
+    match arguments.program.device {
+        Device::Reference | Device::Host | Device::Text => Ok(Some(ProcessorCaches::new())),
+        device @ (Device::Cuda(_) | Device::Emulator) => {
+            if session.set_cold_cache(true)? {
+                return Ok(None);
+            }
+            Err(CliError::Usage(format!("{device} cannot empty its caches; leave --cold-l2 out")))
+        }
+    }
+}
+
+fn describe(
+    arguments: &Arguments,
+    batch: Option<usize>,
+    source: &Source,
+    session: &dyn Session,
+    measured: &Measured,
+    method: MethodRecord,
+) -> Result<BenchResult, CliError> {
+    let device = arguments.program.device;
+    let distribution = |times: &[f64]| {
+        Distribution::of(times)
+            .ok_or_else(|| CliError::Usage("nothing was measured; give a longer --duration-ms".to_owned()))
+    };
+    let latency = distribution(&measured.latencies)?;
+    let device_time = Distribution::of(&measured.device_times);
+    let median = device_time.unwrap_or(latency).p50;
+    let product = product(device);
+    let estimator = match device {
+        Device::Cuda(_) => Estimator::Gpu(GpuArch::h200()),
+        Device::Host => Estimator::Host,
+        Device::Reference | Device::Emulator | Device::Text => Estimator::Unknown,
+    };
+    let plan = session.execution_plan().map(|plan| profile(plan, estimator));
+    let limits = product.as_deref().filter(|name| name.contains("H200")).map(|_| Limits::of(&GpuArch::h200()));
+    let signature = source.signature();
+    let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| &port.ty);
+    let precision = Precision::of_program(session.execution_plan(), ports);
+    let batch = batch.or_else(|| shared_batch(signature));
+    let record = record(source);
+    let name = arguments.name.clone().unwrap_or(record.name);
+    let throughput = measured.throughput();
+    let mut warnings = Vec::new();
+    if !measured.warmup.stable {
+        warnings.push(format!(
+            "latency has not settled after {} runs in {:.1} s of warm-up: give a longer --warmup-limit-ms",
+            measured.warmup.runs, measured.warmup.seconds
         ));
     }
-    let value = json!({
-        "device": device.to_string(), "runs": latency.count, "seconds": seconds, "throughput": throughput,
-        "latency": latency.json(), "device_time": on_device.map(|times| times.json())
-    });
-    output.result("bench", &value, &text);
-    Ok(true)
+    let judged = device_time.unwrap_or(latency);
+    if judged.is_noisy() {
+        let percent = judged.coefficient_of_variation * 1e2;
+        warnings.push(format!("the coefficient of variation is {percent:.1} %, above 2.5 %: the machine is not quiet"));
+    }
+    Ok(BenchResult {
+        schema: SCHEMA.to_owned(),
+        producer: concat!("warpweave ", env!("CARGO_PKG_VERSION")).to_owned(),
+        model: ModelIdentity { name, blake3: record.blake3, precision, batch },
+        device: device.to_string(),
+        product,
+        method,
+        warmup: measured.warmup,
+        runs: measured.latencies.len(),
+        seconds: measured.latencies.iter().sum(),
+        throughput,
+        items_per_second: batch.map(|batch| throughput * batch as f64),
+        latency,
+        device_time,
+        transfers: measured.transfers().and_then(|times| Distribution::of(&times)),
+        samples: Samples::of(&measured.latencies, &measured.device_times),
+        achieved: plan.as_ref().and_then(|plan| Achieved::of(plan, median, limits)),
+        plan,
+        clocks: None,
+        warnings,
+        peers: Vec::new(),
+        sweep: None,
+        training: None,
+    })
 }
 
-/// Times in seconds.
-struct Distribution {
-    count: usize,
-    minimum: f64,
-    mean: f64,
-    percentiles: [f64; 4],
-    maximum: f64,
-    /// Standard deviation by mean.
-    variation: f64,
+fn record(source: &Source) -> ModelRecord {
+    match source {
+        Source::Model(build) => build.model.record.clone(),
+        Source::Bundle(bundle) => bundle.manifest().model.clone(),
+    }
 }
 
-const PERCENTILES: [usize; 4] = [50, 90, 95, 99];
-
-impl Distribution {
-    fn of(mut times: Vec<f64>) -> Self {
-        times.sort_by(f64::total_cmp);
-        let count = times.len();
-        let mean = times.iter().sum::<f64>() / count as f64;
-        let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / count as f64;
-        // The nearest rank.
-        let percentiles = PERCENTILES.map(|percent| times[(count * percent).div_ceil(100).max(1) - 1]);
-        let (minimum, maximum) = (times[0], times[count - 1]);
-        Self { count, minimum, mean, percentiles, maximum, variation: variance.sqrt() / mean }
+/// The product's name of a GPU.
+fn product(device: Device) -> Option<String> {
+    match device {
+        Device::Cuda(ordinal) => Driver::open().and_then(|driver| driver.device(ordinal)).ok().map(|info| info.name),
+        Device::Reference | Device::Host | Device::Emulator | Device::Text => None,
     }
+}
 
-    fn text(&self) -> String {
-        let ms = |seconds: f64| seconds * 1e3;
-        let mut text = format!("min {:.4} ms, mean {:.4} ms", ms(self.minimum), ms(self.mean));
-        for (percent, time) in PERCENTILES.iter().zip(self.percentiles) {
-            let _ = write!(text, ", p{percent} {:.4} ms", ms(time));
-        }
-        let _ = write!(text, ", max {:.4} ms", ms(self.maximum));
-        text
-    }
+/// The first dimension of all inputs, if it is the same.
+fn shared_batch(signature: &Signature) -> Option<usize> {
+    let mut first = signature.inputs.iter().map(|port| port.ty.shape.first().copied());
+    let batch = first.next()??;
+    first.all(|other| other == Some(batch)).then_some(batch)
+}
 
-    fn json(&self) -> warpweave::runtime::json::Value {
-        let [p50, p90, p95, p99] = self.percentiles;
-        json!({
-            "unit": "s", "min": self.minimum, "mean": self.mean, "p50": p50, "p90": p90, "p95": p95, "p99": p99,
-            "max": self.maximum, "coefficient_of_variation": self.variation
+fn sweep_point(result: &BenchResult) -> Option<SweepPoint> {
+    let batch = result.model.batch?;
+    Some(SweepPoint {
+        batch,
+        latency: result.latency,
+        device_time: result.device_time,
+        items_per_second: result.throughput * batch as f64,
+        arena_bytes: result.plan.as_ref().map(|plan| plan.arena_bytes),
+        peers: result.peers.clone(),
+    })
+}
+
+/// Per measurement that is too slow, by how much.
+fn slower_than_peers(arguments: &Arguments, results: &[BenchResult]) -> Vec<String> {
+    let Some(percent) = arguments.fail_if_slower else { return Vec::new() };
+    let complaint = |result: &BenchResult| {
+        let fastest = result.peers.first()?;
+        let slower = (result.median_seconds() / fastest.median_seconds - 1.0) * 1e2;
+        (slower > percent).then(|| {
+            format!(
+                "{} is {slower:.1} % slower than {} ({}), more than {percent} %",
+                result.model.name, fastest.peer, fastest.mode
+            )
         })
-    }
+    };
+    results.iter().filter_map(complaint).collect()
 }

@@ -119,8 +119,10 @@ fn report(arguments: &Arguments, output: &Output, records: &[Value], bytes: u64,
         let field = |name: &str| record[name].as_u64().unwrap_or(0);
         let _ = write!(text, "  {}: {} fused groups", record["target"].as_str().unwrap_or(""), field("groups"));
         let _ = write!(text, ", {} vEUs", field("units"));
-        let _ = write!(text, ", {} rTasks, {} waits", field("tasks"), field("waits"));
-        let _ = write!(text, ", arena {} bytes, weights {} bytes", field("arena_bytes"), field("weights_bytes"));
+        let proved = (field("waits"), field("ordered_reads"));
+        let _ = write!(text, ", {} rTasks", field("tasks"));
+        let _ = write!(text, "; proved: {} waits end, {} reads follow their writes", proved.0, proved.1);
+        let _ = write!(text, "; arena {} bytes, weights {} bytes", field("arena_bytes"), field("weights_bytes"));
         if !record["registers"].is_null() {
             let _ = write!(text, ", {} registers, {} bytes of code", field("registers"), field("cubin_bytes"));
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use warpweave::bench::BenchError;
 use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
 use warpweave::graph::TensorType;
@@ -95,6 +96,9 @@ pub enum CliError {
         /// What to do.
         remedy: &'static str,
     },
+    /// Results or peers of a benchmark cannot be used.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
     /// Options contradict one another.
     #[error("{0}")]
     Usage(String),
@@ -168,6 +172,7 @@ impl CliError {
             Self::UnknownInput { .. } | Self::MissingInput { .. } | Self::WrongInput { .. } => "input",
             Self::WrongOutputs(_) => "output",
             Self::WrongKind { .. } => "file-kind",
+            Self::Bench(error) => error.code(),
             Self::Usage(_) => "usage",
             Self::NoDevice { .. } => "device",
         }
@@ -213,6 +218,7 @@ impl CliError {
             | Self::WrongInput { .. }
             | Self::WrongOutputs(_)
             | Self::WrongKind { .. }
+            | Self::Bench(_)
             | Self::Usage(_) => EXIT_USAGE,
         })
     }

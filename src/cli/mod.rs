@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bench;
+mod bench_text;
 mod compare;
 mod compile;
 mod device_compile;
@@ -11,6 +12,7 @@ mod inputs;
 mod inspect;
 mod models;
 mod output;
+mod report;
 mod run;
 mod selftest;
 
@@ -42,6 +44,8 @@ enum Command {
     Compare(compare::Arguments),
     /// Measures latency and throughput
     Bench(bench::Arguments),
+    /// Makes a page of the results of measurements
+    Report(report::Arguments),
     /// Shows what a model or bundle holds
     Inspect(inspect::Arguments),
     /// Lists the benchmark models, or writes one
@@ -66,6 +70,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => arguments.program.json,
         Command::Compare(arguments) => arguments.program.json,
         Command::Bench(arguments) => arguments.program.json,
+        Command::Report(arguments) => arguments.json,
         Command::Inspect(arguments) => arguments.json,
         Command::Models(arguments) => arguments.json,
         Command::Doctor(arguments) => arguments.json,
@@ -78,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::execute(&arguments, &output),
         Command::Compare(arguments) => compare::execute(&arguments, &output),
         Command::Bench(arguments) => bench::execute(&arguments, &output),
+        Command::Report(arguments) => report::execute(&arguments, &output),
         Command::Inspect(arguments) => inspect::execute(&arguments, &output),
         Command::Models(arguments) => models::execute(&arguments, &output),
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),

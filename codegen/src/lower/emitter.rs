@@ -45,10 +45,11 @@ impl<'a> Emitter<'a> {
         Ok(Expression::Operand(position))
     }
 
-    /// A new pair of operands for division by `divisor`, to go into [`Expression::FastDivide`].
+    /// A new pair of operands for division by `divisor`, to go into [`Expression::FastDivide`]. Nothing is divided by the
+    /// extent of an empty axis, which counts as 1.
     pub(super) fn divisor(&mut self, divisor: i64) -> Result<u32, LowerError> {
         let position = self.operands.len() as u32;
-        let (multiplier, shift) = magic(self.narrow(divisor)?);
+        let (multiplier, shift) = magic(self.narrow(divisor.max(1))?);
         self.operands.extend([multiplier, shift]);
         Ok(position)
     }

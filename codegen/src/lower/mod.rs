@@ -92,6 +92,9 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
 /// The kernel of one rOperator, and its operands.
 fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<(Kernel, Vec<i32>), LowerError> {
     let mut emitter = Emitter::new(id, operator, memory);
+    if operator.tasks() == 0 {
+        return Ok(emitter.finish());
+    }
     match operator.params.template {
         Template::Pointwise { per_thread } => pointwise::emit(&mut emitter, per_thread)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,

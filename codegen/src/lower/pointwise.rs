@@ -86,13 +86,16 @@ pub(super) fn reduced_element(expr: &TensorExpr) -> warpweave_graph::ElementType
     expr.body.element(&read, expr.element)
 }
 
+/// What is emitted at one point, given the coordinates of all axes.
+type AtPoint<'p> = dyn FnMut(&mut Emitter, Vec<Expression>) -> Result<(), LowerError> + 'p;
+
 /// Nested loops over reduced axes; `body` gets the coordinates of all axes.
 fn reduce_over(
     emitter: &mut Emitter,
     expr: &TensorExpr,
     axes: &[AxisId],
     coordinates: Vec<Expression>,
-    body: &mut dyn FnMut(&mut Emitter, Vec<Expression>) -> Result<(), LowerError>,
+    body: &mut AtPoint,
 ) -> Result<(), LowerError> {
     let Some((&axis, rest)) = axes.split_first() else { return body(emitter, coordinates) };
     let extent = emitter.operand(expr.axes[axis].extent as i64)?;

@@ -9,6 +9,7 @@ use warpweave_graph::expr::{self, Index, Literal, ReadId, Scalar, TensorExpr};
 use super::LowerError;
 use super::emitter::Emitter;
 use super::index::{Coordinates, emit_guard, emit_index};
+use crate::emulate::operations::{binary_result, unary_result};
 use crate::kernel_ir::{BinaryOp, Constant, Expression, LocalId, Place, ScalarType, Statement, UnaryOp, Width};
 
 /// Evaluates scalars of one stage at one point; equal scalars are computed once.
@@ -63,12 +64,20 @@ impl<'p> Point<'p> {
                 Ok(holds.unwrap_or(Expression::Constant(Constant::Bool(true))))
             }
             Scalar::Unary(op, operand) => {
+                let (function, element) = (unary(*op), element_of(operand));
+                if unary_result(function, scalar_type(emitter, element)?).is_none() {
+                    return Err(LowerError::Function { operator: emitter.id, function: op.name(), element });
+                }
                 let value = self.emit(emitter, operand)?;
-                Ok(Expression::Unary(unary(*op), Box::new(value)))
+                Ok(Expression::Unary(function, Box::new(value)))
             }
             Scalar::Binary(op, left, right) => {
+                let (function, element) = (binary(*op), element_of(left));
+                if binary_result(function, scalar_type(emitter, element)?).is_none() {
+                    return Err(LowerError::Function { operator: emitter.id, function: op.name(), element });
+                }
                 let (left, right) = (self.emit(emitter, left)?, self.emit(emitter, right)?);
-                Ok(Expression::binary(binary(*op), left, right))
+                Ok(Expression::binary(function, left, right))
             }
             Scalar::Select(condition, then, otherwise) => {
                 let condition = self.emit(emitter, condition)?;

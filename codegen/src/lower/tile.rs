@@ -36,7 +36,7 @@ impl TileAxes {
         }
         let mut limits = Vec::with_capacity(extents.len());
         for axis in 0..extents.len() {
-            let ragged = extents[axis] % tile[axis] != 0;
+            let ragged = !extents[axis].is_multiple_of(tile[axis]);
             limits.push(if ragged { Some(emitter.operand(extents[axis] as i64)?) } else { None });
         }
         Ok(Self { origins, limits, extents, tile })

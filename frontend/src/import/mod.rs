@@ -19,9 +19,9 @@ use std::path::Path;
 
 use bytes::Bytes;
 use prost::Message;
-use warpweave_graph::Graph;
+use warpweave_graph::{Graph, Tensor};
 
-use crate::onnx::{ModelProto, ValueInfoProto};
+use crate::onnx::{ModelProto, TensorProto, ValueInfoProto};
 use crate::weights::Weights;
 use error::ImportError;
 use flatten::Flat;
@@ -42,6 +42,21 @@ pub fn import(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError
     import_bytes(bytes.into(), folder, options)
 }
 
+/// The tensor of a serialised `TensorProto`, which holds its own data.
+pub fn tensor(bytes: Bytes) -> Result<Tensor, ImportError> {
+    let proto = TensorProto::decode(bytes)?;
+    let error = |error| ImportError::Weight { tensor: proto.name.clone(), error };
+    Weights::new(None, ImportOptions::default().limits.weight_bytes).read(&proto).map_err(error)
+}
+
+/// The names of a model's inputs, in order, without those that have a default.
+pub fn input_names(bytes: Bytes) -> Result<Vec<String>, ImportError> {
+    let graph = ModelProto::decode(bytes)?.graph;
+    let graph = graph.ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
+    let is_given = |name: &String| graph.initializer.iter().all(|tensor| tensor.name != *name);
+    Ok(graph.input.iter().map(|input| input.name.clone()).filter(is_given).collect())
+}
+
 /// The graph of a model in memory. External data are looked for in `folder`; without one, they are refused.
 pub fn import_bytes(bytes: Bytes, folder: Option<&Path>, options: &ImportOptions) -> Result<Graph, ImportError> {
     let limits = &options.limits;
@@ -60,7 +75,7 @@ pub fn import_bytes(bytes: Bytes, folder: Option<&Path>, options: &ImportOptions
     let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs: Vec<&ValueInfoProto> =
         graph.input.iter().filter(|input| !constants.contains(input.name.as_str())).collect();
-    let types = inputs::types(&inputs, options)?;
+    let types = inputs::types(&inputs, &options.with_shapes_of_constants())?;
     let input_symbols: Vec<_> = inputs.iter().map(|input| flat.symbol(&input.name)).collect();
     let constant_symbols: Vec<_> = graph.initializer.iter().map(|tensor| flat.symbol(&tensor.name)).collect();
     let output_symbols: Vec<_> = graph.output.iter().map(|output| flat.symbol(&output.name)).collect();
@@ -71,6 +86,14 @@ pub fn import_bytes(bytes: Bytes, folder: Option<&Path>, options: &ImportOptions
     let mut walk = Walk::new(Graph::new(graph.name.clone()), &flat.symbols, limits);
     for ((symbol, input), ty) in input_symbols.into_iter().zip(&inputs).zip(types) {
         walk.check(&ty.clone().into()).map_err(|reason| ImportError::invalid(&input.name, reason))?;
+        if let Some(value) = options.constants.get(&input.name) {
+            if *value.ty() != ty {
+                let reason = format!("the input is {ty}, and fixed to a constant {}", value.ty());
+                return Err(ImportError::invalid(&input.name, reason));
+            }
+            walk.states[symbol] = State::Constant(value.clone());
+            continue;
+        }
         walk.states[symbol] = State::Value(walk.graph.input(input.name.clone(), ty.into()));
     }
     for (symbol, proto) in constant_symbols.into_iter().zip(&graph.initializer) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_graph::Shape;
+use warpweave_graph::{Shape, Tensor};
 
 /// What a caller can say about an import.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -11,10 +11,24 @@ pub struct ImportOptions {
     pub shapes: BTreeMap<String, Shape>,
     /// Extents of named dimensions.
     pub dimensions: BTreeMap<String, usize>,
+    /// Inputs by name that are fixed at compile time: they become constants of the graph. Operators that need to know an
+    /// operand, such as a shape, can then be compiled.
+    pub constants: BTreeMap<String, Tensor>,
     /// The extent of first dimensions of inputs that are otherwise unknown.
     pub batch: Option<usize>,
     /// Sizes above which a model is refused.
     pub limits: Limits,
+}
+
+impl ImportOptions {
+    /// The same with the shapes of the constants among the shapes.
+    pub(super) fn with_shapes_of_constants(&self) -> Self {
+        let mut options = self.clone();
+        for (name, value) in &self.constants {
+            options.shapes.entry(name.clone()).or_insert_with(|| value.shape().clone());
+        }
+        options
+    }
 }
 
 /// Sizes above which a model is refused before anything of that size is allocated.

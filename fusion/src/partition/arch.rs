@@ -1,34 +1,202 @@
-//! What the cost model knows of a device.
+//! What the cost model and the bound know of a device: constants with where each comes from.
 
 use serde::{Deserialize, Serialize};
+
+/// Where a constant comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Provenance {
+    /// Measured on such a device.
+    Measured,
+    /// The vendor's data sheet, or the device's own attributes.
+    Datasheet,
+    /// Taken over from a similar device or a publication; to be measured.
+    Assumed,
+}
+
+/// A constant of a device.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Constant<T> {
+    /// The value, in the unit that the field's name states.
+    pub value: T,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+const fn measured<T: Copy>(value: T) -> Constant<T> {
+    Constant { value, provenance: Provenance::Measured }
+}
+
+const fn datasheet<T: Copy>(value: T) -> Constant<T> {
+    Constant { value, provenance: Provenance::Datasheet }
+}
+
+const fn assumed<T: Copy>(value: T) -> Constant<T> {
+    Constant { value, provenance: Provenance::Assumed }
+}
 
 /// Constants of a GPU.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GpuArch {
-    /// Streaming multiprocessors.
-    pub multiprocessors: usize,
-    /// Single-precision multiply-adds a cycle and multiprocessor.
-    pub multiply_adds_per_cycle: f64,
+    /// Streaming multiprocessors (DeepCuts' NUM_SM).
+    pub multiprocessors: Constant<usize>,
+    /// Single-precision lanes of a multiprocessor: multiply-adds that it can start a cycle.
+    pub lanes: Constant<usize>,
+    /// Single-precision multiply-adds a cycle and multiprocessor that kernels reach.
+    pub multiply_adds_per_cycle: Constant<f64>,
     /// Cycles a microsecond.
-    pub cycles_per_microsecond: f64,
-    /// Bytes a microsecond from device memory, all multiprocessors together.
-    pub memory_bytes_per_microsecond: f64,
+    pub cycles_per_microsecond: Constant<f64>,
+    /// Single-precision operations a microsecond of the whole device, two a multiply-add (PERF_peak).
+    pub operations_per_microsecond: Constant<f64>,
+    /// Bytes a microsecond from device memory, all multiprocessors together (BW_global).
+    pub memory_bytes_per_microsecond: Constant<f64>,
+    /// Bytes a microsecond from the second-level cache, all multiprocessors together.
+    pub cache_bytes_per_microsecond: Constant<f64>,
+    /// Bytes of the second-level cache.
+    pub cache_bytes: Constant<usize>,
+    /// Bytes of the smallest access to global memory (TRANS_global, there in elements).
+    pub transaction_bytes: Constant<usize>,
     /// Cycles until a load that hits the second-level cache returns.
-    pub load_latency_cycles: f64,
+    pub load_latency_cycles: Constant<f64>,
+    /// Cycles until a load from shared memory returns (LAT_shared).
+    pub shared_latency_cycles: Constant<f64>,
+    /// Bytes that a multiprocessor's shared memory delivers a cycle.
+    pub shared_bytes_per_cycle: Constant<usize>,
+    /// Bytes of shared memory that a block may have, opt-in included (MAX_shared).
+    pub shared_bytes_per_block: Constant<usize>,
+    /// Threads that a block may have (MAX_thread).
+    pub threads_per_block: Constant<usize>,
+    /// Registers of 32 bits that a thread may have.
+    pub registers_per_thread: Constant<usize>,
+    /// Registers of 32 bits of a multiprocessor.
+    pub registers_per_multiprocessor: Constant<usize>,
+    /// Warp schedulers of a multiprocessor.
+    pub schedulers: Constant<usize>,
     /// Microseconds that a dependent step costs beyond its work: signal, wait and first load.
-    pub step_microseconds: f64,
+    pub step_microseconds: Constant<f64>,
 }
 
 impl GpuArch {
+    /// An NVIDIA V100 with 16 GB, with the constants of the DeepCuts thesis where it names them: 80 multiprocessors,
+    /// 14 TFLOP/s, 900 GB/s; its example's shared-memory latency of 20 cycles and 8 elements a transaction.
+    pub fn v100() -> Self {
+        Self {
+            multiprocessors: datasheet(80),
+            lanes: datasheet(64),
+            multiply_adds_per_cycle: assumed(58.0),
+            cycles_per_microsecond: datasheet(1380.0),
+            operations_per_microsecond: datasheet(14.0e6),
+            memory_bytes_per_microsecond: datasheet(9.0e5),
+            cache_bytes_per_microsecond: assumed(2.2e6),
+            cache_bytes: datasheet(6 << 20),
+            transaction_bytes: assumed(32),
+            load_latency_cycles: assumed(193.0),
+            shared_latency_cycles: assumed(20.0),
+            shared_bytes_per_cycle: datasheet(128),
+            shared_bytes_per_block: datasheet(98_304),
+            threads_per_block: datasheet(1024),
+            registers_per_thread: datasheet(255),
+            registers_per_multiprocessor: datasheet(65_536),
+            schedulers: datasheet(4),
+            step_microseconds: assumed(2.0),
+        }
+    }
+
+    /// An NVIDIA GeForce RTX 2080, the thesis' second device: 46 multiprocessors (2,944 lanes), 448 GB/s.
+    pub fn rtx_2080() -> Self {
+        Self {
+            multiprocessors: datasheet(46),
+            cycles_per_microsecond: datasheet(1710.0),
+            operations_per_microsecond: datasheet(10.07e6),
+            memory_bytes_per_microsecond: datasheet(4.48e5),
+            cache_bytes_per_microsecond: assumed(1.5e6),
+            cache_bytes: datasheet(4 << 20),
+            shared_bytes_per_block: datasheet(65_536),
+            ..Self::v100()
+        }
+    }
+
+    /// An NVIDIA A100 with 40 GB.
+    pub fn a100() -> Self {
+        Self {
+            multiprocessors: datasheet(108),
+            cycles_per_microsecond: datasheet(1410.0),
+            operations_per_microsecond: datasheet(19.5e6),
+            memory_bytes_per_microsecond: datasheet(1.555e6),
+            cache_bytes_per_microsecond: assumed(4.0e6),
+            cache_bytes: datasheet(40 << 20),
+            load_latency_cycles: assumed(200.0),
+            shared_latency_cycles: assumed(29.0),
+            shared_bytes_per_block: datasheet(166_912),
+            step_microseconds: assumed(1.6),
+            ..Self::v100()
+        }
+    }
+
+    /// An NVIDIA H100 SXM.
+    pub fn h100() -> Self {
+        Self {
+            memory_bytes_per_microsecond: datasheet(3.35e6),
+            cache_bytes_per_microsecond: assumed(8.7e6),
+            cache_bytes: datasheet(50 << 20),
+            operations_per_microsecond: assumed(60.5e6),
+            multiply_adds_per_cycle: assumed(116.0),
+            load_latency_cycles: assumed(287.0),
+            shared_latency_cycles: assumed(29.0),
+            ..Self::h200()
+        }
+    }
+
     /// An NVIDIA H200, as measured on one.
     pub fn h200() -> Self {
         Self {
-            multiprocessors: 132,
-            multiply_adds_per_cycle: 116.0,
-            cycles_per_microsecond: 1980.0,
-            memory_bytes_per_microsecond: 4.47e6,
-            load_latency_cycles: 287.0,
-            step_microseconds: 1.4,
+            multiprocessors: datasheet(132),
+            lanes: datasheet(128),
+            multiply_adds_per_cycle: measured(116.0),
+            cycles_per_microsecond: datasheet(1980.0),
+            operations_per_microsecond: measured(60.5e6),
+            memory_bytes_per_microsecond: measured(4.47e6),
+            cache_bytes_per_microsecond: measured(8.7e6),
+            cache_bytes: datasheet(62_914_560),
+            transaction_bytes: datasheet(32),
+            load_latency_cycles: measured(287.0),
+            shared_latency_cycles: measured(29.0),
+            shared_bytes_per_cycle: datasheet(128),
+            shared_bytes_per_block: datasheet(232_448),
+            threads_per_block: datasheet(1024),
+            registers_per_thread: datasheet(255),
+            registers_per_multiprocessor: datasheet(65_536),
+            schedulers: datasheet(4),
+            step_microseconds: assumed(1.4),
         }
+    }
+
+    /// Operations a byte of device memory above which arithmetic is the limit: DeepCuts' ridge, 15.6 for the V100.
+    pub fn ridge_operations_per_byte(&self) -> f64 {
+        self.operations_per_microsecond.value / self.memory_bytes_per_microsecond.value
+    }
+
+    /// The names of the constants that were assumed, in the order of the fields.
+    pub fn assumptions(&self) -> Vec<&'static str> {
+        let constants = [
+            ("multiprocessors", self.multiprocessors.provenance),
+            ("lanes", self.lanes.provenance),
+            ("multiply_adds_per_cycle", self.multiply_adds_per_cycle.provenance),
+            ("cycles_per_microsecond", self.cycles_per_microsecond.provenance),
+            ("operations_per_microsecond", self.operations_per_microsecond.provenance),
+            ("memory_bytes_per_microsecond", self.memory_bytes_per_microsecond.provenance),
+            ("cache_bytes_per_microsecond", self.cache_bytes_per_microsecond.provenance),
+            ("cache_bytes", self.cache_bytes.provenance),
+            ("transaction_bytes", self.transaction_bytes.provenance),
+            ("load_latency_cycles", self.load_latency_cycles.provenance),
+            ("shared_latency_cycles", self.shared_latency_cycles.provenance),
+            ("shared_bytes_per_cycle", self.shared_bytes_per_cycle.provenance),
+            ("shared_bytes_per_block", self.shared_bytes_per_block.provenance),
+            ("threads_per_block", self.threads_per_block.provenance),
+            ("registers_per_thread", self.registers_per_thread.provenance),
+            ("registers_per_multiprocessor", self.registers_per_multiprocessor.provenance),
+            ("schedulers", self.schedulers.provenance),
+            ("step_microseconds", self.step_microseconds.provenance),
+        ];
+        constants.into_iter().filter(|(_, from)| *from == Provenance::Assumed).map(|(name, _)| name).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Reducer, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
 use super::body::GroupBody;
@@ -87,6 +87,20 @@ pub fn axes_of(expr: &TensorExpr, scalar: &Scalar) -> BTreeSet<AxisId> {
         }
         _ => {}
     });
+    follow(expr, axes, reads)
+}
+
+/// The axes on which indices of an expression depend, through the reads inside them too.
+pub fn index_axes(expr: &TensorExpr, index: &[Index]) -> BTreeSet<AxisId> {
+    let mut axes = BTreeSet::new();
+    let mut reads = Vec::new();
+    for index in index {
+        index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
+    }
+    follow(expr, axes, reads)
+}
+
+fn follow(expr: &TensorExpr, mut axes: BTreeSet<AxisId>, mut reads: Vec<ReadId>) -> BTreeSet<AxisId> {
     let mut next = 0;
     while next < reads.len() {
         let read = &expr.reads[reads[next]];

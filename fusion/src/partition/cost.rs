@@ -2,6 +2,7 @@
 
 use warpweave_graph::expr::{TensorExpr, region};
 use warpweave_graph::program::{TensorId, TensorProgram};
+use warpweave_graph::types::TensorType;
 
 use super::arch::GpuArch;
 use super::body::{GroupBody, StageSource};
@@ -38,22 +39,22 @@ pub struct EstimatedCost {
 impl KernelCost for EstimatedCost {
     fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let arch = &self.arch;
-        let traffic = bytes(program, body) as f64 / arch.memory_bytes_per_microsecond;
-        let waves = params.tiles(body).div_ceil(arch.multiprocessors) as f64;
-        let tile = self.tile_cycles(body, params) / arch.cycles_per_microsecond;
-        arch.step_microseconds + traffic.max(waves * tile)
+        let traffic = bytes(program, body) as f64 / arch.memory_bytes_per_microsecond.value;
+        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
+        let tile = self.tile_cycles(body, params) / arch.cycles_per_microsecond.value;
+        arch.step_microseconds.value + traffic.max(waves * tile)
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        self.tile_cycles(body, params) / self.arch.cycles_per_microsecond
+        self.tile_cycles(body, params) / self.arch.cycles_per_microsecond.value
     }
 }
 
 impl EstimatedCost {
     /// Cycles of one tile on a multiprocessor of its own.
     fn tile_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        let lanes = self.arch.multiply_adds_per_cycle;
-        let latency = self.arch.load_latency_cycles;
+        let lanes = self.arch.multiply_adds_per_cycle.value;
+        let latency = self.arch.load_latency_cycles.value;
         let lead = &body.stages[0].expr;
         match params.template {
             Template::Pointwise { per_thread } => {
@@ -103,7 +104,12 @@ fn work(expr: &TensorExpr) -> f64 {
 
 /// Bytes that the group moves through memory: each operand's region once, each output once.
 pub fn bytes(program: &TensorProgram, body: &GroupBody) -> u64 {
-    let size = |tensor: TensorId| program.tensors[tensor].ty.element.bytes() as u64;
+    moved_bytes(body, |tensor| &program.tensors[tensor].ty)
+}
+
+/// [`bytes`] where the types of tensors come from elsewhere, such as a plan.
+pub fn moved_bytes<'a>(body: &GroupBody, ty: impl Fn(TensorId) -> &'a TensorType) -> u64 {
+    let size = |tensor: TensorId| ty(tensor).element.bytes() as u64;
     let mut read = vec![0u64; body.operands.len()];
     for stage in &body.stages {
         let whole = region::whole(&stage.expr);
@@ -116,6 +122,6 @@ pub fn bytes(program: &TensorProgram, body: &GroupBody) -> u64 {
         }
     }
     let loaded: u64 = body.operands.iter().zip(read).map(|(&operand, points)| points * size(operand)).sum();
-    let stored: u64 = body.outputs.iter().map(|&output| program.tensors[output].ty.bytes() as u64).sum();
+    let stored: u64 = body.outputs.iter().map(|&output| ty(output).bytes() as u64).sum();
     loaded + stored
 }

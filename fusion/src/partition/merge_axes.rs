@@ -5,11 +5,15 @@ use warpweave_graph::expr::{Axis, AxisId, AxisKind, Guard, Index, Scalar, Tensor
 use warpweave_graph::program::TensorId;
 use warpweave_graph::views::Layout;
 
-use super::body::{GroupBody, StageSource};
+use super::body::{GroupBody, Stage, StageSource};
 
 /// The body with axes merged for tensors laid out like this. What it computes is unchanged.
 pub fn merge_axes(body: &GroupBody, layouts: &Arena<TensorId, Layout>) -> GroupBody {
     let mut body = body.clone();
+    let empty = |stage: &Stage| stage.expr.axes.values().any(|axis| axis.extent == 0);
+    if body.stages.iter().any(empty) {
+        return body;
+    }
     let mut axis = 0;
     while axis + 1 < body.tile_rank {
         let stages: Vec<usize> = (0..body.stages.len()).collect();

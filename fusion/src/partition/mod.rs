@@ -3,6 +3,7 @@
 mod align;
 pub mod arch;
 pub mod body;
+pub mod bound;
 pub mod build;
 pub mod contraction;
 pub mod cost;

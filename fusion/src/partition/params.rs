@@ -104,7 +104,7 @@ pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
 }
 
 /// A box of at most `capacity` points that fills `axes` from the innermost outwards; 1 elsewhere.
-fn fill(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<usize> {
+pub(super) fn fill(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<usize> {
     let mut tile = vec![1; extents.len()];
     let mut left = capacity;
     for &axis in axes.iter().rev() {

@@ -101,6 +101,29 @@ pub fn writes(operator: &ROperator, memory: &MemoryPlan, task: RTask) -> Vec<Reg
     regions
 }
 
+/// Whether an rTask writes an element of a box: exact, point by point, where [`writes`] only encloses.
+pub fn writes_into(operator: &ROperator, memory: &MemoryPlan, task: RTask, region: &Region) -> bool {
+    operator.body.stages.iter().enumerate().any(|(position, stage)| {
+        let Some(output) = &stage.output else { return false };
+        let tensor = operator.body.outputs[output.position];
+        let ranges = tile_ranges(operator, position, task.tile);
+        let axes: Vec<usize> = stage.expr.parallel().map(Id::index).collect();
+        let mut point: Vec<i64> = ranges.iter().map(|range| range.minimum).collect();
+        loop {
+            let at = |axis: AxisId| Range::point(point[axis.index()]);
+            let element = output.index.iter().map(|index| index.range(&at)).collect();
+            if Region::of(memory, tensor, element).overlaps(region) {
+                return true;
+            }
+            let Some(next) = axes.iter().rposition(|&axis| point[axis] < ranges[axis].maximum) else { return false };
+            point[axes[next]] += 1;
+            for &axis in &axes[next + 1..] {
+                point[axis] = ranges[axis].minimum;
+            }
+        }
+    })
+}
+
 /// Per rOperator, the rOperators whose outputs it reads.
 pub fn operator_graph(
     operators: &Arena<OperatorId, ROperator>,

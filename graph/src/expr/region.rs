@@ -19,6 +19,9 @@ pub fn input_region(expr: &TensorExpr, read: ReadId, axes: &[Range]) -> Option<V
         return None;
     }
     let extents = &expr.operands[read.operand].shape;
+    if extents.contains(&0) {
+        return None;
+    }
     let region = read.index.iter().zip(extents.iter()).map(|(index, &extent)| {
         let last = extent as i64 - 1;
         if !index.is_free_of_reads() {

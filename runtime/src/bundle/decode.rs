@@ -37,34 +37,48 @@ where
 
 fn limited<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, String> {
     let mut deserializer = postcard::Deserializer::from_bytes(bytes);
-    let depth = Rc::new(Cell::new(0));
-    let value = T::deserialize(Limited { inner: &mut deserializer, depth }).map_err(|error| error.to_string())?;
+    let depth = Rc::new(Depth::default());
+    let limited = Limited { inner: &mut deserializer, depth: Rc::clone(&depth) };
+    // The errors of the format keep no text, so the reason is kept beside them.
+    let reason = |error: postcard::Error| match depth.exceeded.get() {
+        true => format!("its values are nested more than {MAX_NESTING} deep"),
+        false => error.to_string(),
+    };
+    let value = T::deserialize(limited).map_err(reason)?;
     let rest = deserializer.finalize().map_err(|error| error.to_string())?;
     if rest.is_empty() { Ok(value) } else { Err(format!("{} bytes too many", rest.len())) }
+}
+
+/// How deep the value is that is being read.
+#[derive(Default)]
+struct Depth {
+    levels: Cell<usize>,
+    exceeded: Cell<bool>,
 }
 
 /// Passes everything on to `inner`, and counts how deep it is.
 struct Limited<T> {
     inner: T,
-    depth: Rc<Cell<usize>>,
+    depth: Rc<Depth>,
 }
 
 /// Leaves a level at its end.
-struct Level(Rc<Cell<usize>>);
+struct Level(Rc<Depth>);
 
 impl Level {
-    fn enter<E: de::Error>(depth: &Rc<Cell<usize>>) -> Result<Self, E> {
-        if depth.get() >= MAX_NESTING {
-            return Err(E::custom(format_args!("values are nested more than {MAX_NESTING} deep")));
+    fn enter<E: de::Error>(depth: &Rc<Depth>) -> Result<Self, E> {
+        if depth.levels.get() >= MAX_NESTING {
+            depth.exceeded.set(true);
+            return Err(E::custom("values are nested too deep"));
         }
-        depth.set(depth.get() + 1);
+        depth.levels.set(depth.levels.get() + 1);
         Ok(Self(Rc::clone(depth)))
     }
 }
 
 impl Drop for Level {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.0.levels.set(self.0.levels.get() - 1);
     }
 }
 

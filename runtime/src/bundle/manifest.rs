@@ -61,7 +61,7 @@ pub struct Signature {
 }
 
 /// The rules that kernels of all targets keep.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Numerics {
     /// Whether a product and a sum may be rounded once.
     pub contraction: bool,
@@ -69,12 +69,6 @@ pub struct Numerics {
     pub flush_subnormals: bool,
     /// Whether floating-point atomics make results depend on the order of execution.
     pub order_dependent: bool,
-}
-
-impl Default for Numerics {
-    fn default() -> Self {
-        Self { contraction: false, flush_subnormals: false, order_dependent: false }
-    }
 }
 
 /// The geometry of a target's launch.

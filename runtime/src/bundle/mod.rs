@@ -20,6 +20,8 @@ mod error;
 mod manifest;
 mod name;
 mod plan;
+#[cfg(test)]
+mod plan_tests;
 mod read;
 mod weights;
 mod write;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute};
+use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
 
 use super::driver::{DeviceInfo, Driver, check};
@@ -22,6 +23,8 @@ use crate::session_memory::SessionMemory;
 const ENTRY_NAME: &str = "warpweave_persistent";
 /// The oldest driver interface that the calls here need.
 const OLDEST_DRIVER: (u32, u32) = (12, 8);
+/// Bytes that no second-level cache of a GPU holds.
+const FLUSH_BYTES: usize = 512 << 20;
 /// For so long the end of a launch is polled without rest.
 const POLL_EAGERLY: Duration = Duration::from_millis(20);
 
@@ -89,6 +92,8 @@ struct Loaded {
     control: Buffer,
     counters: Buffer,
     status: Buffer,
+    /// Written whole before each launch, where caches are to be cold.
+    flush: Option<Buffer>,
     begin: Event,
     end: Event,
     stream: Stream,
@@ -167,6 +172,10 @@ impl CudaSession {
         };
         let units = self.plan.plan.plan().persistent().units() as u32;
         let mut parameters = [(&raw mut arguments).cast::<c_void>()];
+        if let Some(flush) = &loaded.flush {
+            // The stream waits for the write: it is a blocking one.
+            flush.zero()?;
+        }
         loaded.begin.record(&loaded.stream)?;
         // SAFETY: the entry takes one `ww_arguments` by value, which `Arguments` mirrors; the driver copies it before it
         // returns. All addresses are of live allocations of the sizes that the verified plan asks for, and nothing
@@ -258,6 +267,18 @@ impl Session for CudaSession {
 
     fn device_time(&self) -> Option<Duration> {
         self.last
+    }
+
+    fn execution_plan(&self) -> Option<&ExecutionPlan> {
+        Some(self.plan.plan.plan())
+    }
+
+    fn set_cold_cache(&mut self, cold: bool) -> Result<bool, SessionError> {
+        if self.state == State::Lost {
+            return Err(CudaError::Poisoned.into());
+        }
+        self.loaded.flush = if cold { Some(Buffer::zeroed(FLUSH_BYTES)?) } else { None };
+        Ok(true)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -355,6 +376,7 @@ fn load(
         control: Buffer::holding(&host.control)?,
         counters: Buffer::holding(&host.counters)?,
         status: Buffer::holding(&host.status)?,
+        flush: None,
         begin: Event::new()?,
         end: Event::new()?,
         stream: Stream::new()?,

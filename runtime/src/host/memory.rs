@@ -11,6 +11,7 @@ pub(super) const LANES: usize = 128;
 
 /// The values of one scalar for neighbouring points: singles, or integers and truth values.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "lanes are made and dropped in inner loops: a box would allocate there")]
 pub(super) enum Lanes {
     Float([f32; LANES]),
     Integer([i64; LANES]),

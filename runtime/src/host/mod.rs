@@ -173,7 +173,7 @@ impl<'a> Launch<'a> {
                             return None;
                         }
                         polls += 1;
-                        if polls % 64 == 0 {
+                        if polls.is_multiple_of(64) {
                             std::thread::yield_now();
                         } else {
                             std::hint::spin_loop();

@@ -4,6 +4,7 @@ use warpweave_fusion::partition::Template;
 use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_fusion::schedule::dependency::tile_ranges;
 use warpweave_fusion::schedule::plan::ROperator;
+use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Literal, Range, Reducer};
 
@@ -71,7 +72,7 @@ impl HostOperator {
                     sum =
                         Some(sum.take().map_or_else(|| value.clone(), |sum| binary(reducer_op(reducer), &sum, &value)));
                 });
-                sum.expect("a reduction has points")
+                sum.unwrap_or_else(|| splat(neutral(reducer, stage.expr.element)))
             });
             let run = Run { point: &point, axis: Some(axis), count };
             let value = finish(stage, memory, &run, &values, reduced);
@@ -129,7 +130,7 @@ impl HostOperator {
         match (total, integer) {
             (Some(total), _) => Lanes::Float([total as f32; LANES]),
             (None, Some(total)) => Lanes::Integer([total; LANES]),
-            (None, None) => splat(Literal::new(stage.expr.element, 0.0)),
+            (None, None) => splat(neutral(reducer, stage.expr.element)),
         }
     }
 }
@@ -167,6 +168,9 @@ fn whole_point(stage: &HostStage, tile_point: &[i64]) -> Vec<i64> {
 
 /// Every point of a box, the last axis fastest; `point` may be longer than the box.
 pub(super) fn for_each_point(ranges: &[Range], point: &mut [i64], body: &mut dyn FnMut(&mut [i64])) {
+    if ranges.iter().any(|range| range.minimum > range.maximum) {
+        return;
+    }
     for (at, range) in ranges.iter().enumerate() {
         point[at] = range.minimum;
     }
@@ -207,6 +211,16 @@ fn for_each_run(stage: &HostStage, axes: &[usize], point: &mut [i64], body: &mut
         }
         point[last] = 0;
     });
+}
+
+/// The value of a reduction over nothing.
+fn neutral(reducer: Reducer, element: ElementType) -> Literal {
+    match reducer {
+        Reducer::Sum => Literal::new(element, 0.0),
+        Reducer::Product => Literal::new(element, 1.0),
+        Reducer::Maximum => Literal::new(element, f64::NEG_INFINITY),
+        Reducer::Minimum => Literal::new(element, f64::INFINITY),
+    }
 }
 
 fn reducer_op(reducer: Reducer) -> warpweave_graph::expr::BinaryOp {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
 use warpweave_codegen::kernel_ir::Program;
+use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
 
@@ -79,6 +80,10 @@ impl Session for EmulatorSession {
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
         self.epoch = epoch.cast_unsigned();
         Ok(true)
+    }
+
+    fn execution_plan(&self) -> Option<&ExecutionPlan> {
+        Some(self.plan.plan.plan())
     }
 
     fn notes(&self) -> Vec<String> {

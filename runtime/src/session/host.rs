@@ -1,5 +1,6 @@
 //! The processor's threads as a device.
 
+use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
 
 use super::Session;
@@ -11,6 +12,10 @@ impl Session for HostSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         check_inputs(input_types(&self.plan().plan().memory), inputs)?;
         Ok(HostSession::run(self, inputs)?)
+    }
+
+    fn execution_plan(&self) -> Option<&ExecutionPlan> {
+        Some(self.plan().plan())
     }
 
     fn notes(&self) -> Vec<String> {

@@ -3,6 +3,9 @@
 mod error;
 mod exchange;
 mod host;
+#[cfg(feature = "compile")]
+mod kernels;
+mod open;
 mod reference;
 
 #[cfg(feature = "compile")]
@@ -14,11 +17,15 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
 
 pub use error::{FailureKind, SessionError};
 pub(crate) use exchange::{check_inputs, input_types, output, place};
 pub use exchange::{pack_program, pack_weights};
+#[cfg(feature = "compile")]
+pub use kernels::{DEFAULT_KERNEL_TARGET, Kernels, open_kernels};
+pub use open::{OpenOptions, open_bundle};
 pub use reference::ReferenceSession;
 
 #[cfg(feature = "compile")]
@@ -35,6 +42,17 @@ pub trait Session {
     /// outputs.
     fn device_time(&self) -> Option<Duration> {
         None
+    }
+
+    /// The plan as it is run, after any folding; `None` on devices that follow no plan.
+    fn execution_plan(&self) -> Option<&ExecutionPlan> {
+        None
+    }
+
+    /// Whether every run from now on begins with caches that hold nothing of the program; what that takes is no part of
+    /// the device's time. `false` on devices that cannot empty their caches.
+    fn set_cold_cache(&mut self, _cold: bool) -> Result<bool, SessionError> {
+        Ok(false)
     }
 
     /// Sets the memory that launches share to what it is before launch number `epoch`, from 1; numbers wrap. With 1,

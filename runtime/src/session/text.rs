@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::print::cuda;
+use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
 
@@ -72,6 +73,10 @@ impl Session for TextSession {
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
         self.state = memory_at(&self.plan, epoch);
         Ok(true)
+    }
+
+    fn execution_plan(&self) -> Option<&ExecutionPlan> {
+        Some(self.plan.plan.plan())
     }
 
     fn notes(&self) -> Vec<String> {

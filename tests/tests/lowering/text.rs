@@ -45,7 +45,7 @@ pub fn all_cases(number: usize, level: FusionLevel) -> (Compiled, Vec<bool>) {
 }
 
 fn check(number: usize) {
-    let level = if number % 4 == 0 { FusionLevel::Register } else { FusionLevel::None };
+    let level = if number.is_multiple_of(4) { FusionLevel::Register } else { FusionLevel::None };
     let (compiled, exact) = all_cases(number, level);
     let machine = Machine::new(&compiled);
     let inputs = random::inputs(&mut Random::new(23), &compiled.program);

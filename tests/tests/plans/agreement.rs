@@ -13,7 +13,8 @@ use warpweave_tests::{models, samples};
 
 use crate::accesses::{Accesses, Reads};
 use crate::judge::{Verdict, judge};
-use crate::mutants::{self, Change};
+use crate::mutants::{self, Change, Follow};
+use crate::unit_counters::with_unit_counters;
 
 /// Adds a trial for each sample: every change of its plans.
 pub fn add(suite: &mut Suite) {
@@ -24,7 +25,8 @@ pub fn add(suite: &mut Suite) {
                 let mut tally = Tally::default();
                 for units in [2, 5] {
                     let (_, plan) = plan(&sample.program, units, level);
-                    check_all(&plan, usize::MAX, &mut tally);
+                    check_all(&plan, |_| sample_changes(), &mut tally);
+                    check_all(&with_unit_counters(&plan), |_| sample_changes(), &mut tally);
                 }
                 eprintln!("{} {level:?}: {tally}", sample.name);
                 tally.assert_agreement();
@@ -33,7 +35,7 @@ pub fn add(suite: &mut Suite) {
     }
 }
 
-/// Adds a trial for each model: some changes of each kind.
+/// Adds a trial for each model: some changes of each kind, in a full run every dropped wait and signal.
 pub fn add_models(suite: &mut Suite) {
     for model in models::all() {
         suite.trial(format!("agreement {}", model.name), move || {
@@ -42,7 +44,10 @@ pub fn add_models(suite: &mut Suite) {
                 let mut tally = Tally::default();
                 let start = Instant::now();
                 let (_, plan) = plan(&program, units, FusionLevel::Register);
-                check_all(&plan, model_changes(), &mut tally);
+                check_all(&plan, model_changes, &mut tally);
+                if units == 4 {
+                    check_all(&with_unit_counters(&plan), model_changes, &mut tally);
+                }
                 let length: usize = plan.persistent().streams.iter().map(Vec::len).sum();
                 eprintln!("{} on {units}, {length} instructions, {:.1?}: {tally}", model.name, start.elapsed());
                 tally.assert_agreement();
@@ -51,9 +56,19 @@ pub fn add_models(suite: &mut Suite) {
     }
 }
 
-/// Changes of each kind that are tried on a model's plan: a few, and many in a full run.
-fn model_changes() -> usize {
-    if is_full() { 200 } else { 8 }
+/// Changes of each kind that are tried on a sample's plan: most, and all in a full run.
+fn sample_changes() -> usize {
+    if is_full() { usize::MAX } else { 120 }
+}
+
+/// Changes of a kind that are tried on a model's plan: a few; in a full run every dropped wait and signal, and many of each
+/// other kind.
+fn model_changes(change: Change) -> usize {
+    match change {
+        _ if !is_full() => 8,
+        Change::DropWait(_) | Change::DropSignal(_, Follow::Nothing) => usize::MAX,
+        _ => 200,
+    }
 }
 
 /// Counts of harmful, harmless and interleaved changes by kind, and disagreements.
@@ -85,7 +100,7 @@ impl std::fmt::Display for Tally {
 }
 
 /// Checks a plan and up to `limit` changes of each kind.
-pub fn check_all(plan: &ExecutionPlan, limit: usize, tally: &mut Tally) {
+pub fn check_all(plan: &ExecutionPlan, limit: impl Fn(Change) -> usize, tally: &mut Tally) {
     let accesses = Accesses::new(plan, Reads::Boxes);
     assert_eq!(judge(plan, &accesses), Verdict::Harmless, "an unchanged plan");
     verify(plan.clone()).unwrap_or_else(|violations| panic!("an unchanged plan has {violations:?}"));
@@ -95,6 +110,7 @@ pub fn check_all(plan: &ExecutionPlan, limit: usize, tally: &mut Tally) {
         by_kind.entry(change.kind()).or_default().push(change);
     }
     for changes in by_kind.values_mut() {
+        let limit = changes.first().map_or(0, |change| limit(*change));
         while changes.len() > limit {
             changes.swap_remove(random.below(changes.len()));
         }

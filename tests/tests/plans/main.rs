@@ -8,6 +8,7 @@ mod mutants;
 mod order;
 mod protocol;
 mod random_plans;
+mod unit_counters;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use warpweave_tests::suite::{Suite, is_full};
 
 fn main() -> ExitCode {
-    let minutes = if is_full() { 60 } else { 5 };
+    let minutes = if is_full() { 120 } else { 5 };
     let mut suite = Suite::new("plans", Duration::from_secs(60 * minutes));
     agreement::add(&mut suite);
     agreement::add_models(&mut suite);

@@ -11,7 +11,7 @@ use warpweave::graph::reference::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile};
 use warpweave_tests::random::{self, Random};
-use warpweave_tests::suite::Suite;
+use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{models, samples};
 
 use crate::accesses::{Accesses, Reads};
@@ -19,6 +19,8 @@ use crate::judge::{Verdict, judge};
 
 const UNITS: usize = 4;
 const SEEDS: [u64; 3] = [0, 1, 0x5eed];
+/// Signals of a model's plan that are tried before the rTask that they follow.
+const EARLY_SIGNALS: usize = 2;
 
 /// Adds a trial for each sample: every error of the entry, and every error of the streams at every place.
 pub fn add(suite: &mut Suite) {
@@ -47,14 +49,46 @@ pub fn add_models(suite: &mut Suite) {
             let machine = Machine::new(&compiled);
             assert_close(&machine.run(&inputs, 0), &expected, 1e-3);
             let clean = start.elapsed();
-            for (mutation, seed) in ProgramMutation::ALL.into_iter().zip([1, 2, 3, 4]) {
+            for mutation in ProgramMutation::ALL {
                 let mutant = Machine { program: mutation.apply(&machine.program), ..machine.clone() };
-                let (report, _) = launch(&mutant, &inputs, seed);
-                assert!(!report.is_clean(), "{mutation:?} is not reported under seed {seed}");
+                assert_reported(&mutant, &inputs, &mutation);
+            }
+            let accesses = Accesses::new(compiled.plan.plan(), Reads::Points);
+            for mutation in harmful_early_signals(&compiled, &machine, &accesses) {
+                let tables = mutation.apply(&machine.tables).expect("the plan has that signal");
+                assert_reported(&Machine { tables, ..machine.clone() }, &inputs, &mutation);
             }
             eprintln!("{}: {clean:.1?} clean, {:.1?} in all", model.name, start.elapsed());
         });
     }
+}
+
+/// Interleavings of a mutant of a model: two, and five in a full run.
+fn model_seeds() -> &'static [u64] {
+    if is_full() { &[0, 1, 2, 3, 0x5eed] } else { &[0, 0x5eed] }
+}
+
+/// Fails unless the emulator reports a mutant under every seed.
+#[track_caller]
+fn assert_reported(mutant: &Machine, inputs: &[Tensor], mutation: &dyn std::fmt::Debug) {
+    for &seed in model_seeds() {
+        let (report, _) = launch(mutant, inputs, seed);
+        assert!(!report.is_clean(), "{mutation:?} is not reported under seed {seed}");
+    }
+}
+
+/// Some signals of a plan, spread over its streams, that do harm when they come before the rTask that they follow.
+fn harmful_early_signals(compiled: &Compiled, machine: &Machine, accesses: &Accesses) -> Vec<PlanMutation> {
+    let plan = compiled.plan.plan();
+    let all: Vec<PlanMutation> = (0..)
+        .map(|number| PlanMutation::SignalBeforeRun { number })
+        .take_while(|mutation| mutation.apply(&machine.tables).is_some())
+        .collect();
+    let spread = all.iter().copied().step_by((all.len() / EARLY_SIGNALS).max(1));
+    let harmful = |mutation: &PlanMutation| matches!(judge(&changed(plan, *mutation), accesses), Verdict::Harmful(_));
+    let found: Vec<PlanMutation> = spread.filter(harmful).collect();
+    assert!(!found.is_empty(), "some signal matters");
+    found
 }
 
 /// Every error of the entry is reported if rTasks of different units depend on one another.

@@ -17,6 +17,7 @@ use warpweave_tests::suite::Suite;
 
 use crate::accesses::{Accesses, Reads};
 use crate::judge::{Verdict, judge};
+use crate::unit_counters::with_unit_counters;
 
 const CASES: u32 = 600;
 
@@ -71,6 +72,11 @@ fn check(recipe: &Recipe) {
         for seed in [2, 3] {
             assert_eq!(machine.run(&inputs, seed), found, "{level:?}, seed {seed}");
         }
+        let counted = with_unit_counters(plan);
+        assert_eq!(judge(&counted, &accesses), Verdict::Harmless);
+        let counted = verify(counted).unwrap_or_else(|violations| panic!("the counted plan has {violations:?}"));
+        let machine = Machine::with_plan(counted.plan(), &compiled.lowered, &compiled.program);
+        assert_eq!(machine.run(&inputs, 4), found, "{level:?}, a counter a unit");
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 
-use super::super::dependency::{Region, reads, writes};
+use super::super::dependency::{Region, reads, writes, writes_into};
 use super::super::plan::{BufferSpace, MemoryPlan, OperatorId, PersistentSegment, RTask};
 use super::Violation;
 use super::clocks::{Clocks, Moment};
@@ -33,7 +33,7 @@ pub(super) fn check_reads(
                     for (writer, _) in written.tasks(writer_operator, &region) {
                         if clocks.before(clocks.moment(writer), moment) {
                             proved += 1;
-                        } else {
+                        } else if writes_into(&segment.operators[writer_operator], memory, writer, &region) {
                             violations.push(Violation::UnorderedRead { reader, writer, tensor: region.root });
                         }
                     }

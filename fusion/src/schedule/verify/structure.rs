@@ -31,7 +31,7 @@ pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Vio
 fn is_tile(operator: &ROperator) -> bool {
     let extents = operator.body.tile_extents();
     let tile = &operator.params.tile;
-    let fits = tile.iter().zip(&extents).all(|(&tile, &extent)| (1..=extent).contains(&tile));
+    let fits = tile.iter().zip(&extents).all(|(&tile, &extent)| (1..=extent.max(1)).contains(&tile));
     tile.len() == extents.len() && fits
 }
 
@@ -105,7 +105,7 @@ fn check_outputs(segment: &PersistentSegment, memory: &MemoryPlan, violations: &
             let shape = &memory.tensors[tensor].ty.shape;
             let linear = Index::linear(&output.index, &shape.strides(), 0);
             let parallel: Vec<AxisId> = expr.parallel().collect();
-            if !visits_each_once(&linear, &parallel, &extent, shape.elements() as i64) {
+            if !shape.contains(&0) && !visits_each_once(&linear, &parallel, &extent, shape.elements() as i64) {
                 violations.push(Violation::Output { operator: id, stage });
             }
             let region = Region::whole(memory, tensor);

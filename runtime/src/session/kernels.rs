@@ -1,0 +1,51 @@
+//! Kernels on the emulator, or as text on the processor.
+
+use std::sync::Arc;
+
+use warpweave_codegen::kernel_ir::Program;
+
+use super::emulator::{EmulatorOptions, EmulatorSession};
+use super::error::SessionError;
+use super::open::OpenOptions;
+use super::text::TextSession;
+use super::{Device, Session};
+use crate::bundle::{BundleTarget, TargetPlan};
+use crate::target::Target;
+
+/// The architecture whose kernels stand for all where none is chosen.
+pub const DEFAULT_KERNEL_TARGET: Target = Target::Sm90a;
+/// The units that the emulator and the text run with unless told otherwise: enough to interleave, few enough to be
+/// quick.
+const DEFAULT_UNITS: usize = 8;
+
+/// The kernels of an architecture with their plan.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Kernels {
+    /// The architecture.
+    pub target: Target,
+    /// The plan.
+    pub plan: TargetPlan,
+    /// The kernels.
+    pub program: Program,
+}
+
+/// Opens kernels on the emulator or as text. The weights buffer is that of the plan; folding keeps it.
+pub fn open_kernels(
+    kernels: Kernels,
+    weights: Arc<[u8]>,
+    device: Device,
+    options: &OpenOptions,
+) -> Result<Box<dyn Session>, SessionError> {
+    let Kernels { target, plan, program } = kernels;
+    let plan = plan.folded(BundleTarget::Gpu(target), options.units.unwrap_or(DEFAULT_UNITS))?;
+    match device {
+        Device::Emulator => {
+            let options = EmulatorOptions { interleavings: options.interleavings, seed: options.seed };
+            Ok(Box::new(EmulatorSession::new(program, plan, weights, options)))
+        }
+        Device::Text => Ok(Box::new(TextSession::new(&program, plan, weights)?)),
+        Device::Reference | Device::Host | Device::Cuda(_) => {
+            Err(SessionError::Unavailable { device, reason: "it does not run kernel IR".to_owned() })
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Opens a bundle on a device. No device ever stands in for another.
+
+use std::time::Duration;
+
+use super::error::SessionError;
+use super::{Device, ReferenceSession, Session};
+use crate::bundle::{Bundle, BundleError, BundleTarget, DeviceCode, TargetPlan};
+use crate::cuda::{CudaOptions, CudaSession, Driver};
+use crate::host::HostSession;
+use crate::target::Target;
+
+/// How a session is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenOptions {
+    /// The most threads of the host back end.
+    pub threads: usize,
+    /// The most virtual execution units of emulator, text and GPU; the plan is folded onto them.
+    pub units: Option<usize>,
+    /// How many interleavings the emulator runs.
+    pub interleavings: u64,
+    /// The seed of the first.
+    pub seed: u64,
+    /// After how long a wait on a GPU gives up.
+    pub wait_limit: Duration,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { threads, units: None, interleavings: 1, seed: 0, wait_limit: Duration::from_secs(10) }
+    }
+}
+
+impl OpenOptions {
+    /// What a session on a GPU is told.
+    pub fn cuda(&self) -> CudaOptions {
+        let launch_limit = CudaOptions::default().launch_limit.max(self.wait_limit.saturating_mul(2));
+        CudaOptions { wait_limit: self.wait_limit, launch_limit, units: self.units }
+    }
+}
+
+/// Opens `bundle` on `device`.
+pub fn open_bundle(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
+    match device {
+        Device::Reference => Ok(Box::new(ReferenceSession::new(bundle.program()?))),
+        Device::Host => {
+            let plan = bundle.target(BundleTarget::Host)?.plan;
+            let weights = bundle.packed_weights(&plan.plan.plan().memory)?;
+            Ok(Box::new(HostSession::new(&plan.plan, weights, options.threads)?))
+        }
+        Device::Emulator | Device::Text => open_kernels(bundle, device, options),
+        Device::Cuda(ordinal) => {
+            let capability = Driver::open()?.device(ordinal)?.capability;
+            let (plan, code) = code_for(bundle, capability)?;
+            let weights = bundle.packed_weights(&plan.plan.plan().memory)?;
+            Ok(Box::new(CudaSession::open(ordinal, &plan, &code, &weights, options.cuda())?))
+        }
+    }
+}
+
+/// The newest part of a bundle that runs on a compute capability.
+fn code_for(bundle: &Bundle, (major, minor): (u32, u32)) -> Result<(TargetPlan, DeviceCode), SessionError> {
+    let fits = |target: &Target| target.runs_on(major, minor);
+    let wanted = Target::ALL.into_iter().rev().find(fits);
+    let wanted = wanted.map_or_else(|| format!("compute capability {major}.{minor}"), |target| target.to_string());
+    code(bundle, fits, wanted)
+}
+
+/// The newest part of a bundle whose architecture passes `fits`.
+fn code(
+    bundle: &Bundle,
+    fits: impl Fn(&Target) -> bool,
+    wanted: String,
+) -> Result<(TargetPlan, DeviceCode), SessionError> {
+    let held: Vec<BundleTarget> = bundle.manifest().targets.keys().copied().collect();
+    let fitting = held.iter().rev().find_map(|target| match target {
+        BundleTarget::Gpu(gpu) => Some(*gpu).filter(&fits),
+        BundleTarget::Host => None,
+    });
+    let target = fitting.ok_or(BundleError::Target { wanted, held })?;
+    let part = bundle.target(BundleTarget::Gpu(target))?;
+    let code = part.code.ok_or_else(|| SessionError::Internal(format!("{target} has no code")))?;
+    Ok((part.plan, code))
+}
+
+#[cfg(feature = "compile")]
+fn open_kernels(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
+    let (plan, code) = code(bundle, |_| true, super::DEFAULT_KERNEL_TARGET.to_string())?;
+    let program = crate::bundle::kernel_ir::decode(code.target, &code.kernel_ir)?;
+    let weights = bundle.packed_weights(&plan.plan.plan().memory)?;
+    super::open_kernels(super::Kernels { target: code.target, plan, program }, weights, device, options)
+}
+
+#[cfg(not(feature = "compile"))]
+fn open_kernels(bundle: &Bundle, device: Device, _: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
+    // A bundle without kernels is refused for that first, whatever the build.
+    code(bundle, |_| true, "a GPU architecture".to_owned())?;
+    let reason = "this program was built without the feature `compile`; use --device host".to_owned();
+    Err(SessionError::Unavailable { device, reason })
+}

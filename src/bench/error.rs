@@ -1,0 +1,74 @@
+//! What is wrong with the files of a benchmark.
+
+use std::path::PathBuf;
+
+use super::peers::PeerKey;
+use super::result::SCHEMA;
+
+/// Why results or peers cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// A file holds no results.
+    #[error("{} holds no results: {reason}; write one with `warpweave bench … --json > FILE`", path.display())]
+    Results {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+    /// A file holds something else, or what another version wrote.
+    #[error("{} is {found}, expected `{SCHEMA}`; measure again with this version's `bench --json`", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: String,
+    },
+    /// A line of a file of peers is no peer.
+    #[error("{}, line {line}: {reason}; models/peers/README.md shows the fields", path.display())]
+    Peer {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nothing to compare with.
+    #[error("{} has no peer for {key}; {}", path.display(), known_text(known))]
+    NoPeer {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for.
+        key: PeerKey,
+        /// The models that the file has.
+        known: Vec<String>,
+    },
+}
+
+fn known_text(known: &[String]) -> String {
+    if known.is_empty() {
+        return "it is empty".to_owned();
+    }
+    format!("it has {}; choose one with --name", known.join(", "))
+}
+
+impl BenchError {
+    /// A short name of the kind of error that stays the same across versions.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "file",
+            Self::Results { .. } => "results",
+            Self::Schema { .. } => "results-schema",
+            Self::Peer { .. } | Self::NoPeer { .. } => "peers",
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Measuring a program: warm-up until latency settles, a window of runs, and what the numbers mean beside the plan, the
+//! device and other programs.
+
+mod caches;
+mod error;
+mod measure;
+mod peers;
+mod profile;
+mod result;
+mod stability;
+mod statistics;
+mod sweep;
+
+pub use caches::ProcessorCaches;
+pub use error::BenchError;
+pub use measure::{LEAST_RUNS, Measured, Method, WarmUp, measure};
+pub use peers::{Peer, PeerComparison, PeerKey, compare_with_peers, read_peers};
+pub use profile::{Estimator, GroupProfile, Limits, PlanProfile, profile};
+pub use result::{
+    Achieved, BenchResult, Clocks, MethodRecord, ModelIdentity, Precision, SCHEMA, Samples, TrainingStep, read_results,
+};
+pub use stability::{StabilityDetector, StabilityRule};
+pub use statistics::{Distribution, NOISY_VARIATION, TimeUnit};
+pub use sweep::{SATURATION_GAIN, Sweep, SweepPoint};

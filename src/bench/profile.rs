@@ -1,0 +1,172 @@
+//! What a plan asks of a device, group by group.
+
+use serde::{Deserialize, Serialize};
+use warpweave_fusion::partition::arch::GpuArch;
+use warpweave_fusion::partition::cost::moved_bytes;
+use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_graph::types::ElementType;
+
+use super::result::Precision;
+
+/// A fusion group of a plan.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct GroupProfile {
+    /// Scalar operations; a multiplication and an addition are two.
+    pub operations: u64,
+    /// Bytes of each operand's region once and of each output once.
+    pub bytes: u64,
+    /// rTasks.
+    pub tasks: u32,
+    /// Seconds by the cost model; `None` where there is no model of the device.
+    pub estimated_seconds: Option<f64>,
+}
+
+/// A plan in numbers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PlanProfile {
+    /// Launches of a run.
+    pub launches: usize,
+    /// Virtual execution units: blocks of a launch, or threads.
+    pub units: usize,
+    /// rTasks of a run.
+    pub tasks: usize,
+    /// Waits of a run.
+    pub waits: usize,
+    /// Counters.
+    pub counters: usize,
+    /// Bytes of inputs, activations and outputs.
+    pub arena_bytes: u64,
+    /// Bytes of the constants that kernels read.
+    pub weights_bytes: u64,
+    /// Scalar operations of a run.
+    pub operations: u64,
+    /// Bytes that groups move: what goes from group to group counts on both sides.
+    pub bytes: u64,
+    /// The sum of the groups' estimates, as if one ran after the other; `None` where there is no model of the device.
+    pub estimated_seconds: Option<f64>,
+    /// The groups, in a topological order.
+    pub groups: Vec<GroupProfile>,
+}
+
+/// Which costs a plan was made with.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Estimator {
+    /// A GPU's: rooflines and the cost of a dependent step.
+    Gpu(GpuArch),
+    /// The host back end's.
+    Host,
+    /// None that hold for where the plan is run.
+    Unknown,
+}
+
+impl Estimator {
+    fn seconds(self, tasks: u32, units: usize, task_microseconds: f64, bytes: u64) -> Option<f64> {
+        let waves = (tasks as usize).div_ceil(units.max(1)) as f64;
+        let microseconds = match self {
+            Self::Gpu(arch) => {
+                let traffic = bytes as f64 / arch.memory_bytes_per_microsecond.value;
+                arch.step_microseconds.value + traffic.max(waves * task_microseconds)
+            }
+            Self::Host => waves * task_microseconds,
+            Self::Unknown => return None,
+        };
+        Some(microseconds * 1e-6)
+    }
+}
+
+/// What a device can do at most.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Limits {
+    /// Single-precision operations a second, without matrix units.
+    pub operations_per_second: f64,
+    /// Bytes a second from the device's memory.
+    pub bytes_per_second: f64,
+}
+
+impl Limits {
+    /// The limits of a GPU.
+    pub fn of(arch: &GpuArch) -> Self {
+        Self {
+            operations_per_second: arch.operations_per_microsecond.value * 1e6,
+            bytes_per_second: arch.memory_bytes_per_microsecond.value * 1e6,
+        }
+    }
+}
+
+/// Reads a plan's numbers.
+pub fn profile(plan: &ExecutionPlan, estimator: Estimator) -> PlanProfile {
+    let (segment, memory) = (plan.persistent(), &plan.memory);
+    let groups: Vec<GroupProfile> = segment
+        .operators
+        .values()
+        .map(|operator| {
+            let bytes = moved_bytes(&operator.body, |tensor| &memory.tensors[tensor].ty);
+            let tasks = operator.tasks();
+            let estimated_seconds = estimator.seconds(tasks, segment.units(), operator.task_microseconds, bytes);
+            GroupProfile { operations: operator.body.operations(), bytes, tasks, estimated_seconds }
+        })
+        .collect();
+    PlanProfile {
+        launches: plan.segments.len(),
+        units: segment.units(),
+        tasks: segment.tasks(),
+        waits: segment.waits(),
+        counters: segment.counters.len(),
+        arena_bytes: memory.arena_bytes,
+        weights_bytes: memory.weights_bytes,
+        operations: groups.iter().map(|group| group.operations).sum(),
+        bytes: groups.iter().map(|group| group.bytes).sum(),
+        estimated_seconds: groups.iter().map(|group| group.estimated_seconds).sum(),
+        groups,
+    }
+}
+
+/// The floating-point type that most bytes of a plan's constants have, or else of its inputs and outputs.
+pub(super) fn precision(plan: &ExecutionPlan) -> Option<Precision> {
+    let memory = &plan.memory;
+    let most = |tensors: &mut dyn Iterator<Item = &warpweave_graph::program::TensorId>| {
+        let mut bytes = [0u64; Precision::ALL.len()];
+        for tensor in tensors {
+            let ty = &memory.tensors[*tensor].ty;
+            if let Some(at) = Precision::of(ty.element).and_then(|own| Precision::ALL.iter().position(|p| *p == own)) {
+                bytes[at] += ty.bytes() as u64;
+            }
+        }
+        let (at, largest) = bytes.iter().enumerate().max_by_key(|(_, bytes)| **bytes)?;
+        (*largest > 0).then(|| Precision::ALL[at])
+    };
+    most(&mut memory.constants.iter()).or_else(|| most(&mut memory.inputs.iter().chain(&memory.outputs)))
+}
+
+impl Precision {
+    /// All precisions.
+    pub const ALL: [Self; 4] = [Self::Fp64, Self::Fp32, Self::Bf16, Self::Fp16];
+
+    /// The precision of an element type; `None` for integers and truth values.
+    pub fn of(element: ElementType) -> Option<Self> {
+        match element {
+            ElementType::F64 => Some(Self::Fp64),
+            ElementType::F32 => Some(Self::Fp32),
+            ElementType::BF16 => Some(Self::Bf16),
+            ElementType::F16 => Some(Self::Fp16),
+            ElementType::Bool
+            | ElementType::I8
+            | ElementType::I16
+            | ElementType::I32
+            | ElementType::I64
+            | ElementType::U8
+            | ElementType::U16
+            | ElementType::U32
+            | ElementType::U64 => None,
+        }
+    }
+
+    /// The precision of a program: that of most of its constants' bytes, where a plan tells them, or else of its first
+    /// floating-point input or output.
+    pub fn of_program<'a>(
+        plan: Option<&ExecutionPlan>,
+        mut ports: impl Iterator<Item = &'a warpweave_graph::TensorType>,
+    ) -> Option<Self> {
+        plan.and_then(precision).or_else(|| ports.find_map(|ty| Self::of(ty.element)))
+    }
+}

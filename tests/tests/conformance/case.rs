@@ -1,0 +1,137 @@
+//! One node test: a model of one operator, its inputs and its outputs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use warpweave::codegen::emulate::LaunchOptions;
+use warpweave::codegen::lower::lower;
+use warpweave::compiler::{CompileOptions, Prepared};
+use warpweave::frontend::{ImportError, ImportOptions, import_bytes, input_names, tensor};
+use warpweave::graph::reference::evaluate;
+use warpweave::graph::{ElementType, Graph, Tensor, TensorProgram, passes};
+use warpweave::runtime::host::{HostSession, pack_weights};
+use warpweave_tests::machine::Machine;
+
+/// What runs a case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Runtime {
+    /// The oracle.
+    Reference,
+    /// The plan on threads.
+    Host,
+    /// The kernel IR on four units.
+    Emulator,
+}
+
+impl Runtime {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Reference, Self::Host, Self::Emulator];
+}
+
+/// A node test.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name: that of its folder.
+    pub name: String,
+    folder: PathBuf,
+}
+
+/// All cases that have been fetched, by name.
+pub fn all() -> Vec<Case> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.onnx/node");
+    let folders = std::fs::read_dir(&root).into_iter().flatten().flatten();
+    let case = |folder: PathBuf| Some(Case { name: folder.file_name()?.to_str()?.to_owned(), folder });
+    let mut cases: Vec<Case> = folders.filter_map(|entry| case(entry.path())).collect();
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    cases
+}
+
+const RELATIVE: f64 = 1e-3;
+const ABSOLUTE: f64 = 1e-5;
+
+impl Case {
+    /// Runs the case; why it does not pass.
+    pub fn run(&self, runtime: Runtime) -> Result<(), String> {
+        let (inputs, expected) = (self.tensors("input")?, self.tensors("output")?);
+        let (graph, inputs) = self.import(&inputs)?;
+        let graph = passes::run(&graph).map_err(|error| error.to_string())?;
+        let found = execute(&warpweave::graph::lower(&graph), &inputs, runtime)?;
+        if found.len() != expected.len() {
+            return Err(format!("{} outputs instead of {}", found.len(), expected.len()));
+        }
+        found.iter().zip(&expected).try_for_each(|(found, expected)| compare(found, expected))
+    }
+
+    /// The graph, with as few inputs fixed as its operator needs, and the values of the others.
+    fn import(&self, inputs: &[Tensor]) -> Result<(Graph, Vec<Tensor>), String> {
+        let bytes: Vec<u8> = std::fs::read(self.folder.join("model.onnx")).map_err(|error| error.to_string())?;
+        let bytes = warpweave::frontend::Bytes::from(bytes);
+        let names = input_names(bytes.clone()).map_err(|error| error.to_string())?;
+        let choices: [fn(usize, &Tensor) -> bool; 4] = [|_, _| false, is_shape, |at, _| at > 0, |_, _| true];
+        let mut refused = String::new();
+        for fixed in choices {
+            let pairs = || names.iter().zip(inputs).enumerate();
+            let constants: BTreeMap<String, Tensor> = pairs()
+                .filter(|(at, (_, value))| fixed(*at, value))
+                .map(|(_, (name, value))| (name.clone(), value.clone()))
+                .collect();
+            let free =
+                pairs().filter(|(at, (_, value))| !fixed(*at, value)).map(|(_, (_, value))| value.clone()).collect();
+            match import_bytes(bytes.clone(), None, &ImportOptions { constants, ..ImportOptions::default() }) {
+                Ok(graph) => return Ok((graph, free)),
+                Err(error @ ImportError::Unsupported(_)) => refused = error.to_string(),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Err(refused)
+    }
+
+    fn tensors(&self, kind: &str) -> Result<Vec<Tensor>, String> {
+        let mut tensors = Vec::new();
+        loop {
+            let path = self.folder.join(format!("test_data_set_0/{kind}_{}.pb", tensors.len()));
+            let Ok(bytes) = std::fs::read(path) else { return Ok(tensors) };
+            tensors.push(tensor(bytes.into()).map_err(|error| error.to_string())?);
+        }
+    }
+}
+
+fn is_shape(at: usize, value: &Tensor) -> bool {
+    at > 0 && value.shape().len() <= 1 && matches!(value.element(), ElementType::I64 | ElementType::I32)
+}
+
+fn execute(program: &TensorProgram, inputs: &[Tensor], runtime: Runtime) -> Result<Vec<Tensor>, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    match runtime {
+        Runtime::Reference => evaluate(program, inputs).map_err(|error| text(&error)),
+        Runtime::Host => {
+            let prepared = Prepared::new(program);
+            let (_, plan) = prepared.schedule(&CompileOptions::host()).map_err(|error| text(&error))?;
+            let weights = pack_weights(&plan, |id| prepared.program.constant(id)).ok_or("a constant is missing")?;
+            let mut session = HostSession::new(&plan, weights, 2).map_err(|error| text(&error))?;
+            session.run(inputs).map_err(|error| text(&error))
+        }
+        Runtime::Emulator => {
+            let prepared = Prepared::new(program);
+            let options = CompileOptions { units: 4, ..CompileOptions::default() };
+            let (_, plan) = prepared.schedule(&options).map_err(|error| text(&error))?;
+            let lowered = lower(plan.plan()).map_err(|error| text(&error))?;
+            let machine = Machine::with_plan(plan.plan(), &lowered, &prepared.program);
+            let (report, outputs) = machine.launch(inputs, &LaunchOptions::seeded(1));
+            if report.is_clean() { Ok(outputs) } else { Err(report.to_string()) }
+        }
+    }
+}
+
+fn compare(found: &Tensor, expected: &Tensor) -> Result<(), String> {
+    if found.ty() != expected.ty() {
+        return Err(format!("{} instead of {}", found.ty(), expected.ty()));
+    }
+    for (at, (found, expected)) in found.to_f64().into_iter().zip(expected.to_f64()).enumerate() {
+        let close = (found - expected).abs() <= ABSOLUTE + RELATIVE * expected.abs();
+        if !close && found != expected && !(found.is_nan() && expected.is_nan()) {
+            return Err(format!("{found} instead of {expected} at {at}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! ONNX's own node tests on every runtime that needs no GPU.
+//!
+//! A pass list a runtime names the cases that must pass; a case that passes and is not listed is an error, so that the
+//! lists only grow. `BLESS=1` adds what passes.
+
+mod case;
+mod lists;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use case::{Case, Runtime};
+use lists::PassList;
+use warpweave_tests::suite::Suite;
+
+fn main() -> ExitCode {
+    let cases: Arc<Vec<Case>> = Arc::new(case::all());
+    let mut suite = Suite::new("conformance", Duration::from_secs(720));
+    for runtime in Runtime::ALL {
+        let list = PassList::read(runtime);
+        if std::env::var_os("BLESS").is_some() {
+            let cases = Arc::clone(&cases);
+            suite.trial(format!("{runtime:?} list is rewritten"), move || list.add_passing(&cases));
+            continue;
+        }
+        for name in list.names() {
+            let case = cases.iter().find(|case| case.name == *name).cloned();
+            suite.trial(format!("{runtime:?} {name}"), move || {
+                let case = case.expect("the case is there: run scripts/fetch_onnx_tests.sh");
+                if let Err(reason) = case.run(runtime) {
+                    panic!("{reason}");
+                }
+            });
+        }
+        let cases = Arc::clone(&cases);
+        suite.trial(format!("{runtime:?} passes nothing that is not listed"), move || list.assert_complete(&cases));
+    }
+    suite.run()
+}
