@@ -153,7 +153,7 @@ fn results_become_a_page() {
     assert_eq!(report["results"], 2);
     let html = fs::read_to_string(&page).expect("the page is there");
     assert_eq!(report["charts"], html.matches("<figure>").count());
-    assert!(html.contains("Batches of rows") && !html.contains("Speed-up over peers"), "{html}");
+    assert!(html.contains("Throughput by batch, rows b1 fp32 host") && !html.contains("Speed-up"), "{html}");
 }
 
 #[test]
