@@ -25,6 +25,7 @@ p { margin: 0 0 12px; color: var(--soft); }
 .warning { color: var(--warn); margin: 0 0 6px; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 380px), 1fr)); gap: 14px;
   align-items: start; }
+.pairs { grid-template-columns: repeat(auto-fill, minmax(min(100%, 440px), 1fr)); max-width: 1000px; }
 figure { margin: 0; padding: 12px 14px; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
   min-width: 0; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; margin-bottom: 8px; }
@@ -70,7 +71,9 @@ pub fn document(results: &[BenchResult], sections: &[Section]) -> String {
     table(&mut html, &summary(results));
     html.push_str("</div>\n");
     for section in sections {
-        let _ = writeln!(html, "<h2>{}</h2>\n<div class=\"charts\">", escape(&section.heading));
+        // An even number of charts leaves no gap in two columns.
+        let columns = if section.charts.len().is_multiple_of(2) { "charts pairs" } else { "charts" };
+        let _ = writeln!(html, "<h2>{}</h2>\n<div class=\"{columns}\">", escape(&section.heading));
         section.charts.iter().for_each(|chart| figure(&mut html, &section.heading, chart));
         html.push_str("</div>\n");
     }
