@@ -26,14 +26,14 @@ pub struct Legend {
 }
 
 /// A chart with the table behind it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Chart {
-    /// What is shown, of what.
+    /// What is shown; of what, the section's heading says.
     pub title: String,
     /// What a reader must know.
     pub note: String,
     /// The drawing.
-    pub svg: String,
+    pub drawing: Drawing,
     /// What colours mean; empty where there is one only.
     pub legend: Vec<Legend>,
     /// The numbers.

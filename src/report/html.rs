@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::bench::BenchResult;
 
+use super::Section;
 use super::chart::{Chart, Table};
 use super::scale::{digits, short, time};
 use super::svg::escape;
@@ -19,11 +20,12 @@ body { margin: 0; padding: 20px 14px 40px; background: var(--page); color: var(-
   font: 15px/1.45 system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif; }
 main { max-width: 1240px; margin: 0 auto; }
 h1 { font-size: 22px; margin: 0 0 4px; }
-h2 { font-size: 17px; margin: 28px 0 10px; }
+h2 { font-size: 17px; margin: 28px 0 10px; overflow-wrap: anywhere; }
 p { margin: 0 0 12px; color: var(--soft); }
 .warning { color: var(--warn); margin: 0 0 6px; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 380px), 1fr)); gap: 14px;
   align-items: start; }
+.pairs { grid-template-columns: repeat(auto-fill, minmax(min(100%, 440px), 1fr)); max-width: 1000px; }
 figure { margin: 0; padding: 12px 14px; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
   min-width: 0; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; margin-bottom: 8px; }
@@ -57,7 +59,7 @@ th { color: var(--soft); font-weight: 600; }
 ";
 
 /// The whole document.
-pub fn document(results: &[BenchResult], charts: &[Chart]) -> String {
+pub fn document(results: &[BenchResult], sections: &[Section]) -> String {
     let mut html = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     let _ = writeln!(html, "<title>warpweave measurements</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>");
@@ -68,9 +70,11 @@ pub fn document(results: &[BenchResult], charts: &[Chart]) -> String {
     html.push_str("<div class=\"scroll\">\n");
     table(&mut html, &summary(results));
     html.push_str("</div>\n");
-    if !charts.is_empty() {
-        html.push_str("<h2>Charts</h2>\n<div class=\"charts\">\n");
-        charts.iter().for_each(|chart| figure(&mut html, chart));
+    for section in sections {
+        // An even number of charts leaves no gap in two columns.
+        let columns = if section.charts.len().is_multiple_of(2) { "charts pairs" } else { "charts" };
+        let _ = writeln!(html, "<h2>{}</h2>\n<div class=\"{columns}\">", escape(&section.heading));
+        section.charts.iter().for_each(|chart| figure(&mut html, &section.heading, chart));
         html.push_str("</div>\n");
     }
     html.push_str("</main>\n</body>\n</html>\n");
@@ -131,8 +135,16 @@ fn summary(results: &[BenchResult]) -> Table {
     Table { headings: headings.map(str::to_owned).to_vec(), rows: results.iter().map(row).collect() }
 }
 
-fn figure(html: &mut String, chart: &Chart) {
-    let _ = writeln!(html, "<figure>\n<figcaption>{}</figcaption>\n{}", escape(&chart.title), chart.svg);
+fn figure(html: &mut String, heading: &str, chart: &Chart) {
+    let title = escape(&chart.title);
+    let _ = writeln!(html, "<figure>\n<figcaption>{title}</figcaption>");
+    let (width, height) = chart.drawing.size();
+    let _ = writeln!(
+        html,
+        "<svg viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{title}, {}\">",
+        escape(heading)
+    );
+    let _ = writeln!(html, "{}</svg>", chart.drawing.body());
     if !chart.legend.is_empty() {
         html.push_str("<ul class=\"legend\">\n");
         for entry in &chart.legend {

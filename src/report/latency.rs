@@ -3,8 +3,7 @@
 use crate::bench::BenchResult;
 
 use super::chart::{Chart, Frame, HEIGHT, Table, WIDTH, cells};
-use super::label;
-use super::scale::{Linear, digits, time, time_unit};
+use super::scale::{Linear, short, time, time_unit};
 use super::svg::{Anchor, Class, Drawing};
 
 /// At most so many bars.
@@ -20,7 +19,7 @@ struct Bin {
 /// The histogram of a result's samples; `None` without any.
 pub fn chart(result: &BenchResult) -> Option<Chart> {
     let device = result.samples.device_time.as_ref().filter(|times| !times.is_empty());
-    let what = if device.is_some() { "Time on the device" } else { "Latency" };
+    let title = if device.is_some() { "Time on the device" } else { "Latency" };
     let mut times: Vec<f64> = device.unwrap_or(&result.samples.latency).clone();
     times.retain(|time| time.is_finite() && *time >= 0.0);
     times.sort_by(f64::total_cmp);
@@ -34,10 +33,10 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
     let most = bins.iter().map(|bin| bin.count).chain([rest]).max().unwrap_or(1);
     let y = Linear::new((0.0, most as f64), (frame.bottom, frame.top));
     let mut drawing = Drawing::new(WIDTH, HEIGHT);
-    let count_ticks = y.ticks(4).into_iter().filter(|tick| tick.fract() == 0.0);
-    let ticks: Vec<_> = count_ticks.map(|tick| (y.at(tick), digits(tick))).collect();
+    let whole = y.ticks(4).into_iter().filter(|tick| tick.fract() == 0.0);
+    let ticks: Vec<_> = whole.map(|tick| (y.at(tick), short(tick))).collect();
     frame.vertical_axis(&mut drawing, "runs", &ticks);
-    let ticks: Vec<_> = x.ticks(4).into_iter().map(|tick| (x.at(tick), digits(tick))).collect();
+    let ticks: Vec<_> = x.labelled_ticks(6);
     let mut rows = Vec::new();
     let mut before = 0;
     let mut row = |from: String, to: String, count: usize| {
@@ -80,9 +79,7 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
         note.push_str(&format!(". Of {} runs one is shown", result.samples.every));
     }
     let headings = cells!["from", "to", "runs", "cumulative"];
-    let title = format!("{what} of {}", label(result));
-    let svg = drawing.finish(&title);
-    Some(Chart { title, note, svg, legend: Vec::new(), table: Table { headings, rows } })
+    Some(Chart { title: title.to_owned(), note, drawing, legend: Vec::new(), table: Table { headings, rows } })
 }
 
 /// Sorted times in bins of one width from the shortest to `cut`, and how many are longer.

@@ -21,16 +21,24 @@ pub struct Page {
     pub charts: usize,
 }
 
+/// Charts under a heading.
+struct Section {
+    heading: String,
+    charts: Vec<Chart>,
+}
+
 /// The page of these results, in their order.
 pub fn page(results: &[BenchResult]) -> Page {
-    let mut charts: Vec<Chart> = Vec::new();
-    charts.extend(speed_up::chart(results));
-    for result in results {
-        charts.extend(latency::chart(result));
-        charts.extend(sweep::chart(result));
-        charts.extend(roofline::chart(result));
-    }
-    Page { html: html::document(results, &charts), charts: charts.len() }
+    let overview =
+        speed_up::overview(results).map(|chart| Section { heading: "All models".to_owned(), charts: vec![chart] });
+    let own = results.iter().map(|result| {
+        let charts = [latency::chart(result), speed_up::chart(result), sweep::chart(result), roofline::chart(result)];
+        Section { heading: label(result), charts: charts.into_iter().flatten().collect() }
+    });
+    let mut sections: Vec<Section> = overview.into_iter().chain(own).collect();
+    sections.retain(|section| !section.charts.is_empty());
+    let charts = sections.iter().map(|section| section.charts.len()).sum();
+    Page { html: html::document(results, &sections), charts }
 }
 
 /// A measurement's short name: model, batch, precision, device.

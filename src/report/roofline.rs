@@ -3,7 +3,6 @@
 use crate::bench::{BenchResult, GroupProfile, Limits};
 
 use super::chart::{Chart, Frame, HEIGHT, Legend, Table, WIDTH, cells};
-use super::label;
 use super::scale::{Logarithmic, digits, short, time};
 use super::svg::{Anchor, Class, Drawing};
 
@@ -73,12 +72,12 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
     if left_out > 0 {
         note.push_str(&format!(". {left_out} groups that only move data are not shown"));
     }
-    let title = format!("Groups of {}", label(result));
+    let title = "Roofline of the groups".to_owned();
     let headings = cells!["", "operations", "bytes", "operations / byte", "time", "operations / s"];
     let mut legend = vec![Legend { class: Class::Dot, text: "group, estimated".to_owned() }];
     legend.extend(whole.map(|_| Legend { class: Class::WholeDot, text: "whole program, measured".to_owned() }));
     legend.extend(limits.map(|_| Legend { class: Class::Mark, text: "limits: memory, fp32 arithmetic".to_owned() }));
-    Some(Chart { svg: drawing.finish(&title), title, note, legend, table: Table { headings, rows } })
+    Some(Chart { title, note, drawing, legend, table: Table { headings, rows } })
 }
 
 /// The slope of the memory's bandwidth and the flat roof of the arithmetic, cut to the frame.

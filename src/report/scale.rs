@@ -31,6 +31,13 @@ impl Linear {
         let last = (self.domain.1 / step).floor() as i64;
         (first..=last).map(|tick| tick as f64 * step).collect()
     }
+
+    /// The coordinates of such values, each with as many decimals as tell it from its neighbours.
+    pub fn labelled_ticks(&self, count: usize) -> Vec<(f64, String)> {
+        let step = nice_step((self.domain.1 - self.domain.0) / count.max(1) as f64);
+        let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
+        self.ticks(count).into_iter().map(|tick| (self.at(tick), format!("{tick:.decimals$}"))).collect()
+    }
 }
 
 /// The smallest of 1, 2, 5 times a power of ten that is not below `raw`.

@@ -108,6 +108,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// A drawing of fixed size.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Drawing {
     width: f64,
     height: f64,
@@ -169,10 +170,13 @@ impl Drawing {
             writeln!(self.body, r#"<text class="{class}" text-anchor="{name}" x="{x:.1}" y="{y:.1}">{text}</text>"#);
     }
 
-    /// The drawing as an element that scales with its place; `title` says what it shows to those who do not see it.
-    pub fn finish(self, title: &str) -> String {
-        let (title, body) = (escape(title), self.body);
-        let (width, height) = (self.width, self.height);
-        format!("<svg viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{title}\">\n{body}</svg>\n")
+    /// Width and height.
+    pub fn size(&self) -> (f64, f64) {
+        (self.width, self.height)
+    }
+
+    /// What was drawn, as elements.
+    pub fn body(&self) -> &str {
+        &self.body
     }
 }

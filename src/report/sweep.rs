@@ -3,7 +3,6 @@
 use crate::bench::{BenchResult, SweepPoint};
 
 use super::chart::{Chart, Frame, HEIGHT, Legend, Table, WIDTH, cells};
-use super::label;
 use super::scale::{Linear, digits, short, time};
 use super::svg::{Anchor, Class, Drawing};
 
@@ -55,9 +54,9 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
         legend.push(Legend { class: Class::Dot, text: "measured".to_owned() });
         legend.push(Legend { class: Class::PeerDot, text: "fastest peer".to_owned() });
     }
-    let title = format!("Batches of {}", label(result));
+    let title = "Throughput by batch".to_owned();
     let headings = cells!["batch", "median", "items / s", "fastest peer, items / s", "arena bytes"];
-    Some(Chart { svg: drawing.finish(&title), title, note, legend, table: Table { headings, rows } })
+    Some(Chart { title, note, drawing, legend, table: Table { headings, rows } })
 }
 
 /// Items a second of the fastest peer.

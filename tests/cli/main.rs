@@ -3,5 +3,7 @@
 mod archive;
 mod bundles;
 mod inputs;
+mod measurements;
+mod page;
 mod results;
 mod tool;
