@@ -25,7 +25,7 @@ fn five_hundred_random_graphs() {
         optimal += usize::from(ratio < 1.0 + 1e-9);
         worst = worst.max(ratio);
     }
-    println!("optimal {optimal} of 500, worst ratio {worst:.4}; merging of neighbours alone {greedy_optimal}");
+    eprintln!("optimal {optimal} of 500, worst ratio {worst:.4}; merging of neighbours alone {greedy_optimal}");
     assert!(optimal >= 475, "{optimal} of 500");
     assert!(worst <= 1.05, "{worst}");
 }
@@ -122,6 +122,11 @@ fn long_programs_are_searched_with_a_narrow_beam() {
     let found = solve(&mut memo);
     let singletons = Solution::singletons(&mut memo);
     let bar = greedy::improve(singletons, &mut memo);
-    println!("3,000 nodes: {:?}, cost {:.1}, merging of neighbours alone {:.1}", start.elapsed(), found.cost, bar.cost);
+    eprintln!(
+        "3,000 nodes: {:?}, cost {:.1}, merging of neighbours alone {:.1}",
+        start.elapsed(),
+        found.cost,
+        bar.cost
+    );
     assert!(found.cost <= bar.cost);
 }

@@ -92,7 +92,7 @@ fn search(program: &TensorProgram) -> SearchReport {
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let start = Instant::now();
     let (partition, report) = partition_with_report(&program, &layouts, &cost, FusionLevel::Register);
-    println!(
+    eprintln!(
         "{} statements: {:?}, {} groups, {} sets, {} structures, {:.1} % hits, {:.1} µs for {:.1} merging neighbours",
         program.statements.len(),
         start.elapsed(),
@@ -126,4 +126,18 @@ fn a_residual_network_is_searched_once_a_block() {
 fn a_recurrence_of_three_thousand_statements() {
     let report = search(&recurrence(375));
     assert!(report.hit_rate() > 0.9);
+}
+
+/// Each statement reads the one before it twice: composed, thirty of them would have 2³⁰ reads.
+#[test]
+fn statements_that_double_are_not_composed_without_end() {
+    let mut program = ProgramBuilder::new();
+    let mut x = program.input(tensor(&[4]));
+    for _ in 0..30 {
+        x = map(&mut program, &[x], |reads| {
+            reads[0].clone().unary(UnaryOp::Tanh).binary(BinaryOp::Multiply, reads[0].clone())
+        });
+    }
+    let report = search(&program.finish(vec![x]));
+    assert!(report.microseconds < report.unfused_microseconds);
 }

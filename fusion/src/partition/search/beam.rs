@@ -2,7 +2,8 @@
 //! reads.
 //!
 //! States that can still develop in the same ways are compared by cost and only the cheapest stays, so the beam is spent
-//! on choices that matter; a beam that is never full is exact.
+//! on choices that matter; a beam that is never full is exact where every connected beginning of a possible group is
+//! possible too.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

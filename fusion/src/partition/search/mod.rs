@@ -7,6 +7,7 @@ pub mod closure;
 pub mod greedy;
 pub mod problem;
 mod program;
+mod size;
 mod state;
 mod structure;
 

@@ -8,6 +8,7 @@ use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram}
 use warpweave_graph::views::Layout;
 
 use super::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
+use super::size::ScalarSizes;
 use super::structure::{StructuralKey, Structures};
 use super::{FusionGroup, Partition};
 use crate::partition::body::GroupBody;
@@ -24,6 +25,7 @@ pub(super) struct ProgramProblem<'a, C> {
     uses: Uses,
     graph: DependenceGraph,
     structures: Structures,
+    sizes: ScalarSizes,
     priced: Mutex<HashMap<StructuralKey, Option<f64>>>,
 }
 
@@ -40,6 +42,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
             uses: Uses::new(program),
             graph: DependenceGraph::new(predecessors.collect()),
             structures: Structures::new(program, layouts),
+            sizes: ScalarSizes::new(program),
             priced: Mutex::new(HashMap::new()),
         }
     }
@@ -118,6 +121,9 @@ impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
     fn evaluate(&self, members: &NodeSet) -> Option<f64> {
         if members.iter().any(|&node| self.is_join(node)) {
             return (members.len() == 1).then_some(0.0);
+        }
+        if !self.sizes.fit(members) {
+            return None;
         }
         let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();
         let key = self.structures.key(self.program, &self.uses, &statements);
