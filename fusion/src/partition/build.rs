@@ -62,6 +62,12 @@ impl Uses {
         &self.readers[tensor]
     }
 
+    /// Whether something outside `members`, ascending, needs the tensor.
+    pub(super) fn leaves_slice(&self, tensor: TensorId, members: &[StatementId]) -> bool {
+        let inside = |reader: &StatementId| members.binary_search(reader).is_ok();
+        self.is_output[tensor] || !self.readers[tensor].iter().all(inside)
+    }
+
     /// Whether something outside `members` needs the tensor.
     pub fn leaves(&self, tensor: TensorId, members: &BTreeSet<StatementId>) -> bool {
         self.is_output[tensor] || self.readers[tensor].iter().any(|reader| !members.contains(reader))

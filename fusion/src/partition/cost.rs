@@ -11,7 +11,7 @@ use super::params::{
 };
 
 /// The time of a group's kernel under a choice of parameters.
-pub trait KernelCost {
+pub trait KernelCost: Sync {
     /// Microseconds on the whole device, the dependent step included.
     fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64;
 

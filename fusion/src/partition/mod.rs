@@ -14,4 +14,4 @@ pub mod search;
 
 pub use body::{GroupBody, Stage, StageOutput, StageSource};
 pub use params::{ScheduleParams, Template};
-pub use search::{FusionGroup, FusionLevel, Partition, partition};
+pub use search::{FusionGroup, FusionLevel, Partition, SearchReport, partition, partition_with_report};

@@ -101,7 +101,7 @@ pub fn elementwise(shape: &[usize], operands: usize) -> TensorExpr {
         let operand = expr.operand(&tensor(shape));
         values.push(expr.read(operand, index.clone()));
     }
-    let last = values.pop().unwrap();
+    let last = values.pop().expect("there is an operand");
     let other = values.pop().unwrap_or(Scalar::literal(F32, 0.0));
     expr.map(F32, last.binary(BinaryOp::Maximum, other))
 }

@@ -27,19 +27,14 @@ pub enum InputExtent {
 }
 
 /// Which model the bound follows.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum BoundMode {
     /// The thesis: errata E2, E6 and E7 applied, E1 by choice, the rest as printed; the product of the four factors.
     Thesis(InputExtent),
     /// Errata E1–E8 and E11–E12 applied: stores count, runs are contiguous, global memory has two levels, and stages
     /// that overlap are bounded by the slower one.
+    #[default]
     Corrected,
-}
-
-impl Default for BoundMode {
-    fn default() -> Self {
-        Self::Corrected
-    }
 }
 
 impl BoundMode {

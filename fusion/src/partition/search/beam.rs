@@ -1,0 +1,70 @@
+//! Beam search over merge sequences: nodes are placed one after another, each by itself or merged into groups that it
+//! reads.
+//!
+//! States that can still develop in the same ways are compared by cost and only the cheapest stays, so the beam is spent
+//! on choices that matter; a beam that is never full is exact where every connected beginning of a possible group is
+//! possible too.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::problem::{Memo, NodeSet, PartitionProblem, Solution};
+use super::state::{Key, State};
+
+/// States that are kept at most.
+const WIDEST: usize = 128;
+/// States that are kept at least.
+const NARROWEST: usize = 8;
+/// States that may be placed over a whole search.
+const PLACEMENTS: usize = 60_000;
+/// A node that reads more groups than this joins one, two or all of them.
+const ALL_SUBSETS: usize = 5;
+
+/// The best partition that a beam finds, its width fitted to the number of nodes.
+pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
+    let graph = memo.graph();
+    let width = (PLACEMENTS / graph.len().max(1)).clamp(NARROWEST, WIDEST);
+    let mut beam = vec![State::default()];
+    for node in 0..graph.len() {
+        let mut options: Vec<(usize, Vec<usize>, Vec<usize>, NodeSet)> = Vec::new();
+        for (position, state) in beam.iter().enumerate() {
+            let read = state.read_by(graph, node);
+            for joined in subsets(&read) {
+                if let Some(members) = state.union(node, &joined, &read) {
+                    options.push((position, joined, read.clone(), members));
+                }
+            }
+        }
+        memo.prepare(options.iter().map(|(_, _, _, members)| members.clone()).collect());
+        let mut next: HashMap<Key, State> = HashMap::new();
+        for (position, joined, read, members) in options {
+            let Some(cost) = memo.price(&members) else { continue };
+            let state = beam[position].place(graph, members, cost, &joined, &read);
+            match next.entry(state.key()) {
+                Entry::Vacant(entry) => _ = entry.insert(state),
+                Entry::Occupied(mut entry) if state.cost() < entry.get().cost() => _ = entry.insert(state),
+                Entry::Occupied(_) => {}
+            }
+        }
+        let mut ranked: Vec<(f64, Key, State)> =
+            next.into_iter().map(|(key, state)| (state.cost(), key, state)).collect();
+        ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        ranked.truncate(width);
+        beam = ranked.into_iter().map(|(_, _, state)| state).collect();
+    }
+    Solution::new(beam[0].groups(), memo)
+}
+
+/// The sets of groups that a node may join, the empty one included.
+fn subsets(read: &[usize]) -> Vec<Vec<usize>> {
+    if read.len() <= ALL_SUBSETS {
+        let chosen = |mask: usize| read.iter().enumerate().filter(move |(bit, _)| mask >> bit & 1 == 1);
+        return (0..1usize << read.len()).map(|mask| chosen(mask).map(|(_, &group)| group).collect()).collect();
+    }
+    let mut found = vec![Vec::new(), read.to_vec()];
+    for (at, &first) in read.iter().enumerate() {
+        found.push(vec![first]);
+        found.extend(read[at + 1..].iter().map(|&second| vec![first, second]));
+    }
+    found
+}

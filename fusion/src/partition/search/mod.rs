@@ -1,0 +1,124 @@
+//! The search for a partition (DeepCuts): exact on chains, a beam over merge sequences elsewhere, and merging of
+//! neighbours, first improvement first, as the bar that the result never falls below.
+
+pub mod beam;
+pub mod chain;
+pub mod closure;
+pub mod greedy;
+pub mod problem;
+mod program;
+mod size;
+mod state;
+mod structure;
+
+use std::collections::BTreeSet;
+
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
+use warpweave_graph::views::Layout;
+
+use super::body::GroupBody;
+use super::cost::KernelCost;
+use super::params::ScheduleParams;
+use problem::{Memo, PartitionProblem, Solution};
+use program::ProgramProblem;
+
+/// Statements that one kernel computes.
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct FusionGroup {
+    /// The members, ascending.
+    pub statements: BTreeSet<StatementId>,
+    /// What they compute together.
+    pub body: GroupBody,
+    /// The chosen kernel.
+    pub params: ScheduleParams,
+    /// Its cost in microseconds, as the search saw it.
+    pub microseconds: f64,
+}
+
+/// Groups in topological order; every computing statement is in exactly one. Groups are connected and convex.
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Partition {
+    /// The groups.
+    pub groups: Vec<FusionGroup>,
+}
+
+/// How far the search fuses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FusionLevel {
+    /// One statement a group.
+    None,
+    /// Register-level fusion and row fusion.
+    Register,
+}
+
+/// What a search did.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SearchReport {
+    /// Sets of statements that were priced.
+    pub sets: usize,
+    /// Distinct structures among them: what was built and priced in full.
+    pub structures: usize,
+    /// The sum of the groups' costs in microseconds.
+    pub microseconds: f64,
+    /// The same for merging of neighbours alone, first improvement first.
+    pub greedy_microseconds: f64,
+    /// The same for one statement a group.
+    pub unfused_microseconds: f64,
+}
+
+impl SearchReport {
+    /// The share of priced sets that had the structure of an earlier one, in 0 … 1.
+    pub fn hit_rate(&self) -> f64 {
+        if self.sets == 0 { 0.0 } else { 1.0 - self.structures as f64 / self.sets as f64 }
+    }
+}
+
+/// The partition of a program whose joins have been placed.
+pub fn partition(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    cost: &impl KernelCost,
+    level: FusionLevel,
+) -> Partition {
+    partition_with_report(program, layouts, cost, level).0
+}
+
+/// The partition of a program whose joins have been placed, and what the search did. The same for any number of threads.
+pub fn partition_with_report(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    cost: &impl KernelCost,
+    level: FusionLevel,
+) -> (Partition, SearchReport) {
+    let problem = ProgramProblem::new(program, layouts, cost);
+    let mut memo = Memo::new(&problem);
+    let unfused = Solution::singletons(&mut memo);
+    let (greedy, best) = match level {
+        FusionLevel::None => (unfused.clone(), unfused.clone()),
+        FusionLevel::Register => solve_with_bar(&mut memo, &unfused),
+    };
+    let report = SearchReport {
+        sets: memo.len(),
+        structures: problem.structures(),
+        microseconds: best.cost,
+        greedy_microseconds: greedy.cost,
+        unfused_microseconds: unfused.cost,
+    };
+    (problem.partition(&best), report)
+}
+
+/// The best partition that the production search finds.
+pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
+    let unfused = Solution::singletons(memo);
+    solve_with_bar(memo, &unfused).1
+}
+
+/// What merging of neighbours alone finds, and the best that is found, never worse.
+fn solve_with_bar<P: PartitionProblem>(memo: &mut Memo<'_, P>, unfused: &Solution) -> (Solution, Solution) {
+    let greedy = greedy::improve(unfused.clone(), memo);
+    let found = if memo.graph().is_chain() { chain::solve(memo) } else { beam::solve(memo) };
+    let found = greedy::improve(found, memo);
+    let best = if found.cost < greedy.cost { found } else { greedy.clone() };
+    (greedy, best)
+}

@@ -1,0 +1,155 @@
+//! The partition problem in the abstract: nodes that depend on one another, and a price for a set of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+/// A set of nodes, ascending.
+pub type NodeSet = Arc<[usize]>;
+
+/// Who depends on whom. Nodes are numbered so that each comes after those that it depends on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DependenceGraph {
+    predecessors: Vec<Vec<usize>>,
+    successors: Vec<Vec<usize>>,
+}
+
+impl DependenceGraph {
+    /// The graph in which node `n` depends on `predecessors[n]`, all smaller than `n`; repetitions count once.
+    pub fn new(predecessors: Vec<Vec<usize>>) -> Self {
+        let mut graph = Self { successors: vec![Vec::new(); predecessors.len()], predecessors: Vec::new() };
+        for (node, named) in predecessors.into_iter().enumerate() {
+            let mut distinct: Vec<usize> = Vec::with_capacity(named.len());
+            for predecessor in named {
+                assert!(predecessor < node, "nodes come after those that they depend on");
+                if !distinct.contains(&predecessor) {
+                    distinct.push(predecessor);
+                    graph.successors[predecessor].push(node);
+                }
+            }
+            graph.predecessors.push(distinct);
+        }
+        graph
+    }
+
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.predecessors.len()
+    }
+
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.predecessors.is_empty()
+    }
+
+    /// The nodes that `node` depends on, in the order in which they were named.
+    pub fn predecessors(&self, node: usize) -> &[usize] {
+        &self.predecessors[node]
+    }
+
+    /// The nodes that depend on `node`, ascending.
+    pub fn successors(&self, node: usize) -> &[usize] {
+        &self.successors[node]
+    }
+
+    /// Whether every node depends on the one before it and on nothing else.
+    pub fn is_chain(&self) -> bool {
+        self.predecessors.iter().enumerate().all(|(node, named)| match node {
+            0 => named.is_empty(),
+            _ => *named == [node - 1],
+        })
+    }
+}
+
+/// A problem to partition: every node goes into one group; groups are connected, and the graph of groups has no cycle.
+pub trait PartitionProblem: Sync {
+    /// Who depends on whom.
+    fn graph(&self) -> &DependenceGraph;
+
+    /// The cost of these nodes as one group; `None` if they cannot be one. A single node always can.
+    fn evaluate(&self, members: &NodeSet) -> Option<f64>;
+}
+
+/// Prices of sets, each asked of the problem once.
+pub struct Memo<'a, P> {
+    problem: &'a P,
+    prices: HashMap<NodeSet, Option<f64>>,
+}
+
+impl<'a, P: PartitionProblem> Memo<'a, P> {
+    /// An empty memo.
+    pub fn new(problem: &'a P) -> Self {
+        Self { problem, prices: HashMap::new() }
+    }
+
+    /// Who depends on whom.
+    pub fn graph(&self) -> &'a DependenceGraph {
+        self.problem.graph()
+    }
+
+    /// Sets that were priced.
+    pub fn len(&self) -> usize {
+        self.prices.len()
+    }
+
+    /// Whether nothing was priced.
+    pub fn is_empty(&self) -> bool {
+        self.prices.is_empty()
+    }
+
+    /// Prices sets, in parallel where they are new.
+    pub fn prepare(&mut self, sets: Vec<NodeSet>) {
+        let mut new: Vec<NodeSet> = sets.into_iter().filter(|set| !self.prices.contains_key(set)).collect();
+        new.sort_unstable();
+        new.dedup();
+        let priced: Vec<Option<f64>> = new.par_iter().map(|set| self.problem.evaluate(set)).collect();
+        self.prices.extend(new.into_iter().zip(priced));
+    }
+
+    /// The price of a set.
+    pub fn price(&mut self, set: &NodeSet) -> Option<f64> {
+        if let Some(known) = self.prices.get(set) {
+            return *known;
+        }
+        let price = self.problem.evaluate(set);
+        self.prices.insert(set.clone(), price);
+        price
+    }
+
+    /// The price of a node alone.
+    pub fn single(&mut self, node: usize) -> f64 {
+        self.price(&NodeSet::from([node])).expect("a single node is a group")
+    }
+}
+
+/// Groups of nodes and what they cost together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Solution {
+    /// The groups, ascending by their first nodes.
+    pub groups: Vec<NodeSet>,
+    /// The sum of their costs.
+    pub cost: f64,
+}
+
+impl Solution {
+    /// These groups, priced in order.
+    pub fn new<P: PartitionProblem>(mut groups: Vec<NodeSet>, memo: &mut Memo<'_, P>) -> Self {
+        groups.sort_unstable();
+        let cost = groups.iter().map(|group| memo.price(group).expect("a chosen group has a price")).sum();
+        Self { groups, cost }
+    }
+
+    /// Every node by itself.
+    pub fn singletons<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Self {
+        Self::new((0..memo.graph().len()).map(|node| NodeSet::from([node])).collect(), memo)
+    }
+}
+
+/// The union of sets.
+pub fn union<'a>(sets: impl IntoIterator<Item = &'a NodeSet>) -> NodeSet {
+    let mut members: Vec<usize> = sets.into_iter().flat_map(|set| set.iter().copied()).collect();
+    members.sort_unstable();
+    members.dedup();
+    members.into()
+}

@@ -1,0 +1,138 @@
+//! The partition of a tensor program as an abstract problem: a node a statement, joins included.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
+use warpweave_graph::views::Layout;
+
+use super::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
+use super::size::ScalarSizes;
+use super::structure::{StructuralKey, Structures};
+use super::{FusionGroup, Partition};
+use crate::partition::body::GroupBody;
+use crate::partition::build::{Uses, build};
+use crate::partition::cost::{KernelCost, best};
+use crate::partition::merge_axes::merge_axes;
+use crate::partition::params::ScheduleParams;
+
+/// A program whose groups are priced by a cost model, each structure once.
+pub(super) struct ProgramProblem<'a, C> {
+    program: &'a TensorProgram,
+    layouts: &'a Arena<TensorId, Layout>,
+    cost: &'a C,
+    uses: Uses,
+    graph: DependenceGraph,
+    structures: Structures,
+    sizes: ScalarSizes,
+    priced: Mutex<HashMap<StructuralKey, Option<f64>>>,
+}
+
+impl<'a, C: KernelCost> ProgramProblem<'a, C> {
+    pub(super) fn new(program: &'a TensorProgram, layouts: &'a Arena<TensorId, Layout>, cost: &'a C) -> Self {
+        let producers = |operands: &[TensorId]| -> Vec<usize> {
+            operands.iter().filter_map(|&operand| program.producer(operand)).map(Id::index).collect()
+        };
+        let predecessors = program.statements.values().map(|statement| producers(&statement.operands));
+        Self {
+            program,
+            layouts,
+            cost,
+            uses: Uses::new(program),
+            graph: DependenceGraph::new(predecessors.collect()),
+            structures: Structures::new(program, layouts),
+            sizes: ScalarSizes::new(program),
+            priced: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Distinct structures that were priced.
+    pub(super) fn structures(&self) -> usize {
+        self.priced.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn is_join(&self, node: usize) -> bool {
+        match self.program.statements[StatementId::from_index(node)].definition {
+            Definition::Join { .. } => true,
+            Definition::Compute(_) => false,
+        }
+    }
+
+    fn body(&self, statements: &BTreeSet<StatementId>) -> Option<GroupBody> {
+        Some(merge_axes(&build(self.program, &self.uses, statements)?, self.layouts))
+    }
+
+    fn choose(&self, body: &GroupBody) -> (ScheduleParams, f64) {
+        best(self.cost, self.program, body)
+    }
+
+    /// The groups of a solution with their bodies and kernels, in topological order.
+    pub(super) fn partition(&self, solution: &Solution) -> Partition {
+        let mut groups: BTreeMap<usize, FusionGroup> = BTreeMap::new();
+        let mut group_of = vec![0; self.graph.len()];
+        for members in &solution.groups {
+            members.iter().for_each(|&member| group_of[member] = members[0]);
+            if !self.is_join(members[0]) {
+                let statements: BTreeSet<StatementId> =
+                    members.iter().map(|&node| StatementId::from_index(node)).collect();
+                let body = self.body(&statements).expect("a priced group has a body");
+                let (params, microseconds) = self.choose(&body);
+                groups.insert(members[0], FusionGroup { statements, body, params, microseconds });
+            }
+        }
+        let order = self.order(solution, &group_of);
+        Partition { groups: order.into_iter().filter_map(|name| groups.remove(&name)).collect() }
+    }
+
+    /// The groups' first nodes, every group after those that it depends on.
+    fn order(&self, solution: &Solution, group_of: &[usize]) -> Vec<usize> {
+        let members: BTreeMap<usize, &NodeSet> = solution.groups.iter().map(|group| (group[0], group)).collect();
+        let mut order: Vec<usize> = Vec::with_capacity(members.len());
+        let mut entered = vec![false; self.graph.len()];
+        for &first in members.keys() {
+            let mut stack = vec![(first, false)];
+            while let Some((name, ready)) = stack.pop() {
+                if ready {
+                    order.push(name);
+                    continue;
+                }
+                if std::mem::replace(&mut entered[name], true) {
+                    continue;
+                }
+                stack.push((name, true));
+                let read: BTreeSet<usize> = members[&name]
+                    .iter()
+                    .flat_map(|&member| self.graph.predecessors(member))
+                    .map(|&node| group_of[node])
+                    .collect();
+                stack.extend(read.into_iter().filter(|&other| !entered[other]).map(|other| (other, false)));
+            }
+        }
+        order
+    }
+}
+
+impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
+    fn graph(&self) -> &DependenceGraph {
+        &self.graph
+    }
+
+    fn evaluate(&self, members: &NodeSet) -> Option<f64> {
+        if members.iter().any(|&node| self.is_join(node)) {
+            return (members.len() == 1).then_some(0.0);
+        }
+        if !self.sizes.fit(members) {
+            return None;
+        }
+        let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();
+        let key = self.structures.key(self.program, &self.uses, &statements);
+        if let Some(known) = self.priced.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return *known;
+        }
+        let body = self.body(&statements.into_iter().collect());
+        let price = body.map(|body| self.choose(&body).1);
+        self.priced.lock().unwrap_or_else(PoisonError::into_inner).insert(key, price);
+        price
+    }
+}

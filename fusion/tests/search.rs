@@ -1,0 +1,10 @@
+//! The partition search on abstract problems, where the optimum can be found by exhaustion, and on programs.
+
+#[path = "search/abstract_problems.rs"]
+mod abstract_problems;
+#[path = "search/exhaustive.rs"]
+mod exhaustive;
+#[path = "search/programs.rs"]
+mod programs;
+#[path = "search/synthetic.rs"]
+mod synthetic;
