@@ -1,12 +1,13 @@
 //! When a program has warmed up.
+//!
+//! Medians and quartiles are watched, not means: a run that the system interrupts says nothing about the program. How
+//! noisy the machine is, the coefficient of variation of the measured runs tells.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::statistics::mean_and_variation;
-
-/// What "settled" means: over consecutive windows of runs, neither the mean time nor its spread moves any more.
+/// What "settled" means: over consecutive windows of runs, neither the median nor the spread moves any more.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StabilityRule {
     /// Consecutive windows that must agree.
@@ -15,23 +16,32 @@ pub struct StabilityRule {
     pub least_runs: usize,
     /// Time that the runs of a window take together at least.
     pub least_time: Duration,
-    /// By how much the windows' means may differ, relative to their smallest.
-    pub mean_tolerance: f64,
-    /// By how much the windows' coefficients of variation may differ.
-    pub variation_tolerance: f64,
+    /// By how much the windows' medians may differ, relative to their smallest.
+    pub median_tolerance: f64,
+    /// By how much the windows' spreads may differ: a spread is the distance of the quartiles, relative to the median.
+    pub spread_tolerance: f64,
 }
 
 impl StabilityRule {
     /// The rule for a warm-up of about this length.
     pub fn for_warmup(warmup: Duration) -> Self {
-        Self { windows: 3, least_runs: 3, least_time: warmup / 6, mean_tolerance: 0.02, variation_tolerance: 0.05 }
+        Self { windows: 3, least_runs: 4, least_time: warmup / 6, median_tolerance: 0.02, spread_tolerance: 0.05 }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Window {
-    mean: f64,
-    variation: f64,
+    median: f64,
+    spread: f64,
+}
+
+impl Window {
+    fn of(times: &mut [f64]) -> Self {
+        times.sort_by(f64::total_cmp);
+        let rank = |quarter: usize| times[(times.len() * quarter).div_ceil(4).max(1) - 1];
+        let median = rank(2);
+        Self { median, spread: if median > 0.0 { (rank(3) - rank(1)) / median } else { 0.0 } }
+    }
 }
 
 /// Watches run after run.
@@ -55,8 +65,7 @@ impl StabilityDetector {
         if self.current.len() < self.rule.least_runs.max(1) || time < self.rule.least_time.as_secs_f64() {
             return;
         }
-        let (mean, variation) = mean_and_variation(&self.current);
-        self.finished.push(Window { mean, variation });
+        self.finished.push(Window::of(&mut self.current));
         self.current.clear();
     }
 
@@ -68,9 +77,9 @@ impl StabilityDetector {
             let values = latest.iter().map(value);
             (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
         };
-        let (shortest, longest) = range(|window| window.mean);
-        let (calmest, wildest) = range(|window| window.variation);
-        longest - shortest <= self.rule.mean_tolerance * shortest && wildest - calmest <= self.rule.variation_tolerance
+        let (shortest, longest) = range(|window| window.median);
+        let (calmest, wildest) = range(|window| window.spread);
+        longest - shortest <= self.rule.median_tolerance * shortest && wildest - calmest <= self.rule.spread_tolerance
     }
 }
 
@@ -89,7 +98,7 @@ mod tests {
 
     #[test]
     fn constant_times_settle_after_three_windows() {
-        assert_eq!(after([1.0; 20]), Some(8));
+        assert_eq!(after([1.0; 20]), Some(11));
     }
 
     #[test]
@@ -101,7 +110,13 @@ mod tests {
 
     #[test]
     fn a_calm_window_between_wild_ones_is_not_stable() {
-        let times = [1.0, 1.0, 1.0, 0.5, 1.5, 1.0].into_iter().cycle().take(60);
+        let times = [1.0, 1.0, 1.0, 1.0, 0.5, 1.0, 1.5, 1.5].into_iter().cycle().take(80);
         assert_eq!(after(times), None);
+    }
+
+    #[test]
+    fn a_run_that_was_interrupted_does_not_count() {
+        let times = (0..60).map(|run| if run % 10 == 7 { 40.0 } else { 1.0 });
+        assert_eq!(after(times), Some(11));
     }
 }

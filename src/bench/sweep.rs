@@ -17,12 +17,14 @@ pub struct SweepPoint {
     pub latency: Distribution,
     /// The program alone, where the device measures it.
     pub device_time: Option<Distribution>,
-    /// Items a second.
+    /// Items a second by the median: the device's, where it measures.
     pub items_per_second: f64,
     /// Bytes of inputs, activations and outputs.
     pub arena_bytes: Option<u64>,
     /// The same batch elsewhere.
     pub peers: Vec<PeerComparison>,
+    /// What makes the numbers doubtful.
+    pub warnings: Vec<String>,
 }
 
 /// Batch sizes in ascending order.
@@ -59,6 +61,7 @@ mod tests {
             items_per_second,
             arena_bytes: None,
             peers: Vec::new(),
+            warnings: Vec::new(),
         };
         Sweep::new(points.iter().map(point).collect())
     }

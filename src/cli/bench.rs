@@ -74,8 +74,10 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     for &batch in batches {
         results.push(measure_one(arguments, Some(batch), peers.as_deref(), output)?);
     }
-    for warning in results.iter().flat_map(|result| &result.warnings) {
-        output.note(warning);
+    for result in &results {
+        let of_batch = result.model.batch.filter(|_| results.len() > 1);
+        let prefix = of_batch.map(|batch| format!("batch {batch}: ")).unwrap_or_default();
+        result.warnings.iter().for_each(|warning| output.note(&format!("{prefix}{warning}")));
     }
     let sweep = (batches.len() > 1).then(|| Sweep::new(results.iter().filter_map(sweep_point).collect()));
     let slower = slower_than_peers(arguments, &results);
@@ -271,9 +273,10 @@ fn sweep_point(result: &BenchResult) -> Option<SweepPoint> {
         batch,
         latency: result.latency,
         device_time: result.device_time,
-        items_per_second: result.throughput * batch as f64,
+        items_per_second: batch as f64 / result.median_seconds().max(1e-9),
         arena_bytes: result.plan.as_ref().map(|plan| plan.arena_bytes),
         peers: result.peers.clone(),
+        warnings: result.warnings.clone(),
     })
 }
 

@@ -57,9 +57,8 @@ fn row(text: &mut String, name: &str, times: Option<&Distribution>) {
 }
 
 fn of_plan(text: &mut String, plan: &PlanProfile, median: f64) {
-    let (launches, groups) = (plan.launches, plan.groups.len());
-    let _ = write!(text, "plan: {launches} launch{}, {groups} groups", if launches == 1 { "" } else { "es" });
-    let _ = writeln!(text, ", {} rTasks on {} vEUs, {} waits", plan.tasks, plan.units, plan.waits);
+    let _ = write!(text, "plan: launches {}, groups {}", plan.launches, plan.groups.len());
+    let _ = writeln!(text, ", rTasks {} on {} vEUs, waits {}", plan.tasks, plan.units, plan.waits);
     let _ = writeln!(text, "memory: arena {} bytes, weights {} bytes", plan.arena_bytes, plan.weights_bytes);
     if let Some(estimated) = plan.estimated_seconds.filter(|seconds| *seconds > 0.0) {
         let _ = writeln!(
@@ -73,15 +72,26 @@ fn of_plan(text: &mut String, plan: &PlanProfile, median: f64) {
 
 fn rates(text: &mut String, achieved: &Achieved) {
     let (operations, bytes) = (achieved.operations_per_second, achieved.bytes_per_second);
-    let _ = write!(text, "achieved: {:.2} GFLOP/s", operations * 1e-9);
+    let _ = write!(text, "achieved: {}FLOP/s", scaled(operations));
     if let Some(limits) = achieved.limits {
         let _ = write!(text, " ({:.1} % of fp32)", operations / limits.operations_per_second * 1e2);
     }
-    let _ = write!(text, ", {:.2} GB/s", bytes * 1e-9);
+    let _ = write!(text, ", {}B/s", scaled(bytes));
     if let Some(limits) = achieved.limits {
         let _ = write!(text, " ({:.1} % of memory)", bytes / limits.bytes_per_second * 1e2);
     }
     text.push('\n');
+}
+
+/// A rate with the prefix of its unit.
+fn scaled(rate: f64) -> String {
+    let (scale, prefix) = match rate {
+        _ if rate >= 1e12 => (1e-12, "T"),
+        _ if rate >= 1e9 => (1e-9, "G"),
+        _ if rate >= 1e6 => (1e-6, "M"),
+        _ => (1e-3, "k"),
+    };
+    format!("{:.2} {prefix}", rate * scale)
 }
 
 fn peers(text: &mut String, peers: &[PeerComparison], indent: &str) {

@@ -24,7 +24,7 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
     times.retain(|time| time.is_finite() && *time >= 0.0);
     times.sort_by(f64::total_cmp);
     let (shortest, longest) = (*times.first()?, *times.last()?);
-    let cut = times[(times.len() * 99).div_ceil(100).max(1) - 1];
+    let cut = cut(&times);
     let (bins, rest) = bins(&times, shortest, cut);
     let (factor, unit) = time_unit(longest);
     let frame = Frame::usual();
@@ -73,13 +73,21 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
         times_of.coefficient_of_variation * 1e2
     );
     if rest > 0 {
-        note.push_str(". The bar apart gathers what is longer than p99");
+        note.push_str(&format!(". The bar apart gathers what is longer than {}", time(cut)));
     }
     if result.samples.every > 1 {
         note.push_str(&format!(". Of {} runs one is shown", result.samples.every));
     }
     let headings = cells!["from", "to", "runs", "cumulative"];
     Some(Chart { title: title.to_owned(), note, drawing, legend: Vec::new(), table: Table { headings, rows } })
+}
+
+/// The largest percentile of sorted times that leaves the bulk of them more than a sliver of the axis.
+fn cut(times: &[f64]) -> f64 {
+    let rank = |percent: usize| times[(times.len() * percent).div_ceil(100).max(1) - 1];
+    let bulk = rank(50) - times[0];
+    let fits = |percent: &usize| rank(*percent) - times[0] <= 8.0 * bulk;
+    rank([99, 95, 90, 75].into_iter().find(fits).unwrap_or(75))
 }
 
 /// Sorted times in bins of one width from the shortest to `cut`, and how many are longer.
@@ -110,6 +118,9 @@ mod tests {
         assert_eq!(found.len(), MOST_BINS);
         assert_eq!(found.iter().map(|bin| bin.count).sum::<usize>() + rest, times.len());
         assert_eq!(rest, 10);
+        assert_eq!(cut(&times), times[989]);
+        let tail: Vec<f64> = (0..100).map(|run| if run < 92 { 1.0 + f64::from(run) * 1e-3 } else { 50.0 }).collect();
+        assert_eq!(cut(&tail), tail[89]);
         let (same, rest) = bins(&[2.0; 5], 2.0, 2.0);
         assert_eq!((same.len(), same[0].count, rest), (1, 5, 0));
     }

@@ -214,6 +214,7 @@ fn with_sweep(mut result: BenchResult, points: &[(usize, f64)]) -> BenchResult {
         items_per_second,
         arena_bytes: Some(1 << 20),
         peers: peers.clone(),
+        warnings: Vec::new(),
     };
     result.sweep = Some(Sweep::new(points.iter().map(point).collect()));
     result
