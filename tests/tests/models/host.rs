@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 use warpweave::compiler::{CompileOptions, compile};
 use warpweave::fusion::schedule::RTask;
 use warpweave::graph::TensorProgram;
+use warpweave::graph::expr::{BinaryOp, Reducer, UnaryOp};
 use warpweave::graph::program::TensorId;
+use warpweave::graph::reference::evaluate;
 use warpweave::runtime::host::{HostSession, pack_weights};
+use warpweave_tests::machine::assert_close;
 use warpweave_tests::random::Random;
 use warpweave_tests::sketch::{Sketch, Window};
 use warpweave_tests::suite::Suite;
@@ -18,6 +21,7 @@ pub fn add(suite: &mut Suite) {
     for model in models::all() {
         suite.trial(format!("{} on host runs its plan", model.name), move || runs_its_plan(&model.program()));
     }
+    suite.trial("a row's epilogue reads memory on host", root_mean_square);
     suite.trial("a ResNet-50 of 224 pixels on host within two seconds", resnet);
 }
 
@@ -59,6 +63,25 @@ fn resnet() {
     assert!(times.iter().min() < Some(&Duration::from_secs(2)), "{times:?}");
 }
 
+/// A row's reduction whose epilogue reads memory: x / √(Σ x² + ε) with ε an element of the weights.
+fn root_mean_square() {
+    let mut sketch = Sketch::new(19);
+    let input = sketch.input(&[3, 64]);
+    let offset = sketch.weight(&[1, 1]);
+    let squares = sketch.binary(BinaryOp::Multiply, input, input);
+    let mean = sketch.reduce(Reducer::Sum, squares);
+    let shifted = sketch.binary(BinaryOp::Add, mean, offset);
+    let root = sketch.unary(UnaryOp::Sqrt, shifted);
+    let result = sketch.binary(BinaryOp::Divide, input, root);
+    let program = sketch.finish(&[result]);
+    let inputs = random::inputs(&mut Random::new(3), &program);
+    let expected = evaluate(&program, &inputs).expect("the program has a value");
+    let compiled = compile(&program, &CompileOptions::host()).expect("the program compiles");
+    let weights = pack_weights(&compiled.plan, |id| compiled.program.constant(id)).expect("constants are there");
+    let mut session = HostSession::new(&compiled.plan, weights, 2).expect("the plan folds");
+    assert_close(&session.run(&inputs).expect("the plan runs"), &expected, 1e-5);
+}
+
 /// ResNet-50 with folded normalisations: stages of 3, 4, 6 and 3 bottlenecks.
 fn resnet_50() -> (TensorProgram, TensorId) {
     let mut sketch = Sketch::new(11);
@@ -79,7 +102,7 @@ fn resnet_50() -> (TensorProgram, TensorId) {
             if block == 0 {
                 features = sketch.convolution(features, 4 * channels, window(1, stride));
             }
-            let sum = sketch.binary(warpweave::graph::expr::BinaryOp::Add, inner, features);
+            let sum = sketch.binary(BinaryOp::Add, inner, features);
             features = sketch.relu(sum);
         }
     }

@@ -3,6 +3,7 @@
 mod cubins;
 mod devices;
 mod host;
+mod search;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,5 +15,6 @@ fn main() -> ExitCode {
     devices::add(&mut suite);
     cubins::add(&mut suite);
     host::add(&mut suite);
+    search::add(&mut suite);
     suite.run()
 }
