@@ -22,6 +22,6 @@ echo "== the same bundle against PyTorch's output"
 
 echo
 echo "The bundle:              $out/model.weave   ($warpweave inspect $out/model.weave)"
-echo "What is fused:           $out/partition.txt"
-echo "Who runs what, when:     $out/plan.txt"
+echo "What is fused:           $out/partition.sm_90a.txt"
+echo "Who runs what, when:     $out/plan.sm_90a.txt"
 echo "The CUDA that was built: $out/sm_90a.cu"
