@@ -290,7 +290,11 @@ fn epilogue(
 }
 
 /// The stages of the group on one element.
-fn finish_element(emitter: &mut Emitter, axes: Vec<Expression>, reduced: Expression) -> Result<(), LowerError> {
+pub(super) fn finish_element(
+    emitter: &mut Emitter,
+    axes: Vec<Expression>,
+    reduced: Expression,
+) -> Result<(), LowerError> {
     let reduced = emitter.bind(ScalarType::F32, reduced);
     let mut stages: Vec<Option<LocalId>> = Vec::new();
     for stage in 0..emitter.body().stages.len() {

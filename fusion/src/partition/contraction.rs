@@ -36,10 +36,14 @@ pub struct Contraction {
 impl Contraction {
     /// The contraction that a body is: its first stage sums products, and any other stage is a pointwise epilogue.
     pub fn of(body: &GroupBody) -> Option<Self> {
-        let expr = &body.stages[0].expr;
         let later = body.stages.iter().enumerate().skip(1);
         let pointwise = later.clone().all(|(at, stage)| stage.expr.reducer.is_none() && body.extra_axes(at).is_empty());
-        if !pointwise || expr.reducer != Some(Reducer::Sum) || expr.element != ElementType::F32 {
+        if pointwise { Self::of_expression(&body.stages[0].expr) } else { None }
+    }
+
+    /// The contraction that an expression is.
+    pub fn of_expression(expr: &TensorExpr) -> Option<Self> {
+        if expr.reducer != Some(Reducer::Sum) || expr.element != ElementType::F32 {
             return None;
         }
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
@@ -52,7 +56,7 @@ impl Contraction {
             (AxisKind::Reduced, ..) => None,
         };
         let classes: Vec<AxisClass> = expr.axes.ids().map(class).collect::<Option<_>>()?;
-        let innermost = body.tile_rank.checked_sub(1).map(|last| classes[last]);
+        let innermost = expr.parallel().last().map(|last| classes[last.index()]);
         if innermost != Some(AxisClass::Row) {
             return Some(Self { classes, row_factor: (**left).clone(), column_factor: (**right).clone() });
         }
@@ -64,6 +68,11 @@ impl Contraction {
         });
         let classes = swapped.collect();
         Some(Self { classes, row_factor: (**right).clone(), column_factor: (**left).clone() })
+    }
+
+    /// The class of an axis.
+    pub fn class(&self, axis: AxisId) -> AxisClass {
+        self.classes[axis.index()]
     }
 
     /// The axes of a class, in order.

@@ -9,6 +9,7 @@ use super::body::{GroupBody, StageSource};
 use super::params::{
     BLOCK_THREADS, CONTRACTION_THREADS, REDUCTION_STEP, RowThreads, ScheduleParams, Template, candidates,
 };
+use super::phase::staged_tile_cycles;
 
 /// The time of a group's kernel under a choice of parameters.
 pub trait KernelCost: Sync {
@@ -19,13 +20,13 @@ pub trait KernelCost: Sync {
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64;
 }
 
-/// The cheapest choice for a body and its cost in microseconds; the first of equals.
-pub fn best(cost: &impl KernelCost, program: &TensorProgram, body: &GroupBody) -> (ScheduleParams, f64) {
+/// The cheapest choice for a body and its cost in microseconds; the first of equals. `None` if no kernel takes the body.
+pub fn best(cost: &impl KernelCost, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
     let priced = candidates(body).into_iter().map(|params| {
         let time = cost.microseconds(program, body, &params);
         (params, time)
     });
-    priced.min_by(|a, b| a.1.total_cmp(&b.1)).expect("every body has a candidate")
+    priced.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// Costs from the architecture model alone: rooflines for traffic and arithmetic, latencies for what a block does one
@@ -87,6 +88,7 @@ impl EstimatedCost {
                 let steps = (length / REDUCTION_STEP as f64).ceil();
                 steps * (latency + 60.0) + multiply + fetch + latency
             }
+            Template::Staged => staged_tile_cycles(body, params, &self.arch),
         }
     }
 }
@@ -96,7 +98,7 @@ fn reduced(expr: &TensorExpr) -> f64 {
 }
 
 /// Instructions a point, index arithmetic included.
-fn work(expr: &TensorExpr) -> f64 {
+pub(super) fn work(expr: &TensorExpr) -> f64 {
     let reads =
         expr.reads.values().map(|read| 2.0 + read.index.len() as f64 + 2.0 * read.guard.conditions().len() as f64);
     expr.body.operations() as f64 + 1.0 + reads.sum::<f64>()
@@ -111,7 +113,7 @@ pub fn bytes(program: &TensorProgram, body: &GroupBody) -> u64 {
 pub fn moved_bytes<'a>(body: &GroupBody, ty: impl Fn(TensorId) -> &'a TensorType) -> u64 {
     let size = |tensor: TensorId| ty(tensor).element.bytes() as u64;
     let mut read = vec![0u64; body.operands.len()];
-    for stage in &body.stages {
+    for stage in body.staged.iter().chain(&body.stages) {
         let whole = region::whole(&stage.expr);
         for (id, access) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };

@@ -6,6 +6,7 @@ use warpweave_graph::program::TensorProgram;
 use super::body::GroupBody;
 use super::cost::KernelCost;
 use super::params::{CONTRACTION_THREADS, ScheduleParams, Template};
+use super::staged::{boxes, extents};
 
 /// Costs of the host back end's evaluator: contractions are native matrix products after packing, everything else is
 /// evaluated a few lanes at a time.
@@ -43,6 +44,15 @@ impl KernelCost for HostCost {
                 TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
             }
             Template::Pointwise { .. } | Template::Row(_) => TASK + stages.sum::<f64>() / OPERATIONS,
+            Template::Staged => {
+                let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
+                let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
+                    let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
+                    let points: usize = extents(staged).into_iter().chain(reduced).product();
+                    points as f64 * operations(&stage.expr)
+                });
+                TASK + (stages.sum::<f64>() + staged.sum::<f64>()) / OPERATIONS
+            }
         }
     }
 }

@@ -10,7 +10,9 @@ pub mod cost;
 pub mod host_cost;
 pub mod merge_axes;
 pub mod params;
+pub mod phase;
 pub mod search;
+pub mod staged;
 
 pub use body::{GroupBody, Stage, StageOutput, StageSource};
 pub use params::{ScheduleParams, Template};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::GroupBody;
 use super::contraction::{AxisClass, Contraction};
+use super::staged::{STAGED_BYTES, boxes, bytes};
 
 /// Threads of every block of a persistent program.
 pub const BLOCK_THREADS: usize = 256;
@@ -41,6 +42,9 @@ pub enum Template {
         /// Columns a thread.
         columns: usize,
     },
+    /// Staged values one after another into shared memory, then the group's stages; each phase by its own
+    /// [`Method`](super::phase::Method).
+    Staged,
 }
 
 /// Threads along each side of a contraction's block tile.
@@ -67,8 +71,11 @@ impl ScheduleParams {
     }
 }
 
-/// The choices that the templates offer for a body; never empty.
+/// The choices that the templates offer for a body; not empty unless the body stages values that fit nowhere.
 pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+    if !body.staged.is_empty() {
+        return staged_candidates(body);
+    }
     let extents = body.tile_extents();
     let all: Vec<usize> = (0..extents.len()).collect();
     let reductions = body.reductions().count();
@@ -103,6 +110,31 @@ pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     found
 }
 
+/// Tiles of up to 16,384 points, whole or a power of two along each axis, whose staged values fit.
+fn staged_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+    let mut tiles: Vec<Vec<usize>> = vec![Vec::new()];
+    for extent in body.tile_extents() {
+        let powers = [1, 4, 8, 16, 32, 64].into_iter().filter(|power| *power < extent);
+        let choices: Vec<usize> = powers.chain([extent.max(1)]).collect();
+        let longer = |tile: &Vec<usize>| {
+            let tile = tile.clone();
+            choices.clone().into_iter().map(move |choice| tile.iter().copied().chain([choice]).collect())
+        };
+        tiles = tiles.iter().flat_map(longer).collect();
+    }
+    let points: usize = body.tile_extents().iter().product();
+    let smallest = points.min(STAGED_POINTS.start);
+    let fits = |tile: &Vec<usize>| {
+        let own: usize = tile.iter().product();
+        smallest <= own && own < STAGED_POINTS.end
+    };
+    let params = tiles.into_iter().filter(fits).map(|tile| ScheduleParams { template: Template::Staged, tile });
+    params.filter(|params| boxes(body, params).is_some_and(|boxes| bytes(&boxes) <= STAGED_BYTES)).collect()
+}
+
+/// Points of a tile of the staged template.
+const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;
+
 /// A box of at most `capacity` points that fills `axes` from the innermost outwards; 1 elsewhere.
 pub(super) fn fill(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<usize> {
     let mut tile = vec![1; extents.len()];
@@ -122,6 +154,7 @@ impl fmt::Display for ScheduleParams {
             Template::Row(RowThreads::Warp) => write!(f, "row/warp")?,
             Template::Row(RowThreads::Block) => write!(f, "row/block")?,
             Template::Contraction { rows, columns } => write!(f, "contraction/{rows}x{columns}")?,
+            Template::Staged => write!(f, "staged")?,
         }
         write!(f, " tile {}", if tile.is_empty() { "1".to_owned() } else { tile.join("x") })
     }

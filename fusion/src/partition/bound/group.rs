@@ -90,6 +90,13 @@ pub fn stage_shape(body: &GroupBody, params: &ScheduleParams, stage: usize) -> B
             }
             if expr.reducer.is_some() { staged(expr, &block) } else { Staging::Registers }
         }
+        Template::Staged => {
+            let axes: Vec<usize> = (0..body.tile_rank).collect();
+            let points: usize = params.tile.iter().product();
+            let own = fill(&params.tile, &axes, points.div_ceil(BLOCK_THREADS));
+            thread[..body.tile_rank].copy_from_slice(&own);
+            Staging::Registers
+        }
     };
     BlockShape { block, thread, staging }
 }

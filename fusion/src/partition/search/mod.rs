@@ -12,6 +12,8 @@ mod state;
 mod structure;
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
@@ -50,6 +52,28 @@ pub enum FusionLevel {
     None,
     /// Register-level fusion and row fusion.
     Register,
+    /// Shared-memory-level fusion too.
+    Full,
+}
+
+impl fmt::Display for FusionLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Register => "register",
+            Self::Full => "full",
+        })
+    }
+}
+
+impl FromStr for FusionLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = |level: &Self| level.to_string() == text;
+        let found = [Self::None, Self::Register, Self::Full].into_iter().find(named);
+        found.ok_or_else(|| format!("`{text}` is no level of fusion: none, register or full"))
+    }
 }
 
 /// What a search did.
@@ -91,12 +115,12 @@ pub fn partition_with_report(
     cost: &impl KernelCost,
     level: FusionLevel,
 ) -> (Partition, SearchReport) {
-    let problem = ProgramProblem::new(program, layouts, cost);
+    let problem = ProgramProblem::new(program, layouts, cost, level);
     let mut memo = Memo::new(&problem);
     let unfused = Solution::singletons(&mut memo);
     let (greedy, best) = match level {
         FusionLevel::None => (unfused.clone(), unfused.clone()),
-        FusionLevel::Register => solve_with_bar(&mut memo, &unfused),
+        FusionLevel::Register | FusionLevel::Full => solve_with_bar(&mut memo, &unfused),
     };
     let report = SearchReport {
         sets: memo.len(),
