@@ -94,19 +94,7 @@ impl Memory<'_> {
         let size = element.bytes();
         if element == ElementType::F32 {
             let mut lanes = [0f32; LANES];
-            if stride == size as i64 {
-                self.copy(space, offset, bytemuck::cast_slice_mut(&mut lanes[..count]));
-            } else if stride == 0 {
-                let mut value = [0u8; 4];
-                self.copy(space, offset, &mut value);
-                lanes[..count].fill(f32::from_le_bytes(value));
-            } else {
-                for (lane, value) in lanes[..count].iter_mut().enumerate() {
-                    let mut bytes = [0u8; 4];
-                    self.copy(space, offset + lane as i64 * stride, &mut bytes);
-                    *value = f32::from_le_bytes(bytes);
-                }
-            }
+            self.load_singles(space, offset, stride, &mut lanes[..count]);
             return Lanes::Float(lanes);
         }
         let mut bytes = [0u8; LANES * 8];
@@ -114,6 +102,23 @@ impl Memory<'_> {
             self.copy(space, offset + lane as i64 * stride, &mut bytes[lane * size..][..size]);
         }
         decode(element, &bytes[..count * size])
+    }
+
+    /// Loads singles from byte `offset` of a space on, `stride` bytes apart.
+    pub(super) fn load_singles(&self, space: HostSpace, offset: i64, stride: i64, out: &mut [f32]) {
+        if stride == size_of::<f32>() as i64 {
+            self.copy(space, offset, bytemuck::cast_slice_mut(out));
+        } else if stride == 0 {
+            let mut value = [0u8; 4];
+            self.copy(space, offset, &mut value);
+            out.fill(f32::from_le_bytes(value));
+        } else {
+            for (at, value) in out.iter_mut().enumerate() {
+                let mut bytes = [0u8; 4];
+                self.copy(space, offset + at as i64 * stride, &mut bytes);
+                *value = f32::from_le_bytes(bytes);
+            }
+        }
     }
 
     fn copy(&self, space: HostSpace, offset: i64, out: &mut [u8]) {

@@ -7,6 +7,7 @@ mod contraction;
 mod lanes;
 mod memory;
 mod operator;
+mod product;
 mod stage;
 mod staged;
 

@@ -7,11 +7,14 @@ use warpweave_graph::expr::Range;
 
 use super::memory::{LANES, Lanes, Memory, StagedValues};
 use super::operator::{for_each_point, stage_lanes};
+use super::product::HostProduct;
 use super::stage::HostStage;
 
 /// A staged stage, prepared.
 pub(super) struct HostStaged {
     pub(super) stage: HostStage,
+    /// The product that it sums, if it is done natively.
+    pub(super) product: Option<HostProduct>,
     /// The box of a tile.
     pub(super) spans: StagedBox,
 }
@@ -32,7 +35,7 @@ impl HostStaged {
         let axes: Vec<usize> = self.stage.expr.parallel().map(Id::index).collect();
         let mut point = vec![0; self.stage.expr.axes.len()];
         let Some((last, outer)) = ranges.split_last() else {
-            let value = stage_lanes(&self.stage, &mut point, None, 1, memory, &[]);
+            let value = stage_lanes(&self.stage, self.product.as_ref(), &mut point, (None, 1), memory, &[]);
             staged.keep(0, 1, &value);
             return staged;
         };
@@ -46,7 +49,8 @@ impl HostStaged {
                 let count = ((last.maximum - start + 1) as usize).min(LANES);
                 let axis = axes[axes.len() - 1];
                 point[axis] = start;
-                let value = stage_lanes(&self.stage, &mut point, Some(axis), count, memory, &[]);
+                let value =
+                    stage_lanes(&self.stage, self.product.as_ref(), &mut point, (Some(axis), count), memory, &[]);
                 let slot: i64 =
                     axes.iter().zip(&strides).map(|(axis, stride)| point[*axis] * *stride as i64).sum::<i64>();
                 staged.keep((slot - staged.first) as usize, count, &value);
