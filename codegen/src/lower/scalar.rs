@@ -4,13 +4,16 @@ use std::collections::HashMap;
 
 use warpweave_fusion::partition::StageSource;
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{self, Index, Literal, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{self, Index, Literal, Read, ReadId, Scalar, TensorExpr};
 
 use super::LowerError;
 use super::emitter::Emitter;
 use super::index::{Coordinates, emit_guard, emit_index};
 use crate::emulate::operations::{binary_result, unary_result};
-use crate::kernel_ir::{BinaryOp, Constant, Expression, LocalId, Place, ScalarType, Statement, UnaryOp, Width};
+use crate::kernel_ir::{
+    ArrayId, BinaryOp, Constant, Expression, GlobalSpace, LocalId, MemoryType, Place, ScalarType, Statement, UnaryOp,
+    Width,
+};
 
 /// Evaluates scalars of one stage at one point; equal scalars are computed once.
 pub(super) struct Point<'p> {
@@ -105,26 +108,15 @@ impl<'p> Point<'p> {
             StageSource::Operand(operand) => {
                 let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
                 self.load_indirect(emitter, read.index.iter().chain(conditions))?;
-                let tensor = body.operands[operand];
-                let planned = &emitter.memory.tensors[tensor];
-                let (space, first) = emitter.place(tensor);
-                let memory = emitter.memory_type(planned.ty.element)?;
-                let offset = Index::linear(&read.index, &planned.layout.strides, planned.layout.offset);
-                let base = emitter.operand(first + offset.offset())?;
-                let value = emitter.declare(memory.scalar_type());
+                let element = emitter.memory.tensors[body.operands[operand]].ty.element;
+                let value = emitter.declare(scalar_type(emitter, element)?);
                 let guard = emit_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
                 if guard.is_some() {
                     let fill = emit_literal(emitter, read.fill)?;
                     emitter.assign(value, fill);
                 }
                 emitter.when(guard, |emitter| {
-                    let relative = offset.plus(-offset.offset());
-                    let index = match relative.terms() {
-                        [] => base,
-                        _ => {
-                            super::emitter::add(emit_index(emitter, &stage.expr, &relative, &self.coordinates())?, base)
-                        }
-                    };
+                    let (space, memory, index) = self.address(emitter, operand, read)?;
                     let place = Place::Local(value);
                     emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::One, index });
                     Ok(())
@@ -134,6 +126,66 @@ impl<'p> Point<'p> {
         };
         self.reads.insert(id, local);
         Ok(local)
+    }
+
+    /// Loads four neighbours from this point on into an array; the read is an affine one of `F32` without a guard.
+    pub(super) fn read_wide(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+        to: ArrayId,
+        at: Expression,
+    ) -> Result<(), LowerError> {
+        let stage = &emitter.body().stages[self.stage];
+        let read = &stage.expr.reads[id];
+        let StageSource::Operand(operand) = stage.sources[read.operand] else {
+            unreachable!("a wide read is of a tensor in memory")
+        };
+        let (space, memory, index) = self.address(emitter, operand, read)?;
+        let place = Place::Element(to, at);
+        emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::Four, index });
+        Ok(())
+    }
+
+    /// Where a read of a tensor in memory finds its value, and under which condition it has one there.
+    pub(super) fn source(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+    ) -> Result<(GlobalSpace, Expression, Option<Expression>), LowerError> {
+        let stage = &emitter.body().stages[self.stage];
+        let read = &stage.expr.reads[id];
+        let StageSource::Operand(operand) = stage.sources[read.operand] else {
+            unreachable!("a copied read is of a tensor in memory")
+        };
+        let guard = emit_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
+        let (space, _, index) = self.address(emitter, operand, read)?;
+        Ok((space, index, guard))
+    }
+
+    /// Where a read of a tensor in memory finds its value.
+    fn address(
+        &self,
+        emitter: &mut Emitter,
+        operand: usize,
+        read: &Read,
+    ) -> Result<(GlobalSpace, MemoryType, Expression), LowerError> {
+        let body = emitter.body();
+        let tensor = body.operands[operand];
+        let planned = &emitter.memory.tensors[tensor];
+        let (space, first) = emitter.place(tensor);
+        let memory = emitter.memory_type(planned.ty.element)?;
+        let offset = Index::linear(&read.index, &planned.layout.strides, planned.layout.offset);
+        let base = emitter.operand(first + offset.offset())?;
+        let relative = offset.plus(-offset.offset());
+        let index = match relative.terms() {
+            [] => base,
+            _ => {
+                let expr = &body.stages[self.stage].expr;
+                super::emitter::add(emit_index(emitter, expr, &relative, &self.coordinates())?, base)
+            }
+        };
+        Ok((space, memory, index))
     }
 
     /// The value of an index at this point.

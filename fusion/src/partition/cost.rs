@@ -6,9 +6,8 @@ use warpweave_graph::types::TensorType;
 
 use super::arch::GpuArch;
 use super::body::{GroupBody, StageSource};
-use super::params::{
-    BLOCK_THREADS, CONTRACTION_THREADS, REDUCTION_STEP, RowThreads, ScheduleParams, Template, candidates,
-};
+use super::contraction::AxisClass;
+use super::params::{BLOCK_THREADS, RowThreads, ScheduleParams, Template, candidates};
 
 /// The time of a group's kernel under a choice of parameters.
 pub trait KernelCost: Sync {
@@ -79,12 +78,12 @@ impl EstimatedCost {
                 };
                 (0..body.stages.len()).map(stage).sum()
             }
-            Template::Contraction { rows, columns } => {
-                let (rows, columns) = ((rows * CONTRACTION_THREADS) as f64, (columns * CONTRACTION_THREADS) as f64);
+            Template::Contraction(shape) => {
+                let (rows, columns) = (shape.length(AxisClass::Row) as f64, shape.length(AxisClass::Column) as f64);
                 let length = reduced(lead);
                 let multiply = length * rows * columns / (lanes * 0.6);
                 let fetch = length * (rows + columns) * work(lead) / lanes;
-                let steps = (length / REDUCTION_STEP as f64).ceil();
+                let steps = (length / shape.step as f64).ceil();
                 steps * (latency + 60.0) + multiply + fetch + latency
             }
         }

@@ -5,7 +5,8 @@ use warpweave_graph::program::TensorProgram;
 
 use super::body::GroupBody;
 use super::cost::KernelCost;
-use super::params::{CONTRACTION_THREADS, ScheduleParams, Template};
+use super::contraction::AxisClass;
+use super::params::{ScheduleParams, Template};
 
 /// Costs of the host back end's evaluator: contractions are native matrix products after packing, everything else is
 /// evaluated a few lanes at a time.
@@ -35,10 +36,10 @@ impl KernelCost for HostCost {
             points * own.product::<f64>() * operations(&stage.expr)
         });
         match params.template {
-            Template::Contraction { rows, columns } => {
+            Template::Contraction(shape) => {
                 let lead = &body.stages[0].expr;
                 let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
-                let sides = ((rows + columns) * CONTRACTION_THREADS) as f64;
+                let sides = (shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) as f64;
                 let packing = sides.min(points + 1.0) * length * operations(lead) / OPERATIONS;
                 TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
             }

@@ -11,7 +11,8 @@ pub mod host_cost;
 pub mod merge_axes;
 pub mod params;
 pub mod search;
+pub mod staging;
 
 pub use body::{GroupBody, Stage, StageOutput, StageSource};
-pub use params::{ScheduleParams, Template};
+pub use params::{ContractionShape, Pipeline, ScheduleParams, Template};
 pub use search::{FusionGroup, FusionLevel, Partition, SearchReport, partition, partition_with_report};

@@ -11,8 +11,6 @@ use super::contraction::{AxisClass, Contraction};
 pub const BLOCK_THREADS: usize = 256;
 /// Warps of a block.
 pub const BLOCK_WARPS: usize = BLOCK_THREADS / 32;
-/// Steps along the reduction that a contraction keeps in shared memory at a time.
-pub const REDUCTION_STEP: usize = 16;
 
 /// How many threads share a row of the row template.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -21,6 +19,112 @@ pub enum RowThreads {
     Warp,
     /// The whole block, one row a tile.
     Block,
+}
+
+/// How a contraction brings the next step's tiles while it multiplies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Pipeline {
+    /// Not at all: fetch, meet, multiply, meet.
+    InTurn,
+    /// Loads of the next step into registers, stored to the other of two buffers after multiplying.
+    Registers,
+    /// Asynchronous copies into one of `stages` buffers, `stages` − 1 steps ahead. A kernel whose factors are not plain
+    /// reads that give 0 outside runs as [`Pipeline::Registers`].
+    Asynchronous {
+        /// Buffers, 2 to 5.
+        stages: usize,
+    },
+}
+
+/// How a contraction's block divides its tile. All extents are powers of two.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct ContractionShape {
+    /// Rows a thread.
+    pub rows: usize,
+    /// Columns a thread.
+    pub columns: usize,
+    /// Threads along rows; the other threads of the block lie along columns.
+    pub row_threads: usize,
+    /// Neighbouring columns of a thread, which it reads from shared memory at once: 1, 2 or 4, at most `columns`.
+    pub column_width: usize,
+    /// Steps along the reduction that are in shared memory at a time, at least 8.
+    pub step: usize,
+    /// How tiles are brought.
+    pub pipeline: Pipeline,
+}
+
+impl ContractionShape {
+    /// 16 × 16 threads of `rows × columns` elements, 16 steps at a time, in turn.
+    pub fn square(rows: usize, columns: usize) -> Self {
+        Self { rows, columns, row_threads: 16, column_width: columns.min(4), step: 16, pipeline: Pipeline::InTurn }
+    }
+
+    /// Whether a kernel can have this shape.
+    pub fn is_possible(&self) -> bool {
+        let Self { rows, columns, row_threads, column_width, step, pipeline } = *self;
+        let stages = match pipeline {
+            Pipeline::InTurn | Pipeline::Registers => true,
+            Pipeline::Asynchronous { stages } => (2..=5).contains(&stages),
+        };
+        let powers = [rows, columns, row_threads, column_width, step].into_iter().all(usize::is_power_of_two);
+        let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
+        stages && powers && sides && column_width <= columns.min(4) && (8..=64).contains(&step)
+    }
+
+    /// Threads along columns.
+    pub fn column_threads(&self) -> usize {
+        BLOCK_THREADS / self.row_threads
+    }
+
+    /// Neighbouring rows of a thread, which it reads from shared memory at once.
+    pub fn row_width(&self) -> usize {
+        self.rows.min(4)
+    }
+
+    /// Rows, or columns, of the block tile; 1 for other classes of axes.
+    pub fn length(&self, class: AxisClass) -> usize {
+        match class {
+            AxisClass::Row => self.rows * self.row_threads,
+            AxisClass::Column => self.columns * self.column_threads(),
+            AxisClass::Batch | AxisClass::Reduction => 1,
+        }
+    }
+
+    /// The row of the block tile that is a thread's `at`-th.
+    pub fn row_of(&self, thread: usize, at: usize) -> usize {
+        place(self.row_width(), self.row_threads, thread / self.column_threads(), at)
+    }
+
+    /// The column of the block tile that is a thread's `at`-th.
+    pub fn column_of(&self, thread: usize, at: usize) -> usize {
+        place(self.column_width, self.column_threads(), thread % self.column_threads(), at)
+    }
+
+    /// Buffers in shared memory.
+    pub fn buffers(&self) -> usize {
+        match self.pipeline {
+            Pipeline::InTurn => 1,
+            Pipeline::Registers => 2,
+            Pipeline::Asynchronous { stages } => stages,
+        }
+    }
+
+    /// The tile of a body's axes: each side filled from the innermost axis outwards.
+    pub fn tile(&self, body: &GroupBody, contraction: &Contraction) -> Vec<usize> {
+        let extents = body.tile_extents();
+        let mut tile = vec![1; extents.len()];
+        for class in [AxisClass::Row, AxisClass::Column] {
+            let axes: Vec<usize> = (0..extents.len()).filter(|&axis| contraction.classes[axis] == class).collect();
+            let filled = fill(&extents, &axes, self.length(class));
+            axes.into_iter().for_each(|axis| tile[axis] = filled[axis]);
+        }
+        tile
+    }
+}
+
+/// Threads lie `width` elements apart; a thread's next run of `width` follows the last thread's.
+fn place(width: usize, threads: usize, thread: usize, at: usize) -> usize {
+    at / width * (threads * width) + thread * width + at % width
 }
 
 /// The kernel of a group.
@@ -33,18 +137,9 @@ pub enum Template {
     },
     /// Threads share rows: reductions across lanes, later stages along the row.
     Row(RowThreads),
-    /// Blocked matrix product through shared memory; a thread computes `rows × columns` elements of a block tile of
-    /// `16·rows × 16·columns`.
-    Contraction {
-        /// Rows a thread.
-        rows: usize,
-        /// Columns a thread.
-        columns: usize,
-    },
+    /// Blocked matrix product through shared memory.
+    Contraction(ContractionShape),
 }
-
-/// Threads along each side of a contraction's block tile.
-pub const CONTRACTION_THREADS: usize = 16;
 
 /// A choice for one group: the template and the extent of a tile along each tile axis.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -67,8 +162,8 @@ impl ScheduleParams {
     }
 }
 
-/// The choices that the templates offer for a body; never empty.
-pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+/// The choices of the templates without a shared-memory stage.
+pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     let extents = body.tile_extents();
     let all: Vec<usize> = (0..extents.len()).collect();
     let reductions = body.reductions().count();
@@ -86,18 +181,60 @@ pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
         let tile = vec![1; extents.len()];
         found.push(ScheduleParams { template: Template::Row(RowThreads::Block), tile });
     }
+    found
+}
+
+/// The shapes that the rules leave for a contraction: powers of two; no side twice as long as it needs to be; every
+/// thread fetches at least one element of each side a step.
+pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl Iterator<Item = ContractionShape> {
+    let extents = body.tile_extents();
+    let side = |class: AxisClass| -> usize {
+        let of_class = extents.iter().zip(&contraction.classes).filter(|(_, other)| **other == class);
+        of_class.map(|(extent, _)| *extent).product()
+    };
+    let needed = [AxisClass::Row, AxisClass::Column].map(|class| side(class).next_power_of_two().max(16));
+    let reduced = &body.stages[0].expr;
+    let reduction: usize = reduced.reduced().map(|axis| reduced.axes[axis].extent).product();
+    let asynchronous = contraction.is_plain(body);
+    let widths = |columns: usize| if columns == 1 { vec![1] } else { vec![1, columns.min(4)] };
+    let pipelines = move || {
+        let copies = asynchronous.then_some(Pipeline::Asynchronous { stages: 3 });
+        [Pipeline::InTurn, Pipeline::Registers].into_iter().chain(copies)
+    };
+    let sides = [1, 2, 4, 8].into_iter().flat_map(|rows| [1, 2, 4, 8].map(|columns| (rows, columns)));
+    let placed = sides.flat_map(|(rows, columns)| [8, 16, 32].map(|row_threads| (rows, columns, row_threads)));
+    let stepped = placed.flat_map(|(rows, columns, row_threads)| {
+        [8, 16, 32].map(|step| (rows, columns, row_threads, step))
+    });
+    let shapes = stepped.flat_map(move |(rows, columns, row_threads, step)| {
+        let of_width = move |column_width: usize| {
+            pipelines().map(move |pipeline| ContractionShape {
+                rows,
+                columns,
+                row_threads,
+                column_width,
+                step,
+                pipeline,
+            })
+        };
+        widths(columns).into_iter().flat_map(of_width).collect::<Vec<_>>()
+    });
+    shapes.filter(move |shape| {
+        let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
+        let fits = lengths.iter().zip(needed).all(|(length, needed)| *length <= needed);
+        let fetches = lengths.iter().all(|length| length * shape.step >= BLOCK_THREADS && length * shape.step <= 4096);
+        let useful = shape.step == 8 || shape.step < 2 * reduction;
+        fits && fetches && useful
+    })
+}
+
+/// A few fixed choices of every template for a body; never empty. The search's choices are [`super::choose`]'s.
+pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+    let mut found = simple_candidates(body);
     if let Some(contraction) = Contraction::of(body) {
         found.extend([(4, 4), (2, 2), (4, 1), (1, 4)].map(|(rows, columns)| {
-            let mut tile = vec![1; extents.len()];
-            let sides = [(AxisClass::Row, rows), (AxisClass::Column, columns)];
-            for (class, side) in sides {
-                let axes: Vec<usize> = (0..extents.len()).filter(|&axis| contraction.classes[axis] == class).collect();
-                let filled = fill(&extents, &axes, CONTRACTION_THREADS * side);
-                for axis in axes {
-                    tile[axis] = filled[axis];
-                }
-            }
-            ScheduleParams { template: Template::Contraction { rows, columns }, tile }
+            let shape = ContractionShape::square(rows, columns);
+            ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) }
         }));
     }
     found
@@ -114,6 +251,24 @@ pub(super) fn fill(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<us
     tile
 }
 
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InTurn => write!(f, "in turn"),
+            Self::Registers => write!(f, "through registers"),
+            Self::Asynchronous { stages } => write!(f, "asynchronous/{stages}"),
+        }
+    }
+}
+
+impl fmt::Display for ContractionShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, columns, row_threads, column_width, step, pipeline } = self;
+        write!(f, "contraction/{rows}x{columns} threads {row_threads}x{}", self.column_threads())?;
+        write!(f, " width {column_width} step {step} {pipeline}")
+    }
+}
+
 impl fmt::Display for ScheduleParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tile: Vec<String> = self.tile.iter().map(ToString::to_string).collect();
@@ -121,7 +276,7 @@ impl fmt::Display for ScheduleParams {
             Template::Pointwise { per_thread } => write!(f, "pointwise/{per_thread}")?,
             Template::Row(RowThreads::Warp) => write!(f, "row/warp")?,
             Template::Row(RowThreads::Block) => write!(f, "row/block")?,
-            Template::Contraction { rows, columns } => write!(f, "contraction/{rows}x{columns}")?,
+            Template::Contraction(shape) => shape.fmt(f)?,
         }
         write!(f, " tile {}", if tile.is_empty() { "1".to_owned() } else { tile.join("x") })
     }

@@ -26,7 +26,7 @@ impl HostOperator {
         let stage = |stage| HostStage::new(operator, stage, memory);
         let stages: Vec<HostStage> = operator.body.stages.iter().map(stage).collect();
         let contraction = match operator.params.template {
-            Template::Contraction { .. } => HostContraction::new(&operator.body, &stages[0]),
+            Template::Contraction(_) => HostContraction::new(&operator.body, &stages[0]),
             Template::Pointwise { .. } | Template::Row(_) => None,
         };
         Self { operator: operator.clone(), stages, contraction }
