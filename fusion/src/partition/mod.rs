@@ -5,12 +5,16 @@ pub mod arch;
 pub mod body;
 pub mod bound;
 pub mod build;
+pub mod choose;
 pub mod contraction;
 pub mod cost;
+pub mod estimate;
 pub mod host_cost;
+pub mod limit;
 pub mod merge_axes;
 pub mod params;
 pub mod search;
+pub mod split;
 pub mod staging;
 
 pub use body::{GroupBody, Stage, StageOutput, StageSource};

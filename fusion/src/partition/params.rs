@@ -51,24 +51,27 @@ pub struct ContractionShape {
     pub step: usize,
     /// How tiles are brought.
     pub pipeline: Pipeline,
+    /// Parts of the reduction that are summed side by side; see [`super::split`].
+    pub parts: usize,
 }
 
 impl ContractionShape {
     /// 16 × 16 threads of `rows × columns` elements, 16 steps at a time, in turn.
     pub fn square(rows: usize, columns: usize) -> Self {
-        Self { rows, columns, row_threads: 16, column_width: columns.min(4), step: 16, pipeline: Pipeline::InTurn }
+        let (column_width, pipeline) = (columns.min(4), Pipeline::InTurn);
+        Self { rows, columns, row_threads: 16, column_width, step: 16, pipeline, parts: 1 }
     }
 
     /// Whether a kernel can have this shape.
     pub fn is_possible(&self) -> bool {
-        let Self { rows, columns, row_threads, column_width, step, pipeline } = *self;
+        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = *self;
         let stages = match pipeline {
             Pipeline::InTurn | Pipeline::Registers => true,
             Pipeline::Asynchronous { stages } => (2..=5).contains(&stages),
         };
         let powers = [rows, columns, row_threads, column_width, step].into_iter().all(usize::is_power_of_two);
         let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
-        stages && powers && sides && column_width <= columns.min(4) && (8..=64).contains(&step)
+        stages && powers && sides && parts == 1 && column_width <= columns.min(4) && (8..=64).contains(&step)
     }
 
     /// Threads along columns.
@@ -156,6 +159,22 @@ impl ScheduleParams {
         body.tile_extents().iter().zip(&self.tile).map(|(extent, tile)| extent.div_ceil(*tile)).collect()
     }
 
+    /// Parts that a contraction's reduction is split into, each an rTask a tile; 1 for other templates.
+    pub fn parts(&self) -> usize {
+        match self.template {
+            Template::Contraction(shape) => shape.parts,
+            Template::Pointwise { .. } | Template::Row(_) => 1,
+        }
+    }
+
+    /// The same with an undivided reduction.
+    pub fn in_one_part(mut self) -> Self {
+        if let Template::Contraction(shape) = &mut self.template {
+            shape.parts = 1;
+        }
+        self
+    }
+
     /// The number of tiles: the rTasks of the rOperator.
     pub fn tiles(&self, body: &GroupBody) -> usize {
         self.grid(body).iter().product()
@@ -215,6 +234,7 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
                 column_width,
                 step,
                 pipeline,
+                parts: 1,
             })
         };
         widths(columns).into_iter().flat_map(of_width).collect::<Vec<_>>()
@@ -263,9 +283,10 @@ impl fmt::Display for Pipeline {
 
 impl fmt::Display for ContractionShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, columns, row_threads, column_width, step, pipeline } = self;
+        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = self;
         write!(f, "contraction/{rows}x{columns} threads {row_threads}x{}", self.column_threads())?;
-        write!(f, " width {column_width} step {step} {pipeline}")
+        write!(f, " width {column_width} step {step} {pipeline}")?;
+        if *parts == 1 { Ok(()) } else { write!(f, " in {parts} parts") }
     }
 }
 

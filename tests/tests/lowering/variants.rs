@@ -19,16 +19,13 @@ pub fn of(body: &GroupBody) -> Vec<ScheduleParams> {
     variants
 }
 
-/// Contractions of other shapes than the fixed candidates: every pipeline, thread layout, width and step once.
+/// Contractions of other shapes than the fixed candidates: every pipeline, thread layout, width and
+/// step once; square ones in two parts.
 fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
     let Some(contraction) = Contraction::of(body) else { return Vec::new() };
-    let shape = |rows, columns, row_threads, column_width, step, pipeline| ContractionShape {
-        rows,
-        columns,
-        row_threads,
-        column_width,
-        step,
-        pipeline,
+    let shape = |rows, columns, row_threads, column_width, step, pipeline| {
+        let parts = if rows == columns { 2 } else { 1 };
+        ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts }
     };
     let shapes = [
         shape(1, 1, 16, 1, 16, Pipeline::Registers),

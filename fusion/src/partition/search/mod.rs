@@ -19,6 +19,7 @@ use warpweave_graph::views::Layout;
 
 use super::body::GroupBody;
 use super::cost::KernelCost;
+use super::limit::{MOST_SHAPES, limit_shapes};
 use super::params::ScheduleParams;
 use problem::{Memo, PartitionProblem, Solution};
 use program::ProgramProblem;
@@ -105,7 +106,7 @@ pub fn partition_with_report(
         greedy_microseconds: greedy.cost,
         unfused_microseconds: unfused.cost,
     };
-    (problem.partition(&best), report)
+    (limit_shapes(program, problem.partition(&best), cost, MOST_SHAPES), report)
 }
 
 /// The best partition that the production search finds.
