@@ -99,7 +99,7 @@ fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> 
     match operator.params.template {
         Template::Pointwise { per_thread } => pointwise::emit(&mut emitter, per_thread)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
-        Template::Contraction { rows, columns } => contraction::emit(&mut emitter, rows, columns)?,
+        Template::Contraction(shape) => contraction::emit(&mut emitter, shape)?,
         Template::Staged => staged::emit(&mut emitter)?,
     }
     Ok(emitter.finish())

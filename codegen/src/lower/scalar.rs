@@ -10,7 +10,10 @@ use super::LowerError;
 use super::emitter::{Emitter, StagedArray, add, multiply};
 use super::index::{Coordinates, emit_guard, emit_index};
 use crate::emulate::operations::{binary_result, unary_result};
-use crate::kernel_ir::{BinaryOp, Constant, Expression, LocalId, Place, ScalarType, Statement, UnaryOp, Width};
+use crate::kernel_ir::{
+    ArrayId, BinaryOp, Constant, Expression, GlobalSpace, LocalId, MemoryType, Place, ScalarType, Statement, UnaryOp,
+    Width,
+};
 
 /// Which stage of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,24 +131,15 @@ impl<'p> Point<'p> {
             StageSource::Operand(operand) => {
                 let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
                 self.load_indirect(emitter, read.index.iter().chain(conditions))?;
-                let tensor = body.operands[operand];
-                let planned = &emitter.memory.tensors[tensor];
-                let (space, first) = emitter.place(tensor);
-                let memory = emitter.memory_type(planned.ty.element)?;
-                let offset = Index::linear(&read.index, &planned.layout.strides, planned.layout.offset);
-                let base = emitter.operand(first + offset.offset())?;
-                let value = emitter.declare(memory.scalar_type());
+                let element = emitter.memory.tensors[body.operands[operand]].ty.element;
+                let value = emitter.declare(scalar_type(emitter, element)?);
                 let guard = emit_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
                 if guard.is_some() {
                     let fill = emit_literal(emitter, read.fill)?;
                     emitter.assign(value, fill);
                 }
                 emitter.when(guard, |emitter| {
-                    let relative = offset.plus(-offset.offset());
-                    let index = match relative.terms() {
-                        [] => base,
-                        _ => add(emit_index(emitter, &stage.expr, &relative, &self.coordinates())?, base),
-                    };
+                    let (space, memory, index) = self.address(emitter, operand, read)?;
                     let place = Place::Local(value);
                     emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::One, index });
                     Ok(())
@@ -155,6 +149,66 @@ impl<'p> Point<'p> {
         };
         self.reads.insert(id, local);
         Ok(local)
+    }
+
+    /// Loads four neighbours from this point on into an array; the read is an affine one of `F32` without a guard.
+    pub(super) fn read_wide(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+        to: ArrayId,
+        at: Expression,
+    ) -> Result<(), LowerError> {
+        let stage = self.stage.of(emitter.body());
+        let read = &stage.expr.reads[id];
+        let StageSource::Operand(operand) = stage.sources[read.operand] else {
+            unreachable!("a wide read is of a tensor in memory")
+        };
+        let (space, memory, index) = self.address(emitter, operand, read)?;
+        let place = Place::Element(to, at);
+        emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::Four, index });
+        Ok(())
+    }
+
+    /// Where a read of a tensor in memory finds its value, and under which condition it has one there.
+    pub(super) fn source(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+    ) -> Result<(GlobalSpace, Expression, Option<Expression>), LowerError> {
+        let stage = self.stage.of(emitter.body());
+        let read = &stage.expr.reads[id];
+        let StageSource::Operand(operand) = stage.sources[read.operand] else {
+            unreachable!("a copied read is of a tensor in memory")
+        };
+        let guard = emit_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
+        let (space, _, index) = self.address(emitter, operand, read)?;
+        Ok((space, index, guard))
+    }
+
+    /// Where a read of a tensor in memory finds its value.
+    fn address(
+        &self,
+        emitter: &mut Emitter,
+        operand: usize,
+        read: &Read,
+    ) -> Result<(GlobalSpace, MemoryType, Expression), LowerError> {
+        let body = emitter.body();
+        let tensor = body.operands[operand];
+        let planned = &emitter.memory.tensors[tensor];
+        let (space, first) = emitter.place(tensor);
+        let memory = emitter.memory_type(planned.ty.element)?;
+        let offset = Index::linear(&read.index, &planned.layout.strides, planned.layout.offset);
+        let base = emitter.operand(first + offset.offset())?;
+        let relative = offset.plus(-offset.offset());
+        let index = match relative.terms() {
+            [] => base,
+            _ => {
+                let expr = &self.stage.of(body).expr;
+                add(emit_index(emitter, expr, &relative, &self.coordinates())?, base)
+            }
+        };
+        Ok((space, memory, index))
     }
 
     /// The local that holds an element of a staged value.

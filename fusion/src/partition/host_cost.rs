@@ -4,8 +4,9 @@ use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::program::TensorProgram;
 
 use super::body::GroupBody;
+use super::contraction::AxisClass;
 use super::cost::KernelCost;
-use super::params::{CONTRACTION_THREADS, ScheduleParams, Template};
+use super::params::{ScheduleParams, Template};
 use super::staged::{boxes, extents};
 
 /// Costs of the host back end's evaluator: contractions are native matrix products after packing, everything else is
@@ -36,10 +37,10 @@ impl KernelCost for HostCost {
             points * own.product::<f64>() * operations(&stage.expr)
         });
         match params.template {
-            Template::Contraction { rows, columns } => {
+            Template::Contraction(shape) => {
                 let lead = &body.stages[0].expr;
                 let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
-                let sides = ((rows + columns) * CONTRACTION_THREADS) as f64;
+                let sides = (shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) as f64;
                 let packing = sides.min(points + 1.0) * length * operations(lead) / OPERATIONS;
                 TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
             }

@@ -1,13 +1,35 @@
 //! The phases of a kernel at shared-memory level: staged values one after another, then what leaves the group.
 
-use warpweave_graph::expr::{AxisId, TensorExpr};
+use warpweave_graph::expr::{AxisId, TensorExpr, region};
 
 use super::arch::GpuArch;
-use super::body::GroupBody;
+use super::body::{GroupBody, StageSource};
 use super::contraction::{AxisClass, Contraction};
-use super::cost::work;
-use super::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams};
-use super::staged::{StagedBox, boxes, extents};
+use super::estimate::work;
+use super::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
+use super::staged::{STAGED_BYTES, StagedBox, boxes, bytes, extents, staged_ranges};
+
+/// Points of a tile of the staged template.
+const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;
+
+/// The choices for a body that stages values: tiles of up to 16,384 points, whole or a power of two along each axis, whose
+/// staged values fit.
+pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+    let mut tiles: Vec<Vec<usize>> = vec![Vec::new()];
+    for extent in body.tile_extents() {
+        let powers = [1, 4, 8, 16, 32, 64].into_iter().filter(|power| *power < extent);
+        let choices: Vec<usize> = powers.chain([extent.max(1)]).collect();
+        let longer = |tile: &Vec<usize>| {
+            let tile = tile.clone();
+            choices.clone().into_iter().map(move |choice| tile.iter().copied().chain([choice]).collect())
+        };
+        tiles = tiles.iter().flat_map(longer).collect();
+    }
+    let smallest = body.tile_extents().iter().product::<usize>().min(STAGED_POINTS.start);
+    let fits = |tile: &Vec<usize>| (smallest..STAGED_POINTS.end).contains(&tile.iter().product());
+    let params = tiles.into_iter().filter(fits).map(|tile| ScheduleParams { template: Template::Staged, tile });
+    params.filter(|params| boxes(body, params).is_some_and(|boxes| bytes(&boxes) <= STAGED_BYTES)).collect()
+}
 
 /// How the block's threads share a phase's box.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -87,8 +109,8 @@ fn reduction_length(expr: &TensorExpr) -> usize {
     expr.reduced().map(|axis: AxisId| expr.axes[axis].extent).product()
 }
 
-/// Cycles of one tile of a staged body on a multiprocessor of its own, fetching from outside included; infinite where the
-/// staged values have no box.
+/// Cycles of one tile of a staged body while the other multiprocessors that have tiles run theirs: its phases one after
+/// another, no faster than its operands arrive. Infinite where the staged values have no box.
 pub fn staged_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
     let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
     let grid = params.grid(body);
@@ -97,7 +119,32 @@ pub fn staged_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuA
         phase_cycles(&stage.expr, &extents(staged), inside, arch)
     });
     let main = body.stages.iter().map(|stage| phase_cycles(&stage.expr, &params.tile, false, arch));
-    staged.chain(main).sum()
+    let tiles = params.tiles(body).clamp(1, arch.multiprocessors.value) as f64;
+    let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
+    let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
+    staged.chain(main).sum::<f64>().max(operand_bytes(body, params) as f64 / rate)
+}
+
+/// Bytes of the operands that the grid's first tile reads, each region once; operands count as `F32`.
+fn operand_bytes(body: &GroupBody, params: &ScheduleParams) -> u64 {
+    let main = body.stages.iter().map(|stage| {
+        let mut ranges = region::whole(&stage.expr);
+        for (range, tile) in ranges.iter_mut().zip(&params.tile) {
+            range.maximum = range.maximum.min(*tile as i64 - 1);
+        }
+        ranges
+    });
+    let ranges = staged_ranges(body, params, 0).into_iter().chain(main);
+    let mut read = vec![0u64; body.operands.len()];
+    for (stage, ranges) in body.staged.iter().chain(&body.stages).zip(ranges) {
+        for (id, access) in stage.expr.reads.iter() {
+            let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };
+            let points = region::input_region(&stage.expr, id, &ranges)
+                .map_or(0, |region| region.iter().map(|range| (range.maximum - range.minimum + 1) as u64).product());
+            read[operand] = read[operand].max(points);
+        }
+    }
+    4 * read.iter().sum::<u64>()
 }
 
 /// Cycles of one phase: the instructions of the busiest scheduler, no faster than one load after another allows.

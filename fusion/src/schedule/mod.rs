@@ -16,10 +16,10 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use crate::partition::Partition;
 use crate::partition::cost::KernelCost;
+use crate::partition::{Partition, split};
 
-/// The plan of a partition for `units` virtual execution units: one persistent segment.
+/// The plan of a partition for `units` virtual execution units: one persistent segment. Split groups are two rOperators.
 pub fn plan(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -27,6 +27,8 @@ pub fn plan(
     cost: &impl KernelCost,
     units: usize,
 ) -> ExecutionPlan {
+    let (program, layouts, partition) = split::expand(program, layouts, partition);
+    let (program, layouts) = (&program, &layouts);
     let operator = |group: &crate::partition::FusionGroup| ROperator {
         body: group.body.clone(),
         params: group.params.clone(),

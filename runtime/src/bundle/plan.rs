@@ -163,9 +163,7 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
     match operator.params.template {
         Template::Pointwise { per_thread } => require((1..=64).contains(&per_thread), "a template is impossible"),
         Template::Row(_) => Ok(()),
-        Template::Contraction { rows, columns } => {
-            require((1..=64).contains(&rows) && (1..=64).contains(&columns), "a template is impossible")
-        }
+        Template::Contraction(shape) => require(shape.is_possible(), "a template is impossible"),
         Template::Staged => {
             let boxes = staged::boxes(body, &operator.params).ok_or("a staged value has no box")?;
             require(staged::bytes(&boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;

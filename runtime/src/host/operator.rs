@@ -38,7 +38,7 @@ impl HostOperator {
             staged.map(|(stage, spans)| HostStaged { product: HostProduct::new(&stage), stage, spans }).collect();
         let stages: Vec<HostStage> = operator.body.stages.iter().map(stage).collect();
         let contraction = match operator.params.template {
-            Template::Contraction { .. } => HostContraction::new(&operator.body, &stages[0]),
+            Template::Contraction(_) => HostContraction::new(&operator.body, &stages[0]),
             Template::Pointwise { .. } | Template::Row(_) | Template::Staged => None,
         };
         let products: Vec<Option<HostProduct>> = stages.iter().map(HostProduct::new).collect();

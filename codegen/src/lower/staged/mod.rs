@@ -15,7 +15,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, TensorExpr};
 
 use super::LowerError;
-use super::contraction::finish_element;
+use super::contraction::epilogue::finish_element;
 use super::emitter::{Emitter, StagedArray, add, binary, both, less, multiply};
 use super::pointwise::emit_point;
 use super::scalar::{Point, StageName};

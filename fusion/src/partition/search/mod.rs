@@ -21,6 +21,7 @@ use warpweave_graph::views::Layout;
 
 use super::body::GroupBody;
 use super::cost::KernelCost;
+use super::limit::{MOST_SHAPES, limit_shapes};
 use super::params::ScheduleParams;
 use problem::{Memo, PartitionProblem, Solution};
 use program::ProgramProblem;
@@ -108,8 +109,23 @@ pub fn partition(
     partition_with_report(program, layouts, cost, level).0
 }
 
-/// The partition of a program whose joins have been placed, and what the search did. The same for any number of threads.
+/// The partition of a program whose joins have been placed, and what the search did. The same for any number of threads; at
+/// shared-memory level never dearer than at register level.
 pub fn partition_with_report(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    cost: &impl KernelCost,
+    level: FusionLevel,
+) -> (Partition, SearchReport) {
+    if level == FusionLevel::Full {
+        let full = search(program, layouts, cost, level);
+        let register = search(program, layouts, cost, FusionLevel::Register);
+        return if full.1.microseconds <= register.1.microseconds { full } else { register };
+    }
+    search(program, layouts, cost, level)
+}
+
+fn search(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     cost: &impl KernelCost,
@@ -129,7 +145,7 @@ pub fn partition_with_report(
         greedy_microseconds: greedy.cost,
         unfused_microseconds: unfused.cost,
     };
-    (problem.partition(&best), report)
+    (limit_shapes(program, problem.partition(&best), cost, MOST_SHAPES), report)
 }
 
 /// The best partition that the production search finds.

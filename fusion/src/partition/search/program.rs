@@ -13,7 +13,7 @@ use super::structure::{StructuralKey, Structures};
 use super::{FusionGroup, FusionLevel, Partition};
 use crate::partition::body::GroupBody;
 use crate::partition::build::{Uses, build, build_staged};
-use crate::partition::cost::{KernelCost, best};
+use crate::partition::cost::KernelCost;
 use crate::partition::merge_axes::merge_axes;
 use crate::partition::params::ScheduleParams;
 
@@ -70,7 +70,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     fn choose(&self, statements: &BTreeSet<StatementId>) -> Option<(GroupBody, ScheduleParams, f64)> {
         let kernel = |body: Option<GroupBody>| {
             let body = merge_axes(&body?, self.layouts);
-            let (params, microseconds) = best(self.cost, self.program, &body)?;
+            let (params, microseconds) = self.cost.best(self.program, &body)?;
             Some((body, params, microseconds))
         };
         let registers = kernel(build(self.program, &self.uses, statements));
