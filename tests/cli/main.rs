@@ -4,6 +4,7 @@ mod archive;
 mod bundles;
 mod inputs;
 mod measurements;
+mod models;
 mod page;
 mod results;
 mod tool;

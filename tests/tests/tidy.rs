@@ -65,6 +65,7 @@ const HOMES: [(&str, &[&str]); 16] = [
     // The functions that define the scalar operations: of the reference, of the emulator, and of the host.
     ("libm", &["warpweave-graph", "warpweave-codegen", "warpweave-runtime"]),
     ("libtest-mimic", &["warpweave-tests"]),
+    ("nvml-wrapper", &["warpweave-runtime"]),
     ("postcard", &["warpweave-runtime"]),
     ("proptest", &["warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),
