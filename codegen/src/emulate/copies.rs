@@ -103,14 +103,7 @@ impl Copies {
     }
 }
 
-fn report(
-    conflict: Option<(usize, Conflict)>,
-    first: usize,
-    index: i64,
-    lane: usize,
-    agent: Agent,
-    world: &mut World,
-) {
+fn report(conflict: Option<(usize, Conflict)>, first: usize, index: i64, lane: usize, agent: Agent, world: &mut World) {
     let Some((word, conflict)) = conflict else { return };
     let index = index + (word - first) as i64;
     let fault = match conflict {

@@ -3,8 +3,7 @@
 use warpweave_codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport, PrepareError};
 use warpweave_codegen::kernel_ir::{
     BinaryOp, Constant, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, RegisterArray, ScalarType,
-    SharedArray, SharedId, ShuffleMode,
-    Statement, Width,
+    SharedArray, SharedId, ShuffleMode, Statement, Width,
 };
 
 use warpweave_graph::arena::Id;

@@ -201,10 +201,7 @@ impl GpuArch {
         let parts = share.parts();
         let part = |all: Constant<f64>| Constant { value: all.value / parts as f64, ..all };
         Self {
-            multiprocessors: Constant {
-                value: (self.multiprocessors.value / parts).max(1),
-                ..self.multiprocessors
-            },
+            multiprocessors: Constant { value: (self.multiprocessors.value / parts).max(1), ..self.multiprocessors },
             operations_per_microsecond: part(self.operations_per_microsecond),
             memory_bytes_per_microsecond: part(self.memory_bytes_per_microsecond),
             cache_bytes_per_microsecond: part(self.cache_bytes_per_microsecond),

@@ -27,17 +27,12 @@ pub fn shortlist(body: &GroupBody, arch: &GpuArch) -> Vec<(ScheduleParams, Kerne
 
 /// The shapes with the largest bounds, in the order of the rules; with those that the bound does not tell apart from the
 /// last of them.
-fn contractions(
-    body: &GroupBody,
-    contraction: &Contraction,
-    arch: &GpuArch,
-) -> Vec<(ScheduleParams, KernelCounts)> {
+fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> Vec<(ScheduleParams, KernelCounts)> {
     let model = ContractionModel::new(body);
     let useful = body.operations() as f64;
     let mut scored: Vec<(f64, ScheduleParams, KernelCounts)> = contraction_shapes(body, contraction)
         .map(|shape| {
-            let params =
-                ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, contraction) };
+            let params = ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, contraction) };
             let counts = model.counts(&params, shape, Sampling::COARSE);
             (fraction(&counts, useful, params.tiles(body), shape, arch), params, counts)
         })

@@ -13,8 +13,8 @@ use super::bound::kernel::{KernelCounts, Sampling, kernel_counts};
 use super::choose::shortlist;
 use super::contraction::{AxisClass, Contraction};
 use super::cost::{KernelCost, bytes, moved_bytes};
-use super::split::{SplitBodies, split, split_params};
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
+use super::split::{SplitBodies, split, split_params};
 
 /// Cycles that a meeting of a block's threads takes.
 const MEETING: f64 = 20.0;
@@ -110,13 +110,7 @@ impl EstimatedCost {
         of(&bodies.parts, &params[0], moved.0) + of(&bodies.sum, &params[1], moved.1)
     }
 
-    fn price(
-        &self,
-        moved: u64,
-        body: &GroupBody,
-        params: &ScheduleParams,
-        counts: &KernelCounts,
-    ) -> f64 {
+    fn price(&self, moved: u64, body: &GroupBody, params: &ScheduleParams, counts: &KernelCounts) -> f64 {
         let arch = &self.arch;
         let traffic = moved as f64 / arch.memory_bytes_per_microsecond.value;
         let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;

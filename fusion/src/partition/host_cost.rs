@@ -4,8 +4,8 @@ use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::program::TensorProgram;
 
 use super::body::GroupBody;
-use super::cost::KernelCost;
 use super::contraction::AxisClass;
+use super::cost::KernelCost;
 use super::params::{ScheduleParams, Template};
 
 /// Costs of the host back end's evaluator: contractions are native matrix products after packing, everything else is

@@ -222,9 +222,8 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
     };
     let sides = [1, 2, 4, 8].into_iter().flat_map(|rows| [1, 2, 4, 8].map(|columns| (rows, columns)));
     let placed = sides.flat_map(|(rows, columns)| [8, 16, 32].map(|row_threads| (rows, columns, row_threads)));
-    let stepped = placed.flat_map(|(rows, columns, row_threads)| {
-        [8, 16, 32].map(|step| (rows, columns, row_threads, step))
-    });
+    let stepped =
+        placed.flat_map(|(rows, columns, row_threads)| [8, 16, 32].map(|step| (rows, columns, row_threads, step)));
     let shapes = stepped.flat_map(move |(rows, columns, row_threads, step)| {
         let of_width = move |column_width: usize| {
             pipelines().map(move |pipeline| ContractionShape {

@@ -67,10 +67,8 @@ fn parts_of(body: &GroupBody, split: AxisId, count: usize, parts: TensorId) -> G
 
 fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
     let lead = &body.stages[0];
-    let mut expr = without_unused(&TensorExpr {
-        body: Scalar::Literal(Literal::new(ElementType::F32, 0.0)),
-        ..lead.expr.clone()
-    });
+    let mut expr =
+        without_unused(&TensorExpr { body: Scalar::Literal(Literal::new(ElementType::F32, 0.0)), ..lead.expr.clone() });
     let parallel: Vec<Axis> = expr.parallel().map(|axis| expr.axes[axis]).collect();
     expr.axes = parallel.into_iter().collect();
     let tile: Vec<Index> = expr.axes.ids().map(Index::axis).collect();

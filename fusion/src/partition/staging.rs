@@ -57,7 +57,9 @@ impl SideStaging {
         let along = strides.as_ref().zip(axes.last()).map(|(index, &axis)| index.coefficient(AxisId::from_index(axis)));
         let fetch = if along == Some(1) { Fetch::Elements } else { Fetch::Reduction };
         let copied = contraction.is_copied(body, shape) && fetch == Fetch::Reduction;
-        let wide = !copied && read.is_some_and(|read| is_wide(body, contraction, &body.stages[0].expr.reads[read], fetch, &axes, tile));
+        let wide = !copied
+            && read
+                .is_some_and(|read| is_wide(body, contraction, &body.stages[0].expr.reads[read], fetch, &axes, tile));
         let width = if wide { WIDEST } else { 1 };
         let without = Self { length: shape.length(class), step: shape.step, fetch, width, padding: 0 };
         without.padded()
@@ -138,9 +140,7 @@ impl SideStaging {
         let unit = trip * BLOCK_THREADS + thread;
         let (inner, outer) = (unit % self.along(), unit / self.along());
         (unit < self.units()).then(|| match self.fetch {
-            Fetch::Reduction => {
-                ((outer / self.length) * WINDOW + inner * self.width, outer % self.length)
-            }
+            Fetch::Reduction => ((outer / self.length) * WINDOW + inner * self.width, outer % self.length),
             Fetch::Elements => (outer, inner * self.width),
         })
     }

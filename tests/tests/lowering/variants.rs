@@ -37,9 +37,7 @@ fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
         shape(4, 8, 16, 4, 16, Pipeline::Asynchronous { stages: 5 }),
         shape(8, 8, 16, 4, 8, Pipeline::Asynchronous { stages: 4 }),
     ];
-    let params = shapes.map(|shape| ScheduleParams {
-        template: Template::Contraction(shape),
-        tile: shape.tile(body, &contraction),
-    });
+    let params = shapes
+        .map(|shape| ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) });
     params.to_vec()
 }

@@ -7,7 +7,9 @@ use crate::kernel_ir::{
     Statement, Width,
 };
 
-use super::super::bytecode::{CopyAccess, GlobalAccess, Index, Instruction, Registers, SharedAccess, Slot, WaitAccess, WideSlot};
+use super::super::bytecode::{
+    CopyAccess, GlobalAccess, Index, Instruction, Registers, SharedAccess, Slot, WaitAccess, WideSlot,
+};
 use super::super::scalar::NarrowBinary;
 use super::{Compiler, MAXIMUM_CODE, Value};
 

@@ -50,12 +50,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn emit(
-        emitter: &mut Emitter,
-        tile: &TileAxes,
-        side: &Side,
-        products: &Products,
-    ) -> Result<Self, LowerError> {
+    fn emit(emitter: &mut Emitter, tile: &TileAxes, side: &Side, products: &Products) -> Result<Self, LowerError> {
         let count = products.shape.columns;
         let coordinates: Vec<ArrayId> = side.axes.iter().map(|_| emitter.array(ScalarType::I32, count)).collect();
         let mut inside = None;

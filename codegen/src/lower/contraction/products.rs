@@ -52,12 +52,7 @@ impl Products {
     }
 
     /// Adds one step's products, of the tiles in a buffer.
-    pub(super) fn add(
-        &self,
-        emitter: &mut Emitter,
-        sides: &[Side; 2],
-        buffer: &Expression,
-    ) -> Result<(), LowerError> {
+    pub(super) fn add(&self, emitter: &mut Emitter, sides: &[Side; 2], buffer: &Expression) -> Result<(), LowerError> {
         let operands = [0, 1].map(|at| {
             let (width, threads, count) = self.sides()[at];
             let base = sides[at].base(emitter, buffer);
@@ -66,9 +61,7 @@ impl Products {
             (&sides[at], emitter.array(ScalarType::F32, count), first, width, threads, count)
         });
         let windows = Expression::i32((self.shape.step / UNROLLED) as i32);
-        emitter.repeat(windows, false, |emitter, window| {
-            self.add_window(emitter, operands, window)
-        })
+        emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window))
     }
 
     fn add_window(&self, emitter: &mut Emitter, operands: [Operand; 2], window: LocalId) -> Result<(), LowerError> {

@@ -10,9 +10,7 @@ use super::{BlockShape, BoundMode, PerformanceUpperBound, Staging, overlaps, rat
 use crate::partition::arch::GpuArch;
 use crate::partition::body::{GroupBody, StageSource};
 use crate::partition::contraction::{AxisClass, Contraction};
-use crate::partition::params::{
-    BLOCK_THREADS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template, fill,
-};
+use crate::partition::params::{BLOCK_THREADS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template, fill};
 
 /// The bound of a group: operations are summed over its stages, traffic is that of the tensors outside (erratum E11),
 /// the stages' on-chip factors combine as parts that run in turn (erratum E12), and one grid balances them all.

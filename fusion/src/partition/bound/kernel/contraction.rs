@@ -36,7 +36,8 @@ impl<'b> ContractionModel<'b> {
     pub fn new(body: &'b GroupBody) -> Self {
         let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
         let lead = &body.stages[0].expr;
-        let reduction = contraction.axes(AxisClass::Reduction).into_iter().map(|axis| (axis.index(), lead.axes[axis].extent));
+        let reduction =
+            contraction.axes(AxisClass::Reduction).into_iter().map(|axis| (axis.index(), lead.axes[axis].extent));
         let stage = |stage: usize| {
             let expr = &body.stages[stage].expr;
             let after = match (&expr.reducer, &expr.epilogue) {
@@ -70,7 +71,8 @@ impl<'b> ContractionModel<'b> {
             self.fetched.borrow_mut().insert(key, of_tile);
             counts += of_tile * tiles.count() as f64;
         }
-        let key = (ContractionShape { step: 0, pipeline: crate::partition::Pipeline::InTurn, ..shape }, params.tile.clone());
+        let key =
+            (ContractionShape { step: 0, pipeline: crate::partition::Pipeline::InTurn, ..shape }, params.tile.clone());
         let known = self.finished.borrow().get(&key).copied();
         let of_tile = known.unwrap_or_else(|| self.epilogue(&tiles, &shape, sampling));
         self.finished.borrow_mut().insert(key, of_tile);
@@ -91,7 +93,8 @@ impl<'b> ContractionModel<'b> {
             let ideal = (width.words() * elements / width.words()) as f64;
             (ideal, ideal * conflict_degree(&first, width))
         };
-        let rows = per_warp(|lane, shape| lane / shape.column_threads() * shape.row_width(), shape.row_width(), shape.rows);
+        let rows =
+            per_warp(|lane, shape| lane / shape.column_threads() * shape.row_width(), shape.row_width(), shape.rows);
         let columns = per_warp(
             |lane, shape| lane % shape.column_threads() * shape.column_width,
             shape.column_width,
@@ -178,4 +181,3 @@ impl<'b> ContractionModel<'b> {
         counts * (weight / tiles.count() as f64)
     }
 }
-

@@ -86,9 +86,8 @@ impl Address {
     fn of_read(expr: &TensorExpr, read: &Read) -> Self {
         let operand = &expr.operands[read.operand];
         let rank = expr.axes.len();
-        let condition = |condition: &Condition| {
-            (Linear::new(condition.index.clone(), rank), condition.lower, condition.upper)
-        };
+        let condition =
+            |condition: &Condition| (Linear::new(condition.index.clone(), rank), condition.lower, condition.upper);
         Self {
             element: Linear::new(Index::linear(&read.index, &operand.shape.strides(), 0), rank),
             bytes: operand.element.bytes() as i64,

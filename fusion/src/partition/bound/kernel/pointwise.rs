@@ -8,12 +8,7 @@ use super::{KernelCounts, Sampling};
 use crate::partition::body::GroupBody;
 use crate::partition::params::{BLOCK_THREADS, ScheduleParams};
 
-pub(super) fn counts(
-    body: &GroupBody,
-    params: &ScheduleParams,
-    per_thread: usize,
-    sampling: Sampling,
-) -> KernelCounts {
+pub(super) fn counts(body: &GroupBody, params: &ScheduleParams, per_thread: usize, sampling: Sampling) -> KernelCounts {
     let tiles = Tiles::new(body, params);
     let axes: Vec<usize> = (0..body.tile_rank).collect();
     let mut counts = KernelCounts::default();
