@@ -14,6 +14,9 @@ use crate::partition::contraction::{AxisClass, Contraction};
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, ScheduleParams};
 use crate::partition::staging::SideStaging;
 
+/// Counts that several shapes share.
+type Known<K> = HashMap<K, KernelCounts>;
+
 /// Counts of a contraction under any of its shapes; what shapes have in common is counted once.
 pub struct ContractionModel<'b> {
     body: &'b GroupBody,
@@ -22,8 +25,8 @@ pub struct ContractionModel<'b> {
     reduction: Vec<(usize, usize)>,
     factors: [Evaluation; 2],
     stages: Vec<(Evaluation, Option<Address>)>,
-    fetched: RefCell<HashMap<(AxisClass, SideStaging, Vec<usize>), KernelCounts>>,
-    finished: RefCell<HashMap<(ContractionShape, Vec<usize>), KernelCounts>>,
+    fetched: RefCell<Known<(AxisClass, SideStaging, Vec<usize>)>>,
+    finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
 }
 
 const SIDES: [AxisClass; 2] = [AxisClass::Row, AxisClass::Column];
