@@ -7,6 +7,12 @@ use super::super::emitter::{Emitter, add, multiply};
 use super::{Side, access, quotient, remainder, scaled, set};
 use crate::kernel_ir::{ArrayId, Expression, LocalId, Place, ScalarType, Statement};
 
+/// Steps whose products are written out; the others are iterations of a loop.
+const UNROLLED: usize = 8;
+
+/// One factor of the products: its side, the registers, the first word, neighbouring elements, threads, elements.
+type Operand<'o> = (&'o Side<'o>, ArrayId, LocalId, usize, usize, usize);
+
 /// A thread's part of the block tile.
 pub(super) struct Products {
     pub(super) shape: ContractionShape,
@@ -54,10 +60,16 @@ impl Products {
             let first = emitter.bind(ScalarType::I32, first);
             (&sides[at], emitter.array(ScalarType::F32, count), first, width, threads, count)
         });
-        emitter.repeat(Expression::i32(self.shape.step as i32), true, |emitter, step| {
+        let windows = Expression::i32((self.shape.step / UNROLLED) as i32);
+        emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window))
+    }
+
+    fn add_window(&self, emitter: &mut Emitter, operands: [Operand; 2], window: LocalId) -> Result<(), LowerError> {
+        emitter.repeat(Expression::i32(UNROLLED as i32), true, |emitter, step| {
+            let step = add(scaled(window.into(), UNROLLED), step);
             for (side, array, first, width, threads, count) in operands {
                 emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {
-                    let row = scaled(step.into(), side.staging.row());
+                    let row = scaled(step.clone(), side.staging.row());
                     let index = add(add(first, row), scaled(run.into(), threads * width));
                     let place = Place::Element(array, scaled(run.into(), width));
                     let width = access(width);

@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::AxisId;
 
 use super::evaluation::{Address, Evaluation, Lanes, WARP, stored};
-use super::tiles::{Tiles, decode};
+use super::tiles::{Tiles, set};
 use super::{KernelCounts, Sampling};
 use crate::partition::body::GroupBody;
 use crate::partition::bound::conflicts::{SharedWidth, conflict_degree};
@@ -15,15 +14,19 @@ use crate::partition::contraction::{AxisClass, Contraction};
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, ScheduleParams};
 use crate::partition::staging::SideStaging;
 
+/// Counts that several shapes share.
+type Known<K> = HashMap<K, KernelCounts>;
+
 /// Counts of a contraction under any of its shapes; what shapes have in common is counted once.
 pub struct ContractionModel<'b> {
     body: &'b GroupBody,
     contraction: Contraction,
-    reduction: Vec<(AxisId, usize)>,
+    /// Reduced axes and their extents.
+    reduction: Vec<(usize, usize)>,
     factors: [Evaluation; 2],
     stages: Vec<(Evaluation, Option<Address>)>,
-    fetched: RefCell<HashMap<(AxisClass, SideStaging, Vec<usize>), KernelCounts>>,
-    finished: RefCell<HashMap<(ContractionShape, Vec<usize>), KernelCounts>>,
+    fetched: RefCell<Known<(AxisClass, SideStaging, Vec<usize>)>>,
+    finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
 }
 
 const SIDES: [AxisClass; 2] = [AxisClass::Row, AxisClass::Column];
@@ -36,7 +39,8 @@ impl<'b> ContractionModel<'b> {
     pub fn new(body: &'b GroupBody) -> Self {
         let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
         let lead = &body.stages[0].expr;
-        let reduction = contraction.axes(AxisClass::Reduction).into_iter().map(|axis| (axis, lead.axes[axis].extent));
+        let reduction =
+            contraction.axes(AxisClass::Reduction).into_iter().map(|axis| (axis.index(), lead.axes[axis].extent));
         let stage = |stage: usize| {
             let expr = &body.stages[stage].expr;
             let after = match (&expr.reducer, &expr.epilogue) {
@@ -118,7 +122,6 @@ impl<'b> ContractionModel<'b> {
         axes: &[usize],
         sampling: Sampling,
     ) -> KernelCounts {
-        let extents: Vec<usize> = self.reduction.iter().map(|reduced| reduced.1).collect();
         let length = self.length();
         let mut lanes = Lanes::new(self.body.stages[0].expr.axes.len());
         let mut counts = KernelCounts::default();
@@ -132,19 +135,20 @@ impl<'b> ContractionModel<'b> {
             let (picked, weight) = Sampling::picks(length.div_ceil(side.step), sampling.steps);
             let mut of_steps = KernelCounts::default();
             for step in picked {
-                for (trip, warp) in (0..side.trips()).flat_map(|trip| (0..BLOCK_WARPS).map(move |warp| (trip, warp))) {
+                let (picked, weight) = Sampling::picks(side.trips() * BLOCK_WARPS, sampling.warps.saturating_mul(2));
+                let mut of_warps = KernelCounts::default();
+                for (trip, warp) in picked.map(|number| (number / BLOCK_WARPS, number % BLOCK_WARPS)) {
                     lanes.place(|lane, point| {
                         let Some((in_step, element)) = side.unit(warp * WARP + lane, trip) else { return false };
                         let number = step * side.step + in_step;
                         let inside = tiles.place(&origin, axes, element, point);
-                        for (coordinate, reduced) in decode(&extents, number).into_iter().zip(&self.reduction) {
-                            point[reduced.0.index()] = coordinate;
-                        }
+                        set(&self.reduction, number, point);
                         inside && number < length
                     });
-                    of_steps +=
+                    of_warps +=
                         if side.width == 1 { factor.counts(&lanes) } else { factor.wide_counts(&lanes, side.width) };
                 }
+                of_steps += of_warps * weight;
             }
             counts += of_steps * weight;
         }
@@ -156,26 +160,25 @@ impl<'b> ContractionModel<'b> {
         let [row_axes, column_axes] = SIDES.map(|class| self.contraction.tile_axes(self.body, class));
         let mut counts = KernelCounts::default();
         let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
-        for tile in picked {
-            let origin = tiles.origin(tile);
-            for (at_row, at_column) in
-                (0..shape.rows).flat_map(|row| (0..shape.columns).map(move |column| (row, column)))
-            {
-                for (warp, stage) in
-                    (0..BLOCK_WARPS).flat_map(|warp| self.stages.iter().enumerate().map(move |stage| (warp, stage)))
-                {
-                    let (stage, (after, output)) = stage;
-                    let mut lanes = Lanes::new(self.body.stages[stage].expr.axes.len());
+        let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
+        for (stage, (after, output)) in self.stages.iter().enumerate() {
+            let mut lanes = Lanes::new(self.body.stages[stage].expr.axes.len());
+            for origin in &origins {
+                let elements = shape.rows * shape.columns;
+                let (picked, weight) = Sampling::picks(elements * BLOCK_WARPS, sampling.warps.saturating_mul(2));
+                let mut of_warps = KernelCounts::default();
+                for (at, warp) in picked.map(|number| (number / BLOCK_WARPS, number % BLOCK_WARPS)) {
                     lanes.place(|lane, point| {
-                        point[..origin.len()].copy_from_slice(&origin);
+                        point[..origin.len()].copy_from_slice(origin);
                         let thread = warp * WARP + lane;
-                        let row = shape.row_of(thread, at_row);
-                        let column = shape.column_of(thread, at_column);
-                        tiles.place(&origin, &row_axes, row, point) && tiles.place(&origin, &column_axes, column, point)
+                        let row = shape.row_of(thread, at / shape.columns);
+                        let column = shape.column_of(thread, at % shape.columns);
+                        tiles.place(origin, &row_axes, row, point) && tiles.place(origin, &column_axes, column, point)
                     });
-                    counts += after.counts(&lanes);
-                    output.iter().for_each(|output| counts += stored(output, &lanes, 1));
+                    of_warps += after.counts(&lanes);
+                    output.iter().for_each(|output| of_warps += stored(output, &lanes, 1));
                 }
+                counts += of_warps * weight;
             }
         }
         counts * (weight / tiles.count() as f64)

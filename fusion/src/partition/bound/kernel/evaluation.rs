@@ -16,25 +16,27 @@ const SECTOR: i64 = 32;
 
 /// Where each lane of a warp stands: a point of all axes of a stage, for the lanes that take part.
 pub(super) struct Lanes {
-    points: Vec<Vec<i64>>,
+    /// Lane by lane.
+    points: Vec<i64>,
+    rank: usize,
     active: [bool; WARP],
 }
 
 impl Lanes {
     pub(super) fn new(rank: usize) -> Self {
-        Self { points: vec![vec![0; rank]; WARP], active: [false; WARP] }
+        Self { points: vec![0; rank * WARP], rank, active: [false; WARP] }
     }
 
     /// Lets a closure place every lane; it tells whether the lane takes part.
     pub(super) fn place(&mut self, mut place: impl FnMut(usize, &mut [i64]) -> bool) {
-        for (lane, point) in self.points.iter_mut().enumerate() {
-            self.active[lane] = place(lane, point);
+        for (lane, active) in self.active.iter_mut().enumerate() {
+            *active = place(lane, &mut self.points[lane * self.rank..(lane + 1) * self.rank]);
         }
     }
 
-    /// Sets one coordinate of all lanes.
-    pub(super) fn set(&mut self, axis: usize, value: i64) {
-        self.points.iter_mut().for_each(|point| point[axis] = value);
+    /// Moves every lane.
+    pub(super) fn each(&mut self, mut move_lane: impl FnMut(&mut [i64])) {
+        self.points.chunks_exact_mut(self.rank.max(1)).for_each(&mut move_lane);
     }
 
     pub(super) fn count(&self) -> usize {
@@ -42,7 +44,8 @@ impl Lanes {
     }
 
     fn active(&self) -> impl Iterator<Item = &[i64]> {
-        self.points.iter().zip(self.active).filter(|(_, active)| *active).map(|(point, _)| point.as_slice())
+        let of_lane = |lane: usize| &self.points[lane * self.rank..(lane + 1) * self.rank];
+        (0..WARP).filter(|lane| self.active[*lane]).map(of_lane)
     }
 }
 
@@ -115,10 +118,11 @@ impl Address {
                 continue;
             }
             taking_part += 1;
-            let sector = (self.element.at(point) * self.bytes).div_euclid(SECTOR);
-            let last = ((self.element.at(point) + width as i64) * self.bytes - 1).div_euclid(SECTOR);
+            let first = self.element.at(point) * self.bytes;
+            let sector = first.div_euclid(SECTOR);
+            let last = (first + width as i64 * self.bytes - 1).div_euclid(SECTOR);
             for sector in sector..=last.min(sector + 1) {
-                if !touched[..found].contains(&sector) {
+                if found == 0 || touched[found - 1] != sector && !touched[..found].contains(&sector) {
                     touched[found] = sector;
                     found += 1;
                 }

@@ -77,15 +77,17 @@ impl Mul<f64> for KernelCounts {
 pub struct Sampling {
     /// Tiles of the grid, evenly spaced.
     pub tiles: usize,
+    /// Warps of a block, or what each thread does again and again, evenly spaced.
+    pub warps: usize,
     /// Points or steps of a reduction, evenly spaced.
     pub steps: usize,
 }
 
 impl Sampling {
     /// Everything.
-    pub const EXACT: Self = Self { tiles: usize::MAX, steps: usize::MAX };
+    pub const EXACT: Self = Self { tiles: usize::MAX, warps: usize::MAX, steps: usize::MAX };
     /// What an estimate needs.
-    pub const COARSE: Self = Self { tiles: 2, steps: 2 };
+    pub const COARSE: Self = Self { tiles: 2, warps: 2, steps: 2 };
 
     /// At most `limit` of `total` numbers, evenly spaced, and how many of all each stands for.
     fn picks(total: usize, limit: usize) -> (impl Iterator<Item = usize>, f64) {

@@ -3,7 +3,7 @@
 use warpweave_graph::arena::Id;
 
 use super::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
-use super::tiles::{Tiles, decode};
+use super::tiles::{Tiles, set};
 use super::{KernelCounts, Sampling};
 use crate::partition::body::GroupBody;
 use crate::partition::params::{BLOCK_THREADS, ScheduleParams};
@@ -11,19 +11,22 @@ use crate::partition::params::{BLOCK_THREADS, ScheduleParams};
 pub(super) fn counts(body: &GroupBody, params: &ScheduleParams, per_thread: usize, sampling: Sampling) -> KernelCounts {
     let tiles = Tiles::new(body, params);
     let axes: Vec<usize> = (0..body.tile_rank).collect();
-    let stages: Vec<StageModel> = (0..body.stages.len()).map(|stage| StageModel::new(body, stage)).collect();
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
-    for tile in picked {
-        let origin = tiles.origin(tile);
-        for first in (0..per_thread * BLOCK_THREADS).step_by(WARP) {
-            for (stage, model) in stages.iter().enumerate() {
-                let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
-                lanes.place(|lane, point| tiles.place(&origin, &axes, first + lane, point));
+    let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
+    for stage in 0..body.stages.len() {
+        let model = StageModel::new(body, stage);
+        let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
+        for origin in &origins {
+            let (picked, weight) = Sampling::picks(per_thread * BLOCK_THREADS / WARP, sampling.warps);
+            let mut of_warps = KernelCounts::default();
+            for warp in picked {
+                lanes.place(|lane, point| tiles.place(origin, &axes, warp * WARP + lane, point));
                 if lanes.count() > 0 {
-                    counts += model.counts(&mut lanes, sampling);
+                    of_warps += model.counts(&mut lanes, sampling);
                 }
             }
+            counts += of_warps * weight;
         }
     }
     counts * weight
@@ -53,13 +56,11 @@ impl StageModel {
     fn counts(&self, lanes: &mut Lanes, sampling: Sampling) -> KernelCounts {
         let mut counts = KernelCounts::default();
         if let Some(inner) = &self.inner {
-            let extents: Vec<usize> = self.reduced.iter().map(|reduced| reduced.1).collect();
-            let (picked, weight) = Sampling::picks(extents.iter().product(), sampling.steps.saturating_mul(4));
+            let points = self.reduced.iter().map(|reduced| reduced.1).product();
+            let (picked, weight) = Sampling::picks(points, sampling.steps.saturating_mul(2));
             let mut of_points = KernelCounts::default();
             for number in picked {
-                for (coordinate, &(axis, _)) in decode(&extents, number).into_iter().zip(&self.reduced) {
-                    lanes.set(axis, coordinate);
-                }
+                lanes.each(|point| set(&self.reduced, number, point));
                 of_points += inner.counts(lanes);
             }
             counts += of_points * weight;

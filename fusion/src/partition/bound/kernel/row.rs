@@ -4,7 +4,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::AxisId;
 
 use super::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
-use super::tiles::{Tiles, decode};
+use super::tiles::{Tiles, set};
 use super::{KernelCounts, Sampling};
 use crate::partition::body::GroupBody;
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, RowThreads, ScheduleParams};
@@ -21,9 +21,10 @@ pub(super) fn counts(
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
     for tile in picked {
         let origin = tiles.origin(tile);
-        for warp in 0..BLOCK_WARPS {
+        let (picked, weight) = Sampling::picks(BLOCK_WARPS, sampling.warps);
+        for warp in picked {
             let row = Row { tiles: &tiles, origin: &origin, warp, threads };
-            stages.iter().for_each(|stage| counts += stage.counts(&row, sampling));
+            stages.iter().for_each(|stage| counts += stage.counts(&row, sampling) * weight);
         }
     }
     counts * weight
@@ -120,17 +121,14 @@ impl StageModel {
 
     /// The points of the row, spread over its threads.
     fn along_row(&self, row: &Row, lanes: &mut Lanes, sampling: Sampling) -> KernelCounts {
-        let extents: Vec<usize> = self.along.iter().map(|along| along.1).collect();
-        let points: usize = extents.iter().product();
+        let points: usize = self.along.iter().map(|along| along.1).product();
         let (picked, weight) = Sampling::picks(points.div_ceil(self.width), sampling.steps);
         let mut counts = KernelCounts::default();
         for trip in picked {
             lanes.place(|lane, point| {
                 let real = row.place(point);
                 let number = trip * self.width + row.first() + lane;
-                for (coordinate, &(axis, _)) in decode(&extents, number).into_iter().zip(&self.along) {
-                    point[axis] = coordinate;
-                }
+                set(&self.along, number, point);
                 number < points && (real || self.reduces)
             });
             counts += self.points.counts(lanes);

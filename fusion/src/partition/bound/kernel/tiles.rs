@@ -40,12 +40,19 @@ impl Tiles {
 }
 
 /// The coordinates of the point with this number in a box, the last axis fastest.
-pub(super) fn decode(extents: &[usize], number: usize) -> Vec<i64> {
-    let mut rest = number;
+fn decode(extents: &[usize], number: usize) -> Vec<i64> {
     let mut point = vec![0; extents.len()];
-    for (coordinate, extent) in point.iter_mut().zip(extents).rev() {
-        *coordinate = (rest % extent.max(&1)) as i64;
-        rest /= extent.max(&1);
-    }
+    let axes: Vec<(usize, usize)> = extents.iter().copied().enumerate().collect();
+    set(&axes, number, &mut point);
     point
+}
+
+/// Sets the coordinates along `(axis, extent)`s of the point with this number in their box, the last axis fastest.
+pub(super) fn set(axes: &[(usize, usize)], number: usize, point: &mut [i64]) {
+    let mut rest = number;
+    for &(axis, extent) in axes.iter().rev() {
+        let extent = extent.max(1);
+        point[axis] = (rest % extent) as i64;
+        rest /= extent;
+    }
 }
