@@ -14,7 +14,7 @@ use super::wavefront::{Placement, Time};
 pub enum ArenaPolicy {
     /// As soon as the one is finished with before the other is written, whatever waits that takes.
     Small,
-    /// Where the waits that it takes are over, by the estimated times, before the unit would have started anyway.
+    /// Where the waits that it takes cost no time, or next to none, by the estimates.
     Fast,
     /// Never.
     Separate,

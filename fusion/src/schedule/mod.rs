@@ -64,6 +64,9 @@ pub struct Planned {
     pub makespan: f64,
 }
 
+/// The share of a plan's time for which it is worth making an arena smaller.
+const FREE_SHARE: f64 = 0.01;
+
 /// The plan of a partition for `units` virtual execution units: one persistent segment.
 pub fn plan(
     program: &TensorProgram,
@@ -91,31 +94,41 @@ pub fn plan_with(
     let operators: Arena<OperatorId, ROperator> = partition.groups.iter().map(operator).collect();
     let memory = memory::unplaced(program, layouts);
     let edges = edges::edges(&operators, &memory);
-    let made = |sync: SyncPolicy| plan_under(sync, program, memory.clone(), &operators, &edges, options);
-    match options.sync {
-        Some(sync) => made(sync),
+    let made = |sync: SyncPolicy, arena: ArenaPolicy| {
+        plan_under(&PlanOptions { arena, ..*options }, sync, program, &memory, &operators, &edges)
+    };
+    let fastest = match options.sync {
+        Some(sync) => made(sync, options.arena),
         None => {
-            let candidates = [SyncPolicy::Tile, SyncPolicy::Operator].map(made);
-            let fastest = candidates.into_iter().min_by(|a, b| a.makespan.total_cmp(&b.makespan));
+            let candidates = SyncPolicy::ALL.map(|sync| made(sync, options.arena));
+            let fastest = candidates.into_iter().rev().min_by(|a, b| a.makespan.total_cmp(&b.makespan));
             fastest.expect("there are candidates")
+        }
+    };
+    match options.arena {
+        ArenaPolicy::Small | ArenaPolicy::Separate => fastest,
+        ArenaPolicy::Fast => {
+            let small = made(fastest.sync, ArenaPolicy::Small);
+            let free = small.makespan <= fastest.makespan * (1.0 + FREE_SHARE);
+            if free && small.plan.memory.arena_bytes < fastest.plan.memory.arena_bytes { small } else { fastest }
         }
     }
 }
 
 fn plan_under(
+    options: &PlanOptions,
     sync: SyncPolicy,
     program: &TensorProgram,
-    memory: MemoryPlan,
+    memory: &MemoryPlan,
     operators: &Arena<OperatorId, ROperator>,
     edges: &Arena<OperatorId, Vec<edges::Edge>>,
-    options: &PlanOptions,
 ) -> Planned {
     let (units, costs) = (options.units, &options.costs);
     let bands = bands::Bands::choose(operators, edges, sync, units, costs);
     let work = Work { operators, edges, bands: &bands };
     let placement = wavefront::place(&work, units, sync, costs);
-    let exchange = wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(units));
-    let placed = memory::place(memory, program, operators, &placement, options.arena, exchange);
+    let exchange = wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2));
+    let placed = memory::place(memory.clone(), program, operators, &placement, options.arena, exchange);
     let streams = synchronise::synchronise(&work, &placement, &placed.after, units);
     let segment =
         PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };

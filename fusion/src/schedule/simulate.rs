@@ -109,14 +109,30 @@ pub fn simulate_with(segment: &PersistentSegment, costs: &SyncCosts, time: &impl
     Simulation { makespan: ends.fold(0.0, f64::max), units: run.units }
 }
 
-/// Microseconds if every rOperator were a kernel of its own, all of them nodes of one graph launched once: a lower
-/// estimate, because filling and emptying the device between kernels is left out.
-pub fn kernel_per_operator(segment: &PersistentSegment, costs: &SyncCosts) -> f64 {
-    let units = segment.units().max(1);
-    let kernel =
-        |tasks: u32, microseconds: f64| costs.graph_node.value + f64::from(tasks.div_ceil(units as u32)) * microseconds;
-    let kernels = segment.operators.values().map(|operator| kernel(operator.tasks(), operator.task_microseconds));
-    costs.graph_launch.value + kernels.sum::<f64>()
+/// How kernels are launched one after another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Launch {
+    /// Each by itself, into one stream.
+    Stream,
+    /// As nodes of one graph, which is launched once.
+    Graph,
+}
+
+/// Microseconds of kernels that run one after another, each given as what it takes beyond its launch: a lower estimate,
+/// because filling and emptying the device between kernels is left out.
+pub fn kernel_sequence(kernels: impl Iterator<Item = f64>, launch: Launch, costs: &SyncCosts) -> f64 {
+    let (first, next) = match launch {
+        Launch::Stream => (costs.stream_launch.value, costs.stream_launch.value),
+        Launch::Graph => (costs.graph_launch.value, costs.graph_node.value),
+    };
+    kernels.enumerate().map(|(at, time)| time + if at == 0 { first } else { next }).sum()
+}
+
+/// Microseconds if every rOperator were a kernel of its own.
+pub fn kernel_per_operator(segment: &PersistentSegment, launch: Launch, costs: &SyncCosts) -> f64 {
+    let rounds = |tasks: u32| (tasks as usize).div_ceil(segment.units().max(1)) as f64;
+    let operators = segment.operators.values();
+    kernel_sequence(operators.map(|operator| rounds(operator.tasks()) * operator.task_microseconds), launch, costs)
 }
 
 impl Simulation {

@@ -136,6 +136,8 @@ fn place_waves(work: &Work, units: usize, costs: &SyncCosts) -> Placement {
 struct BandState {
     /// Tiles that have not been placed.
     missing: u32,
+    /// From the end of its last tile to the start of what waits for it on another unit.
+    reach: Time,
     /// When the last of the others ends.
     end: Time,
     /// The only unit that has tiles of it, if there is one.
@@ -167,7 +169,8 @@ struct Ready {
 struct Placer<'a> {
     work: &'a Work<'a>,
     tasks: Vec<RTask>,
-    exchange: Time,
+    /// What a signal costs the unit that gives it.
+    signal: Time,
     urgency: Arena<OperatorId, Time>,
     bands: Arena<BandId, BandState>,
     /// Per band, the rTasks that wait for it: `waiting[starts[band]..starts[band + 1]]`.
@@ -183,9 +186,22 @@ struct Placer<'a> {
     free: BTreeSet<(Time, usize)>,
     pending: BinaryHeap<Reverse<Pending>>,
     ready: BinaryHeap<Ready>,
+    /// Per rOperator, how many of its rTasks are ready.
+    ready_of: Arena<OperatorId, usize>,
+    burst: Option<Burst>,
+}
+
+/// rTasks of one rOperator that go to one unit one after another, so that the unit signals once for all of them.
+#[derive(Clone, Copy)]
+struct Burst {
+    operator: OperatorId,
+    unit: usize,
+    left: usize,
 }
 
 const NO_UNIT: u32 = u32::MAX;
+/// Bursts are of rTasks that take no longer than this many signals.
+const BURST_SIGNALS: Time = 8;
 
 fn place_ready(work: &Work, units: usize, costs: &SyncCosts) -> Placement {
     let mut placer = Placer::new(work, units, costs);
@@ -203,7 +219,7 @@ impl<'a> Placer<'a> {
         for (operator, definition) in work.operators.iter() {
             tasks.extend((0..definition.tasks()).map(|tile| RTask { operator, tile }));
         }
-        let empty = BandState { missing: 0, end: 0, home: Home::Nowhere };
+        let empty = BandState { missing: 0, reach: 0, end: 0, home: Home::Nowhere };
         let mut bands: Arena<BandId, BandState> = (0..work.bands.len()).map(|_| empty).collect();
         let mut starts = vec![0u32; work.bands.len() + 1];
         let mut missing = vec![0; tasks.len()];
@@ -214,7 +230,10 @@ impl<'a> Placer<'a> {
             missing[number] = needs.len() as u32;
             needs.iter().for_each(|band| starts[band.index() + 1] += 1);
         }
-        for band in 0..work.bands.len() {
+        for (band, state) in bands.values_mut().enumerate() {
+            // Neither more units than tiles can signal, nor more than there are readers wait.
+            let parties = units.min(state.missing.max(starts[band + 1]) as usize);
+            state.reach = nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(parties));
             starts[band + 1] += starts[band];
         }
         let mut waiting = vec![0; starts[work.bands.len()] as usize];
@@ -231,7 +250,7 @@ impl<'a> Placer<'a> {
         let pending = ready.map(|(task, _)| Reverse(Pending { from: 0, task: task as u32 })).collect();
         Self {
             work,
-            exchange,
+            signal: nanoseconds(costs.signal_microseconds()),
             urgency: work.urgency(units, exchange),
             bands,
             waiting,
@@ -245,6 +264,8 @@ impl<'a> Placer<'a> {
             free: (0..units).map(|unit| (0, unit)).collect(),
             pending,
             ready: BinaryHeap::new(),
+            ready_of: work.operators.values().map(|_| 0).collect(),
+            burst: None,
         }
     }
 
@@ -261,14 +282,40 @@ impl<'a> Placer<'a> {
         let task = self.tasks[at];
         let preferred = self.prefers[at] as usize;
         let is_near = preferred < self.free_at.len() && self.free_at[preferred] <= now.max(self.from[at]);
-        let (unit, from) = if is_near { (preferred, self.near[at]) } else { (first, self.from[at]) };
+        let (unit, from) =
+            if is_near { (preferred, self.near[at]) } else { (self.burst_unit(task.operator, first), self.from[at]) };
+        self.ready_of[task.operator] -= 1;
         let start = self.free_at[unit].max(from);
-        let end = start + duration(&self.work.operators[task.operator]);
+        let operator = &self.work.operators[task.operator];
+        let end = start + duration(operator);
+        let goes_on = self.burst.is_some_and(|burst| burst.unit == unit && burst.left > 0);
+        let signals = !goes_on && operator.tasks() as usize <= self.free_at.len();
         self.free.remove(&(self.free_at[unit], unit));
-        self.free.insert((end, unit));
-        self.free_at[unit] = end;
+        self.free_at[unit] = if signals { end + self.signal } else { end };
+        self.free.insert((self.free_at[unit], unit));
         self.complete(task, unit, end);
         Some(Step { task, unit, start, end })
+    }
+
+    /// The unit for an rTask that prefers none: that of the burst, or the first that is free, where a burst may begin.
+    ///
+    /// Where short rTasks of several rOperators are ready, several for every unit, a unit takes its part from one
+    /// rOperator and signals once; with longer ones that would only delay the more urgent rOperator.
+    fn burst_unit(&mut self, operator: OperatorId, first: usize) -> usize {
+        if let Some(burst) = &mut self.burst
+            && burst.operator == operator
+            && burst.left > 0
+        {
+            burst.left -= 1;
+            return burst.unit;
+        }
+        // The rTask itself is no longer in the queue.
+        let ready = self.ready.len() + 1;
+        let part = ready / self.free_at.len();
+        let short = duration(&self.work.operators[operator]) <= BURST_SIGNALS * self.signal;
+        let several = self.ready_of[operator] < ready && part > 1 && short;
+        self.burst = several.then(|| Burst { operator, unit: first, left: part - 1 });
+        first
     }
 
     /// Makes ready what may start by `now`.
@@ -278,7 +325,9 @@ impl<'a> Placer<'a> {
                 return;
             }
             self.pending.pop();
-            let urgency = self.urgency[self.tasks[task as usize].operator];
+            let operator = self.tasks[task as usize].operator;
+            self.ready_of[operator] += 1;
+            let urgency = self.urgency[operator];
             self.ready.push(Ready { urgency, task: Reverse(task) });
         }
     }
@@ -308,7 +357,7 @@ impl<'a> Placer<'a> {
         for at in first..end {
             let number = self.waiting[at as usize];
             let task = number as usize;
-            let far = state.end + self.exchange;
+            let far = state.end + state.reach;
             // The unit that completes the last band may go on at once if it has all of it.
             match state.home {
                 Home::At(unit) if far > self.from[task] => {
