@@ -126,6 +126,11 @@ impl Build {
         Ok(Part { target, partition, plan, program: Some(lowered.program) })
     }
 
+    /// The program as it is partitioned and scheduled.
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
     /// The contents of a bundle of these parts.
     pub fn contents(&self, parts: BTreeMap<BundleTarget, TargetContents>) -> BundleContents {
         BundleContents {
