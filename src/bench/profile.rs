@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::moved_bytes;
+use warpweave_fusion::partition::traffic::moved_bytes;
 use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::types::ElementType;
 

@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use warpweave::compiler::CompileOptions;
-use warpweave::explain::{ExplainedPlan, compare, explain, timeline, trace};
+use warpweave::compiler::{CompileOptions, Prepared};
+use warpweave::explain::{ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
+use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::partition::{FusionGroup, FusionLevel};
 use warpweave::fusion::schedule::{self, PlanOptions, SyncPolicy};
 use warpweave::{Build, BuildError, Model};
 
 use super::Passed;
 use super::arguments::Shapes;
 use super::error::CliError;
+use super::explain_partition;
 use super::explain_text as text;
 use super::file_error;
 use super::output::{Output, write_file};
@@ -21,22 +24,28 @@ pub struct Arguments {
     /// An ONNX model
     #[arg(value_name = "MODEL")]
     path: PathBuf,
-    /// Explain the plan: what runs where and when, as predicted from the cost model
-    #[arg(long, required = true)]
+    /// Explain the plan instead of the partition: what runs where and when, as predicted from the cost model
+    #[arg(long)]
     plan: bool,
+    /// The group of this statement only, such as e24: its bound, what else there was, and why neighbours stay apart
+    #[arg(long, value_name = "STATEMENT", conflicts_with = "plan")]
+    node: Option<String>,
+    /// How far operators are fused: none, register or full
+    #[arg(long, value_name = "LEVEL", default_value_t = FusionLevel::Full)]
+    fusion: FusionLevel,
     /// Compare barriers, waits for operators and waits for tiles
-    #[arg(long, conflicts_with_all = ["directory", "sync"])]
+    #[arg(long, requires = "plan", conflicts_with_all = ["directory", "sync"])]
     compare: bool,
     /// Virtual execution units
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", requires = "plan", value_parser = clap::value_parser!(u32).range(1..=1024))]
     units: Option<u32>,
     /// How fine dependencies are; the fastest by prediction unless given
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, requires = "plan")]
     sync: Option<Sync>,
     /// When tensors share memory
     #[arg(long, value_enum, default_value_t = Arena::Fast)]
     arena: Arena,
-    /// A folder for timeline.svg and trace.json, which Chrome and Perfetto show
+    /// A folder for partition.svg, or timeline.svg and trace.json, which Chrome and Perfetto show
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     directory: Option<PathBuf>,
     #[command(flatten)]
@@ -73,24 +82,68 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
     let name = model.record.name.clone();
     let build = Build::new(model, &mut |_| {});
-    let compile = CompileOptions::default();
+    let compile = CompileOptions { fusion: arguments.fusion, ..CompileOptions::default() };
     let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };
+    if !arguments.plan {
+        return of_partition(arguments, &name, build.prepared(), &compile, output);
+    }
     let options = PlanOptions {
         sync: arguments.sync.map(policy),
         arena: arena_policy(arguments.arena),
         ..PlanOptions::new(compile.units)
     };
-    let partition = build.prepared().partition(&compile);
+    let chosen = build.prepared().partition(&compile);
     if arguments.compare {
-        let comparison = compare(build.prepared(), &partition, &compile, &options).map_err(BuildError::from)?;
+        let comparison = compare(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
         output.result("explain", &text::comparison_value(&name, &comparison), &text::comparison(&name, &comparison));
         return Ok(true);
     }
-    let explained = explain(build.prepared(), &partition, &compile, &options).map_err(BuildError::from)?;
+    let explained = explain(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
     if let Some(directory) = &arguments.directory {
         write_pictures(directory, &name, &explained)?;
     }
     output.result("explain", &text::plan_value(&name, &explained), &text::plan(&name, &explained));
+    Ok(true)
+}
+
+fn of_partition(
+    arguments: &Arguments,
+    name: &str,
+    prepared: &Prepared,
+    compile: &CompileOptions,
+    output: &Output,
+) -> Result<Passed, CliError> {
+    let found = [FusionLevel::None, FusionLevel::Register, FusionLevel::Full]
+        .map(|level| partition::at_level(prepared, compile, level));
+    let levels: Vec<LevelFigures> = found.iter().map(|(_, figures)| *figures).collect();
+    let chosen = found.into_iter().find(|(_, figures)| figures.level == arguments.fusion);
+    let (chosen, _) = chosen.expect("every level was searched");
+    if let Some(directory) = &arguments.directory {
+        std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
+        let title = format!("{name}: {} groups, fusion {}", chosen.groups.len(), arguments.fusion);
+        write_file(&directory.join("partition.svg"), picture(&title, &prepared.program, &chosen).as_bytes())?;
+    }
+    let Some(node) = &arguments.node else {
+        let (value, text) = (
+            explain_partition::partition_value(name, &levels, &chosen),
+            explain_partition::partition(name, &levels, &chosen),
+        );
+        output.result("explain", &value, &text);
+        return Ok(true);
+    };
+    let holds = |group: &FusionGroup| group.statements.iter().any(|statement| statement.to_string() == *node);
+    let Some(position) = chosen.groups.iter().position(holds) else {
+        let statements = prepared.program.statements.len();
+        return Err(CliError::Usage(format!(
+            "no group computes `{node}`: statements are e0 … e{}, as `compile --emit graph` writes them; joins have no group",
+            statements.saturating_sub(1)
+        )));
+    };
+    let arch = GpuArch::h200();
+    let explained = partition::group(prepared, &arch, arguments.fusion, &chosen, position);
+    let group = &chosen.groups[position];
+    let value = explain_partition::group_value(position, group, &explained);
+    output.result("explain", &value, &explain_partition::group(position, group, &explained));
     Ok(true)
 }
 

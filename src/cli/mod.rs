@@ -9,6 +9,7 @@ mod device_compile;
 mod doctor;
 mod error;
 mod explain;
+mod explain_partition;
 mod explain_text;
 mod inputs;
 mod inspect;

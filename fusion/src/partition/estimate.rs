@@ -12,10 +12,11 @@ use super::body::GroupBody;
 use super::bound::kernel::{KernelCounts, Sampling, kernel_counts};
 use super::choose::shortlist;
 use super::contraction::{AxisClass, Contraction};
-use super::cost::{KernelCost, bytes, moved_bytes};
+use super::cost::KernelCost;
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
 use super::phase::{self, staged_tile_cycles};
 use super::split::{SplitBodies, split, split_params};
+use super::traffic::{bytes, moved_bytes};
 
 /// Cycles that a meeting of a block's threads takes.
 const MEETING: f64 = 20.0;
@@ -58,15 +59,10 @@ impl KernelCost for EstimatedCost {
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        let whole = self.priced(program, body).min_by(|a, b| a.1.total_cmp(&b.1))?;
         if !body.staged.is_empty() {
-            let priced = phase::candidates(body).into_iter().map(|params| {
-                let time = self.staged_price(program, body, &params);
-                (params, time)
-            });
-            return priced.min_by(|a, b| a.1.total_cmp(&b.1));
+            return Some(whole);
         }
-        let moved = bytes(program, body);
-        let whole = self.cheapest(moved, body)?;
         let splits = SPLITS.into_iter().filter_map(|count| self.best_split(program, body, &whole.0, count));
         std::iter::once(whole.clone()).chain(splits).min_by(|a, b| a.1.total_cmp(&b.1))
     }
@@ -91,12 +87,37 @@ impl EstimatedCost {
         arch.step_microseconds.value + traffic.max(tiles)
     }
 
-    fn cheapest(&self, moved: u64, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        let priced = shortlist(body, &self.arch).into_iter().map(|(params, counts)| {
+    /// What was left to choose from for a body, in one part, cheapest first.
+    pub fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
+        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
+        priced
+    }
+
+    fn priced<'b>(
+        &'b self,
+        program: &'b TensorProgram,
+        body: &'b GroupBody,
+    ) -> Box<dyn Iterator<Item = (ScheduleParams, f64)> + 'b> {
+        if body.staged.is_empty() {
+            return Box::new(self.shortlisted(bytes(program, body), body));
+        }
+        let staged = phase::candidates(body).into_iter();
+        Box::new(staged.map(|params| {
+            let time = self.staged_price(program, body, &params);
+            (params, time)
+        }))
+    }
+
+    fn shortlisted<'b>(&'b self, moved: u64, body: &'b GroupBody) -> impl Iterator<Item = (ScheduleParams, f64)> + 'b {
+        shortlist(body, &self.arch).into_iter().map(move |(params, counts)| {
             let time = self.price(moved, body, &params, &counts);
             (params, time)
-        });
-        priced.min_by(|a, b| a.1.total_cmp(&b.1))
+        })
+    }
+
+    fn cheapest(&self, moved: u64, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        self.shortlisted(moved, body).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// The cheapest choice in `count` parts, where the whole leaves most of the device idle.

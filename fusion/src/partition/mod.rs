@@ -18,6 +18,7 @@ pub mod search;
 pub mod split;
 pub mod staged;
 pub mod staging;
+pub mod traffic;
 
 pub use body::{GroupBody, Stage, StageOutput, StageSource};
 pub use params::{ContractionShape, Pipeline, ScheduleParams, Template};

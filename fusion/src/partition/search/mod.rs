@@ -5,6 +5,7 @@ pub mod beam;
 pub mod chain;
 pub mod closure;
 pub mod greedy;
+mod neighbours;
 pub mod problem;
 mod program;
 mod size;
@@ -18,6 +19,8 @@ use std::str::FromStr;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
+
+pub use neighbours::{Neighbour, Verdict, neighbours};
 
 use super::body::GroupBody;
 use super::cost::KernelCost;
@@ -117,22 +120,19 @@ pub fn partition_with_report(
     cost: &impl KernelCost,
     level: FusionLevel,
 ) -> (Partition, SearchReport) {
-    if level == FusionLevel::Full {
-        let full = search(program, layouts, cost, level);
-        let register = search(program, layouts, cost, FusionLevel::Register);
-        return if full.1.microseconds <= register.1.microseconds { full } else { register };
+    let start = if level == FusionLevel::Full { FusionLevel::Register } else { level };
+    let problem = ProgramProblem::new(program, layouts, cost, start);
+    let mut found = search(&problem, start);
+    let problem = problem.at_level(level);
+    if level != start {
+        let staged = search(&problem, level);
+        found = if staged.0.cost < found.0.cost { staged } else { found };
     }
-    search(program, layouts, cost, level)
+    (limit_shapes(program, problem.partition(&found.0), cost, MOST_SHAPES), found.1)
 }
 
-fn search(
-    program: &TensorProgram,
-    layouts: &Arena<TensorId, Layout>,
-    cost: &impl KernelCost,
-    level: FusionLevel,
-) -> (Partition, SearchReport) {
-    let problem = ProgramProblem::new(program, layouts, cost, level);
-    let mut memo = Memo::new(&problem);
+fn search<C: KernelCost>(problem: &ProgramProblem<'_, C>, level: FusionLevel) -> (Solution, SearchReport) {
+    let mut memo = Memo::new(problem);
     let unfused = Solution::singletons(&mut memo);
     let (greedy, best) = match level {
         FusionLevel::None => (unfused.clone(), unfused.clone()),
@@ -145,7 +145,7 @@ fn search(
         greedy_microseconds: greedy.cost,
         unfused_microseconds: unfused.cost,
     };
-    (limit_shapes(program, problem.partition(&best), cost, MOST_SHAPES), report)
+    (best, report)
 }
 
 /// The best partition that the production search finds.

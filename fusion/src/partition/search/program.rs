@@ -17,6 +17,9 @@ use crate::partition::cost::KernelCost;
 use crate::partition::merge_axes::merge_axes;
 use crate::partition::params::ScheduleParams;
 
+/// A body with its cheapest parameters and their cost in microseconds.
+type Kernel = (GroupBody, ScheduleParams, f64);
+
 /// A program whose groups are priced by a cost model, each structure once.
 pub(super) struct ProgramProblem<'a, C> {
     program: &'a TensorProgram,
@@ -27,8 +30,13 @@ pub(super) struct ProgramProblem<'a, C> {
     graph: DependenceGraph,
     structures: Structures,
     sizes: ScalarSizes,
-    priced: Mutex<HashMap<StructuralKey, Option<f64>>>,
+    /// Prices at register level, and of what shared memory adds to it.
+    registers: Prices,
+    staged: Prices,
 }
+
+/// The cost of each structure's cheapest kernel; `None` if no kernel takes it.
+type Prices = Mutex<HashMap<StructuralKey, Option<f64>>>;
 
 impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     pub(super) fn new(
@@ -50,13 +58,19 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
             graph: DependenceGraph::new(predecessors.collect()),
             structures: Structures::new(program, layouts),
             sizes: ScalarSizes::new(program),
-            priced: Mutex::new(HashMap::new()),
+            registers: Prices::default(),
+            staged: Prices::default(),
         }
+    }
+
+    /// The same problem at another level; what was priced at register level stays known.
+    pub(super) fn at_level(self, level: FusionLevel) -> Self {
+        Self { level, ..self }
     }
 
     /// Distinct structures that were priced.
     pub(super) fn structures(&self) -> usize {
-        self.priced.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.registers.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     fn is_join(&self, node: usize) -> bool {
@@ -67,18 +81,29 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     }
 
     /// The cheapest kernel for these statements; at register level among equals.
-    fn choose(&self, statements: &BTreeSet<StatementId>) -> Option<(GroupBody, ScheduleParams, f64)> {
-        let kernel = |body: Option<GroupBody>| {
-            let body = merge_axes(&body?, self.layouts);
-            let (params, microseconds) = self.cost.best(self.program, &body)?;
-            Some((body, params, microseconds))
-        };
-        let registers = kernel(build(self.program, &self.uses, statements));
+    fn choose(&self, statements: &BTreeSet<StatementId>) -> Option<Kernel> {
+        let registers = self.kernel(build(self.program, &self.uses, statements));
         let staged = match self.level {
-            FusionLevel::Full => kernel(build_staged(self.program, &self.uses, statements)),
+            FusionLevel::Full => self.kernel(build_staged(self.program, &self.uses, statements)),
             FusionLevel::None | FusionLevel::Register => None,
         };
         registers.into_iter().chain(staged).min_by(|a, b| a.2.total_cmp(&b.2))
+    }
+
+    fn kernel(&self, body: Option<GroupBody>) -> Option<Kernel> {
+        let body = merge_axes(&body?, self.layouts);
+        let (params, microseconds) = self.cost.best(self.program, &body)?;
+        Some((body, params, microseconds))
+    }
+
+    /// The price of a structure, from what is known or from the body that `build` gives.
+    fn price(&self, known: &Prices, key: &StructuralKey, build: impl FnOnce() -> Option<GroupBody>) -> Option<f64> {
+        if let Some(known) = known.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
+            return *known;
+        }
+        let price = self.kernel(build()).map(|(.., price)| price);
+        known.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), price);
+        price
     }
 
     /// The groups of a solution with their bodies and kernels, in topological order.
@@ -140,11 +165,12 @@ impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
         }
         let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();
         let key = self.structures.key(self.program, &self.uses, &statements);
-        if let Some(known) = self.priced.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return *known;
-        }
-        let price = self.choose(&statements.into_iter().collect()).map(|(.., price)| price);
-        self.priced.lock().unwrap_or_else(PoisonError::into_inner).insert(key, price);
-        price
+        let statements: BTreeSet<StatementId> = statements.into_iter().collect();
+        let registers = self.price(&self.registers, &key, || build(self.program, &self.uses, &statements));
+        let staged = match self.level {
+            FusionLevel::Full => self.price(&self.staged, &key, || build_staged(self.program, &self.uses, &statements)),
+            FusionLevel::None | FusionLevel::Register => None,
+        };
+        registers.into_iter().chain(staged).min_by(f64::total_cmp)
     }
 }

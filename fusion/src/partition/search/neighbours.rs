@@ -1,0 +1,89 @@
+//! Why two groups of a partition are not one.
+
+use std::collections::BTreeSet;
+
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
+use warpweave_graph::views::Layout;
+
+use super::problem::{DependenceGraph, NodeSet, PartitionProblem};
+use super::program::ProgramProblem;
+use super::{FusionLevel, Partition};
+use crate::partition::cost::KernelCost;
+
+/// What merging a group with a neighbour would come to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Verdict {
+    /// A path would leave the merged group and come back.
+    Cycle,
+    /// No template computes both.
+    NoKernel,
+    /// One kernel could.
+    Possible {
+        /// Microseconds of the merged group.
+        together: f64,
+        /// Microseconds of the two groups.
+        apart: f64,
+    },
+}
+
+/// A group that exchanges a value with another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Neighbour {
+    /// Its position in the partition.
+    pub group: usize,
+    /// What merging the two would come to.
+    pub verdict: Verdict,
+}
+
+/// The neighbours of the group at `position` of a partition, ascending.
+pub fn neighbours(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    cost: &impl KernelCost,
+    level: FusionLevel,
+    partition: &Partition,
+    position: usize,
+) -> Vec<Neighbour> {
+    let problem = ProgramProblem::new(program, layouts, cost, level);
+    let graph = problem.graph();
+    let own = &partition.groups[position];
+    let nodes = |statements: &BTreeSet<StatementId>| statements.iter().map(|id| id.index()).collect::<Vec<usize>>();
+    let adjacent: BTreeSet<usize> = nodes(&own.statements)
+        .into_iter()
+        .flat_map(|node| graph.predecessors(node).iter().chain(graph.successors(node)).copied())
+        .collect();
+    let others = partition.groups.iter().enumerate().filter(|(other, group)| {
+        *other != position && group.statements.iter().any(|statement| adjacent.contains(&statement.index()))
+    });
+    let verdict = |other: &BTreeSet<StatementId>, apart: f64| {
+        let merged: NodeSet = nodes(&own.statements.union(other).copied().collect()).into();
+        if !is_convex(graph, &merged) {
+            return Verdict::Cycle;
+        }
+        problem.evaluate(&merged).map_or(Verdict::NoKernel, |together| Verdict::Possible { together, apart })
+    };
+    others
+        .map(|(group, other)| Neighbour {
+            group,
+            verdict: verdict(&other.statements, own.microseconds + other.microseconds),
+        })
+        .collect()
+}
+
+/// Whether no path leaves a set and comes back.
+fn is_convex(graph: &DependenceGraph, set: &NodeSet) -> bool {
+    let (Some(&first), Some(&last)) = (set.first(), set.last()) else { return true };
+    let inside = |node: usize| set.binary_search(&node).is_ok();
+    let mut left = vec![false; last + 1 - first];
+    for node in first..=last {
+        let after =
+            graph.predecessors(node).iter().any(|&before| before >= first && (left[before - first] || inside(before)));
+        let returns = graph.predecessors(node).iter().any(|&before| before >= first && left[before - first]);
+        if inside(node) && returns {
+            return false;
+        }
+        left[node - first] = !inside(node) && after;
+    }
+    true
+}

@@ -1,0 +1,117 @@
+//! What `explain` says of a partition, as text and as JSON.
+
+use std::fmt::Write;
+
+use warpweave::explain::{ExplainedGroup, LevelFigures};
+use warpweave::fusion::partition::search::Verdict;
+use warpweave::fusion::partition::{FusionGroup, Partition};
+use warpweave::runtime::json::{Value, json};
+
+/// Levels side by side, and the groups of one of them.
+pub fn partition(name: &str, levels: &[LevelFigures], partition: &Partition) -> String {
+    let mut text = format!("{name}: predicted from the cost model\n");
+    let _ = writeln!(text, "  level     kernels  activation bytes     weight bytes     estimate  search");
+    for figures in levels {
+        let _ = writeln!(
+            text,
+            "  {:<8} {:>8} {:>17} {:>16} {:>9.1} us {:>5.2} s",
+            figures.level.to_string(),
+            figures.kernels,
+            figures.traffic.activations,
+            figures.traffic.weights,
+            figures.microseconds,
+            figures.seconds
+        );
+    }
+    for (position, group) in partition.groups.iter().enumerate() {
+        let _ = writeln!(text, "  {}", head(position, group));
+    }
+    text
+}
+
+fn head(position: usize, group: &FusionGroup) -> String {
+    let (params, microseconds) = (&group.params, group.microseconds);
+    format!("group {position}: {params}, {} statements, {microseconds:.2} us", group.statements.len())
+}
+
+/// One group: what it computes, what limits it, and what else there was.
+pub fn group(position: usize, group: &FusionGroup, explained: &ExplainedGroup) -> String {
+    let mut text = format!("{}\n{}", head(position, group), group.body);
+    let members: Vec<String> = group.statements.iter().map(ToString::to_string).collect();
+    let _ = writeln!(text, "  of {}", members.join(" "));
+    match &explained.bound {
+        Some(bound) => {
+            let _ = writeln!(text, "  bound {:.4} of peak, limited by {}", bound.fraction, bound.limit);
+        }
+        None => text.push_str("  the bound does not describe kernels that stage values\n"),
+    }
+    for (params, microseconds) in &explained.runners_up {
+        let _ = writeln!(text, "  runner-up {params}, {microseconds:.2} us");
+    }
+    for neighbour in &explained.neighbours {
+        let why = match neighbour.verdict {
+            Verdict::Cycle => "a path leaves both and comes back".to_owned(),
+            Verdict::NoKernel => "no template computes both".to_owned(),
+            Verdict::Possible { together, apart } => {
+                format!("{together:.2} us together, {apart:.2} us apart")
+            }
+        };
+        let _ = writeln!(text, "  with group {}: {why}", neighbour.group);
+    }
+    text.push_str("  decided by estimates: constants of the device that are assumed or measured elsewhere, no measurement of this kernel\n");
+    text
+}
+
+/// Levels as JSON.
+pub fn partition_value(name: &str, levels: &[LevelFigures], partition: &Partition) -> Value {
+    let levels: Vec<Value> = levels
+        .iter()
+        .map(|figures| {
+            json!({
+                "level": figures.level.to_string(), "kernels": figures.kernels,
+                "activation_bytes": figures.traffic.activations, "weight_bytes": figures.traffic.weights,
+                "estimated_microseconds": figures.microseconds, "search_seconds": figures.seconds
+            })
+        })
+        .collect();
+    let groups: Vec<Value> = partition.groups.iter().map(group_fields).collect();
+    json!({"model": name, "levels": levels, "groups": groups})
+}
+
+/// One group as JSON.
+pub fn group_value(position: usize, group: &FusionGroup, explained: &ExplainedGroup) -> Value {
+    let runners_up: Vec<Value> = explained
+        .runners_up
+        .iter()
+        .map(|(params, microseconds)| json!({"params": params.to_string(), "estimated_microseconds": microseconds}))
+        .collect();
+    let neighbours: Vec<Value> = explained
+        .neighbours
+        .iter()
+        .map(|neighbour| match neighbour.verdict {
+            Verdict::Cycle => json!({"group": neighbour.group, "verdict": "cycle"}),
+            Verdict::NoKernel => json!({"group": neighbour.group, "verdict": "no kernel"}),
+            Verdict::Possible { together, apart } => json!({
+                "group": neighbour.group, "verdict": "possible", "together_microseconds": together,
+                "apart_microseconds": apart
+            }),
+        })
+        .collect();
+    let bound = explained.bound.as_ref().map(|bound| {
+        json!({
+            "fraction": bound.fraction, "limit": bound.limit.to_string(), "global_memory": bound.global_memory,
+            "shared_memory": bound.shared_memory, "work_balance": bound.work_balance
+        })
+    });
+    json!({
+        "group": position, "chosen": group_fields(group), "bound": bound, "runners_up": runners_up,
+        "neighbours": neighbours
+    })
+}
+
+fn group_fields(group: &FusionGroup) -> Value {
+    let members: Vec<String> = group.statements.iter().map(ToString::to_string).collect();
+    json!({
+        "params": group.params.to_string(), "statements": members, "estimated_microseconds": group.microseconds
+    })
+}

@@ -1,0 +1,81 @@
+//! A model's partition: its levels side by side, and why each group is what it is.
+
+use std::time::Instant;
+
+use warpweave_fusion::partition::arch::GpuArch;
+use warpweave_fusion::partition::bound::group::group_bound;
+use warpweave_fusion::partition::bound::{BoundMode, PerformanceUpperBound};
+use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::search::{Neighbour, neighbours};
+use warpweave_fusion::partition::traffic::Traffic;
+use warpweave_fusion::partition::{FusionLevel, Partition, ScheduleParams, Template, split};
+
+use crate::compiler::{CompileOptions, Prepared};
+
+/// What a level of fusion comes to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LevelFigures {
+    /// The level.
+    pub level: FusionLevel,
+    /// Kernels that run: rOperators of the plan.
+    pub kernels: usize,
+    /// Bytes through global memory.
+    pub traffic: Traffic,
+    /// Estimated microseconds, kernels one after another.
+    pub microseconds: f64,
+    /// Seconds that the search took.
+    pub seconds: f64,
+}
+
+/// A group and what it was chosen from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExplainedGroup {
+    /// The bound of its kernel and what limits it; absent for kernels that the bound does not describe.
+    pub bound: Option<PerformanceUpperBound>,
+    /// The next cheapest parameters with their estimated microseconds.
+    pub runners_up: Vec<(ScheduleParams, f64)>,
+    /// The groups around it.
+    pub neighbours: Vec<Neighbour>,
+}
+
+/// Runners-up that are shown.
+const RUNNERS_UP: usize = 4;
+
+/// The partition at a level, and its figures.
+pub fn at_level(prepared: &Prepared, options: &CompileOptions, level: FusionLevel) -> (Partition, LevelFigures) {
+    let start = Instant::now();
+    let partition = prepared.partition(&CompileOptions { fusion: level, ..*options });
+    let seconds = start.elapsed().as_secs_f64();
+    let (program, _, expanded) = split::expand(&prepared.program, &prepared.layouts, &partition);
+    let figures = LevelFigures {
+        level,
+        kernels: expanded.groups.len(),
+        traffic: Traffic::of(&program, &expanded),
+        microseconds: partition.groups.iter().map(|group| group.microseconds).sum(),
+        seconds,
+    };
+    (partition, figures)
+}
+
+/// Why the group at a position of a partition is what it is.
+pub fn group(
+    prepared: &Prepared,
+    arch: &GpuArch,
+    level: FusionLevel,
+    partition: &Partition,
+    position: usize,
+) -> ExplainedGroup {
+    let cost = EstimatedCost { arch: *arch };
+    let own = &partition.groups[position];
+    let bound = match own.params.template {
+        Template::Staged => None,
+        Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) => {
+            Some(group_bound(&own.body, &own.params.clone().in_one_part(), arch, BoundMode::Corrected))
+        }
+    };
+    let mut others = cost.ranked(&prepared.program, &own.body);
+    others.retain(|(params, _)| *params != own.params);
+    others.truncate(RUNNERS_UP);
+    let neighbours = neighbours(&prepared.program, &prepared.layouts, &cost, level, partition, position);
+    ExplainedGroup { bound, runners_up: others, neighbours }
+}
