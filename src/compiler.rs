@@ -2,10 +2,10 @@
 
 use warpweave_codegen::lower::{LowerError, LoweredProgram, lower};
 use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::{EstimatedCost, KernelCost};
+use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::host_cost::HostCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, partition};
-use warpweave_fusion::schedule::{self, Verified, Violation};
+use warpweave_fusion::schedule::{self, PlanOptions, Planned, Verified, Violation};
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
@@ -36,9 +36,9 @@ pub enum CostModel {
 pub const HOST_UNITS: usize = 16;
 
 impl CompileOptions {
-    /// For a GPU: a unit a multiprocessor.
+    /// For a GPU: a unit a multiprocessor, fusion through shared memory too.
     pub fn gpu(arch: GpuArch) -> Self {
-        Self { units: arch.multiprocessors.value, fusion: FusionLevel::Register, cost: CostModel::Gpu(arch) }
+        Self { units: arch.multiprocessors.value, fusion: FusionLevel::Full, cost: CostModel::Gpu(arch) }
     }
 
     /// For the host back end.
@@ -95,21 +95,30 @@ impl Prepared {
 
     /// Which statements share a kernel, and the plan, verified.
     pub fn schedule(&self, options: &CompileOptions) -> Result<(Partition, Verified), CompileError> {
+        let partition = self.partition(options);
+        let planned = self.plan(&partition, options, &PlanOptions::new(options.units));
+        let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
+        Ok((partition, plan))
+    }
+
+    /// Which statements share a kernel.
+    pub fn partition(&self, options: &CompileOptions) -> Partition {
+        let (program, layouts, fusion) = (&self.program, &self.layouts, options.fusion);
         match options.cost {
-            CostModel::Gpu(arch) => self.schedule_with(options, &EstimatedCost { arch }),
-            CostModel::Host => self.schedule_with(options, &HostCost { threads: HOST_UNITS }),
+            CostModel::Gpu(arch) => partition(program, layouts, &EstimatedCost { arch }, fusion),
+            CostModel::Host => partition(program, layouts, &HostCost { threads: HOST_UNITS }, fusion),
         }
     }
 
-    fn schedule_with(
-        &self,
-        options: &CompileOptions,
-        cost: &impl KernelCost,
-    ) -> Result<(Partition, Verified), CompileError> {
-        let partition = partition(&self.program, &self.layouts, cost, options.fusion);
-        let plan = schedule::plan(&self.program, &self.layouts, &partition, cost, options.units);
-        let plan = schedule::verify(plan).map_err(CompileError::Plan)?;
-        Ok((partition, plan))
+    /// The plan of a partition, not verified.
+    pub fn plan(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> Planned {
+        let (program, layouts) = (&self.program, &self.layouts);
+        match options.cost {
+            CostModel::Gpu(arch) => schedule::plan_with(program, layouts, partition, &EstimatedCost { arch }, plan),
+            CostModel::Host => {
+                schedule::plan_with(program, layouts, partition, &HostCost { threads: HOST_UNITS }, plan)
+            }
+        }
     }
 }
 

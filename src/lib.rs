@@ -7,6 +7,7 @@ pub mod bench;
 mod build;
 pub mod compiler;
 mod device_compiler;
+pub mod explain;
 mod model;
 mod open;
 pub mod report;

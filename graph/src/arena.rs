@@ -93,6 +93,11 @@ impl<I: Id, T> Arena<I, T> {
         self.items.iter().enumerate().map(|(index, item)| (I::from_index(index), item))
     }
 
+    /// All elements in order, to be changed.
+    pub fn values_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.items.iter_mut()
+    }
+
     /// All elements in order.
     pub fn values(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()

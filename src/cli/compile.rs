@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::Partition;
+use warpweave::fusion::partition::{FusionLevel, Partition};
 use warpweave::graph::arena::Id;
 use warpweave::runtime::bundle::{self, BundleError, BundleTarget, TargetContents};
 use warpweave::runtime::json::{Value, json};
@@ -36,6 +36,9 @@ pub struct Arguments {
     target: Vec<BundleTarget>,
     #[command(flatten)]
     shapes: Shapes,
+    /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
+    #[arg(long, value_name = "LEVEL")]
+    fusion: Option<FusionLevel>,
     /// Intermediate results to write beside the bundle
     #[arg(long, value_delimiter = ',', value_name = "STAGE", requires = "emit_dir")]
     emit: Vec<Emit>,
@@ -80,7 +83,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             remedy: "it is a bundle, which is compiled already",
         });
     }
-    let build = Build::new(Model::import(&arguments.path, &arguments.shapes.import_options())?, &mut watch);
+    let mut build = Build::new(Model::import(&arguments.path, &arguments.shapes.import_options())?, &mut watch);
+    build.fusion = arguments.fusion;
     let import = start.elapsed();
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(ChildProcess::new);

@@ -8,6 +8,8 @@ mod compile;
 mod device_compile;
 mod doctor;
 mod error;
+mod explain;
+mod explain_text;
 mod inputs;
 mod inspect;
 mod models;
@@ -46,6 +48,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Makes a page of the results of measurements
     Report(report::Arguments),
+    /// Shows why a model is compiled as it is
+    Explain(explain::Arguments),
     /// Shows what a model or bundle holds
     Inspect(inspect::Arguments),
     /// Lists the benchmark models, or writes one
@@ -71,6 +75,7 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => arguments.program.json,
         Command::Bench(arguments) => arguments.program.json,
         Command::Report(arguments) => arguments.json,
+        Command::Explain(arguments) => arguments.json,
         Command::Inspect(arguments) => arguments.json,
         Command::Models(arguments) => arguments.json,
         Command::Doctor(arguments) => arguments.json,
@@ -84,6 +89,7 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => compare::execute(&arguments, &output),
         Command::Bench(arguments) => bench::execute(&arguments, &output),
         Command::Report(arguments) => report::execute(&arguments, &output),
+        Command::Explain(arguments) => explain::execute(&arguments, &output),
         Command::Inspect(arguments) => inspect::execute(&arguments, &output),
         Command::Models(arguments) => models::execute(&arguments, &output),
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),

@@ -4,9 +4,9 @@ mod chart;
 mod html;
 mod latency;
 mod roofline;
-mod scale;
+pub(crate) mod scale;
 mod speed_up;
-mod svg;
+pub(crate) mod svg;
 mod sweep;
 
 use crate::bench::BenchResult;

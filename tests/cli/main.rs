@@ -2,6 +2,7 @@
 
 mod archive;
 mod bundles;
+mod explain;
 mod inputs;
 mod measurements;
 mod models;

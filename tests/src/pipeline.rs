@@ -4,7 +4,7 @@ use warpweave::codegen::lower::{LoweredProgram, lower};
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::fusion::partition::cost::EstimatedCost;
 use warpweave::fusion::partition::{FusionLevel, GroupBody, ScheduleParams, partition};
-use warpweave::fusion::schedule::{self, ExecutionPlan, Verified};
+use warpweave::fusion::schedule::{self, ExecutionPlan, PlanOptions, Planned, Verified};
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::views::{inline_views, place_joins};
 
@@ -34,6 +34,27 @@ pub fn compile_with(
     choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
 ) -> Compiled {
     let (program, plan) = plan_with(program, units, level, choose);
+    verified(program, plan)
+}
+
+/// Compiles under other options of planning, with the parameters that the search chooses.
+#[track_caller]
+pub fn compile_under(program: &TensorProgram, level: FusionLevel, options: &PlanOptions) -> Compiled {
+    let (program, planned) = plan_under(program, level, options);
+    verified(program, planned.plan)
+}
+
+/// The plan under other options of planning, not verified, and the program that it runs.
+pub fn plan_under(program: &TensorProgram, level: FusionLevel, options: &PlanOptions) -> (TensorProgram, Planned) {
+    let (program, layouts) = place_joins(&inline_views(program));
+    let cost = EstimatedCost { arch: GpuArch::h200() };
+    let partition = partition(&program, &layouts, &cost, level);
+    let planned = schedule::plan_with(&program, &layouts, &partition, &cost, options);
+    (program, planned)
+}
+
+#[track_caller]
+fn verified(program: TensorProgram, plan: ExecutionPlan) -> Compiled {
     let plan = schedule::verify(plan).unwrap_or_else(|violations| panic!("the plan has {violations:?}"));
     let lowered = lower(plan.plan()).unwrap_or_else(|error| panic!("{error}"));
     Compiled { program, plan, lowered }

@@ -1,16 +1,15 @@
-//! The regions that rTasks read and write, and which rOperators therefore depend on which.
+//! The regions that rTasks read and write.
 //!
 //! Regions are boxes in the coordinates of a tensor's root, so that a part of a joined tensor and the whole of it can be
 //! compared.
 
-use std::collections::BTreeSet;
-
-use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Range, region};
 use warpweave_graph::program::TensorId;
 
-use super::plan::{MemoryPlan, OperatorId, ROperator, RTask};
+use super::plan::{MemoryPlan, ROperator, RTask};
 use crate::partition::StageSource;
+use crate::partition::staged::staged_ranges;
 
 /// A box of elements of a root tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,8 +72,9 @@ pub fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> 
 /// The boxes that an rTask reads; they may over-approximate.
 pub fn reads(operator: &ROperator, memory: &MemoryPlan, task: RTask) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
-    for (position, stage) in operator.body.stages.iter().enumerate() {
-        let ranges = tile_ranges(operator, position, task.tile);
+    let main = (0..operator.body.stages.len()).map(|position| tile_ranges(operator, position, task.tile));
+    let ranges = staged_ranges(&operator.body, &operator.params, task.tile).into_iter().chain(main);
+    for (stage, ranges) in operator.body.staged.iter().chain(&operator.body.stages).zip(ranges) {
         for (id, read) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
             let Some(ranges) = region::input_region(&stage.expr, id, &ranges) else { continue };
@@ -122,27 +122,4 @@ pub fn writes_into(operator: &ROperator, memory: &MemoryPlan, task: RTask, regio
             }
         }
     })
-}
-
-/// Per rOperator, the rOperators whose outputs it reads.
-pub fn operator_graph(
-    operators: &Arena<OperatorId, ROperator>,
-    memory: &MemoryPlan,
-) -> Arena<OperatorId, BTreeSet<OperatorId>> {
-    let mut writers: Arena<TensorId, Vec<(OperatorId, Region)>> = memory.tensors.values().map(|_| Vec::new()).collect();
-    for (id, operator) in operators.iter() {
-        for &output in &operator.body.outputs {
-            let region = Region::whole(memory, output);
-            writers[region.root].push((id, region));
-        }
-    }
-    let producers = |operator: &ROperator| {
-        let regions = operator.body.operands.iter().map(|&operand| Region::whole(memory, operand));
-        let of_region = |region: Region| {
-            let overlapping = writers[region.root].iter().filter(move |(_, written)| written.overlaps(&region));
-            overlapping.map(|(id, _)| *id).collect::<Vec<_>>()
-        };
-        regions.flat_map(of_region).collect()
-    };
-    operators.values().map(producers).collect()
 }

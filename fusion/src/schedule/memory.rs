@@ -1,13 +1,38 @@
 //! Where every tensor lives: an arena with reuse, and the weights.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use super::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, MemoryPlan, OperatorId, PlannedTensor, ROperator};
-use super::reach::OperatorSet;
+use super::wavefront::{Placement, Time};
+
+/// When tensors may share bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ArenaPolicy {
+    /// As soon as the one is finished with before the other is written, whatever waits that takes.
+    Small,
+    /// Where the waits that it takes cost no time, or next to none, by the estimates.
+    Fast,
+    /// Never.
+    Separate,
+}
+
+impl ArenaPolicy {
+    /// All policies.
+    pub const ALL: [Self; 3] = [Self::Small, Self::Fast, Self::Separate];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Fast => "fast",
+            Self::Separate => "separate",
+        }
+    }
+}
 
 /// The memory plan without buffers: types and layouts only, which is what dependencies follow from.
 pub fn unplaced(program: &TensorProgram, layouts: &Arena<TensorId, Layout>) -> MemoryPlan {
@@ -24,93 +49,217 @@ pub fn unplaced(program: &TensorProgram, layouts: &Arena<TensorId, Layout>) -> M
     }
 }
 
+/// A memory plan with what it asks of the schedule.
+#[derive(Clone, Debug)]
+pub struct PlacedMemory {
+    /// The memory.
+    pub memory: MemoryPlan,
+    /// Per rOperator, those whose every rTask must end before any of its own begins, because it overwrites what they use.
+    pub after: Arena<OperatorId, Vec<OperatorId>>,
+    /// Bytes that no arena for this order of rTasks can do without: the most that are in use at once.
+    pub bound_bytes: u64,
+}
+
 /// Gives every tensor that a kernel or the host touches a buffer.
 ///
-/// Two buffers share bytes only where every rOperator that touches the one is an ancestor of every rOperator that writes
-/// the other. Inputs keep their bytes for the whole launch, so that a launch can be repeated; outputs keep theirs to the
-/// end.
+/// Two buffers share bytes only where, in the order of the placement, every rTask of an rOperator that touches the one
+/// stands before every rTask of an rOperator that writes the other; `after` makes the schedule keep to it. Inputs keep
+/// their bytes for the whole launch, so that a launch can be repeated; outputs keep theirs to the end.
 pub fn place(
     mut memory: MemoryPlan,
     program: &TensorProgram,
     operators: &Arena<OperatorId, ROperator>,
-    ancestors: &Arena<OperatorId, OperatorSet>,
-) -> MemoryPlan {
-    let mut roots: BTreeMap<TensorId, Lifetime> = BTreeMap::new();
-    for &input in &memory.inputs {
-        roots.entry(input).or_default().is_input = true;
-    }
-    let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
-    for (id, operator) in operators.iter() {
-        for &tensor in &operator.body.operands {
-            roots.entry(root(tensor)).or_default().touched_by(id);
-        }
-        for &tensor in &operator.body.outputs {
-            let lifetime = roots.entry(root(tensor)).or_default();
-            lifetime.touched_by(id);
-            lifetime.writers.push(id);
-        }
-    }
-    for &output in &memory.outputs {
-        roots.entry(root(output)).or_default().is_output = true;
-    }
-    let mut order: Vec<TensorId> = roots.keys().copied().collect();
-    order.sort_by_key(|root| (roots[root].writers.first().copied(), *root));
-    let mut placed: Vec<(TensorId, Buffer)> = Vec::new();
+    placement: &Placement,
+    policy: ArenaPolicy,
+    exchange: Time,
+) -> PlacedMemory {
+    let periods = periods(operators.len(), placement);
     let mut buffers: BTreeMap<TensorId, Buffer> = BTreeMap::new();
-    for tensor in order {
+    let mut lives = Vec::new();
+    for (tensor, uses) in uses(&memory, operators) {
         let bytes = memory.tensors[tensor].ty.bytes() as u64;
-        let buffer = if let Source::Constant(_) = program.tensors[tensor].source {
+        if let Source::Constant(_) = program.tensors[tensor].source {
             let offset = memory.weights_bytes.next_multiple_of(BUFFER_ALIGNMENT);
             memory.weights_bytes = offset + bytes;
             memory.constants.push(tensor);
-            Buffer { space: BufferSpace::Weights, offset, bytes }
+            buffers.insert(tensor, Buffer { space: BufferSpace::Weights, offset, bytes });
         } else {
-            let conflicts = placed.iter().filter(|(other, _)| !follows(&roots[other], &roots[&tensor], ancestors));
-            let offset = first_fit(bytes, conflicts.map(|(_, buffer)| *buffer).collect());
-            memory.arena_bytes = memory.arena_bytes.max(offset + bytes);
-            let buffer = Buffer { space: BufferSpace::Arena, offset, bytes };
-            placed.push((tensor, buffer));
-            buffer
-        };
-        buffers.insert(tensor, buffer);
+            lives.push(Life::new(tensor, bytes, uses, &periods));
+        }
     }
+    let bound_bytes = most_at_once(&lives);
+    let slack = match policy {
+        ArenaPolicy::Small => Some(0),
+        ArenaPolicy::Fast => Some(exchange),
+        ArenaPolicy::Separate => None,
+    };
+    let placed = pack(lives, |earlier, later| slack.is_some_and(|slack| earlier.ends_before(later, slack)));
+    memory.arena_bytes = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
+    let after = overwritten(operators.len(), &placed);
+    buffers.extend(placed.into_iter().map(|(life, buffer)| (life.tensor, buffer)));
     for id in program.tensors.ids() {
         memory.tensors[id].buffer = buffers.get(&memory.tensors[id].layout.root).copied();
     }
-    memory
+    PlacedMemory { memory, after, bound_bytes }
 }
 
+/// The rTasks of an rOperator in the order of the placement: numbers of steps, and times.
+#[derive(Clone, Copy)]
+struct Period {
+    first: usize,
+    last: usize,
+    start: Time,
+    end: Time,
+}
+
+fn periods(operators: usize, placement: &Placement) -> Arena<OperatorId, Period> {
+    let never = Period { first: usize::MAX, last: 0, start: Time::MAX, end: 0 };
+    let mut periods: Arena<OperatorId, Period> = (0..operators).map(|_| never).collect();
+    for (number, step) in placement.steps.iter().enumerate() {
+        let period = &mut periods[step.task.operator];
+        *period = Period {
+            first: period.first.min(number),
+            last: number,
+            start: period.start.min(step.start),
+            end: period.end.max(step.end),
+        };
+    }
+    periods
+}
+
+/// Who uses a root.
 #[derive(Clone, Debug, Default)]
-struct Lifetime {
-    writers: Vec<OperatorId>,
-    touching: Vec<OperatorId>,
+struct Uses {
+    writers: BTreeSet<OperatorId>,
+    touching: BTreeSet<OperatorId>,
     is_input: bool,
     is_output: bool,
 }
 
-impl Lifetime {
-    fn touched_by(&mut self, operator: OperatorId) {
-        if self.touching.last() != Some(&operator) {
-            self.touching.push(operator);
+fn uses(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> BTreeMap<TensorId, Uses> {
+    let mut roots: BTreeMap<TensorId, Uses> = BTreeMap::new();
+    let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
+    for &input in &memory.inputs {
+        roots.entry(root(input)).or_default().is_input = true;
+    }
+    for &output in &memory.outputs {
+        roots.entry(root(output)).or_default().is_output = true;
+    }
+    for (id, operator) in operators.iter() {
+        for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
+            roots.entry(root(tensor)).or_default().touching.insert(id);
         }
+        for &tensor in &operator.body.outputs {
+            roots.entry(root(tensor)).or_default().writers.insert(id);
+        }
+    }
+    roots
+}
+
+/// A root and when it is in use.
+struct Life {
+    tensor: TensorId,
+    bytes: u64,
+    uses: Uses,
+    first: usize,
+    last: usize,
+    start: Time,
+    end: Time,
+}
+
+impl Life {
+    fn new(tensor: TensorId, bytes: u64, uses: Uses, periods: &Arena<OperatorId, Period>) -> Self {
+        let written = || uses.writers.iter().map(|&operator| periods[operator]);
+        let touched = || uses.touching.iter().map(|&operator| periods[operator]);
+        let mut first = written().map(|period| period.first).min().unwrap_or(0);
+        let mut last = touched().map(|period| period.last).max().unwrap_or(0);
+        if uses.is_input {
+            (first, last) = (0, usize::MAX);
+        }
+        if uses.is_output {
+            last = usize::MAX;
+        }
+        let start = written().map(|period| period.start).min().unwrap_or(0);
+        let end = touched().map(|period| period.end).max().unwrap_or(0);
+        Self { tensor, bytes, uses, first, last, start, end }
+    }
+
+    fn ends_before(&self, later: &Self, slack: Time) -> bool {
+        self.last < later.first && (slack == 0 || self.end + slack <= later.start)
     }
 }
 
-/// Whether the later buffer may use the earlier one's bytes.
-fn follows(earlier: &Lifetime, later: &Lifetime, ancestors: &Arena<OperatorId, OperatorSet>) -> bool {
-    let ordered = |writer: &OperatorId| earlier.touching.iter().all(|operator| ancestors[*writer].contains(*operator));
-    !earlier.is_input && !earlier.is_output && !later.is_input && later.writers.iter().all(ordered)
+/// The most bytes in use between two steps.
+fn most_at_once(lives: &[Life]) -> u64 {
+    let mut changes: Vec<(usize, bool, u64)> = Vec::new();
+    for life in lives {
+        changes.push((life.first, true, life.bytes));
+        changes.push((life.last.saturating_add(1), false, life.bytes));
+    }
+    // What ends makes room before anything begins.
+    changes.sort_unstable();
+    let (mut now, mut most) = (0, 0);
+    for (_, begins, bytes) in changes {
+        now = if begins { now + bytes } else { now - bytes };
+        most = most.max(now);
+    }
+    most
 }
 
-/// The lowest aligned offset at which `bytes` overlap none of `taken`.
-fn first_fit(bytes: u64, mut taken: Vec<Buffer>) -> u64 {
-    taken.sort_by_key(|buffer| buffer.offset);
-    let mut offset = 0u64;
-    for buffer in taken {
-        if offset + bytes.max(1) <= buffer.offset {
-            break;
+/// Buffers for all roots, largest first, each as low as those that it must not overlap allow.
+fn pack(mut lives: Vec<Life>, may_follow: impl Fn(&Life, &Life) -> bool) -> Vec<(Life, Buffer)> {
+    lives.sort_by_key(|life| (std::cmp::Reverse(life.bytes), life.first, life.tensor));
+    let mut placed: Vec<(Life, Buffer)> = Vec::new();
+    // Buffers by offset, so that the first gap is found in one pass.
+    let mut by_offset: Vec<usize> = Vec::new();
+    for life in lives {
+        let mut offset = 0u64;
+        for &at in &by_offset {
+            let (other, buffer) = &placed[at];
+            if buffer.offset + buffer.bytes <= offset || may_follow(other, &life) || may_follow(&life, other) {
+                continue;
+            }
+            if offset + life.bytes.max(1) <= buffer.offset {
+                break;
+            }
+            offset = (buffer.offset + buffer.bytes.max(1)).next_multiple_of(BUFFER_ALIGNMENT);
         }
-        offset = offset.max((buffer.offset + buffer.bytes).next_multiple_of(BUFFER_ALIGNMENT));
+        let buffer = Buffer { space: BufferSpace::Arena, offset, bytes: life.bytes };
+        let position = by_offset.partition_point(|&at| placed[at].1.offset <= offset);
+        by_offset.insert(position, placed.len());
+        placed.push((life, buffer));
     }
-    offset
+    placed
+}
+
+/// Per rOperator, the users of what it overwrites.
+///
+/// Roots take their bytes over from one another in the order in which they are first written; users of earlier owners
+/// come before those of later ones.
+fn overwritten(operators: usize, placed: &[(Life, Buffer)]) -> Arena<OperatorId, Vec<OperatorId>> {
+    let mut after: Arena<OperatorId, BTreeSet<OperatorId>> = (0..operators).map(|_| BTreeSet::new()).collect();
+    let mut order: Vec<usize> = (0..placed.len()).filter(|&at| placed[at].1.bytes > 0).collect();
+    order.sort_by_key(|&at| (placed[at].0.first, placed[at].0.tensor));
+    let mut owners: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
+    for at in order {
+        let (life, buffer) = &placed[at];
+        let (start, end) = (buffer.offset, buffer.offset + buffer.bytes);
+        let before = owners.range(..start).next_back().filter(|(_, (owned, _))| *owned > start);
+        let met: Vec<(u64, (u64, usize))> =
+            before.into_iter().chain(owners.range(start..end)).map(|(from, owner)| (*from, *owner)).collect();
+        for (from, (to, owner)) in met {
+            owners.remove(&from);
+            if from < start {
+                owners.insert(from, (start, owner));
+            }
+            if to > end {
+                owners.insert(end, (to, owner));
+            }
+            for &writer in &life.uses.writers {
+                after[writer].extend(&placed[owner].0.uses.touching);
+            }
+        }
+        owners.insert(start, (end, at));
+    }
+    after.values().map(|operators| operators.iter().copied().collect()).collect()
 }

@@ -1,14 +1,22 @@
 //! rTasks on virtual execution units: plans, their verification and their tables.
 
+pub mod bands;
+pub mod costs;
 pub mod dependency;
+pub mod edges;
 pub mod fold;
+pub mod grid;
 pub mod memory;
 pub mod plan;
-pub mod reach;
+pub mod simulate;
+mod synchronise;
 pub mod tables;
 pub mod verify;
 pub mod wavefront;
 
+pub use bands::SyncPolicy;
+pub use costs::SyncCosts;
+pub use memory::ArenaPolicy;
 pub use plan::{ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, ROperator, RTask, Segment};
 pub use verify::{Verified, Violation, verify};
 
@@ -16,10 +24,50 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use crate::partition::Partition;
 use crate::partition::cost::KernelCost;
+use crate::partition::{Partition, split};
+use plan::OperatorId;
+use wavefront::Work;
 
-/// The plan of a partition for `units` virtual execution units: one persistent segment.
+/// What planning decides by.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PlanOptions {
+    /// Virtual execution units.
+    pub units: usize,
+    /// How fine dependencies are; the finest of what the simulator estimates fastest if none is given.
+    pub sync: Option<SyncPolicy>,
+    /// When tensors share bytes.
+    pub arena: ArenaPolicy,
+    /// What waiting costs.
+    pub costs: SyncCosts,
+}
+
+impl PlanOptions {
+    /// For this many units: the fastest dependencies, memory reused where that costs no time.
+    pub fn new(units: usize) -> Self {
+        Self { units, sync: None, arena: ArenaPolicy::Fast, costs: SyncCosts::h200() }
+    }
+}
+
+/// A plan and how it came about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Planned {
+    /// The plan, not verified.
+    pub plan: ExecutionPlan,
+    /// How fine its dependencies are.
+    pub sync: SyncPolicy,
+    /// Pairs of an rTask and a counter that it must come after, before redundant waits are removed.
+    pub needs: usize,
+    /// Bytes of the arena that are in use at once in the order of the plan: no arena can be smaller.
+    pub arena_bound_bytes: u64,
+    /// Predicted microseconds.
+    pub makespan: f64,
+}
+
+/// The share of a plan's time for which it is worth making an arena smaller.
+const FREE_SHARE: f64 = 0.01;
+
+/// The plan of a partition for `units` virtual execution units: one persistent segment. Split groups are two rOperators.
 pub fn plan(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -27,16 +75,66 @@ pub fn plan(
     cost: &impl KernelCost,
     units: usize,
 ) -> ExecutionPlan {
+    plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
+}
+
+/// The plan of a partition under these options: one persistent segment.
+pub fn plan_with(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    partition: &Partition,
+    cost: &impl KernelCost,
+    options: &PlanOptions,
+) -> Planned {
+    let (program, layouts, partition) = split::expand(program, layouts, partition);
+    let (program, layouts) = (&program, &layouts);
     let operator = |group: &crate::partition::FusionGroup| ROperator {
         body: group.body.clone(),
         params: group.params.clone(),
         task_microseconds: cost.task_microseconds(&group.body, &group.params),
     };
-    let operators: Arena<plan::OperatorId, ROperator> = partition.groups.iter().map(operator).collect();
+    let operators: Arena<OperatorId, ROperator> = partition.groups.iter().map(operator).collect();
     let memory = memory::unplaced(program, layouts);
-    let producers = dependency::operator_graph(&operators, &memory);
-    let ancestors = reach::ancestors(&producers);
-    let memory = memory::place(memory, program, &operators, &ancestors);
-    let segment = wavefront::schedule(operators, &producers, &ancestors, units);
-    ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory }
+    let edges = edges::edges(&operators, &memory);
+    let made = |sync: SyncPolicy, arena: ArenaPolicy| {
+        plan_under(&PlanOptions { arena, ..*options }, sync, program, &memory, &operators, &edges)
+    };
+    let fastest = match options.sync {
+        Some(sync) => made(sync, options.arena),
+        None => {
+            let candidates = SyncPolicy::ALL.map(|sync| made(sync, options.arena));
+            let fastest = candidates.into_iter().rev().min_by(|a, b| a.makespan.total_cmp(&b.makespan));
+            fastest.expect("there are candidates")
+        }
+    };
+    match options.arena {
+        ArenaPolicy::Small | ArenaPolicy::Separate => fastest,
+        ArenaPolicy::Fast => {
+            let small = made(fastest.sync, ArenaPolicy::Small);
+            let free = small.makespan <= fastest.makespan * (1.0 + FREE_SHARE);
+            if free && small.plan.memory.arena_bytes < fastest.plan.memory.arena_bytes { small } else { fastest }
+        }
+    }
+}
+
+fn plan_under(
+    options: &PlanOptions,
+    sync: SyncPolicy,
+    program: &TensorProgram,
+    memory: &MemoryPlan,
+    operators: &Arena<OperatorId, ROperator>,
+    edges: &Arena<OperatorId, Vec<edges::Edge>>,
+) -> Planned {
+    let (units, costs) = (options.units, &options.costs);
+    let bands = bands::Bands::choose(operators, edges, sync, units, costs);
+    let work = Work { operators, edges, bands: &bands };
+    let placement = wavefront::place(&work, units, sync, costs);
+    let exchange = wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2));
+    let placed = memory::place(memory.clone(), program, operators, &placement, options.arena, exchange);
+    let streams = synchronise::synchronise(&work, &placement, &placed.after, units);
+    let segment =
+        PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };
+    let makespan = simulate::makespan(&segment, costs);
+    let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
+    Planned { plan, sync, needs: streams.needs, arena_bound_bytes: placed.bound_bytes, makespan }
 }

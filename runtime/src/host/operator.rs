@@ -1,6 +1,7 @@
 //! Evaluation of one rTask: the group's expressions on the tile's box.
 
 use warpweave_fusion::partition::Template;
+use warpweave_fusion::partition::staged::tile_coordinates;
 use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_fusion::schedule::dependency::tile_ranges;
 use warpweave_fusion::schedule::plan::ROperator;
@@ -13,10 +14,12 @@ use super::lanes::{binary, splat};
 use super::memory::{LANES, Lanes, Memory};
 use super::product::HostProduct;
 use super::stage::{HostStage, Run};
+use super::staged::{HostStaged, boxes};
 
 /// An rOperator prepared for the host.
 pub(super) struct HostOperator {
     operator: ROperator,
+    staged: Vec<HostStaged>,
     stages: Vec<HostStage>,
     contraction: Option<HostContraction>,
     /// Per stage, the product that it sums, if it is done natively.
@@ -28,20 +31,37 @@ pub(super) struct HostOperator {
 impl HostOperator {
     /// Prepares an operator of a verified plan.
     pub(super) fn new(operator: &ROperator, memory: &MemoryPlan) -> Self {
-        let stage = |stage| HostStage::new(operator, stage, memory);
+        let boxes = boxes(&operator.body, &operator.params);
+        let stage = |stage| HostStage::new(operator, stage, memory, &boxes);
+        let staged = operator.body.staged.iter().map(stage).zip(boxes.iter().cloned());
+        let staged =
+            staged.map(|(stage, spans)| HostStaged { product: HostProduct::new(&stage), stage, spans }).collect();
         let stages: Vec<HostStage> = operator.body.stages.iter().map(stage).collect();
         let contraction = match operator.params.template {
-            Template::Contraction { .. } => HostContraction::new(&operator.body, &stages[0]),
-            Template::Pointwise { .. } | Template::Row(_) => None,
+            Template::Contraction(_) => HostContraction::new(&operator.body, &stages[0]),
+            Template::Pointwise { .. } | Template::Row(_) | Template::Staged => None,
         };
         let products: Vec<Option<HostProduct>> = stages.iter().map(HostProduct::new).collect();
         let wide = (0..stages.len()).any(|stage| !operator.body.extra_axes(stage).is_empty());
         let by_rows = wide || products.iter().flatten().any(HostProduct::reads_stages);
-        Self { operator: operator.clone(), stages, contraction, products, by_rows }
+        Self { operator: operator.clone(), staged, stages, contraction, products, by_rows }
     }
 
     /// Runs the rTask of a tile.
     pub(super) fn run(&self, tile: u32, memory: &Memory) {
+        if self.staged.is_empty() {
+            return self.run_stages(tile, memory);
+        }
+        let mut memory = Memory { staged: Vec::new(), ..*memory };
+        let coordinates = tile_coordinates(&self.operator.body, &self.operator.params, tile);
+        for staged in &self.staged {
+            let values = staged.compute(&coordinates, &memory);
+            memory.staged.push(values);
+        }
+        self.run_stages(tile, &memory);
+    }
+
+    fn run_stages(&self, tile: u32, memory: &Memory) {
         let ranges = tile_ranges(&self.operator, 0, tile);
         let rank = self.operator.body.tile_rank;
         if let Some(contraction) = &self.contraction {
@@ -70,23 +90,9 @@ impl HostOperator {
         let mut values: Vec<Option<Lanes>> = Vec::with_capacity(self.stages.len());
         for (stage, product) in self.stages.iter().zip(&self.products) {
             let mut point = whole_point(stage, tile_point);
-            let reduced = stage.expr.reducer.map(|reducer| {
-                if let Some(product) = product {
-                    return product.sums(stage, memory, &mut point, (Some(axis), count), &values);
-                }
-                let mut sum: Option<Lanes> = None;
-                let axes: Vec<usize> = stage.expr.reduced().map(Id::index).collect();
-                for_each_value(stage, &axes, &mut point, &mut |point| {
-                    let run = Run { point, axis: Some(axis), count };
-                    let value = stage.evaluate(&stage.body, memory, &run, &values, None);
-                    sum =
-                        Some(sum.take().map_or_else(|| value.clone(), |sum| binary(reducer_op(reducer), &sum, &value)));
-                });
-                sum.unwrap_or_else(|| splat(neutral(reducer, stage.expr.element)))
-            });
-            let run = Run { point: &point, axis: Some(axis), count };
-            let value = finish(stage, memory, &run, &values, reduced);
-            stage.store(memory, &run, &value);
+            let product = product.as_ref();
+            let value = stage_lanes(stage, product, &mut point, (Some(axis), count), memory, &values);
+            stage.store(memory, &Run { point: &point, axis: Some(axis), count }, &value);
             values.push(Some(value));
         }
     }
@@ -146,6 +152,31 @@ fn reduce_row(
         (None, Some(total)) => Lanes::Integer([total; LANES]),
         (None, None) => splat(neutral(reducer, stage.expr.element)),
     }
+}
+
+/// A stage's value on this many neighbouring points along an axis, its reductions one value after another.
+pub(super) fn stage_lanes(
+    stage: &HostStage,
+    product: Option<&HostProduct>,
+    point: &mut [i64],
+    (axis, count): (Option<usize>, usize),
+    memory: &Memory,
+    values: &[Option<Lanes>],
+) -> Lanes {
+    let reduced = stage.expr.reducer.map(|reducer| {
+        if let Some(product) = product {
+            return product.sums(stage, memory, point, (axis, count), values);
+        }
+        let mut sum: Option<Lanes> = None;
+        let axes: Vec<usize> = stage.expr.reduced().map(Id::index).collect();
+        for_each_value(stage, &axes, point, &mut |point| {
+            let run = Run { point, axis, count };
+            let value = stage.evaluate(&stage.body, memory, &run, values, None);
+            sum = Some(sum.take().map_or_else(|| value.clone(), |sum| binary(reducer_op(reducer), &sum, &value)));
+        });
+        sum.unwrap_or_else(|| splat(neutral(reducer, stage.expr.element)))
+    });
+    finish(stage, memory, &Run { point, axis, count }, values, reduced)
 }
 
 /// The stage's value: its epilogue on the reduced value, the reduced value, or its body.

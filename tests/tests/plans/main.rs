@@ -6,8 +6,10 @@ mod counterexamples;
 mod judge;
 mod mutants;
 mod order;
+mod policies;
 mod protocol;
 mod random_plans;
+mod scale;
 mod unit_counters;
 
 use std::process::ExitCode;
@@ -16,13 +18,16 @@ use std::time::Duration;
 use warpweave_tests::suite::{Suite, is_full};
 
 fn main() -> ExitCode {
-    let minutes = if is_full() { 120 } else { 5 };
+    let minutes = if is_full() { 120 } else { 8 };
     let mut suite = Suite::new("plans", Duration::from_secs(60 * minutes));
     agreement::add(&mut suite);
     agreement::add_models(&mut suite);
     protocol::add(&mut suite);
     protocol::add_models(&mut suite);
     counterexamples::add(&mut suite);
+    policies::add(&mut suite);
+    policies::add_models(&mut suite);
     random_plans::add(&mut suite);
+    scale::add(&mut suite);
     suite.run()
 }

@@ -3,23 +3,28 @@
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use warpweave::codegen::emulate::mutate::PlanMutation;
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::{fold::fold, verify};
-use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::{TensorId, TensorProgram};
+use warpweave::graph::{ElementType, Tensor};
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::compile;
+use warpweave_tests::pipeline::{Compiled, compile};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
-use warpweave_tests::suite::Suite;
+use warpweave_tests::suite::{Suite, is_full};
 
 use crate::accesses::{Accesses, Reads};
 use crate::judge::{Verdict, judge};
+use crate::protocol::check_mutation;
 use crate::unit_counters::with_unit_counters;
 
-const CASES: u32 = 600;
+/// Programs, and launches of each: all interleavings are drawn anew.
+fn size() -> (u32, u64) {
+    if is_full() { (2000, 20) } else { (100, 3) }
+}
 
 /// A step of a program: what is done, and to which earlier results.
 type Step = (u8, u8, u8);
@@ -27,7 +32,7 @@ type Step = (u8, u8, u8);
 /// Adds the trial.
 pub fn add(suite: &mut Suite) {
     suite.trial("random programs", || {
-        let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+        let config = Config { cases: size().0, failure_persistence: None, ..Config::default() };
         let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
         let steps = vec(any::<Step>(), 2..12);
         let recipe = (1usize..40, steps, 1usize..9, 1usize..9).prop_map(|(rows, steps, units, fewer)| Recipe {
@@ -69,14 +74,27 @@ fn check(recipe: &Recipe) {
         assert_eq!(judge(&folded, &accesses), Verdict::Harmless);
         let folded = verify(folded).unwrap_or_else(|violations| panic!("the folded plan has {violations:?}"));
         let machine = Machine::with_plan(folded.plan(), &compiled.lowered, &compiled.program);
-        for seed in [2, 3] {
+        for seed in 2..2 + size().1 {
             assert_eq!(machine.run(&inputs, seed), found, "{level:?}, seed {seed}");
         }
+        check_races(&compiled, &inputs, &found);
         let counted = with_unit_counters(plan);
         assert_eq!(judge(&counted, &accesses), Verdict::Harmless);
         let counted = verify(counted).unwrap_or_else(|violations| panic!("the counted plan has {violations:?}"));
         let machine = Machine::with_plan(counted.plan(), &compiled.lowered, &compiled.program);
         assert_eq!(machine.run(&inputs, 4), found, "{level:?}, a counter a unit");
+    }
+}
+
+/// A wait, a signal and an order, each wrong in one place: the emulator's detector of races agrees with the closure.
+fn check_races(compiled: &Compiled, inputs: &[Tensor], expected: &[Tensor]) {
+    let machine = Machine::new(compiled);
+    let accesses = Accesses::new(compiled.plan.plan(), Reads::Points);
+    let segment = compiled.plan.plan().persistent();
+    let number = Random::new(segment.tasks() as u64).below(segment.waits().max(1));
+    let errors = [PlanMutation::DropWait { number }, PlanMutation::SignalBeforeRun { number }];
+    for mutation in errors {
+        check_mutation(compiled, &machine, &accesses, mutation, (inputs, expected), &[0, 0x5eed]);
     }
 }
 

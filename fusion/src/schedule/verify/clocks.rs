@@ -95,13 +95,17 @@ struct State<'a> {
 impl<'a> State<'a> {
     fn new(segment: &'a PersistentSegment) -> Self {
         let units = segment.units();
-        let counter = |id: CounterId| {
-            let partial = |instruction: &Instruction| match instruction {
-                Instruction::Wait { counter, signals } => *counter == id && *signals < segment.counters[id].arrivals,
-                Instruction::Run(_) | Instruction::Signal(_) => false,
-            };
-            let each = segment.streams.iter().flatten().any(partial).then(Vec::new);
-            CounterState { signals: 0, joined: vec![0; units], each, waiting: Vec::new() }
+        let mut partial: Arena<CounterId, bool> = segment.counters.values().map(|_| false).collect();
+        for instruction in segment.streams.iter().flatten() {
+            if let Instruction::Wait { counter, signals } = *instruction {
+                partial[counter] |= signals < segment.counters[counter].arrivals;
+            }
+        }
+        let counter = |id: CounterId| CounterState {
+            signals: 0,
+            joined: vec![0; units],
+            each: partial[id].then(Vec::new),
+            waiting: Vec::new(),
         };
         Self {
             segment,

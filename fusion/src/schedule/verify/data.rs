@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 
-use super::super::dependency::{Region, reads, writes, writes_into};
-use super::super::plan::{BufferSpace, MemoryPlan, OperatorId, PersistentSegment, RTask};
+use super::super::dependency::{reads, writes_into};
+use super::super::plan::{BufferSpace, MemoryPlan, PersistentSegment, RTask};
 use super::Violation;
 use super::clocks::{Clocks, Moment};
+use super::writers::Writers;
 
 /// Checks that what every rTask reads has been written before; the number of pairs whose order was proved.
 pub(super) fn check_reads(
@@ -19,6 +19,7 @@ pub(super) fn check_reads(
 ) -> usize {
     let written = Writers::new(segment, memory);
     let mut proved = 0;
+    let mut tiles = Vec::new();
     for (id, operator) in segment.operators.iter() {
         for &operand in &operator.body.operands {
             if !written.covers(memory, operand) {
@@ -30,7 +31,9 @@ pub(super) fn check_reads(
             let moment = clocks.moment(reader);
             for region in reads(operator, memory, reader) {
                 for &writer_operator in written.of(&region) {
-                    for (writer, _) in written.tasks(writer_operator, &region) {
+                    written.tiles(writer_operator, &region, &mut tiles);
+                    for &tile in &tiles {
+                        let writer = RTask { operator: writer_operator, tile };
                         if clocks.before(clocks.moment(writer), moment) {
                             proved += 1;
                         } else if writes_into(&segment.operators[writer_operator], memory, writer, &region) {
@@ -47,68 +50,6 @@ pub(super) fn check_reads(
         }
     }
     proved
-}
-
-/// Who writes which part of which root.
-struct Writers {
-    operators: BTreeMap<TensorId, Vec<OperatorId>>,
-    outputs: BTreeMap<TensorId, Vec<Region>>,
-    regions: Arena<OperatorId, Vec<Vec<Region>>>,
-}
-
-impl Writers {
-    fn new(segment: &PersistentSegment, memory: &MemoryPlan) -> Self {
-        let mut operators: BTreeMap<TensorId, Vec<OperatorId>> = BTreeMap::new();
-        let mut outputs: BTreeMap<TensorId, Vec<Region>> = BTreeMap::new();
-        let mut regions = Arena::new();
-        for (id, operator) in segment.operators.iter() {
-            for &output in &operator.body.outputs {
-                let region = Region::whole(memory, output);
-                operators.entry(region.root).or_default().push(id);
-                outputs.entry(region.root).or_default().push(region);
-            }
-            let tile = |tile: u32| writes(operator, memory, RTask { operator: id, tile });
-            regions.push((0..operator.tasks()).map(tile).collect());
-        }
-        for writers in operators.values_mut() {
-            writers.dedup();
-        }
-        Self { operators, outputs, regions }
-    }
-
-    /// The operators that write into a region's root.
-    fn of(&self, region: &Region) -> &[OperatorId] {
-        self.operators.get(&region.root).map_or(&[], Vec::as_slice)
-    }
-
-    /// The rTasks of an operator whose writes may meet a region.
-    fn tasks<'a>(&'a self, operator: OperatorId, region: &'a Region) -> impl Iterator<Item = (RTask, &'a Region)> {
-        let tiles = self.regions[operator].iter().enumerate();
-        tiles.flat_map(move |(tile, written)| {
-            let meeting = written.iter().find(|written| written.overlaps(region));
-            meeting.map(|written| (RTask { operator, tile: tile as u32 }, written))
-        })
-    }
-
-    /// Whether every element of a tensor is an input, a constant, or written by someone. Outputs of one root are
-    /// disjoint, as checked before.
-    fn covers(&self, memory: &MemoryPlan, tensor: TensorId) -> bool {
-        let region = Region::whole(memory, tensor);
-        let given = memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
-        if given || memory.inputs.contains(&region.root) {
-            return true;
-        }
-        let Some(outputs) = self.outputs.get(&region.root) else { return region.elements() == 0 };
-        let shared = outputs.iter().filter(|output| output.overlaps(&region)).map(|output| {
-            let cut = output
-                .ranges
-                .iter()
-                .zip(&region.ranges)
-                .map(|(a, b)| (a.maximum.min(b.maximum) - a.minimum.max(b.minimum) + 1) as u64);
-            cut.product::<u64>()
-        });
-        shared.sum::<u64>() == region.elements()
-    }
 }
 
 /// The uses of one root buffer.

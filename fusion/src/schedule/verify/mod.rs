@@ -9,6 +9,7 @@
 mod clocks;
 mod data;
 mod structure;
+mod writers;
 
 use std::fmt;
 

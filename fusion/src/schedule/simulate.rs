@@ -1,0 +1,299 @@
+//! What a plan takes on the cost model: every unit walks its stream, rTasks take their estimated times, waits last until
+//! the signals arrive.
+//!
+//! An exchange takes longer the more units take part at the counter; a signal after an rTask waits for what it has
+//! stored; a wait that finds its signals still polls once. Units do not slow one another down otherwise.
+
+use std::collections::BTreeSet;
+
+use warpweave_graph::arena::Arena;
+
+use super::costs::SyncCosts;
+use super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, RTask};
+
+/// One instruction in time, in microseconds from the start of the segment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Event {
+    /// The instruction.
+    pub instruction: Instruction,
+    /// When the unit comes to it.
+    pub start: f64,
+    /// When the unit goes on.
+    pub end: f64,
+    /// What decided when it ended, if not the instruction before it: unit and position of a signal.
+    pub released_by: Option<(usize, usize)>,
+}
+
+/// A simulated run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Simulation {
+    /// Microseconds from the start to the end of the last unit.
+    pub makespan: f64,
+    /// Per unit, its stream in time.
+    pub units: Vec<Vec<Event>>,
+}
+
+/// Sums over a simulated run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Shares {
+    /// The share of all units' time in which rTasks run.
+    pub running: f64,
+    /// The share in which units wait for signals.
+    pub waiting: f64,
+    /// The share in which they give signals.
+    pub signalling: f64,
+}
+
+/// A time factor between 0.85 and 1.15 for every rTask, by a seed; 1 without one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Jitter {
+    /// Estimates hold.
+    None,
+    /// Every rTask takes up to 15 % more or less.
+    Seeded(u64),
+}
+
+impl Jitter {
+    /// The factor of an rTask.
+    pub fn factor(self, number: u64) -> f64 {
+        match self {
+            Self::None => 1.0,
+            Self::Seeded(seed) => {
+                // SplitMix64.
+                let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number.wrapping_mul(0xbf58_476d));
+                word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                word ^= word >> 31;
+                0.85 + 0.3 * (word >> 11) as f64 / (1u64 << 53) as f64
+            }
+        }
+    }
+}
+
+/// Simulates a segment whose rTasks take the times that they are estimated to take.
+///
+/// # Panics
+/// If the segment deadlocks; verified ones do not.
+pub fn simulate(segment: &PersistentSegment, costs: &SyncCosts, jitter: Jitter) -> Simulation {
+    let mut first: Arena<OperatorId, u64> = Arena::new();
+    let mut tasks = 0;
+    for operator in segment.operators.values() {
+        first.push(tasks);
+        tasks += u64::from(operator.tasks());
+    }
+    let time = |task: RTask| {
+        let number = first[task.operator] + u64::from(task.tile);
+        segment.operators[task.operator].task_microseconds * jitter.factor(number)
+    };
+    simulate_with(segment, costs, &time)
+}
+
+/// The microseconds of [`simulate`] without jitter.
+pub fn makespan(segment: &PersistentSegment, costs: &SyncCosts) -> f64 {
+    simulate(segment, costs, Jitter::None).makespan
+}
+
+/// Simulates a segment whose rTasks take `time` microseconds.
+///
+/// # Panics
+/// If the segment deadlocks; verified ones do not.
+pub fn simulate_with(segment: &PersistentSegment, costs: &SyncCosts, time: &impl Fn(RTask) -> f64) -> Simulation {
+    let mut run = Run::new(segment, costs);
+    let mut runnable: Vec<usize> = (0..segment.units()).rev().collect();
+    while let Some(unit) = runnable.pop() {
+        run.advance(unit, time, &mut runnable);
+    }
+    let ended = run.units.iter().zip(&segment.streams).all(|(events, stream)| events.len() == stream.len());
+    assert!(ended, "only plans without deadlock are simulated");
+    let ends = run.units.iter().filter_map(|events| events.last()).map(|event| event.end);
+    Simulation { makespan: ends.fold(0.0, f64::max), units: run.units }
+}
+
+/// How kernels are launched one after another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Launch {
+    /// Each by itself, into one stream.
+    Stream,
+    /// As nodes of one graph, which is launched once.
+    Graph,
+}
+
+/// Microseconds of kernels that run one after another, each given as what it takes beyond its launch: a lower estimate,
+/// because filling and emptying the device between kernels is left out.
+pub fn kernel_sequence(kernels: impl Iterator<Item = f64>, launch: Launch, costs: &SyncCosts) -> f64 {
+    let (first, next) = match launch {
+        Launch::Stream => (costs.stream_launch.value, costs.stream_launch.value),
+        Launch::Graph => (costs.graph_launch.value, costs.graph_node.value),
+    };
+    kernels.enumerate().map(|(at, time)| time + if at == 0 { first } else { next }).sum()
+}
+
+/// Microseconds if every rOperator were a kernel of its own.
+pub fn kernel_per_operator(segment: &PersistentSegment, launch: Launch, costs: &SyncCosts) -> f64 {
+    let rounds = |tasks: u32| (tasks as usize).div_ceil(segment.units().max(1)) as f64;
+    let operators = segment.operators.values();
+    kernel_sequence(operators.map(|operator| rounds(operator.tasks()) * operator.task_microseconds), launch, costs)
+}
+
+impl Simulation {
+    /// The steps that decide the makespan, last first: unit and position.
+    pub fn critical_path(&self) -> Vec<(usize, usize)> {
+        let end = |events: &[Event]| events.last().map_or(0.0, |event| event.end);
+        let last = (0..self.units.len()).max_by(|&a, &b| end(&self.units[a]).total_cmp(&end(&self.units[b])));
+        let mut path = Vec::new();
+        let mut at = last.filter(|&unit| !self.units[unit].is_empty()).map(|unit| (unit, self.units[unit].len() - 1));
+        while let Some((unit, position)) = at {
+            path.push((unit, position));
+            let previous = position.checked_sub(1).map(|position| (unit, position));
+            at = self.units[unit][position].released_by.or(previous);
+        }
+        path
+    }
+
+    /// The rTasks on the critical path.
+    pub fn critical_steps(&self) -> usize {
+        let is_run =
+            |&(unit, position): &(usize, usize)| matches!(self.units[unit][position].instruction, Instruction::Run(_));
+        self.critical_path().iter().filter(|at| is_run(at)).count()
+    }
+
+    /// What the units do with their time.
+    pub fn shares(&self) -> Shares {
+        let mut shares = Shares { running: 0.0, waiting: 0.0, signalling: 0.0 };
+        for event in self.units.iter().flatten() {
+            let share = match event.instruction {
+                Instruction::Run(_) => &mut shares.running,
+                Instruction::Wait { .. } => &mut shares.waiting,
+                Instruction::Signal(_) => &mut shares.signalling,
+            };
+            *share += event.end - event.start;
+        }
+        let total = self.makespan * self.units.len() as f64;
+        let of = |time: f64| if total > 0.0 { time / total } else { 0.0 };
+        Shares { running: of(shares.running), waiting: of(shares.waiting), signalling: of(shares.signalling) }
+    }
+
+    /// Per unit, the share of the makespan in which it runs rTasks.
+    pub fn utilisation(&self) -> Vec<f64> {
+        let of_unit = |events: &Vec<Event>| {
+            let runs = events.iter().filter(|event| matches!(event.instruction, Instruction::Run(_)));
+            runs.map(|event| event.end - event.start).sum::<f64>() / self.makespan.max(f64::MIN_POSITIVE)
+        };
+        self.units.iter().map(of_unit).collect()
+    }
+}
+
+/// A signal on its way.
+#[derive(Clone, Copy)]
+struct Arrival {
+    at: f64,
+    from: (usize, usize),
+}
+
+#[derive(Default)]
+struct CounterState {
+    /// Microseconds of an exchange between those who signal and wait.
+    exchange: f64,
+    signals: u32,
+    /// The arrivals so far, and the latest of them.
+    latest: Option<Arrival>,
+    /// Every arrival, where a wait is for fewer than all.
+    each: Option<Vec<Arrival>>,
+    waiting: Vec<usize>,
+}
+
+struct Run<'a> {
+    segment: &'a PersistentSegment,
+    costs: &'a SyncCosts,
+    counters: Arena<CounterId, CounterState>,
+    units: Vec<Vec<Event>>,
+}
+
+impl<'a> Run<'a> {
+    fn new(segment: &'a PersistentSegment, costs: &'a SyncCosts) -> Self {
+        let mut parties: Arena<CounterId, BTreeSet<usize>> =
+            segment.counters.values().map(|_| BTreeSet::new()).collect();
+        let mut partial: Arena<CounterId, bool> = segment.counters.values().map(|_| false).collect();
+        for (unit, stream) in segment.streams.iter().enumerate() {
+            for instruction in stream {
+                match *instruction {
+                    Instruction::Run(_) => {}
+                    Instruction::Signal(counter) => _ = parties[counter].insert(unit),
+                    Instruction::Wait { counter, signals } => {
+                        parties[counter].insert(unit);
+                        partial[counter] |= signals < segment.counters[counter].arrivals;
+                    }
+                }
+            }
+        }
+        let state = |counter: CounterId| CounterState {
+            exchange: costs.exchange_microseconds(parties[counter].len()),
+            each: partial[counter].then(Vec::new),
+            ..CounterState::default()
+        };
+        Self {
+            segment,
+            costs,
+            counters: segment.counters.ids().map(state).collect(),
+            units: segment.streams.iter().map(|stream| Vec::with_capacity(stream.len())).collect(),
+        }
+    }
+
+    /// Runs a unit until it waits for signals that have not been given, or ends.
+    fn advance(&mut self, unit: usize, time: &impl Fn(RTask) -> f64, runnable: &mut Vec<usize>) {
+        while let Some(&instruction) = self.segment.streams[unit].get(self.units[unit].len()) {
+            let start = self.units[unit].last().map_or(0.0, |event| event.end);
+            let (end, released_by) = match instruction {
+                Instruction::Run(task) => (start + time(task), None),
+                Instruction::Signal(counter) => (self.signal(counter, unit, start, runnable), None),
+                Instruction::Wait { counter, signals } => match self.wait(counter, signals, unit, start) {
+                    Some(ended) => ended,
+                    None => return,
+                },
+            };
+            self.units[unit].push(Event { instruction, start, end, released_by });
+        }
+    }
+
+    /// Gives a signal; when the unit goes on.
+    fn signal(&mut self, counter: CounterId, unit: usize, start: f64, runnable: &mut Vec<usize>) -> f64 {
+        let after_run = self.units[unit].last().is_some_and(|event| matches!(event.instruction, Instruction::Run(_)));
+        let drain = if after_run { self.costs.drain.value } else { 0.0 };
+        let state = &mut self.counters[counter];
+        let arrival = Arrival { at: start + drain + state.exchange, from: (unit, self.units[unit].len()) };
+        state.signals += 1;
+        if state.latest.is_none_or(|latest| arrival.at > latest.at) {
+            state.latest = Some(arrival);
+        }
+        if let Some(each) = &mut state.each {
+            each.push(arrival);
+        }
+        runnable.append(&mut state.waiting);
+        start + drain + self.costs.release.value
+    }
+
+    /// When a wait ends, and whose signal ended it; `None` if signals are missing.
+    fn wait(
+        &mut self,
+        counter: CounterId,
+        signals: u32,
+        unit: usize,
+        start: f64,
+    ) -> Option<(f64, Option<(usize, usize)>)> {
+        let polled = start + self.costs.poll.value;
+        let state = &mut self.counters[counter];
+        if state.signals < signals {
+            state.waiting.push(unit);
+            return None;
+        }
+        let all = signals >= self.segment.counters[counter].arrivals;
+        let last = match &state.each {
+            Some(each) if !all => signals.checked_sub(1).map(|at| each[at as usize]),
+            Some(_) | None => state.latest.filter(|_| signals > 0),
+        };
+        match last {
+            Some(arrival) if arrival.at > polled => Some((arrival.at, Some(arrival.from))),
+            Some(_) | None => Some((polled, None)),
+        }
+    }
+}

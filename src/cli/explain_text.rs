@@ -1,0 +1,134 @@
+//! What `explain` says, as text and as JSON.
+
+use std::fmt::Write;
+
+use warpweave::explain::{Comparison, ExplainedPlan, PolicyFigures, Win};
+use warpweave::runtime::json::{Value, json};
+
+/// rOperators of the critical path that are listed.
+const LISTED: usize = 8;
+
+/// A plan as text.
+pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
+    let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
+    let segment = plan.persistent();
+    let simulation = &explained.simulation;
+    let shares = explained.shares();
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let mut text = String::new();
+    let _ = writeln!(text, "{name} on {} units, waits by {}", segment.units(), explained.sync.name());
+    let _ = writeln!(text, "  scheduled in         {:.3} s", explained.seconds);
+    let _ = writeln!(text, "  rOperators, rTasks   {}, {}", segment.operators.len(), evidence.tasks);
+    let _ =
+        writeln!(text, "  waits                {} of {} needed, all proved to end", evidence.waits, explained.needs);
+    let _ = writeln!(text, "  counters             {}", segment.counters.len());
+    let _ = writeln!(text, "  proved               {} reads follow their writes", evidence.ordered_reads);
+    let _ = writeln!(
+        text,
+        "  arena                {} bytes, {} in use at once",
+        plan.memory.arena_bytes, explained.arena_bound_bytes
+    );
+    let _ = writeln!(text, "  makespan             {:.1} us predicted, launch left out", simulation.makespan);
+    let _ = writeln!(
+        text,
+        "  units run            {}, wait {}, signal {}",
+        percent(shares.running),
+        percent(shares.waiting),
+        percent(shares.signalling)
+    );
+    let utilisation = simulation.utilisation();
+    let busiest = utilisation.iter().copied().fold(0.0, f64::max);
+    let idlest = utilisation.iter().copied().fold(1.0, f64::min);
+    let _ = writeln!(text, "  busiest, idlest unit {}, {}", percent(busiest), percent(idlest));
+    let _ = writeln!(text, "  critical path        {} rTasks; most of its time in", simulation.critical_steps());
+    for part in explained.critical_operators().iter().take(LISTED) {
+        let params = &segment.operators[part.operator].params;
+        let _ = writeln!(text, "    {}: {} rTasks, {:.1} us, {params}", part.operator, part.steps, part.microseconds);
+    }
+    text
+}
+
+/// A plan as JSON.
+pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
+    let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
+    let shares = explained.shares();
+    let critical: Vec<Value> = explained
+        .critical_operators()
+        .iter()
+        .map(|part| {
+            json!({"operator": part.operator.to_string(), "steps": part.steps, "microseconds": part.microseconds})
+        })
+        .collect();
+    let path: Vec<String> = explained
+        .simulation
+        .critical_path()
+        .into_iter()
+        .rev()
+        .map(|(unit, position)| format!("vEU {unit}: {}", plan.persistent().streams[unit][position]))
+        .collect();
+    json!({
+        "model": name, "units": plan.persistent().units(), "sync": explained.sync.name(),
+        "scheduling_seconds": explained.seconds, "operators": plan.persistent().operators.len(),
+        "tasks": evidence.tasks, "waits": evidence.waits, "needs": explained.needs,
+        "counters": plan.persistent().counters.len(), "ordered_reads": evidence.ordered_reads,
+        "arena_bytes": plan.memory.arena_bytes, "arena_bound_bytes": explained.arena_bound_bytes,
+        "predicted_makespan_microseconds": explained.simulation.makespan,
+        "running": shares.running, "waiting": shares.waiting, "signalling": shares.signalling,
+        "utilisation": explained.simulation.utilisation(),
+        "critical_steps": explained.simulation.critical_steps(), "critical_operators": critical,
+        "critical_path": path
+    })
+}
+
+/// A comparison as text: rows of a Markdown table.
+pub fn comparison(name: &str, comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "| {name} | kernel an operator | | | | {:.1} | | |", comparison.kernel_per_operator);
+    for figures in &comparison.policies {
+        let PolicyFigures { sync, critical_steps, waits, utilisation, makespan, range, .. } = figures;
+        let arena = figures.arena_bytes as f64 / figures.arena_bound_bytes.max(1) as f64;
+        let _ = writeln!(
+            text,
+            "| | {} | {critical_steps} | {waits} | {:.0} % | {makespan:.1} ({:.1} … {:.1}) | {arena:.2} | {:.2} |",
+            sync.name(),
+            utilisation * 100.0,
+            range.0,
+            range.1,
+            figures.seconds
+        );
+    }
+    let _ = writeln!(
+        text,
+        "| | tile over barrier: {}; over operator: {} | | | | | | |",
+        win(comparison.tile_over_barrier),
+        win(comparison.tile_over_operator)
+    );
+    text
+}
+
+fn win(win: Win) -> String {
+    match win {
+        Win::Faster(least, most) => format!("{least:.2} … {most:.2}×"),
+        Win::Slower(least, most) => format!("slower, {least:.2} … {most:.2}×"),
+        Win::Equal => "equal".to_owned(),
+        Win::Undetermined(least, most) => format!("*undetermined*, {least:.2} … {most:.2}×"),
+    }
+}
+
+/// A comparison as JSON.
+pub fn comparison_value(name: &str, comparison: &Comparison) -> Value {
+    let policy = |figures: &PolicyFigures| {
+        json!({
+            "sync": figures.sync.name(), "critical_steps": figures.critical_steps, "waits": figures.waits,
+            "utilisation": figures.utilisation, "predicted_makespan_microseconds": figures.makespan,
+            "least": figures.range.0, "most": figures.range.1, "arena_bytes": figures.arena_bytes,
+            "arena_bound_bytes": figures.arena_bound_bytes, "scheduling_seconds": figures.seconds
+        })
+    };
+    json!({
+        "model": name, "policies": comparison.policies.iter().map(policy).collect::<Vec<_>>(),
+        "kernel_per_operator_microseconds": comparison.kernel_per_operator,
+        "tile_over_barrier": win(comparison.tile_over_barrier),
+        "tile_over_operator": win(comparison.tile_over_operator)
+    })
+}

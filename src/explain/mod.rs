@@ -1,0 +1,86 @@
+//! Why a model is compiled as it is: its plan in time, on the cost model.
+
+mod comparison;
+mod timeline;
+mod trace;
+
+pub use comparison::{Comparison, PolicyFigures, Win, compare};
+pub use timeline::timeline;
+pub use trace::trace;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use warpweave_fusion::partition::Partition;
+use warpweave_fusion::schedule::plan::OperatorId;
+use warpweave_fusion::schedule::simulate::{self, Jitter, Shares, Simulation};
+use warpweave_fusion::schedule::{self, Instruction, PlanOptions, SyncPolicy, Verified};
+
+use crate::compiler::{CompileError, CompileOptions, Prepared};
+
+/// A verified plan and its simulated run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExplainedPlan {
+    /// The plan.
+    pub plan: Verified,
+    /// How fine its dependencies are.
+    pub sync: SyncPolicy,
+    /// Pairs of an rTask and a counter that it must come after, before redundant waits are removed.
+    pub needs: usize,
+    /// Bytes of the arena in use at once: no arena for this order can be smaller.
+    pub arena_bound_bytes: u64,
+    /// Seconds that scheduling took.
+    pub seconds: f64,
+    /// The run.
+    pub simulation: Simulation,
+}
+
+/// What an rOperator adds to the critical path.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CriticalOperator {
+    /// The rOperator.
+    pub operator: OperatorId,
+    /// Its rTasks on the path.
+    pub steps: usize,
+    /// Their microseconds.
+    pub microseconds: f64,
+}
+
+/// Plans, verifies and simulates.
+pub fn explain(
+    prepared: &Prepared,
+    partition: &Partition,
+    compile: &CompileOptions,
+    options: &PlanOptions,
+) -> Result<ExplainedPlan, CompileError> {
+    let start = Instant::now();
+    let planned = prepared.plan(partition, compile, options);
+    let seconds = start.elapsed().as_secs_f64();
+    let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
+    let simulation = simulate::simulate(plan.plan().persistent(), &options.costs, Jitter::None);
+    let (sync, needs, arena_bound_bytes) = (planned.sync, planned.needs, planned.arena_bound_bytes);
+    Ok(ExplainedPlan { plan, sync, needs, arena_bound_bytes, seconds, simulation })
+}
+
+impl ExplainedPlan {
+    /// What the units do with their time.
+    pub fn shares(&self) -> Shares {
+        self.simulation.shares()
+    }
+
+    /// The rOperators on the critical path, those that take longest first.
+    pub fn critical_operators(&self) -> Vec<CriticalOperator> {
+        let mut found: BTreeMap<OperatorId, CriticalOperator> = BTreeMap::new();
+        for (unit, position) in self.simulation.critical_path() {
+            let event = self.simulation.units[unit][position];
+            let Instruction::Run(task) = event.instruction else { continue };
+            let none = CriticalOperator { operator: task.operator, steps: 0, microseconds: 0.0 };
+            let entry = found.entry(task.operator).or_insert(none);
+            entry.steps += 1;
+            entry.microseconds += event.end - event.start;
+        }
+        let mut found: Vec<CriticalOperator> = found.into_values().collect();
+        found.sort_by(|a, b| b.microseconds.total_cmp(&a.microseconds));
+        found
+    }
+}

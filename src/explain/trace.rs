@@ -1,0 +1,45 @@
+//! A simulated run as a trace that Chrome and Perfetto show.
+
+use std::fmt::Write;
+
+use warpweave_fusion::schedule::Instruction;
+use warpweave_fusion::schedule::plan::PersistentSegment;
+use warpweave_fusion::schedule::simulate::Simulation;
+use warpweave_runtime::json::json;
+
+/// The trace as JSON text: a process for the device, a thread a unit, an event an rTask, wait or signal. The name of an
+/// rTask is `operator.tile`, the same in every run of a plan.
+pub fn trace(segment: &PersistentSegment, simulation: &Simulation) -> String {
+    let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    for unit in 0..simulation.units.len() {
+        let name = json!({
+            "ph": "M", "pid": 0, "tid": unit, "name": "thread_name", "args": {"name": format!("vEU {unit}")}
+        });
+        let _ = writeln!(text, "{name},");
+    }
+    for (unit, events) in simulation.units.iter().enumerate() {
+        for event in events {
+            let (name, category, detail) = describe(segment, event.instruction);
+            let (start, duration) = (event.start, event.end - event.start);
+            let event = json!({
+                "ph": "X", "pid": 0, "tid": unit, "name": name, "cat": category, "ts": start, "dur": duration,
+                "args": {"what": detail}
+            });
+            let _ = writeln!(text, "{event},");
+        }
+    }
+    let end = json!({"ph": "i", "pid": 0, "tid": 0, "s": "g", "name": "end", "ts": simulation.makespan});
+    let _ = write!(text, "{end}\n]}}\n");
+    text
+}
+
+fn describe(segment: &PersistentSegment, instruction: Instruction) -> (String, &'static str, String) {
+    match instruction {
+        Instruction::Run(task) => {
+            let params = segment.operators[task.operator].params.to_string();
+            (format!("{}.{}", task.operator, task.tile), "run", params)
+        }
+        Instruction::Wait { counter, signals } => (format!("wait {counter}"), "wait", format!("{signals} signals")),
+        Instruction::Signal(counter) => (format!("signal {counter}"), "signal", String::new()),
+    }
+}

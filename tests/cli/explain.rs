@@ -1,0 +1,66 @@
+//! Plans in time: a table, a picture and a trace of the same run.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use warpweave::runtime::json::{self, Value};
+
+use crate::tool::{Folder, model, succeed, tool};
+
+#[test]
+fn a_plan_is_explained_in_figures_picture_and_trace() {
+    let folder = Folder::new();
+    let out = folder.join("plan").display().to_string();
+    let path = model("lstm", "torchscript.onnx");
+    let told = succeed(&["explain", &path, "--plan", "-o", &out]);
+    assert_eq!(told["schema"], "warpweave.explain/1");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let makespan = number(&told["predicted_makespan_microseconds"]);
+    assert!(told["waits"].as_u64() <= told["needs"].as_u64());
+    assert!(told["arena_bytes"].as_u64() >= told["arena_bound_bytes"].as_u64());
+
+    let trace = fs::read(folder.join("plan/trace.json")).expect("the trace is written");
+    let trace: Value = json::from_slice(&trace).expect("the trace is JSON");
+    let events = trace["traceEvents"].as_array().expect("there are events");
+    let runs: Vec<&Value> = events.iter().filter(|event| event["cat"] == "run").collect();
+    let names: BTreeSet<&str> = runs.iter().filter_map(|event| event["name"].as_str()).collect();
+    assert_eq!(Some(runs.len() as u64), told["tasks"].as_u64());
+    assert_eq!(names.len(), runs.len(), "every rTask has a name of its own");
+    let last = runs.iter().map(|event| number(&event["ts"]) + number(&event["dur"])).fold(0.0, f64::max);
+    assert!(last <= makespan && last > 0.9 * makespan, "{last} of {makespan}");
+
+    let picture = fs::read_to_string(folder.join("plan/timeline.svg")).expect("the picture is written");
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+    assert!(picture.contains("prefers-color-scheme:dark") && !picture.contains("href"));
+}
+
+#[test]
+fn the_same_plan_is_explained_in_the_same_words() {
+    let path = model("mobilenet_v2", "torchscript.onnx");
+    let told = || {
+        let mut told = succeed(&["explain", &path, "--plan", "--units", "16"]);
+        told["scheduling_seconds"] = Value::Null;
+        told
+    };
+    assert_eq!(told(), told());
+}
+
+#[test]
+fn every_way_of_waiting_is_compared() {
+    let told = succeed(&["explain", &model("bert", "dynamo.onnx"), "--plan", "--compare"]);
+    let policies = told["policies"].as_array().expect("policies are compared");
+    let names: Vec<&str> = policies.iter().filter_map(|policy| policy["sync"].as_str()).collect();
+    assert_eq!(names, ["barrier", "operator", "tile"]);
+    for policy in policies {
+        let time = |name: &str| policy[name].as_f64().expect("a time");
+        let makespan = time("predicted_makespan_microseconds");
+        assert!(time("least") <= makespan && makespan <= time("most"));
+    }
+}
+
+#[test]
+fn what_is_explained_must_be_said() {
+    let output = tool(&["explain", &model("bert", "dynamo.onnx")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--plan"));
+}

@@ -1,0 +1,97 @@
+//! Every way of waiting and of sharing memory gives plans that are right; the default is never the slowest.
+
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::schedule::fold::fold;
+use warpweave::fusion::schedule::simulate::makespan;
+use warpweave::fusion::schedule::{ArenaPolicy, PlanOptions, Planned, SyncPolicy, verify};
+use warpweave::graph::program::TensorProgram;
+use warpweave::graph::reference::evaluate;
+use warpweave_tests::machine::{Machine, assert_close};
+use warpweave_tests::pipeline::{compile_under, plan_under};
+use warpweave_tests::random::{self, Random};
+use warpweave_tests::suite::Suite;
+use warpweave_tests::{models, samples};
+
+use crate::accesses::{Accesses, Reads};
+use crate::judge::{Verdict, judge};
+
+const UNITS: usize = 5;
+/// Units that plans for [`WIDE`] units are folded onto.
+const FEWER: [usize; 4] = [114, 108, 16, 1];
+const WIDE: usize = 132;
+
+/// Adds a trial for each sample: its plans under all policies are right and compute the same.
+pub fn add(suite: &mut Suite) {
+    for sample in samples::all() {
+        suite.trial(format!("policies {}", sample.name), move || {
+            let inputs = random::inputs(&mut Random::new(5), &sample.program);
+            let expected = evaluate(&sample.program, &inputs).unwrap_or_else(|error| panic!("{error}"));
+            for options in all_options(UNITS) {
+                let compiled = compile_under(&sample.program, FusionLevel::Register, &options);
+                let plan = compiled.plan.plan();
+                assert_eq!(judge(plan, &Accesses::new(plan, Reads::Boxes)), Verdict::Harmless, "{options:?}");
+                assert_close(&Machine::new(&compiled).run(&inputs, 1), &expected, 2e-3);
+            }
+        });
+    }
+}
+
+/// Adds a trial for each model, planned for a whole device.
+pub fn add_models(suite: &mut Suite) {
+    for model in models::all() {
+        suite.trial(format!("policies {}", model.name), move || {
+            let program = model.program();
+            check_times(&program);
+            check_memory(&program);
+            check_folds(&program);
+        });
+    }
+}
+
+fn all_options(units: usize) -> impl Iterator<Item = PlanOptions> {
+    let with = move |sync| {
+        ArenaPolicy::ALL.map(move |arena| PlanOptions { sync: Some(sync), arena, ..PlanOptions::new(units) })
+    };
+    SyncPolicy::ALL.into_iter().flat_map(with)
+}
+
+fn planned(program: &TensorProgram, change: impl Fn(PlanOptions) -> PlanOptions) -> Planned {
+    plan_under(program, FusionLevel::Register, &change(PlanOptions::new(WIDE))).1
+}
+
+/// The default is at least as fast as every policy, by the simulator that chooses it; waits are only ever removed.
+fn check_times(program: &TensorProgram) {
+    let costs = PlanOptions::new(WIDE).costs;
+    let with = |sync| planned(program, move |options| PlanOptions { sync, arena: ArenaPolicy::Separate, ..options });
+    let default = with(None);
+    assert_eq!(default.makespan, makespan(default.plan.persistent(), &costs));
+    for sync in SyncPolicy::ALL {
+        let other = with(Some(sync));
+        assert!(default.makespan <= other.makespan, "{} against {} of {sync:?}", default.makespan, other.makespan);
+        let barriers = if sync == SyncPolicy::Barrier { other.plan.persistent().waits() } else { 0 };
+        assert!(other.plan.persistent().waits() <= other.needs + barriers, "{sync:?}");
+    }
+}
+
+/// How much longer a plan may take because its tensors share bytes.
+const SHARING: f64 = 1.05;
+
+/// An arena is never below its bound, and sharing bytes as far as it is free is nearly free.
+fn check_memory(program: &TensorProgram) {
+    let with = |arena| planned(program, move |options| PlanOptions { arena, ..options });
+    let [small, fast, separate] = ArenaPolicy::ALL.map(with);
+    for planned in [&small, &fast, &separate] {
+        assert!(planned.plan.memory.arena_bytes >= planned.arena_bound_bytes);
+    }
+    assert!(fast.plan.memory.arena_bytes <= separate.plan.memory.arena_bytes);
+    assert!(fast.makespan <= SHARING * separate.makespan, "{} against {}", fast.makespan, separate.makespan);
+}
+
+fn check_folds(program: &TensorProgram) {
+    let plan = planned(program, |options| options).plan;
+    for units in FEWER {
+        let folded = fold(&plan, units);
+        assert_eq!(folded.persistent().units(), units);
+        verify(folded).unwrap_or_else(|violations| panic!("on {units} units: {violations:?}"));
+    }
+}
