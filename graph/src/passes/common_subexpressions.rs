@@ -15,9 +15,12 @@ pub const NAME: &str = "common_subexpressions";
 /// Operator, inputs, and the number of outputs.
 type Key = (String, Vec<Option<ValueId>>, usize);
 
+/// What is looked at first of a constant: its type, its first and its last bytes.
+type Outline<'g> = (&'g TensorType, &'g [u8], &'g [u8]);
+
 /// Replaces a node by an earlier one with an equal operator and equal inputs. Constants are equal if type and bytes are.
 pub fn common_subexpressions(graph: &Graph) -> Vec<Patch> {
-    let mut constants: HashMap<(&TensorType, &[u8], &[u8]), Vec<(&Bytes, ValueId)>> = HashMap::new();
+    let mut constants: HashMap<Outline, Vec<(&Bytes, ValueId)>> = HashMap::new();
     // The value that stands for all that are equal to it.
     let mut leaders: Arena<ValueId, ValueId> = graph.values.ids().collect();
     for (id, value) in graph.values.iter() {
