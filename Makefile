@@ -4,8 +4,9 @@ CARGO ?= cargo
 TIMED := sh scripts/timed.sh
 WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
+ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
-.PHONY: all demo test check full fetch clean
+.PHONY: all demo test check full zoo fetch clean
 
 all: check
 
@@ -32,6 +33,8 @@ test: fetch
 	$(TIMED) conformance 720 $(CARGO) test -p warpweave-tests --test conformance
 	$(TIMED) emulator 480 $(CARGO) test -p warpweave-tests --test plans --test lowering
 	$(TIMED) models 300 $(CARGO) test -p warpweave-tests --test models
+	@sh scripts/fetch_onnxruntime.sh
+	$(TIMED) zoo 300 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
 
 demo:
 	@sh scripts/fetch_cuda.sh
@@ -43,6 +46,14 @@ full: test
 	$(CARGO) build --release --quiet
 	sh scripts/compare_models.sh $(WARPWEAVE)
 	WARPWEAVE_FULL=1 $(CARGO) test -p warpweave-tests --test plans
+	python3 scripts/check_report.py --warpweave $(WARPWEAVE)
+
+# Every benchmark model at full size: compiled for host and sm_90a within bars for time and memory, and the peak of two on
+# the host. Two cores, 12 GB of memory, 12 GB of disk.
+zoo: fetch
+	$(CARGO) build --release --quiet
+	python3 scripts/zoo.py --warpweave $(WARPWEAVE)
+	python3 scripts/zoo.py --warpweave $(WARPWEAVE) --memory
 
 clean:
 	$(CARGO) clean

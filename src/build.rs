@@ -6,7 +6,7 @@ use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::lower;
 use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::{ENTRY_NAME, cuda};
-use warpweave_fusion::partition::Partition;
+use warpweave_fusion::partition::{FusionLevel, Partition};
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
@@ -64,6 +64,8 @@ pub enum BuildError {
 pub struct Build {
     /// The model, with the program that plans schedule.
     pub model: Model,
+    /// How far operators are fused; as each target's default unless given.
+    pub fusion: Option<FusionLevel>,
     prepared: Prepared,
 }
 
@@ -98,7 +100,7 @@ impl Build {
         let prepared = Prepared::new(&model.program);
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
-        Self { model, prepared }
+        Self { model, fusion: None, prepared }
     }
 
     /// The plan for a target and, for a GPU, its kernels.
@@ -108,7 +110,9 @@ impl Build {
             BundleTarget::Host => CompileOptions::host(),
             BundleTarget::Gpu(_) => CompileOptions::default(),
         };
-        let (partition, plan) = self.prepared.schedule(&CompileOptions { units: target.units(), ..options })?;
+        let fusion = self.fusion.unwrap_or(options.fusion);
+        let options = CompileOptions { units: target.units(), fusion, ..options };
+        let (partition, plan) = self.prepared.schedule(&options)?;
         let gpu = match target {
             BundleTarget::Host => {
                 let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new() };

@@ -36,9 +36,9 @@ pub enum CostModel {
 pub const HOST_UNITS: usize = 16;
 
 impl CompileOptions {
-    /// For a GPU: a unit a multiprocessor.
+    /// For a GPU: a unit a multiprocessor, fusion through shared memory too.
     pub fn gpu(arch: GpuArch) -> Self {
-        Self { units: arch.multiprocessors.value, fusion: FusionLevel::Register, cost: CostModel::Gpu(arch) }
+        Self { units: arch.multiprocessors.value, fusion: FusionLevel::Full, cost: CostModel::Gpu(arch) }
     }
 
     /// For the host back end.

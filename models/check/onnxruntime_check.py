@@ -1,10 +1,11 @@
 """Checks exported benchmark models against ONNX's own checker and ONNX Runtime.
 
 For every model: `warpweave models export`, `onnx.checker`, a run in ONNX Runtime on seeded inputs whose outputs must be
-finite and not constant, and `warpweave compare --device host` against those outputs. Needs Python with numpy, onnx and
-onnxruntime. Prints one line a check and a table; exits with 1 if anything failed.
+finite and not constant, `warpweave compare` on every device of --device against those outputs, and with --target
+`warpweave compile`. Needs Python with numpy, onnx and onnxruntime; scripts/fetch_onnxruntime.sh fetches them. Prints one
+line a model and form; exits with 1 if anything failed.
 
-    python models/check/onnxruntime_check.py --warpweave target/release/warpweave [--full] [MODEL ...]
+    PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py [--full] [MODEL ...]
 """
 
 import argparse
@@ -30,7 +31,9 @@ def arguments():
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--precision", choices=["fp32", "fp16"], default="fp32")
     parser.add_argument("--form", choices=["nodes", "unrolled", "both"], default="both", help="of recurrent models")
-    parser.add_argument("--device", default="host", help="what `warpweave compare` runs on; `none` leaves it out")
+    parser.add_argument("--device", default="host", help="what `warpweave compare` runs on, such as reference,host; `none` "
+                                                         "leaves it out")
+    parser.add_argument("--target", help="what `warpweave compile` compiles for, such as sm_90a; nothing if left out")
     parser.add_argument("--time-limit", type=float, default=600, help="seconds for one comparison")
     parser.add_argument("--rtol", type=float, default=1e-3)
     parser.add_argument("--atol", type=float, default=1e-5,
@@ -115,28 +118,41 @@ def check(name, form, options, folder):
     several = [deviation for deviation, output in zip(deviations, found) if output.size > 1]
     if any(deviation < 1e-4 or deviation > 1e4 for deviation in several):
         raise RuntimeError(f"an output is degenerate: deviations {deviations[:4]}")
+    if options.target:
+        command = [options.warpweave, "compile", str(path), "-o", str(folder / "x.weave"), "--target", options.target]
+        done, row["compile_s"], _ = measured(command, options.time_limit)
+        if done is None or done.returncode:
+            raise RuntimeError(f"{options.target}: {done.stderr[-400:] if done else 'out of time'}")
     if options.device == "none":
         return row
     arrays = {f"in_{key}": array for key, array in given.items()}
     arrays.update({f"out_{at}": output for at, output in enumerate(found)})
-    io = folder / "io.npz"
-    numpy.savez(io, **arrays)
+    numpy.savez(folder / "io.npz", **arrays)
     del found, given, arrays
-    command = [options.warpweave, "compare", str(path), "--io", str(io), "--device", options.device, "--json"]
     atol = max(options.atol, 0.1 * options.rtol * min(several, default=0.0))
+    row.update(compare_s=0.0, compare_mb=0.0, worst=0.0)
+    for device in options.device.split(","):
+        compare(device, path, atol, options, folder, row)
+    return row
+
+
+def compare(device, path, atol, options, folder, row):
+    """`warpweave compare` on one device; its time, peak and worst error are added to the row."""
+    command = [options.warpweave, "compare", str(path), "--io", str(folder / "io.npz"), "--device", device, "--json"]
     command += ["--rtol", str(options.rtol), "--atol", str(atol)]
-    done, row["compare_s"], row["compare_mb"] = measured(command, options.time_limit)
+    done, seconds, peak = measured(command, options.time_limit)
     if done is None:
-        raise RuntimeError(f"{options.device}: no result after {options.time_limit:.0f} s")
+        raise RuntimeError(f"{device}: no result after {options.time_limit:.0f} s")
     try:
         verdict = json.loads(done.stdout)
     except json.JSONDecodeError:
-        raise RuntimeError(f"{options.device}: exit code {done.returncode}: {done.stderr[-400:]}") from None
+        raise RuntimeError(f"{device}: exit code {done.returncode}: {done.stderr[-400:]}") from None
     if not verdict.get("passed"):
         bad = [output for output in verdict.get("outputs", []) if not output["passed"]]
-        raise RuntimeError(f"{options.device} differs: {json.dumps(bad[:1]) if bad else verdict}")
-    row["worst"] = max(output.get("worst", {}).get("absolute", 0.0) for output in verdict["outputs"])
-    return row
+        raise RuntimeError(f"{device} differs: {json.dumps(bad[:1]) if bad else verdict}")
+    row["compare_s"] += seconds
+    row["compare_mb"] = max(row["compare_mb"], peak)
+    row["worst"] = max(row["worst"], *(output.get("worst", {}).get("absolute", 0.0) for output in verdict["outputs"]))
 
 
 def line(row):
@@ -146,19 +162,19 @@ def line(row):
     return " | ".join([
         row["model"], row["form"], number("parameters", "{:,}"), number("nodes", "{}"),
         number("bytes", "{:,}"), number("export_s", "{:.1f} s"), number("export_mb", "{:.0f} MB"),
-        number("ort_s", "{:.2f} s"), number("deviation", "{:.3g}"), number("compare_s", "{:.1f} s"),
-        number("compare_mb", "{:.0f} MB"), number("worst", "{:.1e}"), row.get("error", "ok"),
+        number("ort_s", "{:.2f} s"), number("deviation", "{:.3g}"), number("compile_s", "{:.1f} s"),
+        number("compare_s", "{:.1f} s"), number("compare_mb", "{:.0f} MB"), number("worst", "{:.1e}"), row.get("error", "ok"),
     ])
 
 
-HEAD = "model | form | parameters | nodes | bytes | export | peak | onnxruntime | deviation | compare | peak | worst | "
+HEAD = "model | form | parameters | nodes | bytes | export | peak | onnxruntime | deviation | compile | compare | peak | worst | "
 
 
 def main():
     options = arguments()
     listed = json.loads(subprocess.run([options.warpweave, "models", "list", "--json"], check=True,
                                        capture_output=True, text=True).stdout)["models"]
-    failed = False
+    checked, failed = 0, 0
     print(HEAD, flush=True)
     for model in listed:
         if options.models and model["name"] not in options.models:
@@ -171,8 +187,10 @@ def main():
                     row = check(model["name"], form, options, pathlib.Path(folder))
                 except Exception as error:  # Every model is reported, whatever goes wrong with one.
                     row = {"model": model["name"], "form": form, "error": f"{type(error).__name__}: {error}"}
-                    failed = True
+                    failed += 1
             print(line(row), flush=True)
+            checked += 1
+    print(f"{checked - failed} of {checked} models and forms passed")
     return 1 if failed else 0
 
 

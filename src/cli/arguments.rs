@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use warpweave::frontend::ImportOptions;
+use warpweave::fusion::partition::FusionLevel;
 use warpweave::graph::Shape;
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::{Device, Session};
@@ -78,6 +79,9 @@ pub struct ProgramArguments<S: Args = Shapes> {
     /// After how many seconds a wait between blocks gives up
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub wait_limit: u64,
+    /// How far a model's operators are fused: none, register or full; full on a GPU, register on the host unless given
+    #[arg(long, value_name = "LEVEL")]
+    pub fusion: Option<FusionLevel>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -88,21 +92,25 @@ pub struct ProgramArguments<S: Args = Shapes> {
 impl ProgramArguments {
     /// The model or bundle.
     pub fn load(&self) -> Result<Source, CliError> {
-        load(&self.path, &self.shapes.import_options())
+        load(&self.path, &self.shapes.import_options(), self.fusion)
     }
 }
 
 impl ProgramArguments<SweptShapes> {
     /// The model or bundle; a model with this batch, if one is given.
     pub fn load(&self, batch: Option<usize>) -> Result<Source, CliError> {
-        load(&self.path, &import_options(&self.shapes.shapes, batch))
+        load(&self.path, &import_options(&self.shapes.shapes, batch), self.fusion)
     }
 }
 
-fn load(path: &Path, options: &ImportOptions) -> Result<Source, CliError> {
-    let source = Source::load(path, options)?;
+fn load(path: &Path, options: &ImportOptions, fusion: Option<FusionLevel>) -> Result<Source, CliError> {
+    let source = Source::load(path, options)?.with_fusion(fusion);
     if matches!(source, Source::Bundle(_)) && (options.batch.is_some() || !options.shapes.is_empty()) {
         let text = "--shape and --batch choose a model's shapes, a bundle's are fixed; compile the model again";
+        return Err(CliError::Usage(text.to_owned()));
+    }
+    if matches!(source, Source::Bundle(_)) && fusion.is_some() {
+        let text = "--fusion chooses how a model is compiled, a bundle is compiled already; compile the model again";
         return Err(CliError::Usage(text.to_owned()));
     }
     Ok(source)

@@ -6,13 +6,13 @@ use std::time::Duration;
 use clap::Args;
 use warpweave::Source;
 use warpweave::bench::{
-    Achieved, BenchResult, Distribution, Estimator, Limits, Measured, Method, MethodRecord, ModelIdentity, Peer,
-    PeerKey, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers, measure, profile,
-    read_peers,
+    Achieved, BenchResult, Clocks, Distribution, Estimator, Limits, Measured, Method, MethodRecord, ModelIdentity,
+    Peer, PeerKey, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers, measure,
+    profile, read_peers,
 };
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::runtime::bundle::{ModelRecord, Signature};
-use warpweave::runtime::cuda::Driver;
+use warpweave::runtime::cuda::{ClocksError, Driver};
 use warpweave::runtime::json;
 use warpweave::runtime::session::{Device, Session};
 
@@ -123,6 +123,7 @@ fn measure_one(
         window: Duration::from_millis(arguments.duration_ms),
     };
     let measured = measure(session.as_mut(), &sets, &method, caches.as_mut())?;
+    let clocks = clocks(arguments.program.device);
     let method = MethodRecord {
         warmup_ms: arguments.warmup_ms,
         warmup_limit_ms: limit,
@@ -133,6 +134,10 @@ fn measure_one(
         cold_l2: arguments.cold_l2,
     };
     let mut result = describe(arguments, batch, &source, session.as_ref(), &measured, method)?;
+    match clocks.transpose() {
+        Ok(clocks) => result.clocks = clocks,
+        Err(error) => result.warnings.push(error.to_string()),
+    }
     if let (Some(peers), Some(path)) = (peers, &arguments.baseline) {
         let key = PeerKey::from(&result.model);
         result.peers = compare_with_peers(peers, &key, result.median_seconds());
@@ -250,6 +255,20 @@ fn record(source: &Source) -> ModelRecord {
         Source::Model(build) => build.model.record.clone(),
         Source::Bundle(bundle) => bundle.manifest().model.clone(),
     }
+}
+
+/// A GPU's clocks; nothing on other devices.
+fn clocks(device: Device) -> Option<Result<Clocks, ClocksError>> {
+    let ordinal = match device {
+        Device::Cuda(ordinal) => ordinal,
+        Device::Reference | Device::Host | Device::Emulator | Device::Text => return None,
+    };
+    let read = Driver::open().map_err(ClocksError::from).and_then(|driver| driver.clocks(ordinal));
+    Some(read.map(|clocks| Clocks {
+        multiprocessor_mhz: clocks.multiprocessor_mhz,
+        memory_mhz: clocks.memory_mhz,
+        throttle_reasons: clocks.throttle_reasons.into_iter().map(str::to_owned).collect(),
+    }))
 }
 
 /// The product's name of a GPU.

@@ -40,6 +40,11 @@ pub fn text(result: &BenchResult) -> String {
     if let Some(achieved) = &result.achieved {
         rates(&mut text, achieved);
     }
+    if let Some(clocks) = &result.clocks {
+        let _ = write!(text, "clocks: {} MHz, memory {} MHz", clocks.multiprocessor_mhz, clocks.memory_mhz);
+        let reasons = clocks.throttle_reasons.join(", ");
+        let _ = writeln!(text, "; {}", if reasons.is_empty() { "not held back" } else { reasons.as_str() });
+    }
     peers(&mut text, &result.peers, "");
     if let Some(sweep) = &result.sweep {
         of_sweep(&mut text, sweep);

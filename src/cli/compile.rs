@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::Partition;
+use warpweave::fusion::partition::{FusionLevel, Partition};
 use warpweave::graph::arena::Id;
 use warpweave::runtime::bundle::{self, BundleError, BundleTarget, TargetContents};
 use warpweave::runtime::json::{Value, json};
@@ -36,6 +36,9 @@ pub struct Arguments {
     target: Vec<BundleTarget>,
     #[command(flatten)]
     shapes: Shapes,
+    /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
+    #[arg(long, value_name = "LEVEL")]
+    fusion: Option<FusionLevel>,
     /// Intermediate results to write beside the bundle
     #[arg(long, value_delimiter = ',', value_name = "STAGE", requires = "emit_dir")]
     emit: Vec<Emit>,
@@ -80,13 +83,17 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             remedy: "it is a bundle, which is compiled already",
         });
     }
-    let build = Build::new(Model::import(&arguments.path, &arguments.shapes.import_options())?, &mut watch);
+    let mut build = Build::new(Model::import(&arguments.path, &arguments.shapes.import_options())?, &mut watch);
+    build.fusion = arguments.fusion;
+    let import = start.elapsed();
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(ChildProcess::new);
     let mut parts = BTreeMap::new();
     let mut records = Vec::new();
     for target in targets {
+        let start = Instant::now();
         let part = build.part(target, &mut watch)?;
+        let planned = start.elapsed();
         let judged = match (target, &part.program) {
             (BundleTarget::Gpu(gpu), Some(program)) => {
                 let compiler: &dyn DeviceCompiler = match &compiler {
@@ -97,23 +104,39 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             }
             (BundleTarget::Host, _) | (BundleTarget::Gpu(_), None) => None,
         };
+        let taken = Taken { planned, compiled: start.elapsed() - planned };
         emit_part(arguments, &part, judged.as_ref(), nvrtc.as_ref())?;
         if let Some(judged) = judged.as_ref().filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
         }
-        records.push(record(&part, judged.as_ref()));
+        records.push(record(&part, judged.as_ref(), taken));
         parts.insert(target, TargetContents { plan: part.plan, code: judged.map(|judged| judged.code) });
     }
     progress.stage("write");
     bundle::write(&build.contents(parts), &arguments.output)?;
     drop(progress);
     let bytes = std::fs::metadata(&arguments.output).map_err(file_error("read", &arguments.output))?.len();
-    report(arguments, output, &records, bytes, start.elapsed().as_secs_f64());
+    let seconds = start.elapsed().as_secs_f64();
+    let path = arguments.output.display().to_string();
+    let text = summary(&path, bytes, seconds, &records);
+    let value = json!({
+        "bundle": path, "bytes": bytes, "seconds": seconds, "import_seconds": import.as_secs_f64(),
+        "statements": build.model.program.statements.len(), "targets": records
+    });
+    output.result("compile", &value, &text);
     Ok(true)
 }
 
-fn report(arguments: &Arguments, output: &Output, records: &[Value], bytes: u64, seconds: f64) {
-    let path = arguments.output.display().to_string();
+/// How long a target took.
+#[derive(Clone, Copy)]
+struct Taken {
+    /// Partition, plan, proof and kernels.
+    planned: Duration,
+    /// The device's compiler and the judgement of what it made.
+    compiled: Duration,
+}
+
+fn summary(path: &str, bytes: u64, seconds: f64, records: &[Value]) -> String {
     let mut text = format!("{path}: {bytes} bytes, {seconds:.2} s\n");
     for record in records {
         let field = |name: &str| record[name].as_u64().unwrap_or(0);
@@ -128,10 +151,7 @@ fn report(arguments: &Arguments, output: &Output, records: &[Value], bytes: u64,
         }
         text.push('\n');
     }
-    let value = json!({
-        "bundle": path, "bytes": bytes, "seconds": seconds, "targets": records
-    });
-    output.result("compile", &value, &text);
+    text
 }
 
 /// What to compile for, and with what.
@@ -176,16 +196,19 @@ fn describe(stage: Stage) -> String {
     }
 }
 
-fn record(part: &Part, judged: Option<&Judged>) -> Value {
+fn record(part: &Part, judged: Option<&Judged>, taken: Taken) -> Value {
     let plan = part.plan.plan.plan();
+    let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
     let evidence = part.plan.plan.evidence();
     json!({
         "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.persistent().units(), "tasks": evidence.tasks,
-        "waits": evidence.waits, "ordered_reads": evidence.ordered_reads,
+        "waits": evidence.waits, "operations": operations, "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,
         "kernels": part.program.as_ref().map(|program| program.kernels.len()),
         "registers": judged.map(|judged| judged.registers), "local_bytes": judged.map(|judged| judged.local_bytes),
-        "cubin_bytes": judged.map(|judged| judged.code.cubin.len())
+        "cubin_bytes": judged.map(|judged| judged.code.cubin.len()),
+        "plan_seconds": taken.planned.as_secs_f64(),
+        "code_seconds": judged.map(|_| taken.compiled.as_secs_f64())
     })
 }
 

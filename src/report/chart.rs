@@ -79,10 +79,10 @@ impl Frame {
             if middle - half < free_from {
                 continue;
             }
-            drawing.text(Class::Tick, Anchor::Middle, (middle, self.bottom + 16.0), text);
+            drawing.text(Class::Tick, Anchor::Middle, (middle, self.bottom + 18.0), text);
             free_from = middle + half + 6.0;
         }
-        drawing.text(Class::Name, Anchor::End, (self.right, self.bottom + 32.0), name);
+        drawing.text(Class::Name, Anchor::End, (self.right, self.bottom + 34.0), name);
     }
 }
 

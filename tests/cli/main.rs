@@ -5,6 +5,7 @@ mod bundles;
 mod explain;
 mod inputs;
 mod measurements;
+mod models;
 mod page;
 mod results;
 mod tool;

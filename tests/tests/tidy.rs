@@ -53,7 +53,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 8] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 16] = [
+const HOMES: [(&str, &[&str]); 17] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -65,6 +65,7 @@ const HOMES: [(&str, &[&str]); 16] = [
     // The functions that define the scalar operations: of the reference, of the emulator, and of the host.
     ("libm", &["warpweave-graph", "warpweave-codegen", "warpweave-runtime"]),
     ("libtest-mimic", &["warpweave-tests"]),
+    ("nvml-wrapper", &["warpweave-runtime"]),
     ("postcard", &["warpweave-runtime"]),
     ("proptest", &["warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),

@@ -81,8 +81,14 @@ pub fn global(access: &GlobalAccess, store: bool, frame: &mut Frame, agent: Agen
     }
     if world.options.count {
         let sectors = statistics::sectors(&addresses, size);
-        let counts = &mut world.report.counts;
-        *(if store { &mut counts.store_sectors } else { &mut counts.load_sectors }) += sectors;
+        let elements = u64::from(agent.active.count_ones() * access.registers.count);
+        let counts = world.counts();
+        if store {
+            counts.store_sectors += sectors;
+        } else {
+            counts.load_sectors += sectors;
+            counts.global_loads += elements;
+        }
     }
 }
 
@@ -154,6 +160,7 @@ pub fn shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agen
         let index = i64::from(indices[lane]) + ((word - first[lane]) / words) as i64;
         let fault = match conflict {
             Conflict::Uninitialised => Fault::SharedUninitialised { index },
+            Conflict::InFlight => Fault::SharedInFlight { index },
             Conflict::Race(other) => Fault::SharedRace { index, other },
         };
         if store {
@@ -167,8 +174,17 @@ pub fn shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agen
         let element = access.memory.bytes();
         let taking_part =
             std::array::from_fn(|lane| if valid >> lane & 1 != 0 { i64::from(indices[lane]) } else { i64::MIN });
-        world.report.counts.shared_wavefronts +=
-            statistics::wavefronts(&taking_part, element * count, element, access.base_bytes);
+        let wavefronts = statistics::wavefronts(&taking_part, element * count, element, access.base_bytes);
+        let ideal = statistics::ideal_wavefronts(valid, element * count);
+        let counts = world.counts();
+        counts.shared_wavefronts += wavefronts;
+        if store {
+            counts.shared_store_ideal += ideal;
+        } else {
+            counts.shared_loads += u64::from(valid.count_ones() * count);
+            counts.shared_load_wavefronts += wavefronts;
+            counts.shared_load_ideal += ideal;
+        }
     }
 }
 
@@ -200,7 +216,7 @@ pub fn lanes(active: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-fn order(
+pub fn order(
     world: &mut World,
     address: usize,
     size: usize,
@@ -224,7 +240,7 @@ fn order(
     problem
 }
 
-fn unordered(world: &mut World, agent: Agent, lane: usize, address: usize, problem: Unordered, race: GlobalRace) {
+pub fn unordered(world: &mut World, agent: Agent, lane: usize, address: usize, problem: Unordered, race: GlobalRace) {
     let per_block = world.warps_per_block;
     let name = |warp: usize| WarpName { block: (warp / per_block) as u32, warp: (warp % per_block) as u32 };
     let fault = match problem {

@@ -50,6 +50,19 @@ pub struct SharedAccess {
     pub index: Slot,
 }
 
+/// Parameters of an asynchronous copy of `count` elements of four bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopyAccess {
+    pub count: u32,
+    pub space: GlobalSpace,
+    pub source: Index,
+    pub exists: Slot,
+    /// First emulated word of the array, and its length.
+    pub base: u32,
+    pub length: u32,
+    pub index: Slot,
+}
+
 /// Parameters of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitAccess {
@@ -177,6 +190,10 @@ pub enum Instruction {
     StoreGlobal(u32),
     LoadShared(u32),
     StoreShared(u32),
+    AsyncCopy(u32),
+    AsyncCommit,
+    /// Until at most this many groups are under way.
+    AsyncWait(u32),
     Shuffle {
         to: Slot,
         x: Slot,
@@ -279,6 +296,7 @@ pub struct CompiledBody {
     pub statements: Vec<Location>,
     pub global: Vec<GlobalAccess>,
     pub shared: Vec<SharedAccess>,
+    pub copies: Vec<CopyAccess>,
     pub waits: Vec<WaitAccess>,
     /// Per switch, the starts of its cases; the last entry is its end.
     pub switches: Vec<Vec<u32>>,

@@ -6,11 +6,13 @@ use crate::kernel_ir::{Body, KernelId, ShuffleMode, Table};
 
 use super::access::{self, Agent, lanes};
 use super::bytecode::{CompiledBody, Instruction, Preset, Slot};
+use super::copies::Copies;
 use super::lanes::{ALL, Frame, Lanes};
 use super::memory::global::POISON;
 use super::memory::shared::Accessor;
 use super::report::{Fault, Site};
 use super::scalar::truth;
+use super::statistics;
 use super::world::World;
 
 /// The compiled bodies of a program.
@@ -70,6 +72,7 @@ pub struct Core {
     tile: i32,
     /// The wait at which the warp stands has been counted.
     pub counted: bool,
+    copies: Copies,
 }
 
 /// Why a warp stopped.
@@ -111,6 +114,7 @@ impl Warp {
             operands: 0,
             tile: 0,
             counted: false,
+            copies: Copies::default(),
         };
         let (entry, kernel) = (Frame::default(), Frame::default());
         Self { core, entry, kernel, loaded: None, entry_ready: false, barrier: None }
@@ -224,8 +228,10 @@ impl Core {
         world: &mut World,
     ) -> Event {
         let mut executed = 0;
+        world.running = self.running.map_or(0, |kernel| kernel.index() + 1);
         let event = self.interpret(body, frame, barrier, world, &mut executed);
         world.report.counts.instructions += executed;
+        world.counts().instructions += executed;
         event
     }
 
@@ -245,7 +251,10 @@ impl Core {
             pc += 1;
             let Some(instruction) = frame.arithmetic(instruction, self.active) else {
                 if world.options.count {
-                    world.report.counts.lane_operations += u64::from(self.active.count_ones());
+                    let lanes = u64::from(self.active.count_ones());
+                    let counts = world.counts();
+                    counts.lane_operations += lanes;
+                    counts.float_operations += lanes * statistics::float_operations(&instruction);
                 }
                 continue;
             };
@@ -317,7 +326,13 @@ impl Core {
                     self.pc = pc;
                     return Event::Call { kernel, operands, tile };
                 }
-                Instruction::Return => return Event::Return,
+                Instruction::Return => {
+                    let groups = self.copies.under_way();
+                    if groups > 0 {
+                        return self.fatal(body, at, Fault::CopiesInFlight { groups }, world);
+                    }
+                    return Event::Return;
+                }
                 Instruction::BlockBarrier | Instruction::BlockBarrierOr { .. } => {
                     if self.active != ALL {
                         return self.fatal(body, at, Fault::DivergentBarrier, world);
@@ -367,6 +382,24 @@ impl Core {
                     let site = |lane| self.site(body, at, lane);
                     let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
                     access::shared(access, store, frame, agent, self.block, world);
+                }
+                Instruction::AsyncCopy(number) => {
+                    let access = &body.copies[number as usize];
+                    let shared = self.accessor(world);
+                    let mut copies = std::mem::take(&mut self.copies);
+                    let site = |lane| self.site(body, at, lane);
+                    let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
+                    copies.begin(access, frame, agent, self.block, world);
+                    self.copies = copies;
+                }
+                Instruction::AsyncCommit => self.copies.commit(),
+                Instruction::AsyncWait(pending) => {
+                    let shared = self.accessor(world);
+                    let mut copies = std::mem::take(&mut self.copies);
+                    let site = |lane| self.site(body, at, lane);
+                    let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
+                    copies.deliver(pending as usize, agent, self.block, world);
+                    self.copies = copies;
                 }
                 Instruction::LoadTable { to, table, index } => {
                     if let Err(fault) = self.load_table(to, table, index, frame, world) {

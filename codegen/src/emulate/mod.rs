@@ -20,6 +20,7 @@ mod access;
 mod bytecode;
 mod clock;
 mod compile;
+mod copies;
 mod execute;
 mod lanes;
 mod memory;
@@ -192,6 +193,8 @@ impl<'a> Device<'a> {
             warps_per_block: self.warps_per_block,
             random: Random::new(options.seed),
             options: *options,
+            counts: vec![Counts::default(); self.compiled.kernels.len() + 1],
+            running: 0,
             report: LaunchReport::default(),
             woken: Vec::new(),
             stopped: false,
@@ -199,10 +202,13 @@ impl<'a> Device<'a> {
         };
         let scheduler = Scheduler::new(&self.compiled, blocks, self.warps_per_block, &mut world.random);
         let completed = blocks == 0 || scheduler.run(&mut world);
-        let mut report = world.report;
+        let mut report = std::mem::take(&mut world.report);
         for (value, counter) in self.counters.iter_mut().zip(&world.counters) {
             *value = counter.value;
         }
+        report.counts = Counts::default();
+        world.counts.iter().for_each(|counts| report.counts += *counts);
+        report.kernel_counts = world.counts.split_off(1);
         report.completed = completed;
         report.aborted = self.control.abort != 0;
         report

@@ -1,6 +1,7 @@
 //! What a launch reports: violations as data, the status record of an abort, and statistics.
 
 use std::fmt;
+use std::ops::AddAssign;
 
 use thiserror::Error;
 
@@ -128,6 +129,18 @@ pub enum Fault {
         /// The element.
         index: i64,
     },
+    /// An access of a shared element into which a copy is under way.
+    #[error("shared element {index}: a copy into it is under way")]
+    SharedInFlight {
+        /// The element.
+        index: i64,
+    },
+    /// A kernel ends while copies into shared memory are under way.
+    #[error("{groups} groups of copies are under way when the kernel ends")]
+    CopiesInFlight {
+        /// Groups, the open one included.
+        groups: usize,
+    },
     /// Two accesses of a shared element, one of them a write, without a barrier between them.
     #[error("shared element {index}: no barrier against thread {other:?}")]
     SharedRace {
@@ -223,19 +236,47 @@ pub struct StatusRecord {
     pub wanted: u32,
 }
 
-/// Statistics of a launch.
+/// Statistics of a launch, or of one body's share of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Instructions of the compiled program that warps executed.
     pub instructions: u64,
     /// Operations of active lanes in arithmetic instructions; 0 unless counting was asked for.
     pub lane_operations: u64,
+    /// Those of them on `F32`, two a fused multiply-add; conversions and selections are none.
+    pub float_operations: u64,
     /// 32-byte sectors that loads of global memory touch, summed over warp accesses; 0 unless asked for.
     pub load_sectors: u64,
     /// The same of stores.
     pub store_sectors: u64,
+    /// Elements that lanes load from global memory; 0 unless asked for.
+    pub global_loads: u64,
     /// Wavefronts of shared accesses, conflicts included; 0 unless asked for.
     pub shared_wavefronts: u64,
+    /// Elements that lanes load from shared memory; 0 unless asked for.
+    pub shared_loads: u64,
+    /// Wavefronts of loads from shared memory, conflicts included; 0 unless asked for.
+    pub shared_load_wavefronts: u64,
+    /// What these would be without conflicts; 0 unless asked for.
+    pub shared_load_ideal: u64,
+    /// What the wavefronts of stores to shared memory would be without conflicts; 0 unless asked for.
+    pub shared_store_ideal: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.instructions += other.instructions;
+        self.lane_operations += other.lane_operations;
+        self.float_operations += other.float_operations;
+        self.load_sectors += other.load_sectors;
+        self.store_sectors += other.store_sectors;
+        self.global_loads += other.global_loads;
+        self.shared_wavefronts += other.shared_wavefronts;
+        self.shared_loads += other.shared_loads;
+        self.shared_load_wavefronts += other.shared_load_wavefronts;
+        self.shared_load_ideal += other.shared_load_ideal;
+        self.shared_store_ideal += other.shared_store_ideal;
+    }
 }
 
 /// The outcome of a launch.
@@ -251,8 +292,10 @@ pub struct LaunchReport {
     pub aborted: bool,
     /// The record of the wait that timed out.
     pub status: Option<StatusRecord>,
-    /// Statistics.
+    /// Statistics of all bodies together.
     pub counts: Counts,
+    /// Statistics by kernel, in the order of the program's kernels.
+    pub kernel_counts: Vec<Counts>,
 }
 
 impl LaunchReport {

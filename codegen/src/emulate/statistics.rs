@@ -1,4 +1,7 @@
-//! What the memory system of a GPU would do for one access of a warp.
+//! What the memory system of a GPU would do for one access of a warp, and which instructions are arithmetic of a body.
+
+use super::bytecode::Instruction;
+use super::scalar::{NarrowBinary, NarrowUnary};
 
 /// Distinct 32-byte sectors; lanes that do not take part have a negative address.
 pub fn sectors(addresses: &[i64; 32], size: i64) -> u64 {
@@ -31,4 +34,77 @@ pub fn wavefronts(indices: &[i64; 32], size: u32, element: u32, base: u32) -> u6
         total += banks.into_iter().max().unwrap_or(0);
     }
     total
+}
+
+/// Wavefronts of a shared access of `size` bytes by these lanes without conflicts.
+pub fn ideal_wavefronts(active: u32, size: u32) -> u64 {
+    let together = 32 / size.div_ceil(4).max(1);
+    let lanes = u64::MAX >> (64 - together);
+    (0..32).step_by(together as usize).filter(|first| u64::from(active) >> first & lanes != 0).count() as u64
+}
+
+/// Operations on `F32` of one lane: two of a fused multiply-add, none of moves, selections and conversions.
+pub fn float_operations(instruction: &Instruction) -> u64 {
+    match instruction {
+        Instruction::FusedMultiplyAdd { .. } => 2,
+        Instruction::Binary { op, .. } => u64::from(is_float_binary(*op)),
+        Instruction::Unary { op, .. } => u64::from(is_float_unary(*op)),
+        _ => 0,
+    }
+}
+
+fn is_float_binary(op: NarrowBinary) -> bool {
+    match op {
+        NarrowBinary::AddF32
+        | NarrowBinary::SubtractF32
+        | NarrowBinary::MultiplyF32
+        | NarrowBinary::DivideF32
+        | NarrowBinary::MinimumF32
+        | NarrowBinary::MaximumF32
+        | NarrowBinary::PowerF32
+        | NarrowBinary::LessF32
+        | NarrowBinary::LessEqualF32
+        | NarrowBinary::EqualF32 => true,
+        NarrowBinary::AddI32
+        | NarrowBinary::SubtractI32
+        | NarrowBinary::MultiplyI32
+        | NarrowBinary::DivideI32
+        | NarrowBinary::RemainderI32
+        | NarrowBinary::MinimumI32
+        | NarrowBinary::MaximumI32
+        | NarrowBinary::LessI32
+        | NarrowBinary::LessEqualI32
+        | NarrowBinary::EqualBits
+        | NarrowBinary::BitAnd
+        | NarrowBinary::BitOr
+        | NarrowBinary::BitXor
+        | NarrowBinary::ShiftLeftI32
+        | NarrowBinary::ShiftRightI32 => false,
+    }
+}
+
+fn is_float_unary(op: NarrowUnary) -> bool {
+    match op {
+        NarrowUnary::NegateF32
+        | NarrowUnary::AbsoluteF32
+        | NarrowUnary::Exp
+        | NarrowUnary::Log
+        | NarrowUnary::Sqrt
+        | NarrowUnary::Tanh
+        | NarrowUnary::Erf
+        | NarrowUnary::Sin
+        | NarrowUnary::Cos
+        | NarrowUnary::Floor
+        | NarrowUnary::Ceil
+        | NarrowUnary::RoundEven => true,
+        NarrowUnary::NegateI32
+        | NarrowUnary::AbsoluteI32
+        | NarrowUnary::Not
+        | NarrowUnary::I32ToF32
+        | NarrowUnary::F32ToI32
+        | NarrowUnary::BoolToI32
+        | NarrowUnary::BoolToF32
+        | NarrowUnary::I32ToBool
+        | NarrowUnary::F32ToBool => false,
+    }
 }

@@ -8,7 +8,7 @@ use super::clock::{Clocks, Snapshot};
 use super::memory::global::Arena;
 use super::memory::shared::Shared;
 use super::random::Random;
-use super::report::{Fault, LaunchReport, Site, Violation};
+use super::report::{Counts, Fault, LaunchReport, Site, Violation};
 use super::{Control, LaunchOptions};
 
 /// Violations that a report lists.
@@ -86,6 +86,10 @@ pub struct World<'a> {
     pub warps_per_block: usize,
     pub random: Random,
     pub options: LaunchOptions,
+    /// Statistics by body: the entry, then the kernels.
+    pub counts: Vec<Counts>,
+    /// The body that runs now, as a position there.
+    pub running: usize,
     pub report: LaunchReport,
     /// Warps that may go on, which the scheduler has not seen yet.
     pub woken: Vec<u32>,
@@ -102,6 +106,11 @@ impl World<'_> {
         if self.report.violations.len() < LISTED {
             self.report.violations.push(Violation { site: site(), fault });
         }
+    }
+
+    /// Statistics of the body that runs now.
+    pub fn counts(&mut self) -> &mut Counts {
+        &mut self.counts[self.running]
     }
 
     /// The words of a plan table.

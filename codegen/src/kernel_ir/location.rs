@@ -62,6 +62,9 @@ impl Statement {
             | Self::StoreGlobal { .. }
             | Self::LoadShared { .. }
             | Self::StoreShared { .. }
+            | Self::AsyncCopy { .. }
+            | Self::AsyncCommit
+            | Self::AsyncWait { .. }
             | Self::Shuffle { .. }
             | Self::Break
             | Self::Call { .. }
@@ -91,6 +94,9 @@ impl Statement {
             | Self::Wait { place, .. } => Some(place),
             Self::StoreGlobal { .. }
             | Self::StoreShared { .. }
+            | Self::AsyncCopy { .. }
+            | Self::AsyncCommit
+            | Self::AsyncWait { .. }
             | Self::For { .. }
             | Self::If { .. }
             | Self::Loop { .. }
@@ -117,15 +123,20 @@ impl Statement {
             Self::StoreGlobal { index, values, .. } | Self::StoreShared { index, values, .. } => {
                 std::iter::once(index).chain(values).collect()
             }
+            Self::AsyncCopy { index, source, exists, .. } => vec![index, source, exists],
             Self::For { extent, .. } => vec![extent],
             Self::If { condition, .. } | Self::BlockBarrierOr { condition, .. } => vec![condition],
             Self::Switch { selector, .. } => vec![selector],
             Self::Call { operands, tile, .. } => vec![operands, tile],
             Self::Wait { counter, target, position, .. } => vec![counter, target, position],
             Self::Signal { counter, .. } => vec![counter],
-            Self::Loop { .. } | Self::Break | Self::BlockBarrier | Self::WarpBarrier | Self::LoadControl { .. } => {
-                Vec::new()
-            }
+            Self::AsyncCommit
+            | Self::AsyncWait { .. }
+            | Self::Loop { .. }
+            | Self::Break
+            | Self::BlockBarrier
+            | Self::WarpBarrier
+            | Self::LoadControl { .. } => Vec::new(),
         }
     }
 }

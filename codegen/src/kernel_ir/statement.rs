@@ -179,6 +179,30 @@ pub enum Statement {
         /// One, two or four values.
         values: Vec<Expression>,
     },
+    /// Begins to copy `width` elements of global memory into shared memory, as part of the thread's open group of copies;
+    /// zeros where `exists` does not hold. Elements are of four bytes. The thread may touch the copied elements after a
+    /// [`Statement::AsyncWait`] for the group, other threads after a barrier that follows.
+    AsyncCopy {
+        /// The array that is written.
+        array: SharedId,
+        /// The first element there, `I32`.
+        index: Expression,
+        /// The memory that is read, elements of the array's type.
+        space: GlobalSpace,
+        /// The first element there, `I64` or `I32`.
+        source: Expression,
+        /// Elements moved.
+        width: Width,
+        /// A `Bool`.
+        exists: Expression,
+    },
+    /// Closes the thread's open group of copies.
+    AsyncCommit,
+    /// Waits until at most `pending` of the thread's last groups of copies are under way. When a kernel ends, none may be.
+    AsyncWait {
+        /// Groups.
+        pending: u32,
+    },
     /// Every lane of the warp reads another lane's `value`; all lanes must be active.
     Shuffle {
         /// What is written.

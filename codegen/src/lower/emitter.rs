@@ -13,11 +13,22 @@ use crate::kernel_ir::{
     SharedArray, SharedId, Statement,
 };
 
+/// A staged value in shared memory: its box, the last dimension fastest.
+pub(super) struct StagedArray {
+    pub(super) array: SharedId,
+    /// Per dimension, the first coordinate of the tile's box.
+    pub(super) first: Vec<Expression>,
+    /// Per dimension, the extent of the box.
+    pub(super) extents: Vec<usize>,
+}
+
 /// A kernel under construction. Statements go to the innermost open block.
 pub(super) struct Emitter<'a> {
     pub(super) id: OperatorId,
     pub(super) operator: &'a ROperator,
     pub(super) memory: &'a MemoryPlan,
+    /// Where the staged values computed so far are.
+    pub(super) staged: Vec<StagedArray>,
     kernel: Kernel,
     operands: Vec<i32>,
     blocks: Vec<Block>,
@@ -25,7 +36,15 @@ pub(super) struct Emitter<'a> {
 
 impl<'a> Emitter<'a> {
     pub(super) fn new(id: OperatorId, operator: &'a ROperator, memory: &'a MemoryPlan) -> Self {
-        Self { id, operator, memory, kernel: Kernel::default(), operands: Vec::new(), blocks: vec![Block::new()] }
+        Self {
+            id,
+            operator,
+            memory,
+            staged: Vec::new(),
+            kernel: Kernel::default(),
+            operands: Vec::new(),
+            blocks: vec![Block::new()],
+        }
     }
 
     pub(super) fn body(&self) -> &'a GroupBody {

@@ -10,6 +10,7 @@ mod pointwise;
 mod reduce;
 mod row;
 mod scalar;
+mod staged;
 mod store;
 mod tile;
 
@@ -98,7 +99,8 @@ fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> 
     match operator.params.template {
         Template::Pointwise { per_thread } => pointwise::emit(&mut emitter, per_thread)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
-        Template::Contraction { rows, columns } => contraction::emit(&mut emitter, rows, columns)?,
+        Template::Contraction(shape) => contraction::emit(&mut emitter, shape)?,
+        Template::Staged => staged::emit(&mut emitter)?,
     }
     Ok(emitter.finish())
 }

@@ -30,7 +30,8 @@ pub(super) fn emit(emitter: &mut Emitter, per_thread: usize) -> Result<(), Lower
     })
 }
 
-fn emit_point(
+/// Emits every stage at the point of the tile with this number, if there is one.
+pub(super) fn emit_point(
     emitter: &mut Emitter,
     tile: &TileAxes,
     axes: &[usize],

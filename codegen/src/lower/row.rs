@@ -156,7 +156,7 @@ fn emit_points(
 }
 
 /// Combines the accumulators of a warp's lanes, in a butterfly.
-fn across_lanes(emitter: &mut Emitter, reducer: Reducer, accumulator: LocalId, scalar: ScalarType) {
+pub(super) fn across_lanes(emitter: &mut Emitter, reducer: Reducer, accumulator: LocalId, scalar: ScalarType) {
     let other = emitter.declare(scalar);
     for mask in [16, 8, 4, 2, 1] {
         let place = Place::Local(other);

@@ -2,19 +2,40 @@
 
 use std::collections::HashMap;
 
-use warpweave_fusion::partition::StageSource;
+use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{self, Index, Literal, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{self, Index, Literal, Read, ReadId, Scalar, TensorExpr};
 
 use super::LowerError;
-use super::emitter::Emitter;
+use super::emitter::{Emitter, StagedArray, add, multiply};
 use super::index::{Coordinates, emit_guard, emit_index};
 use crate::emulate::operations::{binary_result, unary_result};
-use crate::kernel_ir::{BinaryOp, Constant, Expression, LocalId, Place, ScalarType, Statement, UnaryOp, Width};
+use crate::kernel_ir::{
+    ArrayId, BinaryOp, Constant, Expression, GlobalSpace, LocalId, MemoryType, Place, ScalarType, Statement, UnaryOp,
+    Width,
+};
+
+/// Which stage of a body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum StageName {
+    /// One of [`GroupBody::stages`].
+    Main(usize),
+    /// One of [`GroupBody::staged`].
+    Staged(usize),
+}
+
+impl StageName {
+    pub(super) fn of(self, body: &GroupBody) -> &Stage {
+        match self {
+            Self::Main(stage) => &body.stages[stage],
+            Self::Staged(stage) => &body.staged[stage],
+        }
+    }
+}
 
 /// Evaluates scalars of one stage at one point; equal scalars are computed once.
 pub(super) struct Point<'p> {
-    pub(super) stage: usize,
+    stage: StageName,
     /// One coordinate an axis of the stage.
     pub(super) axes: Vec<Expression>,
     /// The values of earlier stages at this point of the tile axes.
@@ -27,6 +48,10 @@ pub(super) struct Point<'p> {
 
 impl<'p> Point<'p> {
     pub(super) fn new(stage: usize, axes: Vec<Expression>, stages: &'p [Option<LocalId>]) -> Self {
+        Self::of(StageName::Main(stage), axes, stages)
+    }
+
+    pub(super) fn of(stage: StageName, axes: Vec<Expression>, stages: &'p [Option<LocalId>]) -> Self {
         Self { stage, axes, stages, reduced: None, known: HashMap::new(), reads: HashMap::new() }
     }
 
@@ -35,7 +60,7 @@ impl<'p> Point<'p> {
         if let Some(known) = self.known.get(scalar) {
             return Ok(known.clone());
         }
-        let expr = &emitter.body().stages[self.stage].expr;
+        let expr = &self.stage.of(emitter.body()).expr;
         let value = self.compute(emitter, expr, scalar)?;
         let value = match value {
             Expression::Constant(_) | Expression::Local(_) => value,
@@ -98,33 +123,23 @@ impl<'p> Point<'p> {
             return Ok(known);
         }
         let body = emitter.body();
-        let stage = &body.stages[self.stage];
+        let stage = self.stage.of(body);
         let read = &stage.expr.reads[id];
         let local = match stage.sources[read.operand] {
             StageSource::Stage(earlier) => self.stages[earlier].expect("an earlier stage has its value"),
+            StageSource::Staged(earlier) => self.read_staged(emitter, &stage.expr, read, earlier)?,
             StageSource::Operand(operand) => {
                 let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
                 self.load_indirect(emitter, read.index.iter().chain(conditions))?;
-                let tensor = body.operands[operand];
-                let planned = &emitter.memory.tensors[tensor];
-                let (space, first) = emitter.place(tensor);
-                let memory = emitter.memory_type(planned.ty.element)?;
-                let offset = Index::linear(&read.index, &planned.layout.strides, planned.layout.offset);
-                let base = emitter.operand(first + offset.offset())?;
-                let value = emitter.declare(memory.scalar_type());
+                let element = emitter.memory.tensors[body.operands[operand]].ty.element;
+                let value = emitter.declare(scalar_type(emitter, element)?);
                 let guard = emit_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
                 if guard.is_some() {
                     let fill = emit_literal(emitter, read.fill)?;
                     emitter.assign(value, fill);
                 }
                 emitter.when(guard, |emitter| {
-                    let relative = offset.plus(-offset.offset());
-                    let index = match relative.terms() {
-                        [] => base,
-                        _ => {
-                            super::emitter::add(emit_index(emitter, &stage.expr, &relative, &self.coordinates())?, base)
-                        }
-                    };
+                    let (space, memory, index) = self.address(emitter, operand, read)?;
                     let place = Place::Local(value);
                     emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::One, index });
                     Ok(())
@@ -134,6 +149,108 @@ impl<'p> Point<'p> {
         };
         self.reads.insert(id, local);
         Ok(local)
+    }
+
+    /// Loads four neighbours from this point on into an array; the read is an affine one of `F32` without a guard.
+    pub(super) fn read_wide(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+        to: ArrayId,
+        at: Expression,
+    ) -> Result<(), LowerError> {
+        let stage = self.stage.of(emitter.body());
+        let read = &stage.expr.reads[id];
+        let StageSource::Operand(operand) = stage.sources[read.operand] else {
+            unreachable!("a wide read is of a tensor in memory")
+        };
+        let (space, memory, index) = self.address(emitter, operand, read)?;
+        let place = Place::Element(to, at);
+        emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::Four, index });
+        Ok(())
+    }
+
+    /// Where a read of a tensor in memory finds its value, and under which condition it has one there.
+    pub(super) fn source(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+    ) -> Result<(GlobalSpace, Expression, Option<Expression>), LowerError> {
+        let stage = self.stage.of(emitter.body());
+        let read = &stage.expr.reads[id];
+        let StageSource::Operand(operand) = stage.sources[read.operand] else {
+            unreachable!("a copied read is of a tensor in memory")
+        };
+        let guard = emit_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
+        let (space, _, index) = self.address(emitter, operand, read)?;
+        Ok((space, index, guard))
+    }
+
+    /// Where a read of a tensor in memory finds its value.
+    fn address(
+        &self,
+        emitter: &mut Emitter,
+        operand: usize,
+        read: &Read,
+    ) -> Result<(GlobalSpace, MemoryType, Expression), LowerError> {
+        let body = emitter.body();
+        let tensor = body.operands[operand];
+        let planned = &emitter.memory.tensors[tensor];
+        let (space, first) = emitter.place(tensor);
+        let memory = emitter.memory_type(planned.ty.element)?;
+        let offset = Index::linear(&read.index, &planned.layout.strides, planned.layout.offset);
+        let base = emitter.operand(first + offset.offset())?;
+        let relative = offset.plus(-offset.offset());
+        let index = match relative.terms() {
+            [] => base,
+            _ => {
+                let expr = &self.stage.of(body).expr;
+                add(emit_index(emitter, expr, &relative, &self.coordinates())?, base)
+            }
+        };
+        Ok((space, memory, index))
+    }
+
+    /// The local that holds an element of a staged value.
+    fn read_staged(
+        &mut self,
+        emitter: &mut Emitter,
+        expr: &TensorExpr,
+        read: &Read,
+        staged: usize,
+    ) -> Result<LocalId, LowerError> {
+        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+        self.load_indirect(emitter, read.index.iter().chain(conditions))?;
+        let value = emitter.declare(ScalarType::F32);
+        let guard = emit_guard(emitter, expr, &read.guard, &self.coordinates())?;
+        if guard.is_some() {
+            let fill = emit_literal(emitter, read.fill)?;
+            emitter.assign(value, fill);
+        }
+        let StagedArray { array, first, extents } = &emitter.staged[staged];
+        let (array, first, extents) = (*array, first.clone(), extents.clone());
+        emitter.when(guard, |emitter| {
+            let mut slot: Option<Expression> = None;
+            for ((index, first), extent) in read.index.iter().zip(first).zip(extents) {
+                if extent == 1 {
+                    continue;
+                }
+                let coordinate = emit_index(emitter, expr, index, &self.coordinates())?;
+                let relative = Expression::binary(BinaryOp::Subtract, coordinate, first);
+                slot = Some(match slot {
+                    None => relative,
+                    Some(outer) => {
+                        let extent = emitter.operand(extent as i64)?;
+                        add(multiply(outer, extent), relative)
+                    }
+                });
+            }
+            let index = slot.unwrap_or_else(|| Expression::i32(0));
+            let place = Place::Local(value);
+            emitter.push(Statement::LoadShared { place, array, width: Width::One, index });
+            Ok(())
+        })?;
+        Ok(value)
     }
 
     /// The value of an index at this point.

@@ -6,6 +6,8 @@ use crate::kernel_ir::{BinaryOp, Expression, LocalId, ScalarType};
 
 /// The tile axes as a kernel sees them.
 pub(super) struct TileAxes {
+    /// Per axis, the tile's coordinate in the grid; absent where one tile covers the axis.
+    coordinates: Vec<Option<LocalId>>,
     /// Per axis, the first coordinate of the tile; absent where one tile covers the axis.
     origins: Vec<Option<LocalId>>,
     /// Per axis, its extent; present where a tile may reach beyond it.
@@ -21,6 +23,7 @@ impl TileAxes {
         let tile = emitter.operator.params.tile.clone();
         let grid = emitter.operator.params.grid(emitter.body());
         let mut origins = vec![None; extents.len()];
+        let mut coordinates = vec![None; extents.len()];
         let mut rest = Expression::Tile;
         let last_split = grid.iter().position(|&tiles| tiles > 1);
         for axis in (0..extents.len()).rev().filter(|&axis| grid[axis] > 1) {
@@ -32,6 +35,8 @@ impl TileAxes {
                 coordinate
             };
             let length = emitter.operand(tile[axis] as i64)?;
+            let coordinate = emitter.bind(ScalarType::I32, coordinate);
+            coordinates[axis] = Some(coordinate);
             origins[axis] = Some(emitter.bind(ScalarType::I32, multiply(coordinate, length)));
         }
         let mut limits = Vec::with_capacity(extents.len());
@@ -39,7 +44,17 @@ impl TileAxes {
             let ragged = !extents[axis].is_multiple_of(tile[axis]);
             limits.push(if ragged { Some(emitter.operand(extents[axis] as i64)?) } else { None });
         }
-        Ok(Self { origins, limits, extents, tile })
+        Ok(Self { coordinates, origins, limits, extents, tile })
+    }
+
+    /// Per axis, the tile's coordinate in the grid; absent where one tile covers the axis.
+    pub(super) fn coordinates(&self) -> &[Option<LocalId>] {
+        &self.coordinates
+    }
+
+    /// The extent of a tile along an axis, and the axis' own extent where a tile may reach beyond it.
+    pub(super) fn span(&self, axis: usize) -> (usize, Option<Expression>) {
+        (self.tile[axis], self.limits[axis].clone())
     }
 
     /// The first coordinates of the tile.

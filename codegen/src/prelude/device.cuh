@@ -154,6 +154,33 @@ WW_FUNCTION void ww_arena_store4_bool(ww_arguments const& arguments, ww_u64 inde
     *(vector4*)(array + index) = {(memory)a, (memory)b, (memory)c, (memory)d};                                         \
   }
 
+// Copies of `bytes` = 4, 8 or 16 into shared memory that go on while the thread does. A size of 0 writes zeros and reads
+// nothing. Those of 16 bytes bypass the first-level cache.
+template <int bytes>
+WW_FUNCTION void ww_async_copy(float* to, unsigned char const* from, bool exists) {
+  ww_u32 const place = (ww_u32)__cvta_generic_to_shared(to);
+  ww_u32 const size = exists ? bytes : 0;
+  if (bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(place), "l"(from), "r"(size) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :: "r"(place), "l"(from), "n"(bytes == 16 ? 8 : bytes), "r"(size) : "memory");
+  }
+}
+template <int bytes>
+WW_FUNCTION void ww_async_copy_arena(float* to, ww_arguments const& arguments, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, arguments.arena + (exists ? 4 * index : 0), exists);
+}
+template <int bytes>
+WW_FUNCTION void ww_async_copy_weights(float* to, ww_arguments const& arguments, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, arguments.weights + (exists ? 4 * index : 0), exists);
+}
+WW_FUNCTION void ww_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int pending>
+WW_FUNCTION void ww_async_wait() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(pending) : "memory");
+}
+
 struct __align__(16) ww_four_i64 {
   ww_u64 x, y, z, w;
 };

@@ -138,6 +138,23 @@ WW_DEFINE_ACCESS(u8, ww_u32, unsigned char)
 WW_DEFINE_ACCESS(i8, ww_u32, signed char)
 WW_DEFINE_ACCESS(bool, bool, unsigned char)
 
+// Copies into shared memory, made at once.
+template <int bytes>
+static void ww_async_copy(float* to, unsigned char const* from, bool exists) {
+  for (int at = 0; at < bytes; ++at) ((unsigned char*)to)[at] = exists ? from[at] : 0;
+}
+template <int bytes>
+static void ww_async_copy_arena(float* to, ww_arguments const& arguments, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, arguments.arena + (exists ? 4 * index : 0), exists);
+}
+template <int bytes>
+static void ww_async_copy_weights(float* to, ww_arguments const& arguments, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, arguments.weights + (exists ? 4 * index : 0), exists);
+}
+WW_FUNCTION void ww_async_commit() {}
+template <int pending>
+static void ww_async_wait() {}
+
 WW_FUNCTION void ww_barrier() {
   ww_host::block& self = *ww_host::current_block;
   ww_host::meet(self.arrived, 0, self.threads);

@@ -30,7 +30,9 @@ impl Declarations {
                 self.expression(value, bound);
             }
             match statement {
-                Statement::LoadShared { array, .. } | Statement::StoreShared { array, .. } => {
+                Statement::LoadShared { array, .. }
+                | Statement::StoreShared { array, .. }
+                | Statement::AsyncCopy { array, .. } => {
                     self.shared.insert(*array);
                 }
                 Statement::For { variable, body, .. } => {
@@ -148,6 +150,9 @@ fn place_of(statement: &Statement) -> Option<&Place> {
         | Statement::Wait { place, .. } => Some(place),
         Statement::StoreGlobal { .. }
         | Statement::StoreShared { .. }
+        | Statement::AsyncCopy { .. }
+        | Statement::AsyncCommit
+        | Statement::AsyncWait { .. }
         | Statement::For { .. }
         | Statement::If { .. }
         | Statement::Loop { .. }
@@ -174,13 +179,16 @@ fn values(statement: &Statement) -> Vec<&Expression> {
         Statement::StoreGlobal { index, values, .. } | Statement::StoreShared { index, values, .. } => {
             std::iter::once(index).chain(values).collect()
         }
+        Statement::AsyncCopy { index, source, exists, .. } => vec![index, source, exists],
         Statement::For { extent, .. } => vec![extent],
         Statement::If { condition, .. } | Statement::BlockBarrierOr { condition, .. } => vec![condition],
         Statement::Switch { selector, .. } => vec![selector],
         Statement::Call { operands, tile, .. } => vec![operands, tile],
         Statement::Wait { counter, target, position, .. } => vec![counter, target, position],
         Statement::Signal { counter, .. } => vec![counter],
-        Statement::Loop { .. }
+        Statement::AsyncCommit
+        | Statement::AsyncWait { .. }
+        | Statement::Loop { .. }
         | Statement::Break
         | Statement::BlockBarrier
         | Statement::WarpBarrier

@@ -74,10 +74,7 @@ impl Printer<'_> {
         match statement {
             Statement::Assign { place, value } => self.assign(place, &self.value(value)),
             Statement::LoadGlobal { place, space, memory, width, index } => {
-                let space = match space {
-                    GlobalSpace::Arena => "arena",
-                    GlobalSpace::Weights => "weights",
-                };
+                let space = space_name(*space);
                 let index = global_index(self.kernel, index);
                 self.load(space, *memory, *width, place, &format!("arguments, {index}"));
             }
@@ -95,6 +92,15 @@ impl Printer<'_> {
                 let index = self.value(index);
                 self.store("shared", memory, values, &format!("{array}, {index}"));
             }
+            Statement::AsyncCopy { array, index, space, source, width, exists } => {
+                let space = space_name(*space);
+                let (index, source) = (self.value(index), global_index(self.kernel, source));
+                let (exists, bytes) = (self.value(exists), 4 * width.elements());
+                let place = format!("{array} + {index}");
+                self.line(&format!("ww_async_copy_{space}<{bytes}>({place}, arguments, {source}, {exists});"));
+            }
+            Statement::AsyncCommit => self.line("ww_async_commit();"),
+            Statement::AsyncWait { pending } => self.line(&format!("ww_async_wait<{pending}>();")),
             Statement::Shuffle { place, value, mode } => {
                 let value = self.value(value);
                 let call = match mode {
@@ -260,6 +266,13 @@ impl Printer<'_> {
         self.depth -= 1;
         self.enclosing.pop();
         self.line("}");
+    }
+}
+
+fn space_name(space: GlobalSpace) -> &'static str {
+    match space {
+        GlobalSpace::Arena => "arena",
+        GlobalSpace::Weights => "weights",
     }
 }
 

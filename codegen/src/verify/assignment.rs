@@ -86,6 +86,9 @@ impl Flow<'_> {
             | Statement::StoreGlobal { .. }
             | Statement::LoadShared { .. }
             | Statement::StoreShared { .. }
+            | Statement::AsyncCopy { .. }
+            | Statement::AsyncCommit
+            | Statement::AsyncWait { .. }
             | Statement::Shuffle { .. }
             | Statement::Call { .. }
             | Statement::BlockBarrier

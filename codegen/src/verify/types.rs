@@ -106,6 +106,16 @@ impl Checker<'_> {
                 self.expect(index, ScalarType::I32);
                 self.values(values, scalar);
             }
+            Statement::AsyncCopy { array, index, source, exists, .. } => {
+                let scalar = self.shared(*array);
+                if !matches!(scalar, Some(ScalarType::F32)) {
+                    self.same(scalar, Some(ScalarType::F32));
+                }
+                self.expect(index, ScalarType::I32);
+                self.index(source);
+                self.expect(exists, ScalarType::Bool);
+            }
+            Statement::AsyncCommit | Statement::AsyncWait { .. } => {}
             Statement::Shuffle { place, value, mode } => {
                 let place = self.place(place);
                 let value = self.expression(value);

@@ -72,6 +72,9 @@ impl Flow<'_> {
             | Statement::Wait { place, .. } => self.write(place, Level::Thread),
             Statement::StoreGlobal { .. }
             | Statement::StoreShared { .. }
+            | Statement::AsyncCopy { .. }
+            | Statement::AsyncCommit
+            | Statement::AsyncWait { .. }
             | Statement::StoreControl { .. }
             | Statement::Signal { .. } => {}
             Statement::Shuffle { place, value, mode } => {

@@ -2,9 +2,11 @@
 
 use warpweave_codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport, PrepareError};
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Expression, GlobalSpace, Kernel, MemoryType, Place, RegisterArray, ScalarType, SharedArray, ShuffleMode,
-    Statement, Width,
+    BinaryOp, Constant, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, RegisterArray, ScalarType,
+    SharedArray, SharedId, ShuffleMode, Statement, Width,
 };
+
+use warpweave_graph::arena::Id;
 
 use crate::build::*;
 
@@ -208,4 +210,60 @@ fn malformed_programs_are_refused() {
     let tables = tables(&[], &[]);
     let refused = Device::new(&program, &tables, &[], 0, 0, 1).err();
     assert!(matches!(refused, Some(PrepareError::Malformed(_))));
+}
+
+/// A kernel that copies a word a thread from the arena into shared memory, and what `body` makes of the copy and a read
+/// of the thread's own word.
+fn with_copy(body: impl FnOnce(Statement, Statement) -> Vec<Statement>) -> Kernel {
+    let mut kernel = Kernel::default();
+    let value = kernel.locals.push(ScalarType::F32);
+    let array = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: THREADS });
+    let copy = Statement::AsyncCopy {
+        array,
+        index: thread(),
+        space: GlobalSpace::Arena,
+        source: thread(),
+        width: Width::One,
+        exists: Expression::Constant(Constant::Bool(true)),
+    };
+    let read = Statement::LoadShared { place: Place::Local(value), array, width: Width::One, index: thread() };
+    kernel.body = body(copy, read);
+    kernel.body.push(store(add(thread(), int(THREADS as i32 * 2)), value.into()));
+    kernel
+}
+
+#[test]
+fn copies_arrive_when_they_are_waited_for() {
+    use Statement::{AsyncCommit, AsyncWait};
+    check_clean(with_copy(|copy, read| vec![copy, AsyncCommit, AsyncWait { pending: 0 }, read]));
+    let early = with_copy(|copy, read| vec![copy, AsyncCommit, read, AsyncWait { pending: 0 }]);
+    check(early, |fault| matches!(fault, Fault::SharedInFlight { .. }));
+    let behind_a_barrier =
+        with_copy(|copy, read| vec![copy, AsyncCommit, Statement::BlockBarrier, read, AsyncWait { pending: 0 }]);
+    check(behind_a_barrier, |fault| matches!(fault, Fault::SharedInFlight { .. }));
+    let one_group_too_few = with_copy(|copy, read| {
+        vec![copy, AsyncCommit, AsyncCommit, AsyncWait { pending: 2 }, read, AsyncWait { pending: 0 }]
+    });
+    check(one_group_too_few, |fault| matches!(fault, Fault::SharedInFlight { .. }));
+    let never = with_copy(|copy, read| vec![read, copy, AsyncCommit]);
+    check(never, |fault| matches!(fault, Fault::CopiesInFlight { groups: 1 }));
+}
+
+#[test]
+fn other_threads_see_a_copy_after_a_barrier() {
+    let exchange = |barrier: Option<Statement>| {
+        let mut kernel = with_copy(|copy, _| vec![copy, Statement::AsyncCommit, Statement::AsyncWait { pending: 0 }]);
+        let last = kernel.body.pop();
+        kernel.body.extend(barrier);
+        kernel.body.push(Statement::LoadShared {
+            place: Place::Local(LocalId::from_index(0)),
+            array: SharedId::from_index(0),
+            width: Width::One,
+            index: subtract(int(THREADS as i32 - 1), thread()),
+        });
+        kernel.body.extend(last);
+        kernel
+    };
+    check_clean(exchange(Some(Statement::BlockBarrier)));
+    check(exchange(None), |fault| matches!(fault, Fault::SharedRace { .. }));
 }

@@ -14,7 +14,7 @@ const MEMORIES: [MemoryType; 6] =
 
 /// The program.
 pub fn program() -> Program {
-    let kernels = Arena::from_iter([expressions(), accesses(), control_flow()]);
+    let kernels = Arena::from_iter([expressions(), accesses(), copies(), control_flow()]);
     let mut entry = Kernel::default();
     entry.shared.push(SharedArray { memory: MemoryType::U8, length: 5 });
     let words: Vec<LocalId> = (0..2).map(|_| entry.locals.push(ScalarType::I32)).collect();
@@ -231,6 +231,21 @@ fn accesses() -> Kernel {
     }
     let body = std::mem::take(&mut kernel.body);
     kernel.body = stored(&kernel, body);
+    kernel
+}
+
+fn copies() -> Kernel {
+    let mut kernel = Kernel::default();
+    let array = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: 20 });
+    for (width, exists) in [(Width::One, true), (Width::Two, false), (Width::Four, true)] {
+        for space in [GlobalSpace::Arena, GlobalSpace::Weights] {
+            let (index, source) = (Expression::i32(8), Expression::Tile);
+            let exists = Expression::Constant(Constant::Bool(exists));
+            kernel.body.push(Statement::AsyncCopy { array, index, space, source, width, exists });
+        }
+        kernel.body.push(Statement::AsyncCommit);
+    }
+    kernel.body.extend([1, 0].map(|pending| Statement::AsyncWait { pending }));
     kernel
 }
 

@@ -406,6 +406,22 @@ static __device__ __forceinline__ void k1(
 
 static __device__ __forceinline__ void k2(
     ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
+  float* const s0 = (float*)(shared + 0);
+  ww_async_copy_arena<4>(s0 + 8u, arguments, ww_extend(tile), true);
+  ww_async_copy_weights<4>(s0 + 8u, arguments, ww_extend(tile), true);
+  ww_async_commit();
+  ww_async_copy_arena<8>(s0 + 8u, arguments, ww_extend(tile), false);
+  ww_async_copy_weights<8>(s0 + 8u, arguments, ww_extend(tile), false);
+  ww_async_commit();
+  ww_async_copy_arena<16>(s0 + 8u, arguments, ww_extend(tile), true);
+  ww_async_copy_weights<16>(s0 + 8u, arguments, ww_extend(tile), true);
+  ww_async_commit();
+  ww_async_wait<1>();
+  ww_async_wait<0>();
+}
+
+static __device__ __forceinline__ void k3(
+    ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
   bool v3;
   unsigned v2;
   v2 = ww_arena_load_i32(arguments, ww_extend(0u + ww_thread()));
@@ -471,6 +487,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arg
   k0(arguments, arguments.operands + ww_extend(v0), 3u, shared + 16);
   k1(arguments, arguments.operands + ww_extend(v0), 3u, shared + 16);
   k2(arguments, arguments.operands + ww_extend(v0), 3u, shared + 16);
+  k3(arguments, arguments.operands + ww_extend(v0), 3u, shared + 16);
   v0 = ww_table(arguments.stream_start, v0);
   v0 = ww_table(arguments.instructions, v0);
   v0 = ww_table(arguments.operands, v0);

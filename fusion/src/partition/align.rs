@@ -7,8 +7,8 @@ use warpweave_graph::program::{TensorId, TensorProgram};
 use super::body::{GroupBody, Stage, StageOutput, StageSource};
 use super::build::{Draft, Source};
 
-/// The body of these drafts, or `None` if they share no tile axes.
-pub(super) fn align(program: &TensorProgram, drafts: Vec<Draft>) -> Option<GroupBody> {
+/// The body of these drafts after these staged ones, or `None` if the drafts share no tile axes.
+pub(super) fn align(program: &TensorProgram, drafts: Vec<Draft>, staged: Vec<Draft>) -> Option<GroupBody> {
     let lead = drafts.iter().position(|draft| draft.expr.reducer.is_some()).unwrap_or(0);
     let drafts: Vec<Slim> = drafts.into_iter().map(Slim::new).collect();
     let tile: Vec<AxisId> = drafts.get(lead)?.draft.expr.parallel().collect();
@@ -23,8 +23,17 @@ pub(super) fn align(program: &TensorProgram, drafts: Vec<Draft>) -> Option<Group
         }
         maps.push(map);
     }
-    let mut body =
-        GroupBody { stages: Vec::new(), tile_rank: extents.len(), operands: Vec::new(), outputs: Vec::new() };
+    let mut body = GroupBody {
+        staged: Vec::new(),
+        stages: Vec::new(),
+        tile_rank: extents.len(),
+        operands: Vec::new(),
+        outputs: Vec::new(),
+    };
+    for draft in staged {
+        let sources = draft.sources.iter().map(|source| stage_source(*source, &mut body.operands)).collect();
+        body.staged.push(Stage { expr: draft.expr, sources, output: None });
+    }
     for (slim, map) in drafts.iter().zip(&maps) {
         let stage = stage(program, slim, map, &mut body)?;
         body.stages.push(stage);
@@ -62,7 +71,7 @@ fn tile_axes(slim: &Slim, drafts: &[Slim], maps: &[Vec<AxisId>], extents: &[usiz
     let expr = &slim.draft.expr;
     let read = expr.reads.values().find_map(|read| match slim.draft.sources[read.operand] {
         Source::Draft(draft) => Some((draft, read)),
-        Source::Tensor(_) => None,
+        Source::Tensor(_) | Source::Staged(_) => None,
     });
     let map: Vec<AxisId> = match read {
         None => expr.parallel().take(extents.len()).collect(),
@@ -90,11 +99,7 @@ fn stage(program: &TensorProgram, slim: &Slim, map: &[AxisId], body: &mut GroupB
     let position = |axis: AxisId| order.iter().position(|other| *other == axis).map(AxisId::from_index);
     let replacement: Vec<Index> = expr.axes.ids().map(|axis| position(axis).map(Index::axis)).collect::<Option<_>>()?;
     let expr = substitute::replace_axes(expr, &axes, &replacement);
-    let sources = slim.draft.sources.iter().map(|source| match source {
-        Source::Draft(draft) => StageSource::Stage(*draft),
-        Source::Tensor(tensor) => StageSource::Operand(intern(&mut body.operands, *tensor)),
-    });
-    let sources = sources.collect();
+    let sources = slim.draft.sources.iter().map(|source| stage_source(*source, &mut body.operands)).collect();
     let output = slim.draft.leaves.then(|| {
         let axis = |axis: &Option<AxisId>| axis.map_or(Index::constant(0), |axis| replacement[axis.index()].clone());
         body.outputs.push(slim.draft.tensor);
@@ -102,6 +107,14 @@ fn stage(program: &TensorProgram, slim: &Slim, map: &[AxisId], body: &mut GroupB
     });
     debug_assert_eq!(program.tensors[slim.draft.tensor].ty.shape.len(), slim.dimensions.len());
     Some(Stage { expr, sources, output })
+}
+
+fn stage_source(source: Source, operands: &mut Vec<TensorId>) -> StageSource {
+    match source {
+        Source::Draft(draft) => StageSource::Stage(draft),
+        Source::Staged(staged) => StageSource::Staged(staged),
+        Source::Tensor(tensor) => StageSource::Operand(intern(operands, tensor)),
+    }
 }
 
 fn intern(operands: &mut Vec<TensorId>, tensor: TensorId) -> usize {

@@ -34,6 +34,28 @@ const fn assumed<T: Copy>(value: T) -> Constant<T> {
     Constant { value, provenance: Provenance::Assumed }
 }
 
+/// How much of a device a group has to itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum DeviceShare {
+    /// All multiprocessors.
+    Full,
+    /// Every second one.
+    Half,
+    /// Every fourth one.
+    Quarter,
+}
+
+impl DeviceShare {
+    /// Groups that run side by side.
+    pub fn parts(self) -> usize {
+        match self {
+            Self::Full => 1,
+            Self::Half => 2,
+            Self::Quarter => 4,
+        }
+    }
+}
+
 /// Constants of a GPU.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GpuArch {
@@ -51,6 +73,8 @@ pub struct GpuArch {
     pub memory_bytes_per_microsecond: Constant<f64>,
     /// Bytes a microsecond from the second-level cache, all multiprocessors together.
     pub cache_bytes_per_microsecond: Constant<f64>,
+    /// Bytes a cycle from the second-level cache into one multiprocessor while the others are silent.
+    pub cache_bytes_per_cycle_alone: Constant<f64>,
     /// Bytes of the second-level cache.
     pub cache_bytes: Constant<usize>,
     /// Bytes of the smallest access to global memory (TRANS_global, there in elements).
@@ -87,6 +111,7 @@ impl GpuArch {
             operations_per_microsecond: datasheet(14.0e6),
             memory_bytes_per_microsecond: datasheet(9.0e5),
             cache_bytes_per_microsecond: assumed(2.2e6),
+            cache_bytes_per_cycle_alone: assumed(64.0),
             cache_bytes: datasheet(6 << 20),
             transaction_bytes: assumed(32),
             load_latency_cycles: assumed(193.0),
@@ -156,6 +181,7 @@ impl GpuArch {
             operations_per_microsecond: measured(60.5e6),
             memory_bytes_per_microsecond: measured(4.47e6),
             cache_bytes_per_microsecond: measured(8.7e6),
+            cache_bytes_per_cycle_alone: measured(64.0),
             cache_bytes: datasheet(62_914_560),
             transaction_bytes: datasheet(32),
             load_latency_cycles: measured(287.0),
@@ -167,6 +193,19 @@ impl GpuArch {
             registers_per_multiprocessor: datasheet(65_536),
             schedulers: datasheet(4),
             step_microseconds: assumed(1.4),
+        }
+    }
+
+    /// The device that a group sees which has only a share of the multiprocessors: bandwidths shrink with them.
+    pub fn share(&self, share: DeviceShare) -> Self {
+        let parts = share.parts();
+        let part = |all: Constant<f64>| Constant { value: all.value / parts as f64, ..all };
+        Self {
+            multiprocessors: Constant { value: (self.multiprocessors.value / parts).max(1), ..self.multiprocessors },
+            operations_per_microsecond: part(self.operations_per_microsecond),
+            memory_bytes_per_microsecond: part(self.memory_bytes_per_microsecond),
+            cache_bytes_per_microsecond: part(self.cache_bytes_per_microsecond),
+            ..*self
         }
     }
 
@@ -185,6 +224,7 @@ impl GpuArch {
             ("operations_per_microsecond", self.operations_per_microsecond.provenance),
             ("memory_bytes_per_microsecond", self.memory_bytes_per_microsecond.provenance),
             ("cache_bytes_per_microsecond", self.cache_bytes_per_microsecond.provenance),
+            ("cache_bytes_per_cycle_alone", self.cache_bytes_per_cycle_alone.provenance),
             ("cache_bytes", self.cache_bytes.provenance),
             ("transaction_bytes", self.transaction_bytes.provenance),
             ("load_latency_cycles", self.load_latency_cycles.provenance),

@@ -13,12 +13,14 @@ pub enum StageSource {
     Operand(usize),
     /// The value that an earlier stage computed at the same point of the tile axes.
     Stage(usize),
+    /// The value of an earlier staged stage, in shared memory: position in [`GroupBody::staged`].
+    Staged(usize),
 }
 
 /// One expression of a group.
 ///
-/// Its first [`GroupBody::tile_rank`] axes are the group's tile axes, in the group's order. A stage that reduces has no
-/// other parallel axes; one that does not may have more, which every tile covers whole.
+/// In [`GroupBody::stages`], its first [`GroupBody::tile_rank`] axes are the group's tile axes, in the group's order. A stage
+/// that reduces has no other parallel axes; one that does not may have more, which every tile covers whole.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Stage {
     /// What is computed.
@@ -42,6 +44,9 @@ pub struct StageOutput {
 /// The problem that one kernel solves.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct GroupBody {
+    /// Values that never leave the kernel and that later stages read at other points than their own: a tile computes
+    /// the box that it reads of them into shared memory first. Axes are each stage's own; a stage reads earlier ones only.
+    pub staged: Vec<Stage>,
     /// The expressions in order; a stage reads earlier ones only.
     pub stages: Vec<Stage>,
     /// The number of leading axes that all stages share and that tiles divide.
@@ -70,7 +75,7 @@ impl GroupBody {
 
     /// Scalar operations of the whole group: multiplications, additions, functions and combinations.
     pub fn operations(&self) -> u64 {
-        self.stages.iter().map(|stage| expr_operations(&stage.expr)).sum()
+        self.staged.iter().chain(&self.stages).map(|stage| expr_operations(&stage.expr)).sum()
     }
 }
 
@@ -86,12 +91,15 @@ fn expr_operations(expr: &TensorExpr) -> u64 {
 
 impl fmt::Display for GroupBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, stage) in self.stages.iter().enumerate() {
-            write!(f, "    stage {position}: {} <-", stage.expr)?;
+        let staged = self.staged.iter().enumerate().map(|(position, stage)| (format!("staged {position}"), stage));
+        let stages = self.stages.iter().enumerate().map(|(position, stage)| (format!("stage {position}"), stage));
+        for (name, stage) in staged.chain(stages) {
+            write!(f, "    {name}: {} <-", stage.expr)?;
             for source in &stage.sources {
                 match source {
                     StageSource::Operand(operand) => write!(f, " {}", self.operands[*operand])?,
                     StageSource::Stage(earlier) => write!(f, " stage{earlier}")?,
+                    StageSource::Staged(earlier) => write!(f, " staged{earlier}")?,
                 }
             }
             if let Some(output) = &stage.output {

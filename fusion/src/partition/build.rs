@@ -3,16 +3,21 @@
 //! Fusion at register level: a statement without reduction is composed into its readers; one that reads a reduction's
 //! result point by point becomes the reduction's epilogue. A chain of reductions over the same rows (softmax, the
 //! normalisations) is one group whose intermediate values stay on chip.
+//!
+//! Fusion at shared-memory level: reductions that do not leave the group are staged, so that later ones may read them at
+//! other points than their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::expr::{TensorExpr, substitute};
+use warpweave_graph::expr::{BinaryOp, Scalar, TensorExpr, substitute};
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
+use warpweave_graph::types::ElementType;
 use warpweave_graph::views::merge_operands;
 
 use super::align;
 use super::body::GroupBody;
+use super::contraction::index_axes;
 
 /// Where an operand comes from while a body is under construction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +26,8 @@ pub(super) enum Source {
     Tensor(TensorId),
     /// An earlier draft.
     Draft(usize),
+    /// A staged value.
+    Staged(usize),
 }
 
 /// A stage whose axes have not been aligned with the others'.
@@ -74,21 +81,77 @@ impl Uses {
     }
 }
 
-/// The body of `members`, or `None` if no single kernel computes them.
+/// The body of `members` at register level, or `None` if no single kernel computes them so.
 pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
-    let mut bodies = Bodies { uses, members, inlined: BTreeMap::new(), drafts: Vec::new() };
+    align::align(program, drafts(program, uses, members, Sharing::Registers)?, Vec::new())
+}
+
+/// The body of `members` at shared-memory level: what does not leave is staged. `None` if no single kernel computes them
+/// so, or if nothing would be staged.
+pub fn build_staged(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
+    let drafts = drafts(program, uses, members, Sharing::SharedMemory)?;
+    if drafts.len() > MOST_STAGED + 1 || drafts.iter().all(|draft| draft.leaves) {
+        return None;
+    }
+    let mut numbers: Vec<Source> = Vec::with_capacity(drafts.len());
+    let (mut staged, mut main) = (Vec::new(), Vec::new());
+    for mut draft in drafts {
+        for source in &mut draft.sources {
+            if let Source::Draft(earlier) = *source {
+                *source = numbers[earlier];
+            }
+        }
+        if draft.leaves {
+            numbers.push(Source::Draft(main.len()));
+            main.push(draft);
+        } else {
+            let reads_main = draft.sources.iter().any(|source| matches!(source, Source::Draft(_)));
+            let empty = draft.expr.axes.values().any(|axis| axis.extent == 0);
+            if reads_main || empty || draft.expr.element != ElementType::F32 {
+                return None;
+            }
+            numbers.push(Source::Staged(staged.len()));
+            staged.push(draft);
+        }
+    }
+    let body = align::align(program, main, staged)?;
+    let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
+    (narrow && body.reductions().count() <= 1).then_some(body)
+}
+
+/// Most staged values of a group.
+const MOST_STAGED: usize = 8;
+
+/// Where values that several reductions of a group share are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sharing {
+    /// In registers; what does not reduce is composed into every reader.
+    Registers,
+    /// In shared memory too: what is costly and read often is kept there.
+    SharedMemory,
+}
+
+fn drafts(
+    program: &TensorProgram,
+    uses: &Uses,
+    members: &BTreeSet<StatementId>,
+    sharing: Sharing,
+) -> Option<Vec<Draft>> {
+    let mut bodies = Bodies { program, uses, members, sharing, inlined: BTreeMap::new(), drafts: Vec::new() };
     for &member in members {
         let statement = &program.statements[member];
         let Definition::Compute(expr) = &statement.definition else { return None };
         let sources = statement.operands.iter().map(|operand| Source::Tensor(*operand)).collect();
         bodies.add(expr.clone(), sources, statement.output)?;
     }
-    align::align(program, bodies.drafts)
+    Some(bodies.drafts)
 }
 
 struct Bodies<'a> {
+    program: &'a TensorProgram,
     uses: &'a Uses,
     members: &'a BTreeSet<StatementId>,
+    sharing: Sharing,
     inlined: BTreeMap<TensorId, (TensorExpr, Vec<Source>)>,
     drafts: Vec<Draft>,
 }
@@ -107,18 +170,44 @@ impl Bodies<'_> {
             self.drafts[position] = draft;
             return Some(());
         }
-        if leaves {
+        let kept = !leaves && self.sharing == Sharing::SharedMemory && self.is_worth_keeping(&expr, tensor);
+        if leaves || kept {
             self.drafts.push(Draft { expr: expr.clone(), sources: sources.clone(), tensor, leaves });
         }
-        self.inlined.insert(tensor, (expr, sources));
+        if !kept {
+            self.inlined.insert(tensor, (expr, sources));
+        }
         Some(())
+    }
+
+    /// Whether a value that does not reduce costs more to compute than to fetch, and a reduction in the group reads its
+    /// elements again and again.
+    fn is_worth_keeping(&self, expr: &TensorExpr, tensor: TensorId) -> bool {
+        let mut costly = false;
+        expr.body.visit(&mut |scalar| {
+            costly |= match scalar {
+                Scalar::Unary(op, _) => op.is_function(),
+                Scalar::Binary(op, ..) => matches!(op, BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power),
+                _ => false,
+            }
+        });
+        costly
+            && self.uses.readers(tensor).iter().any(|&reader| {
+                let statement = &self.program.statements[reader];
+                let Definition::Compute(expr) = &statement.definition else { return false };
+                expr.reducer.is_some()
+                    && expr.reads.values().filter(|read| statement.operands[read.operand] == tensor).any(|read| {
+                        let read_along = index_axes(expr, &read.index);
+                        expr.parallel().any(|axis| expr.axes[axis].extent > 1 && !read_along.contains(&axis))
+                    })
+            })
     }
 
     /// `expr` with inlined operands composed in and reductions named.
     fn resolve(&self, mut expr: TensorExpr, mut sources: Vec<Source>) -> Option<(TensorExpr, Vec<Source>)> {
         let known = |source: &Source| match source {
             Source::Tensor(tensor) => self.inlined.get(tensor),
-            Source::Draft(_) => None,
+            Source::Draft(_) | Source::Staged(_) => None,
         };
         while let Some(position) = sources.iter().position(|source| known(source).is_some()) {
             let (producer, operands) = known(&sources[position]).expect("the position was found by this test");
@@ -138,7 +227,7 @@ impl Bodies<'_> {
     fn append(&self, expr: &TensorExpr, sources: &[Source]) -> Option<(usize, Draft)> {
         let mut read = sources.iter().enumerate().filter_map(|(position, source)| match source {
             Source::Draft(draft) => Some((position, *draft)),
-            Source::Tensor(_) => None,
+            Source::Tensor(_) | Source::Staged(_) => None,
         });
         let (position, draft) = read.next()?;
         let producer = &self.drafts[draft];

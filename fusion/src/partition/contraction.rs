@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, ReadId, Reducer, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Literal, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
 use super::body::GroupBody;
+use super::params::{ContractionShape, Pipeline};
 
 /// How an axis of a contraction takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -36,10 +37,14 @@ pub struct Contraction {
 impl Contraction {
     /// The contraction that a body is: its first stage sums products, and any other stage is a pointwise epilogue.
     pub fn of(body: &GroupBody) -> Option<Self> {
-        let expr = &body.stages[0].expr;
         let later = body.stages.iter().enumerate().skip(1);
         let pointwise = later.clone().all(|(at, stage)| stage.expr.reducer.is_none() && body.extra_axes(at).is_empty());
-        if !pointwise || expr.reducer != Some(Reducer::Sum) || expr.element != ElementType::F32 {
+        if pointwise { Self::of_expression(&body.stages[0].expr) } else { None }
+    }
+
+    /// The contraction that an expression is.
+    pub fn of_expression(expr: &TensorExpr) -> Option<Self> {
+        if expr.reducer != Some(Reducer::Sum) || expr.element != ElementType::F32 {
             return None;
         }
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
@@ -52,7 +57,7 @@ impl Contraction {
             (AxisKind::Reduced, ..) => None,
         };
         let classes: Vec<AxisClass> = expr.axes.ids().map(class).collect::<Option<_>>()?;
-        let innermost = body.tile_rank.checked_sub(1).map(|last| classes[last]);
+        let innermost = expr.parallel().last().map(|last| classes[last.index()]);
         if innermost != Some(AxisClass::Row) {
             return Some(Self { classes, row_factor: (**left).clone(), column_factor: (**right).clone() });
         }
@@ -64,6 +69,44 @@ impl Contraction {
         });
         let classes = swapped.collect();
         Some(Self { classes, row_factor: (**right).clone(), column_factor: (**left).clone() })
+    }
+
+    /// The class of an axis.
+    pub fn class(&self, axis: AxisId) -> AxisClass {
+        self.classes[axis.index()]
+    }
+
+    /// The factor that varies along a side's axes.
+    pub fn factor(&self, class: AxisClass) -> &Scalar {
+        match class {
+            AxisClass::Row => &self.row_factor,
+            AxisClass::Column | AxisClass::Batch | AxisClass::Reduction => &self.column_factor,
+        }
+    }
+
+    /// The tile axes of a class, in order.
+    pub fn tile_axes(&self, body: &GroupBody, class: AxisClass) -> Vec<usize> {
+        (0..body.tile_rank).filter(|&axis| self.classes[axis] == class).collect()
+    }
+
+    /// Whether both factors are plain reads of `F32` that give 0 outside, so that a copy can bring them.
+    pub fn is_plain(&self, body: &GroupBody) -> bool {
+        let expr = &body.stages[0].expr;
+        [&self.row_factor, &self.column_factor].into_iter().all(|factor| match factor {
+            Scalar::Read(read) => {
+                let read = &expr.reads[*read];
+                let zero = read.guard.is_always() || read.fill == Literal::new(ElementType::F32, 0.0);
+                let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+                let free = read.index.iter().chain(conditions).all(Index::is_free_of_reads);
+                expr.operands[read.operand].element == ElementType::F32 && zero && free
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a kernel of this shape brings the factors by asynchronous copies.
+    pub fn is_copied(&self, body: &GroupBody, shape: &ContractionShape) -> bool {
+        matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && self.is_plain(body)
     }
 
     /// The axes of a class, in order.

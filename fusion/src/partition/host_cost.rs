@@ -4,8 +4,10 @@ use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::program::TensorProgram;
 
 use super::body::GroupBody;
+use super::contraction::AxisClass;
 use super::cost::KernelCost;
-use super::params::{CONTRACTION_THREADS, ScheduleParams, Template};
+use super::params::{ScheduleParams, Template};
+use super::staged::{boxes, extents};
 
 /// Costs of the host back end's evaluator: contractions are native matrix products after packing, everything else is
 /// evaluated a few lanes at a time.
@@ -35,14 +37,23 @@ impl KernelCost for HostCost {
             points * own.product::<f64>() * operations(&stage.expr)
         });
         match params.template {
-            Template::Contraction { rows, columns } => {
+            Template::Contraction(shape) => {
                 let lead = &body.stages[0].expr;
                 let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
-                let sides = ((rows + columns) * CONTRACTION_THREADS) as f64;
+                let sides = (shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) as f64;
                 let packing = sides.min(points + 1.0) * length * operations(lead) / OPERATIONS;
                 TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
             }
             Template::Pointwise { .. } | Template::Row(_) => TASK + stages.sum::<f64>() / OPERATIONS,
+            Template::Staged => {
+                let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
+                let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
+                    let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
+                    let points: usize = extents(staged).into_iter().chain(reduced).product();
+                    points as f64 * operations(&stage.expr)
+                });
+                TASK + (stages.sum::<f64>() + staged.sum::<f64>()) / OPERATIONS
+            }
         }
     }
 }

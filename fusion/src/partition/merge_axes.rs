@@ -85,8 +85,14 @@ fn divisions(body: &GroupBody, layouts: &Arena<TensorId, Layout>) -> usize {
     let mut count = 0;
     for stage in &body.stages {
         for read in stage.expr.reads.values() {
-            if let StageSource::Operand(operand) = stage.sources[read.operand] {
-                count += linear(body.operands[operand], &read.index) + guard_divisions(&read.guard);
+            match stage.sources[read.operand] {
+                StageSource::Operand(operand) => {
+                    count += linear(body.operands[operand], &read.index) + guard_divisions(&read.guard);
+                }
+                StageSource::Staged(_) => {
+                    count += read.index.iter().map(Index::divisions).sum::<usize>() + guard_divisions(&read.guard);
+                }
+                StageSource::Stage(_) => {}
             }
         }
         for scalar in [Some(&stage.expr.body), stage.expr.epilogue.as_ref()].into_iter().flatten() {

@@ -11,8 +11,6 @@ use super::contraction::{AxisClass, Contraction};
 pub const BLOCK_THREADS: usize = 256;
 /// Warps of a block.
 pub const BLOCK_WARPS: usize = BLOCK_THREADS / 32;
-/// Steps along the reduction that a contraction keeps in shared memory at a time.
-pub const REDUCTION_STEP: usize = 16;
 
 /// How many threads share a row of the row template.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -21,6 +19,115 @@ pub enum RowThreads {
     Warp,
     /// The whole block, one row a tile.
     Block,
+}
+
+/// How a contraction brings the next step's tiles while it multiplies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Pipeline {
+    /// Not at all: fetch, meet, multiply, meet.
+    InTurn,
+    /// Loads of the next step into registers, stored to the other of two buffers after multiplying.
+    Registers,
+    /// Asynchronous copies into one of `stages` buffers, `stages` − 1 steps ahead. A kernel whose factors are not plain
+    /// reads that give 0 outside runs as [`Pipeline::Registers`].
+    Asynchronous {
+        /// Buffers, 2 to 5.
+        stages: usize,
+    },
+}
+
+/// How a contraction's block divides its tile. All extents are powers of two.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct ContractionShape {
+    /// Rows a thread.
+    pub rows: usize,
+    /// Columns a thread.
+    pub columns: usize,
+    /// Threads along rows; the other threads of the block lie along columns.
+    pub row_threads: usize,
+    /// Neighbouring columns of a thread, which it reads from shared memory at once: 1, 2 or 4, at most `columns`.
+    pub column_width: usize,
+    /// Steps along the reduction that are in shared memory at a time, at least 8.
+    pub step: usize,
+    /// How tiles are brought.
+    pub pipeline: Pipeline,
+    /// Parts of the reduction that are summed side by side; see [`super::split`].
+    pub parts: usize,
+}
+
+impl ContractionShape {
+    /// 16 × 16 threads of `rows × columns` elements, 16 steps at a time, in turn.
+    pub fn square(rows: usize, columns: usize) -> Self {
+        let (column_width, pipeline) = (columns.min(4), Pipeline::InTurn);
+        Self { rows, columns, row_threads: 16, column_width, step: 16, pipeline, parts: 1 }
+    }
+
+    /// Whether a kernel can have this shape.
+    pub fn is_possible(&self) -> bool {
+        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = *self;
+        let stages = match pipeline {
+            Pipeline::InTurn | Pipeline::Registers => true,
+            Pipeline::Asynchronous { stages } => (2..=5).contains(&stages),
+        };
+        let powers = [rows, columns, row_threads, column_width, step].into_iter().all(usize::is_power_of_two);
+        let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
+        stages && powers && sides && parts == 1 && column_width <= columns.min(4) && (8..=64).contains(&step)
+    }
+
+    /// Threads along columns.
+    pub fn column_threads(&self) -> usize {
+        BLOCK_THREADS / self.row_threads
+    }
+
+    /// Neighbouring rows of a thread, which it reads from shared memory at once.
+    pub fn row_width(&self) -> usize {
+        self.rows.min(4)
+    }
+
+    /// Rows, or columns, of the block tile; 1 for other classes of axes.
+    pub fn length(&self, class: AxisClass) -> usize {
+        match class {
+            AxisClass::Row => self.rows * self.row_threads,
+            AxisClass::Column => self.columns * self.column_threads(),
+            AxisClass::Batch | AxisClass::Reduction => 1,
+        }
+    }
+
+    /// The row of the block tile that is a thread's `at`-th.
+    pub fn row_of(&self, thread: usize, at: usize) -> usize {
+        place(self.row_width(), self.row_threads, thread / self.column_threads(), at)
+    }
+
+    /// The column of the block tile that is a thread's `at`-th.
+    pub fn column_of(&self, thread: usize, at: usize) -> usize {
+        place(self.column_width, self.column_threads(), thread % self.column_threads(), at)
+    }
+
+    /// Buffers in shared memory.
+    pub fn buffers(&self) -> usize {
+        match self.pipeline {
+            Pipeline::InTurn => 1,
+            Pipeline::Registers => 2,
+            Pipeline::Asynchronous { stages } => stages,
+        }
+    }
+
+    /// The tile of a body's axes: each side filled from the innermost axis outwards.
+    pub fn tile(&self, body: &GroupBody, contraction: &Contraction) -> Vec<usize> {
+        let extents = body.tile_extents();
+        let mut tile = vec![1; extents.len()];
+        for class in [AxisClass::Row, AxisClass::Column] {
+            let axes: Vec<usize> = (0..extents.len()).filter(|&axis| contraction.classes[axis] == class).collect();
+            let filled = fill(&extents, &axes, self.length(class));
+            axes.into_iter().for_each(|axis| tile[axis] = filled[axis]);
+        }
+        tile
+    }
+}
+
+/// Threads lie `width` elements apart; a thread's next run of `width` follows the last thread's.
+fn place(width: usize, threads: usize, thread: usize, at: usize) -> usize {
+    at / width * (threads * width) + thread * width + at % width
 }
 
 /// The kernel of a group.
@@ -33,18 +140,12 @@ pub enum Template {
     },
     /// Threads share rows: reductions across lanes, later stages along the row.
     Row(RowThreads),
-    /// Blocked matrix product through shared memory; a thread computes `rows × columns` elements of a block tile of
-    /// `16·rows × 16·columns`.
-    Contraction {
-        /// Rows a thread.
-        rows: usize,
-        /// Columns a thread.
-        columns: usize,
-    },
+    /// Blocked matrix product through shared memory.
+    Contraction(ContractionShape),
+    /// Staged values one after another into shared memory, then the group's stages; each phase by its own
+    /// [`Method`](super::phase::Method).
+    Staged,
 }
-
-/// Threads along each side of a contraction's block tile.
-pub const CONTRACTION_THREADS: usize = 16;
 
 /// A choice for one group: the template and the extent of a tile along each tile axis.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -61,14 +162,30 @@ impl ScheduleParams {
         body.tile_extents().iter().zip(&self.tile).map(|(extent, tile)| extent.div_ceil(*tile)).collect()
     }
 
+    /// Parts that a contraction's reduction is split into, each an rTask a tile; 1 for other templates.
+    pub fn parts(&self) -> usize {
+        match self.template {
+            Template::Contraction(shape) => shape.parts,
+            Template::Pointwise { .. } | Template::Row(_) | Template::Staged => 1,
+        }
+    }
+
+    /// The same with an undivided reduction.
+    pub fn in_one_part(mut self) -> Self {
+        if let Template::Contraction(shape) = &mut self.template {
+            shape.parts = 1;
+        }
+        self
+    }
+
     /// The number of tiles: the rTasks of the rOperator.
     pub fn tiles(&self, body: &GroupBody) -> usize {
         self.grid(body).iter().product()
     }
 }
 
-/// The choices that the templates offer for a body; never empty.
-pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+/// The choices of the templates without a shared-memory stage.
+pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     let extents = body.tile_extents();
     let all: Vec<usize> = (0..extents.len()).collect();
     let reductions = body.reductions().count();
@@ -86,18 +203,64 @@ pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
         let tile = vec![1; extents.len()];
         found.push(ScheduleParams { template: Template::Row(RowThreads::Block), tile });
     }
+    found
+}
+
+/// The shapes that the rules leave for a contraction: powers of two; no side twice as long as it needs to be; every
+/// thread fetches at least one element of each side a step.
+pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl Iterator<Item = ContractionShape> {
+    let extents = body.tile_extents();
+    let side = |class: AxisClass| -> usize {
+        let of_class = extents.iter().zip(&contraction.classes).filter(|(_, other)| **other == class);
+        of_class.map(|(extent, _)| *extent).product()
+    };
+    let needed = [AxisClass::Row, AxisClass::Column].map(|class| side(class).next_power_of_two().max(16));
+    let reduced = &body.stages[0].expr;
+    let reduction: usize = reduced.reduced().map(|axis| reduced.axes[axis].extent).product();
+    let asynchronous = contraction.is_plain(body);
+    let widths = |columns: usize| if columns == 1 { vec![1] } else { vec![1, columns.min(4)] };
+    let pipelines = move || {
+        let copies = asynchronous.then_some(Pipeline::Asynchronous { stages: 3 });
+        [Pipeline::InTurn, Pipeline::Registers].into_iter().chain(copies)
+    };
+    let sides = [1, 2, 4, 8].into_iter().flat_map(|rows| [1, 2, 4, 8].map(|columns| (rows, columns)));
+    let placed = sides.flat_map(|(rows, columns)| [8, 16, 32].map(|row_threads| (rows, columns, row_threads)));
+    let stepped =
+        placed.flat_map(|(rows, columns, row_threads)| [8, 16, 32].map(|step| (rows, columns, row_threads, step)));
+    let shapes = stepped.flat_map(move |(rows, columns, row_threads, step)| {
+        let of_width = move |column_width: usize| {
+            pipelines().map(move |pipeline| ContractionShape {
+                rows,
+                columns,
+                row_threads,
+                column_width,
+                step,
+                pipeline,
+                parts: 1,
+            })
+        };
+        widths(columns).into_iter().flat_map(of_width).collect::<Vec<_>>()
+    });
+    shapes.filter(move |shape| {
+        let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
+        let fits = lengths.iter().zip(needed).all(|(length, needed)| *length <= needed);
+        let fetches = lengths.iter().all(|length| length * shape.step >= BLOCK_THREADS && length * shape.step <= 4096);
+        let useful = shape.step == 8 || shape.step < 2 * reduction;
+        fits && fetches && useful
+    })
+}
+
+/// A few fixed choices of every template for a body; empty only if it stages values that fit nowhere. The search's choices
+/// are [`super::choose`]'s.
+pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+    if !body.staged.is_empty() {
+        return super::phase::candidates(body);
+    }
+    let mut found = simple_candidates(body);
     if let Some(contraction) = Contraction::of(body) {
         found.extend([(4, 4), (2, 2), (4, 1), (1, 4)].map(|(rows, columns)| {
-            let mut tile = vec![1; extents.len()];
-            let sides = [(AxisClass::Row, rows), (AxisClass::Column, columns)];
-            for (class, side) in sides {
-                let axes: Vec<usize> = (0..extents.len()).filter(|&axis| contraction.classes[axis] == class).collect();
-                let filled = fill(&extents, &axes, CONTRACTION_THREADS * side);
-                for axis in axes {
-                    tile[axis] = filled[axis];
-                }
-            }
-            ScheduleParams { template: Template::Contraction { rows, columns }, tile }
+            let shape = ContractionShape::square(rows, columns);
+            ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) }
         }));
     }
     found
@@ -114,6 +277,25 @@ pub(super) fn fill(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<us
     tile
 }
 
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InTurn => write!(f, "in turn"),
+            Self::Registers => write!(f, "through registers"),
+            Self::Asynchronous { stages } => write!(f, "asynchronous/{stages}"),
+        }
+    }
+}
+
+impl fmt::Display for ContractionShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = self;
+        write!(f, "contraction/{rows}x{columns} threads {row_threads}x{}", self.column_threads())?;
+        write!(f, " width {column_width} step {step} {pipeline}")?;
+        if *parts == 1 { Ok(()) } else { write!(f, " in {parts} parts") }
+    }
+}
+
 impl fmt::Display for ScheduleParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tile: Vec<String> = self.tile.iter().map(ToString::to_string).collect();
@@ -121,7 +303,8 @@ impl fmt::Display for ScheduleParams {
             Template::Pointwise { per_thread } => write!(f, "pointwise/{per_thread}")?,
             Template::Row(RowThreads::Warp) => write!(f, "row/warp")?,
             Template::Row(RowThreads::Block) => write!(f, "row/block")?,
-            Template::Contraction { rows, columns } => write!(f, "contraction/{rows}x{columns}")?,
+            Template::Contraction(shape) => shape.fmt(f)?,
+            Template::Staged => write!(f, "staged")?,
         }
         write!(f, " tile {}", if tile.is_empty() { "1".to_owned() } else { tile.join("x") })
     }

@@ -9,6 +9,7 @@ use warpweave_graph::program::TensorId;
 
 use super::plan::{MemoryPlan, ROperator, RTask};
 use crate::partition::StageSource;
+use crate::partition::staged::staged_ranges;
 
 /// A box of elements of a root tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,8 +72,9 @@ pub fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> 
 /// The boxes that an rTask reads; they may over-approximate.
 pub fn reads(operator: &ROperator, memory: &MemoryPlan, task: RTask) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
-    for (position, stage) in operator.body.stages.iter().enumerate() {
-        let ranges = tile_ranges(operator, position, task.tile);
+    let main = (0..operator.body.stages.len()).map(|position| tile_ranges(operator, position, task.tile));
+    let ranges = staged_ranges(&operator.body, &operator.params, task.tile).into_iter().chain(main);
+    for (stage, ranges) in operator.body.staged.iter().chain(&operator.body.stages).zip(ranges) {
         for (id, read) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
             let Some(ranges) = region::input_region(&stage.expr, id, &ranges) else { continue };

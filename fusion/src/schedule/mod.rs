@@ -24,8 +24,8 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use crate::partition::Partition;
 use crate::partition::cost::KernelCost;
+use crate::partition::{Partition, split};
 use plan::OperatorId;
 use wavefront::Work;
 
@@ -78,7 +78,7 @@ pub fn plan(
     plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
 }
 
-/// The plan of a partition under these options: one persistent segment.
+/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators.
 pub fn plan_with(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -86,6 +86,8 @@ pub fn plan_with(
     cost: &impl KernelCost,
     options: &PlanOptions,
 ) -> Planned {
+    let (program, layouts, partition) = split::expand(program, layouts, partition);
+    let (program, layouts) = (&program, &layouts);
     let operator = |group: &crate::partition::FusionGroup| ROperator {
         body: group.body.clone(),
         params: group.params.clone(),

@@ -130,3 +130,29 @@ fn long_programs_are_searched_with_a_narrow_beam() {
     );
     assert!(found.cost <= bar.cost);
 }
+
+struct NothingFuses(DependenceGraph);
+
+impl PartitionProblem for NothingFuses {
+    fn graph(&self) -> &DependenceGraph {
+        &self.0
+    }
+
+    fn evaluate(&self, members: &NodeSet) -> Option<f64> {
+        (members.len() == 1).then_some(1.0)
+    }
+}
+
+/// The steps of a recurrence that reads its input at every step, joined at the end while the input stays in use: as many
+/// paths lead from the input to the last step as there are sets of steps.
+#[test]
+fn many_groups_that_close_at_once_are_searched_in_little_memory() {
+    let steps = 60;
+    let mut predecessors = vec![vec![]];
+    predecessors.extend((1..=steps).map(|step| vec![0, step - 1]));
+    predecessors.push((1..=steps).collect());
+    predecessors.push(vec![0, steps + 1]);
+    let problem = NothingFuses(DependenceGraph::new(predecessors));
+    let found = beam::solve(&mut Memo::new(&problem));
+    assert_eq!(found.groups.len(), problem.0.len());
+}

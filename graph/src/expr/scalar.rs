@@ -93,6 +93,16 @@ pub enum UnaryOp {
     RoundEven,
 }
 
+impl UnaryOp {
+    /// Whether it takes many instructions or the special function unit.
+    pub fn is_function(self) -> bool {
+        match self {
+            Self::Exp | Self::Log | Self::Sqrt | Self::Tanh | Self::Erf | Self::Sin | Self::Cos => true,
+            Self::Negate | Self::Absolute | Self::Not | Self::Floor | Self::Ceil | Self::RoundEven => false,
+        }
+    }
+}
+
 /// Functions of two scalars of one type; comparisons give truth values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum BinaryOp {

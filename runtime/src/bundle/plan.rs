@@ -1,10 +1,12 @@
 //! A target's part of a bundle, and what must hold of it before its plan is verified.
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::partition::{GroupBody, StageSource, Template};
+use warpweave_fusion::partition::staged::{self, STAGED_BYTES};
+use warpweave_fusion::partition::{GroupBody, Stage, StageSource, Template};
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::tables::{self, Binding, Tables};
 use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, ROperator, Segment, Verified, verify};
+use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{AxisKind, Index};
 use warpweave_graph::types::MAX_RANK;
@@ -124,6 +126,12 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
     require(!body.stages.is_empty(), "an operator computes nothing")?;
     let mut tensors = body.operands.iter().chain(&body.outputs);
     require(tensors.all(|tensor| memory.tensors.get(*tensor).is_some()), "an operator names no tensor")?;
+    for (position, stage) in body.staged.iter().enumerate() {
+        stage.expr.check()?;
+        require(stage.output.is_none() && stage.expr.element == ElementType::F32, "a staged value leaves its group")?;
+        require(stage.expr.axes.values().all(|axis| axis.extent > 0), "a staged value is empty")?;
+        check_sources(body, stage, Earlier { stages: 0, staged: position }, memory)?;
+    }
     for (position, stage) in body.stages.iter().enumerate() {
         stage.expr.check()?;
         let parallel = stage.expr.axes.values().take_while(|axis| axis.kind == AxisKind::Parallel).count();
@@ -132,16 +140,7 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
             body.stages[stage].expr.axes.values().take(body.tile_rank).map(|axis| axis.extent).collect()
         };
         require(extents(body, position) == extents(body, 0), "stages differ in their tile axes")?;
-        require(stage.sources.len() == stage.expr.operands.len(), "a stage has operands from nowhere")?;
-        for (source, declared) in stage.sources.iter().zip(&stage.expr.operands) {
-            match source {
-                StageSource::Operand(operand) => {
-                    let tensor = body.operands.get(*operand).ok_or("a stage reads an unknown operand")?;
-                    require(memory.tensors[*tensor].ty == *declared, "a stage reads an operand of another type")?;
-                }
-                StageSource::Stage(earlier) => require(*earlier < position, "a stage reads a later one")?,
-            }
-        }
+        check_sources(body, stage, Earlier { stages: position, staged: body.staged.len() }, memory)?;
         if let Some(output) = &stage.output {
             let tensor = body.outputs.get(output.position).ok_or("a stage writes an unknown output")?;
             let ty = &memory.tensors[*tensor].ty;
@@ -160,13 +159,44 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
     require(tile.len() == body.tile_rank && tile.iter().all(|extent| *extent > 0), "an operator's tile is impossible")?;
     let tiles = operator.params.grid(body).into_iter().try_fold(1usize, usize::checked_mul);
     require(tiles.is_some_and(|tiles| tiles <= 1 << 24), "an operator has too many tiles")?;
+    require(body.staged.is_empty() || operator.params.template == Template::Staged, "a template stages nothing")?;
     match operator.params.template {
         Template::Pointwise { per_thread } => require((1..=64).contains(&per_thread), "a template is impossible"),
         Template::Row(_) => Ok(()),
-        Template::Contraction { rows, columns } => {
-            require((1..=64).contains(&rows) && (1..=64).contains(&columns), "a template is impossible")
+        Template::Contraction(shape) => require(shape.is_possible(), "a template is impossible"),
+        Template::Staged => {
+            let boxes = staged::boxes(body, &operator.params).ok_or("a staged value has no box")?;
+            require(staged::bytes(&boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
+            let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
+            require(narrow && body.reductions().count() <= 1, "a template is impossible")
         }
     }
+}
+
+/// How many stages and staged stages come before one.
+#[derive(Clone, Copy)]
+struct Earlier {
+    stages: usize,
+    staged: usize,
+}
+
+/// Where a stage's operands come from.
+fn check_sources(body: &GroupBody, stage: &Stage, earlier: Earlier, memory: &MemoryPlan) -> Check {
+    require(stage.sources.len() == stage.expr.operands.len(), "a stage has operands from nowhere")?;
+    for (source, declared) in stage.sources.iter().zip(&stage.expr.operands) {
+        match source {
+            StageSource::Operand(operand) => {
+                let tensor = body.operands.get(*operand).ok_or("a stage reads an unknown operand")?;
+                require(memory.tensors[*tensor].ty == *declared, "a stage reads an operand of another type")?;
+            }
+            StageSource::Stage(position) => require(*position < earlier.stages, "a stage reads a later one")?,
+            StageSource::Staged(position) => {
+                require(*position < earlier.staged, "a stage reads a later one")?;
+                require(body.staged[*position].expr.output() == *declared, "a stage reads a value of another type")?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn require(holds: bool, otherwise: &'static str) -> Check {

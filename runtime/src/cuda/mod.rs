@@ -3,11 +3,15 @@
 //! Nothing here has run on a GPU yet: it type-checks, its errors without a driver are tested, and the programs that it
 //! launches are tested on the emulator and as printed text.
 
+#[cfg(feature = "clocks")]
+mod clocks;
 mod driver;
 mod error;
 mod memory;
 mod session;
 
+#[cfg(feature = "clocks")]
+pub use clocks::{ClocksError, GpuClocks};
 pub use driver::{DeviceInfo, Driver};
 pub use error::CudaError;
 pub use session::{CudaOptions, CudaSession};

@@ -68,34 +68,33 @@ impl SharedArena {
 pub(super) struct Memory<'m> {
     pub(super) arena: &'m SharedArena,
     pub(super) weights: &'m [u8],
+    /// The staged values of the rTask that have been computed so far.
+    pub(super) staged: Vec<StagedValues>,
+}
+
+/// A tile's box of a staged value.
+pub(super) struct StagedValues {
+    /// The number that its first element has where the box starts at coordinate 0.
+    pub(super) first: i64,
+    pub(super) values: Vec<f32>,
+}
+
+/// Which memory a read is from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum HostSpace {
+    /// Memory of the plan.
+    Plan(BufferSpace),
+    /// A staged value of the rTask; byte offsets count from coordinate 0.
+    Staged(usize),
 }
 
 impl Memory<'_> {
     /// Loads `count` elements from byte `offset` of a buffer's space on, `stride` bytes apart.
-    pub(super) fn load(
-        &self,
-        space: BufferSpace,
-        element: ElementType,
-        offset: i64,
-        stride: i64,
-        count: usize,
-    ) -> Lanes {
+    pub(super) fn load(&self, space: HostSpace, element: ElementType, offset: i64, stride: i64, count: usize) -> Lanes {
         let size = element.bytes();
         if element == ElementType::F32 {
             let mut lanes = [0f32; LANES];
-            if stride == size as i64 {
-                self.copy(space, offset, bytemuck::cast_slice_mut(&mut lanes[..count]));
-            } else if stride == 0 {
-                let mut value = [0u8; 4];
-                self.copy(space, offset, &mut value);
-                lanes[..count].fill(f32::from_le_bytes(value));
-            } else {
-                for (lane, value) in lanes[..count].iter_mut().enumerate() {
-                    let mut bytes = [0u8; 4];
-                    self.copy(space, offset + lane as i64 * stride, &mut bytes);
-                    *value = f32::from_le_bytes(bytes);
-                }
-            }
+            self.load_singles(space, offset, stride, &mut lanes[..count]);
             return Lanes::Float(lanes);
         }
         let mut bytes = [0u8; LANES * 8];
@@ -105,11 +104,36 @@ impl Memory<'_> {
         decode(element, &bytes[..count * size])
     }
 
-    fn copy(&self, space: BufferSpace, offset: i64, out: &mut [u8]) {
-        let offset = usize::try_from(offset).expect("addresses are not negative");
+    /// Loads singles from byte `offset` of a space on, `stride` bytes apart.
+    pub(super) fn load_singles(&self, space: HostSpace, offset: i64, stride: i64, out: &mut [f32]) {
+        if stride == size_of::<f32>() as i64 {
+            self.copy(space, offset, bytemuck::cast_slice_mut(out));
+        } else if stride == 0 {
+            let mut value = [0u8; 4];
+            self.copy(space, offset, &mut value);
+            out.fill(f32::from_le_bytes(value));
+        } else {
+            for (at, value) in out.iter_mut().enumerate() {
+                let mut bytes = [0u8; 4];
+                self.copy(space, offset + at as i64 * stride, &mut bytes);
+                *value = f32::from_le_bytes(bytes);
+            }
+        }
+    }
+
+    fn copy(&self, space: HostSpace, offset: i64, out: &mut [u8]) {
+        let inside = |offset: i64| usize::try_from(offset).expect("addresses are not negative");
         match space {
-            BufferSpace::Arena => self.arena.read(offset, out),
-            BufferSpace::Weights => out.copy_from_slice(&self.weights[offset..offset + out.len()]),
+            HostSpace::Plan(BufferSpace::Arena) => self.arena.read(inside(offset), out),
+            HostSpace::Plan(BufferSpace::Weights) => {
+                let offset = inside(offset);
+                out.copy_from_slice(&self.weights[offset..offset + out.len()]);
+            }
+            HostSpace::Staged(staged) => {
+                let StagedValues { first, values } = &self.staged[staged];
+                let offset = inside(offset - 4 * first);
+                out.copy_from_slice(&bytemuck::cast_slice(values)[offset..offset + out.len()]);
+            }
         }
     }
 

@@ -7,7 +7,9 @@ mod contraction;
 mod lanes;
 mod memory;
 mod operator;
+mod product;
 mod stage;
+mod staged;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -104,7 +106,7 @@ impl HostSession {
             self.arena.write(self.offset(id), input.bytes());
         }
         let launch = Launch::new(self.plan.plan().persistent(), &self.operators);
-        self.trace = launch.run(&Memory { arena: &self.arena, weights: &self.weights })?;
+        self.trace = launch.run(&Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new() })?;
         let output = |id: &TensorId| {
             let ty = memory.tensors[*id].ty.clone();
             let mut bytes = vec![0; ty.bytes()];

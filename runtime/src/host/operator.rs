@@ -1,6 +1,7 @@
 //! Evaluation of one rTask: the group's expressions on the tile's box.
 
 use warpweave_fusion::partition::Template;
+use warpweave_fusion::partition::staged::tile_coordinates;
 use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_fusion::schedule::dependency::tile_ranges;
 use warpweave_fusion::schedule::plan::ROperator;
@@ -11,38 +12,64 @@ use warpweave_graph::expr::{Literal, Range, Reducer};
 use super::contraction::HostContraction;
 use super::lanes::{binary, splat};
 use super::memory::{LANES, Lanes, Memory};
+use super::product::HostProduct;
 use super::stage::{HostStage, Run};
+use super::staged::{HostStaged, boxes};
 
 /// An rOperator prepared for the host.
 pub(super) struct HostOperator {
     operator: ROperator,
+    staged: Vec<HostStaged>,
     stages: Vec<HostStage>,
     contraction: Option<HostContraction>,
+    /// Per stage, the product that it sums, if it is done natively.
+    products: Vec<Option<HostProduct>>,
+    /// Whether the tile's points are taken one at a time.
+    by_rows: bool,
 }
 
 impl HostOperator {
     /// Prepares an operator of a verified plan.
     pub(super) fn new(operator: &ROperator, memory: &MemoryPlan) -> Self {
-        let stage = |stage| HostStage::new(operator, stage, memory);
+        let boxes = boxes(&operator.body, &operator.params);
+        let stage = |stage| HostStage::new(operator, stage, memory, &boxes);
+        let staged = operator.body.staged.iter().map(stage).zip(boxes.iter().cloned());
+        let staged =
+            staged.map(|(stage, spans)| HostStaged { product: HostProduct::new(&stage), stage, spans }).collect();
         let stages: Vec<HostStage> = operator.body.stages.iter().map(stage).collect();
         let contraction = match operator.params.template {
-            Template::Contraction { .. } => HostContraction::new(&operator.body, &stages[0]),
-            Template::Pointwise { .. } | Template::Row(_) => None,
+            Template::Contraction(_) => HostContraction::new(&operator.body, &stages[0]),
+            Template::Pointwise { .. } | Template::Row(_) | Template::Staged => None,
         };
-        Self { operator: operator.clone(), stages, contraction }
+        let products: Vec<Option<HostProduct>> = stages.iter().map(HostProduct::new).collect();
+        let wide = (0..stages.len()).any(|stage| !operator.body.extra_axes(stage).is_empty());
+        let by_rows = wide || products.iter().flatten().any(HostProduct::reads_stages);
+        Self { operator: operator.clone(), staged, stages, contraction, products, by_rows }
     }
 
     /// Runs the rTask of a tile.
     pub(super) fn run(&self, tile: u32, memory: &Memory) {
+        if self.staged.is_empty() {
+            return self.run_stages(tile, memory);
+        }
+        let mut memory = Memory { staged: Vec::new(), ..*memory };
+        let coordinates = tile_coordinates(&self.operator.body, &self.operator.params, tile);
+        for staged in &self.staged {
+            let values = staged.compute(&coordinates, &memory);
+            memory.staged.push(values);
+        }
+        self.run_stages(tile, &memory);
+    }
+
+    fn run_stages(&self, tile: u32, memory: &Memory) {
         let ranges = tile_ranges(&self.operator, 0, tile);
         let rank = self.operator.body.tile_rank;
         if let Some(contraction) = &self.contraction {
             return contraction.run(&self.stages, &ranges[..rank], memory);
         }
-        let wide = (0..self.stages.len()).any(|stage| !self.operator.body.extra_axes(stage).is_empty());
         let length = rank.checked_sub(1).map_or(1, |last| ranges[last].maximum - ranges[last].minimum + 1);
         let mut point: Vec<i64> = ranges[..rank].iter().map(|range| range.minimum).collect();
-        if wide || length < 4 {
+        if self.by_rows || length < 4 {
             for_each_point(&ranges[..rank], &mut point, &mut |point| self.run_row(point, memory));
         } else {
             let (last, outer) = (ranges[rank - 1], &ranges[..rank - 1]);
@@ -61,22 +88,11 @@ impl HostOperator {
     /// All stages on neighbouring points of the innermost tile axis.
     fn run_lanes(&self, tile_point: &[i64], axis: usize, count: usize, memory: &Memory) {
         let mut values: Vec<Option<Lanes>> = Vec::with_capacity(self.stages.len());
-        for stage in &self.stages {
+        for (stage, product) in self.stages.iter().zip(&self.products) {
             let mut point = whole_point(stage, tile_point);
-            let reduced = stage.expr.reducer.map(|reducer| {
-                let mut sum: Option<Lanes> = None;
-                let axes: Vec<usize> = stage.expr.reduced().map(Id::index).collect();
-                for_each_value(stage, &axes, &mut point, &mut |point| {
-                    let run = Run { point, axis: Some(axis), count };
-                    let value = stage.evaluate(&stage.body, memory, &run, &values, None);
-                    sum =
-                        Some(sum.take().map_or_else(|| value.clone(), |sum| binary(reducer_op(reducer), &sum, &value)));
-                });
-                sum.unwrap_or_else(|| splat(neutral(reducer, stage.expr.element)))
-            });
-            let run = Run { point: &point, axis: Some(axis), count };
-            let value = finish(stage, memory, &run, &values, reduced);
-            stage.store(memory, &run, &value);
+            let product = product.as_ref();
+            let value = stage_lanes(stage, product, &mut point, (Some(axis), count), memory, &values);
+            stage.store(memory, &Run { point: &point, axis: Some(axis), count }, &value);
             values.push(Some(value));
         }
     }
@@ -85,11 +101,14 @@ impl HostOperator {
     fn run_row(&self, tile_point: &[i64], memory: &Memory) {
         let rank = self.operator.body.tile_rank;
         let mut values: Vec<Option<Lanes>> = Vec::with_capacity(self.stages.len());
-        for stage in &self.stages {
+        for (stage, product) in self.stages.iter().zip(&self.products) {
             let mut point = whole_point(stage, tile_point);
             let inner: Vec<usize> = (rank..stage.expr.axes.len()).collect();
             if let Some(reducer) = stage.expr.reducer {
-                let reduced = self.reduce_row(stage, reducer, &inner, &mut point, &values, memory);
+                let reduced = match product {
+                    Some(product) => product.sums(stage, memory, &mut point, (None, 1), &values),
+                    None => reduce_row(stage, reducer, &inner, &mut point, &values, memory),
+                };
                 let run = Run { point: &point, axis: None, count: 1 };
                 let value = finish(stage, memory, &run, &values, Some(reduced));
                 stage.store(memory, &run, &value);
@@ -103,36 +122,61 @@ impl HostOperator {
             }
         }
     }
+}
 
-    fn reduce_row(
-        &self,
-        stage: &HostStage,
-        reducer: Reducer,
-        inner: &[usize],
-        point: &mut [i64],
-        values: &[Option<Lanes>],
-        memory: &Memory,
-    ) -> Lanes {
-        let mut total: Option<f64> = None;
-        let mut integer: Option<i64> = None;
-        for_each_run(stage, inner, point, &mut |run| match stage.evaluate(&stage.body, memory, run, values, None) {
-            Lanes::Float(lanes) => {
-                total = lanes[..run.count].iter().fold(total, |total, &value| {
-                    Some(total.map_or(f64::from(value), |total| combine(reducer, total, f64::from(value))))
-                });
-            }
-            Lanes::Integer(lanes) => {
-                integer = lanes[..run.count].iter().fold(integer, |total, &value| {
-                    Some(total.map_or(value, |total| combine_integers(reducer, total, value)))
-                });
-            }
-        });
-        match (total, integer) {
-            (Some(total), _) => Lanes::Float([total as f32; LANES]),
-            (None, Some(total)) => Lanes::Integer([total; LANES]),
-            (None, None) => splat(neutral(reducer, stage.expr.element)),
+/// A stage's reduced value at one point of the tile axes.
+fn reduce_row(
+    stage: &HostStage,
+    reducer: Reducer,
+    inner: &[usize],
+    point: &mut [i64],
+    values: &[Option<Lanes>],
+    memory: &Memory,
+) -> Lanes {
+    let mut total: Option<f64> = None;
+    let mut integer: Option<i64> = None;
+    for_each_run(stage, inner, point, &mut |run| match stage.evaluate(&stage.body, memory, run, values, None) {
+        Lanes::Float(lanes) => {
+            total = lanes[..run.count].iter().fold(total, |total, &value| {
+                Some(total.map_or(f64::from(value), |total| combine(reducer, total, f64::from(value))))
+            });
         }
+        Lanes::Integer(lanes) => {
+            integer = lanes[..run.count].iter().fold(integer, |total, &value| {
+                Some(total.map_or(value, |total| combine_integers(reducer, total, value)))
+            });
+        }
+    });
+    match (total, integer) {
+        (Some(total), _) => Lanes::Float([total as f32; LANES]),
+        (None, Some(total)) => Lanes::Integer([total; LANES]),
+        (None, None) => splat(neutral(reducer, stage.expr.element)),
     }
+}
+
+/// A stage's value on this many neighbouring points along an axis, its reductions one value after another.
+pub(super) fn stage_lanes(
+    stage: &HostStage,
+    product: Option<&HostProduct>,
+    point: &mut [i64],
+    (axis, count): (Option<usize>, usize),
+    memory: &Memory,
+    values: &[Option<Lanes>],
+) -> Lanes {
+    let reduced = stage.expr.reducer.map(|reducer| {
+        if let Some(product) = product {
+            return product.sums(stage, memory, point, (axis, count), values);
+        }
+        let mut sum: Option<Lanes> = None;
+        let axes: Vec<usize> = stage.expr.reduced().map(Id::index).collect();
+        for_each_value(stage, &axes, point, &mut |point| {
+            let run = Run { point, axis, count };
+            let value = stage.evaluate(&stage.body, memory, &run, values, None);
+            sum = Some(sum.take().map_or_else(|| value.clone(), |sum| binary(reducer_op(reducer), &sum, &value)));
+        });
+        sum.unwrap_or_else(|| splat(neutral(reducer, stage.expr.element)))
+    });
+    finish(stage, memory, &Run { point, axis, count }, values, reduced)
 }
 
 /// The stage's value: its epilogue on the reduced value, the reduced value, or its body.

@@ -1,14 +1,16 @@
 //! Stages of a group, prepared for evaluation on boxes of their axes.
 
+use warpweave_fusion::partition::staged::StagedBox;
 use warpweave_fusion::partition::{Stage, StageSource};
 use warpweave_fusion::schedule::MemoryPlan;
-use warpweave_fusion::schedule::plan::{BufferSpace, ROperator};
+use warpweave_fusion::schedule::plan::ROperator;
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Atom, AxisId, Index, Literal, ReadId, Scalar, TensorExpr};
 
 use super::lanes::{LaneProgram, Step, binary, cast, select, splat, unary};
-use super::memory::{LANES, Lanes, Memory, address};
+use super::memory::{HostSpace, LANES, Lanes, Memory, address};
+use super::staged::strides;
 
 /// An index that is linear in the axes, or any other.
 pub(super) enum Position {
@@ -70,7 +72,7 @@ pub(super) struct HostRead {
 /// What a read reads.
 pub(super) enum ReadSource {
     /// Elements of a buffer; positions are in elements from `offset` bytes on.
-    Memory { space: BufferSpace, element: ElementType, offset: i64, position: Position },
+    Memory { space: HostSpace, element: ElementType, offset: i64, position: Position },
     /// The value of an earlier stage.
     Stage(usize),
 }
@@ -79,6 +81,37 @@ impl HostRead {
     /// Whether the read always takes place.
     pub(super) fn is_unguarded(&self) -> bool {
         self.guard.is_empty()
+    }
+
+    /// The addresses of an unguarded read of this element type, if they are linear in the axes.
+    pub(super) fn line(&self, wanted: ElementType) -> Option<Line> {
+        let ReadSource::Memory { space, element, offset, position } = &self.source else { return None };
+        let Position::Affine { constant, coefficients } = position else { return None };
+        let size = element.bytes() as i64;
+        let line = Line { space: *space, first: offset + constant * size, size, coefficients: coefficients.clone() };
+        (self.is_unguarded() && *element == wanted).then_some(line)
+    }
+}
+
+/// Addresses in a space that are linear in the axes.
+pub(super) struct Line {
+    pub(super) space: HostSpace,
+    /// The byte at the origin of the axes.
+    first: i64,
+    /// Bytes of an element.
+    size: i64,
+    coefficients: Vec<(usize, i64)>,
+}
+
+impl Line {
+    /// The byte at a point.
+    pub(super) fn address(&self, point: &[i64]) -> i64 {
+        self.first + self.size * self.coefficients.iter().map(|(axis, factor)| factor * point[*axis]).sum::<i64>()
+    }
+
+    /// Elements between neighbours along an axis.
+    pub(super) fn coefficient(&self, axis: usize) -> i64 {
+        self.coefficients.iter().find(|(other, _)| *other == axis).map_or(0, |(_, coefficient)| *coefficient)
     }
 }
 
@@ -100,17 +133,22 @@ pub(super) struct HostOutput {
 
 impl HostStage {
     /// Prepares a stage of an operator whose tensors are placed.
-    pub(super) fn new(operator: &ROperator, stage: &Stage, memory: &MemoryPlan) -> Self {
+    pub(super) fn new(operator: &ROperator, stage: &Stage, memory: &MemoryPlan, boxes: &[StagedBox]) -> Self {
         let place = |tensor, index: &[Index]| {
             let planned = &memory.tensors[tensor];
             let buffer = planned.buffer.expect("a verified plan places every tensor that is used");
             let element = planned.ty.element;
             let linear = Index::linear(index, &planned.layout.strides, planned.layout.offset);
-            (buffer.space, element, address(buffer, element, 0), Position::new(&linear))
+            (HostSpace::Plan(buffer.space), element, address(buffer, element, 0), Position::new(&linear))
         };
         let read = |read: &warpweave_graph::expr::Read| {
             let source = match stage.sources[read.operand] {
                 StageSource::Stage(earlier) => ReadSource::Stage(earlier),
+                StageSource::Staged(earlier) => {
+                    let position = Position::new(&Index::linear(&read.index, &strides(&boxes[earlier]), 0));
+                    let space = HostSpace::Staged(earlier);
+                    ReadSource::Memory { space, element: ElementType::F32, offset: 0, position }
+                }
                 StageSource::Operand(operand) => {
                     let (space, element, offset, position) = place(operator.body.operands[operand], &read.index);
                     ReadSource::Memory { space, element, offset, position }

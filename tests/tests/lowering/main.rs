@@ -1,6 +1,7 @@
 //! Groups become kernels that compute what their expressions mean.
 
 mod cases;
+mod counts;
 mod device;
 mod samples;
 mod templates;
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
     let mut suite = Suite::new("lowering", Duration::from_secs(300));
     samples::add(&mut suite);
     templates::add(&mut suite);
+    counts::add(&mut suite);
     text::add(&mut suite);
     device::add(&mut suite);
     suite.run()

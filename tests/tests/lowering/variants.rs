@@ -1,8 +1,8 @@
 //! Parameters for a group: every template that takes it, with even and with ragged tiles.
 
-use warpweave::fusion::partition::contraction::{AxisClass, Contraction};
-use warpweave::fusion::partition::params::{CONTRACTION_THREADS, candidates};
-use warpweave::fusion::partition::{GroupBody, ScheduleParams, Template};
+use warpweave::fusion::partition::contraction::Contraction;
+use warpweave::fusion::partition::params::candidates;
+use warpweave::fusion::partition::{ContractionShape, GroupBody, Pipeline, ScheduleParams, Template};
 
 /// All variants for a group; never empty.
 pub fn of(body: &GroupBody) -> Vec<ScheduleParams> {
@@ -19,24 +19,25 @@ pub fn of(body: &GroupBody) -> Vec<ScheduleParams> {
     variants
 }
 
-/// Contractions whose threads compute other numbers of elements than the search would choose.
+/// Contractions of other shapes than the fixed candidates: every pipeline, thread layout, width and
+/// step once; square ones in two parts.
 fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
     let Some(contraction) = Contraction::of(body) else { return Vec::new() };
-    let extents = body.tile_extents();
-    let sides = [(1, 1), (1, 2), (2, 1), (2, 4), (4, 2)];
-    let params = sides.map(|(rows, columns)| {
-        let mut left = [rows * CONTRACTION_THREADS, columns * CONTRACTION_THREADS];
-        let mut tile = vec![1; extents.len()];
-        for (axis, extent) in extents.iter().enumerate().rev() {
-            let side = match contraction.classes[axis] {
-                AxisClass::Row => 0,
-                AxisClass::Column => 1,
-                AxisClass::Batch | AxisClass::Reduction => continue,
-            };
-            tile[axis] = (*extent).min(left[side]);
-            left[side] /= tile[axis];
-        }
-        ScheduleParams { template: Template::Contraction { rows, columns }, tile }
-    });
+    let shape = |rows, columns, row_threads, column_width, step, pipeline| {
+        let parts = if rows == columns { 2 } else { 1 };
+        ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts }
+    };
+    let shapes = [
+        shape(1, 1, 16, 1, 16, Pipeline::Registers),
+        shape(1, 2, 32, 2, 8, Pipeline::InTurn),
+        shape(2, 1, 8, 1, 32, Pipeline::Registers),
+        shape(2, 4, 16, 1, 16, Pipeline::Asynchronous { stages: 2 }),
+        shape(4, 2, 32, 2, 16, Pipeline::Asynchronous { stages: 3 }),
+        shape(8, 4, 8, 4, 8, Pipeline::Registers),
+        shape(4, 8, 16, 4, 16, Pipeline::Asynchronous { stages: 5 }),
+        shape(8, 8, 16, 4, 8, Pipeline::Asynchronous { stages: 4 }),
+    ];
+    let params = shapes
+        .map(|shape| ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) });
     params.to_vec()
 }

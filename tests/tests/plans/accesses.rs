@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use warpweave::fusion::partition::StageSource;
+use warpweave::fusion::partition::{Stage, StageSource};
 use warpweave::fusion::schedule::plan::{BufferSpace, ExecutionPlan, MemoryPlan, OperatorId, ROperator, RTask};
 use warpweave::graph::arena::{Arena, Id};
 use warpweave::graph::expr::{AxisId, AxisKind, Condition, Index, Range, region};
@@ -251,8 +251,7 @@ impl Accesses {
 /// The boxes that a tile's reads lie in.
 fn boxes_read(memory: &MemoryPlan, operator: &ROperator, tile: u32) -> BTreeSet<ElementBox> {
     let mut boxes = BTreeSet::new();
-    for (position, stage) in operator.body.stages.iter().enumerate() {
-        let ranges = tile_ranges(operator, position, tile);
+    for (stage, ranges) in stage_ranges(operator, tile) {
         for (id, read) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
             let Some(ranges) = region::input_region(&stage.expr, id, &ranges) else { continue };
@@ -266,8 +265,7 @@ fn boxes_read(memory: &MemoryPlan, operator: &ROperator, tile: u32) -> BTreeSet<
 fn points_read(memory: &MemoryPlan, operator: &ROperator, tile: u32) -> BTreeSet<ElementBox> {
     let mut elements: BTreeMap<TensorId, BTreeSet<usize>> = BTreeMap::new();
     let mut boxes = BTreeSet::new();
-    for (position, stage) in operator.body.stages.iter().enumerate() {
-        let ranges = tile_ranges(operator, position, tile);
+    for (stage, ranges) in stage_ranges(operator, tile) {
         let extents: Vec<usize> = ranges.iter().map(|range| (range.maximum - range.minimum + 1) as usize).collect();
         for (id, read) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
@@ -315,6 +313,51 @@ fn whole(memory: &MemoryPlan, tensor: TensorId) -> Vec<Range> {
 /// The values of every axis of a stage in one tile: tiles are numbered row by row, other axes are whole.
 fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> {
     let axes = &operator.body.stages[stage].expr.axes;
+    let mut ranges = full_tile_ranges(operator, stage, tile);
+    for (range, axis) in ranges.iter_mut().zip(axes.values()) {
+        range.maximum = range.maximum.min(axis.extent as i64 - 1);
+    }
+    ranges
+}
+
+/// Every stage of a tile with the ranges of its axes: staged ones over what later stages read of them.
+///
+/// A kernel keeps boxes of the same extents in every tile, so a staged stage covers what a full tile would need.
+fn stage_ranges(operator: &ROperator, tile: u32) -> Vec<(&Stage, Vec<Range>)> {
+    let body = &operator.body;
+    let mut staged: Vec<Vec<Range>> = vec![Vec::new(); body.staged.len()];
+    for position in (0..body.staged.len()).rev() {
+        let own = &body.staged[position].expr;
+        let main = (0..body.stages.len()).map(|stage| (&body.stages[stage], full_tile_ranges(operator, stage, tile)));
+        let later = (position + 1..body.staged.len()).map(|later| (&body.staged[later], staged[later].clone()));
+        let mut needed: Option<Vec<Range>> = None;
+        for (stage, ranges) in main.chain(later) {
+            for (id, read) in stage.expr.reads.iter() {
+                let reads_it = stage.sources[read.operand] == StageSource::Staged(position);
+                let Some(found) = region::input_region(&stage.expr, id, &ranges).filter(|_| reads_it) else { continue };
+                let enclose = |(a, b): (Range, Range)| Range {
+                    minimum: a.minimum.min(b.minimum),
+                    maximum: a.maximum.max(b.maximum),
+                };
+                needed = Some(match needed {
+                    None => found,
+                    Some(known) => known.into_iter().zip(found).map(enclose).collect(),
+                });
+            }
+        }
+        let mut ranges = region::whole(own);
+        for (axis, range) in own.parallel().zip(needed.expect("something reads every staged value")) {
+            ranges[axis.index()] = range;
+        }
+        staged[position] = ranges;
+    }
+    let main = (0..body.stages.len()).map(|stage| (&body.stages[stage], tile_ranges(operator, stage, tile)));
+    body.staged.iter().zip(staged).chain(main).collect()
+}
+
+/// As [`tile_ranges`], of a tile that may reach beyond the extents.
+fn full_tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> {
+    let axes = &operator.body.stages[stage].expr.axes;
     let sides = &operator.params.tile;
     let mut number = tile as usize;
     let mut ranges = Vec::new();
@@ -323,7 +366,7 @@ fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> {
         if position < sides.len() {
             let count = axis.extent.div_ceil(sides[position]);
             first = number % count * sides[position];
-            end = (first + sides[position]).min(axis.extent);
+            end = first + sides[position];
             number /= count;
         }
         ranges.push(Range { minimum: first as i64, maximum: end as i64 - 1 });

@@ -75,6 +75,7 @@ pub fn compile(body: Body, kernel: &Kernel, shared_base: u32) -> Option<Compiled
         statements: vec![Location { body, path: Vec::new() }],
         global: Vec::new(),
         shared: Vec::new(),
+        copies: Vec::new(),
         waits: Vec::new(),
         switches: Vec::new(),
         presets: Vec::new(),

@@ -7,7 +7,9 @@ use crate::kernel_ir::{
     Statement, Width,
 };
 
-use super::super::bytecode::{GlobalAccess, Index, Instruction, Registers, SharedAccess, Slot, WaitAccess, WideSlot};
+use super::super::bytecode::{
+    CopyAccess, GlobalAccess, Index, Instruction, Registers, SharedAccess, Slot, WaitAccess, WideSlot,
+};
 use super::super::scalar::NarrowBinary;
 use super::{Compiler, MAXIMUM_CODE, Value};
 
@@ -75,6 +77,21 @@ impl Compiler<'_> {
                 let registers = self.sources(values);
                 self.shared_access(*array, registers, index);
                 self.emit(Instruction::StoreShared(self.out.shared.len() as u32 - 1));
+            }
+            Statement::AsyncCopy { array, index, space, source, width, exists } => {
+                let index = self.evaluate_narrow(index);
+                let source = self.index(source);
+                let exists = self.evaluate_narrow(exists);
+                let (base, length) = (self.shared_array(*array).base, self.kernel.shared[*array].length);
+                let count = width.elements();
+                self.out.copies.push(CopyAccess { count, space: *space, source, exists, base, length, index });
+                self.emit(Instruction::AsyncCopy(self.out.copies.len() as u32 - 1));
+            }
+            Statement::AsyncCommit => {
+                self.emit(Instruction::AsyncCommit);
+            }
+            Statement::AsyncWait { pending } => {
+                self.emit(Instruction::AsyncWait(*pending));
             }
             Statement::Shuffle { place, value, mode } => {
                 let (value, scalar) = self.evaluate(value, None);

@@ -5,6 +5,8 @@ use std::ops::Range;
 /// What is wrong with an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Conflict {
+    /// A copy into the element is under way.
+    InFlight,
     /// The kernel has not written the element since it was entered.
     Uninitialised,
     /// No barrier stands between this access and one of the other thread (of several, `None`).
@@ -31,6 +33,8 @@ struct History {
     read: Touch,
     /// The kernel call that wrote the word.
     call: u32,
+    /// A copy into the word is under way.
+    in_flight: bool,
 }
 
 /// Who accesses, and when.
@@ -65,7 +69,7 @@ impl Shared {
         let start = words.start;
         let mut problem = None;
         for (offset, history) in self.histories[words].iter_mut().enumerate() {
-            let ordered = history.write.phase != by.phase && history.call == by.call;
+            let ordered = history.write.phase != by.phase && history.call == by.call && !history.in_flight;
             let noted = history.read.phase == by.phase && history.read.thread == MANY;
             if !(ordered && noted) {
                 let found = read_word(history, by.first_thread + lane, by);
@@ -75,6 +79,12 @@ impl Shared {
             }
         }
         problem
+    }
+
+    /// Marks consecutive words as being copied to, or as no longer so. What they held is gone.
+    pub fn mark(&mut self, words: Range<usize>, in_flight: bool) {
+        self.words[words.clone()].fill(super::global::POISON);
+        self.histories[words].iter_mut().for_each(|history| history.in_flight = in_flight);
     }
 
     /// Records a write of consecutive words by `lane`; the first problem, and its word.
@@ -101,6 +111,9 @@ fn read_word(history: &mut History, thread: u32, by: &Accessor) -> Option<Confli
     } else if read.thread != thread || read.stamp != by.stamp {
         widen(read, thread, by);
     }
+    if history.in_flight {
+        return Some(Conflict::InFlight);
+    }
     if unordered {
         return Some(Conflict::Race(Some(history.write.thread)));
     }
@@ -118,6 +131,9 @@ fn write_word(history: &mut History, thread: u32, by: &Accessor) -> Option<Confl
     };
     history.write = Touch { phase: by.phase, stamp: by.stamp, thread };
     history.call = by.call;
+    if history.in_flight {
+        return Some(Conflict::InFlight);
+    }
     other.map(|thread| Conflict::Race((thread < MANY_LANES).then_some(thread)))
 }
 

@@ -7,28 +7,45 @@ use super::BlockShape;
 
 /// Lanes of a warp, and banks of shared memory.
 const WARP: usize = 32;
-/// Lanes that a 128-bit load serves at a time.
-const QUARTER: usize = 8;
 
 /// The width of a load from shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SharedWidth {
     /// One word of 32 bits.
     Word,
+    /// Two neighbouring words, aligned; served half a warp at a time.
+    TwoWords,
     /// Four neighbouring words, aligned; served a quarter warp at a time.
     FourWords,
+}
+
+impl SharedWidth {
+    /// The width of 1, 2 or 4 words.
+    pub fn of(words: usize) -> Self {
+        match words {
+            1 => Self::Word,
+            2 => Self::TwoWords,
+            _ => Self::FourWords,
+        }
+    }
+
+    /// Words of a lane.
+    pub fn words(self) -> usize {
+        match self {
+            Self::Word => 1,
+            Self::TwoWords => 2,
+            Self::FourWords => 4,
+        }
+    }
 }
 
 /// Wavefronts of one load of a warp against the ideal, from the index of the first word that each lane loads: lanes
 /// that load the same word share it, different words of one bank are served one after another.
 pub fn conflict_degree(first_words: &[u64], width: SharedWidth) -> f64 {
-    let (group, words) = match width {
-        SharedWidth::Word => (WARP, 1),
-        SharedWidth::FourWords => (QUARTER, 4),
-    };
-    let groups = first_words.chunks(group);
+    let words = width.words();
+    let groups = first_words.chunks(WARP / words);
     let ideal = groups.len().max(1);
-    let wavefronts: usize = groups.map(|lanes| wavefronts(lanes, words)).sum();
+    let wavefronts: usize = groups.map(|lanes| wavefronts(lanes, words as u64)).sum();
     wavefronts as f64 / ideal as f64
 }
 

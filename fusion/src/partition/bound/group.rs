@@ -10,7 +10,7 @@ use super::{BlockShape, BoundMode, PerformanceUpperBound, Staging, overlaps, rat
 use crate::partition::arch::GpuArch;
 use crate::partition::body::{GroupBody, StageSource};
 use crate::partition::contraction::{AxisClass, Contraction};
-use crate::partition::params::{BLOCK_THREADS, REDUCTION_STEP, RowThreads, ScheduleParams, Template, fill};
+use crate::partition::params::{BLOCK_THREADS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template, fill};
 
 /// The bound of a group: operations are summed over its stages, traffic is that of the tensors outside (erratum E11),
 /// the stages' on-chip factors combine as parts that run in turn (erratum E12), and one grid balances them all.
@@ -78,28 +78,35 @@ pub fn stage_shape(body: &GroupBody, params: &ScheduleParams, stage: usize) -> B
             }
             Staging::Registers
         }
-        Template::Contraction { rows, columns } => {
+        Template::Contraction(shape) => {
             thread[..body.tile_rank].fill(1);
             if let Some(contraction) = Contraction::of(body) {
-                for (class, side) in [(AxisClass::Row, rows), (AxisClass::Column, columns)] {
-                    let axes: Vec<usize> =
-                        (0..body.tile_rank).filter(|&axis| contraction.classes[axis] == class).collect();
+                for (class, side) in [(AxisClass::Row, shape.rows), (AxisClass::Column, shape.columns)] {
+                    let axes = contraction.tile_axes(body, class);
                     let filled = fill(&params.tile, &axes, side);
                     axes.iter().for_each(|&axis| thread[axis] = filled[axis]);
                 }
             }
-            if expr.reducer.is_some() { staged(expr, &block) } else { Staging::Registers }
+            if expr.reducer.is_some() { staged(expr, &block, shape) } else { Staging::Registers }
+        }
+        Template::Staged => {
+            let axes: Vec<usize> = (0..body.tile_rank).collect();
+            let points: usize = params.tile.iter().product();
+            let own = fill(&params.tile, &axes, points.div_ceil(BLOCK_THREADS));
+            thread[..body.tile_rank].copy_from_slice(&own);
+            Staging::Registers
         }
     };
     BlockShape { block, thread, staging }
 }
 
-/// A slice of [`REDUCTION_STEP`] points of the reduction, fetched and computed with in turn.
-fn staged(expr: &TensorExpr, block: &[usize]) -> Staging {
+/// A slice of one step's points of the reduction. Reads from shared memory do not conflict: lanes read neighbouring
+/// columns, or the same rows.
+fn staged(expr: &TensorExpr, block: &[usize], shape: ContractionShape) -> Staging {
     let reduced: Vec<usize> = expr.reduced().map(Id::index).collect();
-    let filled = fill(block, &reduced, REDUCTION_STEP);
+    let filled = fill(block, &reduced, shape.step);
     let slice = reduced.into_iter().map(|axis| filled[axis]).collect();
-    Staging::Shared { slice, overlapped: false, conflict_degree: 1.0 }
+    Staging::Shared { slice, overlapped: shape.pipeline != Pipeline::InTurn, conflict_degree: 1.0 }
 }
 
 /// A stage's box: the tile by all its other axes whole.

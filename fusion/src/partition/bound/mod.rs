@@ -5,6 +5,7 @@ pub mod conflicts;
 pub mod counts;
 pub mod footprint;
 pub mod group;
+pub mod kernel;
 mod ratios;
 
 use std::fmt;

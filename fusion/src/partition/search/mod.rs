@@ -12,6 +12,8 @@ mod state;
 mod structure;
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
@@ -19,6 +21,7 @@ use warpweave_graph::views::Layout;
 
 use super::body::GroupBody;
 use super::cost::KernelCost;
+use super::limit::{MOST_SHAPES, limit_shapes};
 use super::params::ScheduleParams;
 use problem::{Memo, PartitionProblem, Solution};
 use program::ProgramProblem;
@@ -50,6 +53,28 @@ pub enum FusionLevel {
     None,
     /// Register-level fusion and row fusion.
     Register,
+    /// Shared-memory-level fusion too.
+    Full,
+}
+
+impl fmt::Display for FusionLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Register => "register",
+            Self::Full => "full",
+        })
+    }
+}
+
+impl FromStr for FusionLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = |level: &Self| level.to_string() == text;
+        let found = [Self::None, Self::Register, Self::Full].into_iter().find(named);
+        found.ok_or_else(|| format!("`{text}` is no level of fusion: none, register or full"))
+    }
 }
 
 /// What a search did.
@@ -84,19 +109,34 @@ pub fn partition(
     partition_with_report(program, layouts, cost, level).0
 }
 
-/// The partition of a program whose joins have been placed, and what the search did. The same for any number of threads.
+/// The partition of a program whose joins have been placed, and what the search did. The same for any number of threads; at
+/// shared-memory level never dearer than at register level.
 pub fn partition_with_report(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     cost: &impl KernelCost,
     level: FusionLevel,
 ) -> (Partition, SearchReport) {
-    let problem = ProgramProblem::new(program, layouts, cost);
+    if level == FusionLevel::Full {
+        let full = search(program, layouts, cost, level);
+        let register = search(program, layouts, cost, FusionLevel::Register);
+        return if full.1.microseconds <= register.1.microseconds { full } else { register };
+    }
+    search(program, layouts, cost, level)
+}
+
+fn search(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    cost: &impl KernelCost,
+    level: FusionLevel,
+) -> (Partition, SearchReport) {
+    let problem = ProgramProblem::new(program, layouts, cost, level);
     let mut memo = Memo::new(&problem);
     let unfused = Solution::singletons(&mut memo);
     let (greedy, best) = match level {
         FusionLevel::None => (unfused.clone(), unfused.clone()),
-        FusionLevel::Register => solve_with_bar(&mut memo, &unfused),
+        FusionLevel::Register | FusionLevel::Full => solve_with_bar(&mut memo, &unfused),
     };
     let report = SearchReport {
         sets: memo.len(),
@@ -105,7 +145,7 @@ pub fn partition_with_report(
         greedy_microseconds: greedy.cost,
         unfused_microseconds: unfused.cost,
     };
-    (problem.partition(&best), report)
+    (limit_shapes(program, problem.partition(&best), cost, MOST_SHAPES), report)
 }
 
 /// The best partition that the production search finds.

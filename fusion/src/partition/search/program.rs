@@ -10,10 +10,10 @@ use warpweave_graph::views::Layout;
 use super::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
 use super::size::ScalarSizes;
 use super::structure::{StructuralKey, Structures};
-use super::{FusionGroup, Partition};
+use super::{FusionGroup, FusionLevel, Partition};
 use crate::partition::body::GroupBody;
-use crate::partition::build::{Uses, build};
-use crate::partition::cost::{KernelCost, best};
+use crate::partition::build::{Uses, build, build_staged};
+use crate::partition::cost::KernelCost;
 use crate::partition::merge_axes::merge_axes;
 use crate::partition::params::ScheduleParams;
 
@@ -22,6 +22,7 @@ pub(super) struct ProgramProblem<'a, C> {
     program: &'a TensorProgram,
     layouts: &'a Arena<TensorId, Layout>,
     cost: &'a C,
+    level: FusionLevel,
     uses: Uses,
     graph: DependenceGraph,
     structures: Structures,
@@ -30,7 +31,12 @@ pub(super) struct ProgramProblem<'a, C> {
 }
 
 impl<'a, C: KernelCost> ProgramProblem<'a, C> {
-    pub(super) fn new(program: &'a TensorProgram, layouts: &'a Arena<TensorId, Layout>, cost: &'a C) -> Self {
+    pub(super) fn new(
+        program: &'a TensorProgram,
+        layouts: &'a Arena<TensorId, Layout>,
+        cost: &'a C,
+        level: FusionLevel,
+    ) -> Self {
         let producers = |operands: &[TensorId]| -> Vec<usize> {
             operands.iter().filter_map(|&operand| program.producer(operand)).map(Id::index).collect()
         };
@@ -39,6 +45,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
             program,
             layouts,
             cost,
+            level,
             uses: Uses::new(program),
             graph: DependenceGraph::new(predecessors.collect()),
             structures: Structures::new(program, layouts),
@@ -59,12 +66,19 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
         }
     }
 
-    fn body(&self, statements: &BTreeSet<StatementId>) -> Option<GroupBody> {
-        Some(merge_axes(&build(self.program, &self.uses, statements)?, self.layouts))
-    }
-
-    fn choose(&self, body: &GroupBody) -> (ScheduleParams, f64) {
-        best(self.cost, self.program, body)
+    /// The cheapest kernel for these statements; at register level among equals.
+    fn choose(&self, statements: &BTreeSet<StatementId>) -> Option<(GroupBody, ScheduleParams, f64)> {
+        let kernel = |body: Option<GroupBody>| {
+            let body = merge_axes(&body?, self.layouts);
+            let (params, microseconds) = self.cost.best(self.program, &body)?;
+            Some((body, params, microseconds))
+        };
+        let registers = kernel(build(self.program, &self.uses, statements));
+        let staged = match self.level {
+            FusionLevel::Full => kernel(build_staged(self.program, &self.uses, statements)),
+            FusionLevel::None | FusionLevel::Register => None,
+        };
+        registers.into_iter().chain(staged).min_by(|a, b| a.2.total_cmp(&b.2))
     }
 
     /// The groups of a solution with their bodies and kernels, in topological order.
@@ -76,8 +90,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
             if !self.is_join(members[0]) {
                 let statements: BTreeSet<StatementId> =
                     members.iter().map(|&node| StatementId::from_index(node)).collect();
-                let body = self.body(&statements).expect("a priced group has a body");
-                let (params, microseconds) = self.choose(&body);
+                let (body, params, microseconds) = self.choose(&statements).expect("a priced group has a kernel");
                 groups.insert(members[0], FusionGroup { statements, body, params, microseconds });
             }
         }
@@ -130,8 +143,7 @@ impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
         if let Some(known) = self.priced.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return *known;
         }
-        let body = self.body(&statements.into_iter().collect());
-        let price = body.map(|body| self.choose(&body).1);
+        let price = self.choose(&statements.into_iter().collect()).map(|(.., price)| price);
         self.priced.lock().unwrap_or_else(PoisonError::into_inner).insert(key, price);
         price
     }

@@ -145,6 +145,8 @@ impl State {
         let position = next.open.partition_point(|group| group.name() < name);
         next.open.insert(position, OpenGroup { members, cost, last_reader });
         next.dependences.retain(|dependence| dependence.from != dependence.to);
+        next.dependences.sort_unstable();
+        next.dependences.dedup();
         next.close(node);
         next
     }
@@ -164,9 +166,10 @@ impl State {
             self.dependences.extend(through.map(|(from, to)| Dependence { from, to, indirect: true }));
             self.closed_cost += group.cost;
             self.closed = Some(Arc::new(Closed { group: group.members, before: self.closed.take() }));
+            // Where many groups close at once, repeated paths would multiply.
+            self.dependences.sort_unstable();
+            self.dependences.dedup();
         }
-        self.dependences.sort_unstable();
-        self.dependences.dedup();
     }
 
     /// All groups.

@@ -1,0 +1,160 @@
+//! Copies from global into shared memory that go on while the warp does.
+//!
+//! A copy's words are unusable from its beginning on and hold their values only once the warp waits for its group: the
+//! last moment that the memory model allows.
+
+use std::collections::VecDeque;
+
+use crate::kernel_ir::GlobalSpace;
+
+use super::access::{self, Agent, lanes};
+use super::bytecode::{CopyAccess, Index};
+use super::lanes::Frame;
+use super::memory::global::{POISON, Recall};
+use super::memory::shared::Conflict;
+use super::report::{Fault, GlobalRace};
+use super::statistics;
+use super::world::World;
+
+/// The copies that a warp has begun and not waited for.
+#[derive(Default)]
+pub struct Copies {
+    open: Vec<Copy>,
+    groups: VecDeque<Vec<Copy>>,
+}
+
+/// One lane's copy: the emulated words that it writes, and what it writes.
+struct Copy {
+    lane: usize,
+    first: usize,
+    /// The element of the array, for messages.
+    index: i64,
+    count: usize,
+    words: [u32; 4],
+}
+
+impl Copies {
+    /// Groups that are under way, the open one included.
+    pub fn under_way(&self) -> usize {
+        self.groups.len() + usize::from(!self.open.is_empty())
+    }
+
+    /// Closes the open group.
+    pub fn commit(&mut self) {
+        self.groups.push_back(std::mem::take(&mut self.open));
+    }
+
+    /// Reads the source of each lane and makes its destination unusable.
+    pub fn begin(&mut self, access: &CopyAccess, frame: &Frame, agent: Agent, block: usize, world: &mut World) {
+        let size = i64::from(access.count) * 4;
+        let exists = frame.holds(access.exists, agent.active);
+        let mut recall = Recall::default();
+        let mut addresses = [i64::MIN; 32];
+        for lane in lanes(agent.active) {
+            let index = i64::from(frame.lanes(access.index)[lane] as i32);
+            let count = access.count;
+            if index < 0 || index + i64::from(count) > i64::from(access.length) {
+                let fault = Fault::SharedOutOfBounds { index, count, length: access.length };
+                world.fault(|| (agent.site)(lane as u32), fault);
+                continue;
+            }
+            if index % i64::from(count) != 0 {
+                world.fault(|| (agent.site)(lane as u32), Fault::SharedMisaligned { index, count });
+                continue;
+            }
+            let mut words = [0; 4];
+            if exists >> lane & 1 != 0 {
+                let at = match access.source {
+                    Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
+                    Index::Wide(slot) => frame.wide_lanes(slot)[lane],
+                };
+                addresses[lane] = at.saturating_mul(4);
+                words = read(access, addresses[lane], size, lane, agent, &mut recall, world);
+            }
+            let first = access.base as usize + index as usize;
+            let span = first..first + count as usize;
+            let shared = &mut world.blocks[block].shared;
+            let conflict = shared.write(span.clone(), lane as u32, &agent.shared);
+            shared.mark(span, true);
+            report(conflict, first, index, lane, agent, world);
+            self.open.push(Copy { lane, first, index, count: count as usize, words });
+        }
+        if world.options.count {
+            let loaded = u64::from(exists.count_ones() * access.count);
+            let sectors = statistics::sectors(&addresses, size);
+            let counts = world.counts();
+            counts.load_sectors += sectors;
+            counts.global_loads += loaded;
+        }
+    }
+
+    /// Delivers all groups but the last `pending`.
+    pub fn deliver(&mut self, pending: usize, agent: Agent, block: usize, world: &mut World) {
+        while self.groups.len() > pending {
+            for copy in self.groups.pop_front().into_iter().flatten() {
+                let span = copy.first..copy.first + copy.count;
+                let shared = &mut world.blocks[block].shared;
+                shared.mark(span.clone(), false);
+                let conflict = shared.write(span.clone(), copy.lane as u32, &agent.shared);
+                shared.words[span].copy_from_slice(&copy.words[..copy.count]);
+                report(conflict, copy.first, copy.index, copy.lane, agent, world);
+            }
+        }
+    }
+}
+
+fn report(conflict: Option<(usize, Conflict)>, first: usize, index: i64, lane: usize, agent: Agent, world: &mut World) {
+    let Some((word, conflict)) = conflict else { return };
+    let index = index + (word - first) as i64;
+    let fault = match conflict {
+        Conflict::InFlight => Fault::SharedInFlight { index },
+        Conflict::Uninitialised => Fault::SharedUninitialised { index },
+        Conflict::Race(other) => Fault::SharedRace { index, other },
+    };
+    world.fault(|| (agent.site)(lane as u32), fault);
+}
+
+/// The words at an address, checked as a load is.
+fn read(
+    access: &CopyAccess,
+    address: i64,
+    size: i64,
+    lane: usize,
+    agent: Agent,
+    recall: &mut Recall,
+    world: &mut World,
+) -> [u32; 4] {
+    let space = access.space;
+    let length = match space {
+        GlobalSpace::Arena => world.arena.bytes.len(),
+        GlobalSpace::Weights => world.weights.len(),
+    };
+    let bytes = size as u32;
+    let fault = if address < 0 || address > length as i64 - size {
+        Some(Fault::GlobalOutOfBounds { space, address, bytes, length })
+    } else if address % size != 0 {
+        Some(Fault::GlobalMisaligned { space, address, bytes })
+    } else {
+        None
+    };
+    if let Some(fault) = fault {
+        world.fault(|| (agent.site)(lane as u32), fault);
+        return [POISON; 4];
+    }
+    let (at, size) = (address as usize, size as usize);
+    let memory = match space {
+        GlobalSpace::Arena => &world.arena.bytes[..],
+        GlobalSpace::Weights => world.weights,
+    };
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(memory[at..at + size].chunks_exact(4)) {
+        *word = u32::from_le_bytes(bytes.try_into().expect("chunks of four bytes"));
+    }
+    if space == GlobalSpace::Arena
+        && let Some((at, problem)) = access::order(world, at, size, false, agent.warp, recall)
+    {
+        access::unordered(world, agent, lane, at, problem, GlobalRace::ReadAfterWrite);
+        return [POISON; 4];
+    }
+    words
+}

@@ -1,0 +1,183 @@
+//! The contraction template: a blocked matrix product through shared memory.
+//!
+//! Matrix products, batched ones, and convolutions as implicit matrix products. The two factors are evaluated, with
+//! whatever was fused in front of them, while their tiles are brought into shared memory; what was fused behind is
+//! evaluated on the accumulators.
+
+pub(super) mod epilogue;
+mod products;
+mod side;
+
+use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
+use warpweave_fusion::partition::params::{ContractionShape, Pipeline};
+use warpweave_graph::expr::AxisId;
+
+use super::LowerError;
+use super::emitter::{Emitter, add, binary, multiply};
+use super::tile::TileAxes;
+use crate::kernel_ir::{ArrayId, BinaryOp, Builtin, Expression, LocalId, Place, ScalarType, Statement, Width};
+use products::Products;
+use side::{Side, Step};
+
+/// Emits the kernel.
+pub(super) fn emit(emitter: &mut Emitter, shape: ContractionShape) -> Result<(), LowerError> {
+    let contraction = Contraction::of(emitter.body()).expect("the template is only chosen for contractions");
+    let tile = TileAxes::emit(emitter)?;
+    let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
+    let sides = [AxisClass::Row, AxisClass::Column];
+    let [row, column] = sides.map(|class| Side::emit(emitter, &contraction, &tile, class, &shape, thread));
+    let sides = [row?, column?];
+    let products = Products::emit(emitter, shape, thread)?;
+    Loop::emit(emitter, &contraction, &tile, &sides, &products)?;
+    epilogue::emit(emitter, &tile, &sides, &products)
+}
+
+/// The loop along the reduction.
+struct Loop<'l> {
+    tile: &'l TileAxes,
+    sides: &'l [Side<'l>; 2],
+    products: &'l Products,
+    axes: Vec<AxisId>,
+    extents: Vec<usize>,
+    /// Steps of the loop.
+    steps: Expression,
+    /// Points of the reduction; absent where no fetch reaches beyond them.
+    length: Option<Expression>,
+}
+
+impl<'l> Loop<'l> {
+    fn emit(
+        emitter: &mut Emitter,
+        contraction: &Contraction,
+        tile: &'l TileAxes,
+        sides: &'l [Side<'l>; 2],
+        products: &'l Products,
+    ) -> Result<(), LowerError> {
+        let shape = products.shape;
+        let expr = &emitter.body().stages[0].expr;
+        let axes = contraction.axes(AxisClass::Reduction);
+        let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
+        let length: usize = extents.iter().product();
+        let steps = emitter.operand(length.div_ceil(shape.step) as i64)?;
+        let beyond = shape.pipeline != Pipeline::InTurn || !length.is_multiple_of(shape.step);
+        let length = if beyond { Some(emitter.operand(length as i64)?) } else { None };
+        let this = Self { tile, sides, products, axes, extents, steps, length };
+        match shape.pipeline {
+            Pipeline::InTurn => this.in_turn(emitter),
+            Pipeline::Registers => this.through_registers(emitter),
+            Pipeline::Asynchronous { stages } if contraction.is_copied(emitter.body(), &shape) => {
+                this.asynchronous(emitter, stages)
+            }
+            Pipeline::Asynchronous { .. } => this.through_registers(emitter),
+        }
+    }
+
+    /// Fetch both tiles, meet, multiply, meet.
+    fn in_turn(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        let buffer = Expression::i32(0);
+        emitter.repeat(self.steps.clone(), false, |emitter, step| {
+            self.fetch(emitter, step.into())?;
+            self.place(emitter, &buffer)?;
+            emitter.push(Statement::BlockBarrier);
+            self.products.add(emitter, self.sides, &buffer)?;
+            emitter.push(Statement::BlockBarrier);
+            Ok(())
+        })
+    }
+
+    /// The next step's loads are under way while this step's tiles are multiplied; two buffers need one meeting a step.
+    fn through_registers(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        self.fetch(emitter, Expression::i32(0))?;
+        self.place(emitter, &Expression::i32(0))?;
+        emitter.push(Statement::BlockBarrier);
+        emitter.repeat(self.steps.clone(), false, |emitter, step| {
+            let next = emitter.bind(ScalarType::I32, add(step, Expression::i32(1)));
+            self.fetch(emitter, next.into())?;
+            let buffer = |step: LocalId| binary(BinaryOp::BitAnd, step, Expression::i32(1));
+            self.products.add(emitter, self.sides, &buffer(step))?;
+            self.place(emitter, &buffer(next))?;
+            emitter.push(Statement::BlockBarrier);
+            Ok(())
+        })
+    }
+
+    /// Copies run `stages` − 1 steps ahead; a meeting tells all threads that a step's tiles have arrived, and that the
+    /// buffer which comes free is read no more.
+    fn asynchronous(&self, emitter: &mut Emitter, stages: usize) -> Result<(), LowerError> {
+        let ahead = stages as i32 - 1;
+        emitter.repeat(Expression::i32(ahead), true, |emitter, step| {
+            self.copy(emitter, step.into(), &step.into())?;
+            emitter.push(Statement::AsyncCommit);
+            Ok::<(), LowerError>(())
+        })?;
+        let read = emitter.bind(ScalarType::I32, Expression::i32(0));
+        let write = emitter.bind(ScalarType::I32, Expression::i32(ahead));
+        emitter.repeat(self.steps.clone(), false, |emitter, step| {
+            emitter.push(Statement::AsyncWait { pending: stages as u32 - 2 });
+            emitter.push(Statement::BlockBarrier);
+            self.copy(emitter, add(step, Expression::i32(ahead)), &write.into())?;
+            emitter.push(Statement::AsyncCommit);
+            self.products.add(emitter, self.sides, &read.into())?;
+            for buffer in [read, write] {
+                let next = emitter.bind(ScalarType::I32, add(buffer, Expression::i32(1)));
+                let last = binary(BinaryOp::Equal, next, Expression::i32(stages as i32));
+                let turned = Expression::Select(Box::new(last), Box::new(Expression::i32(0)), Box::new(next.into()));
+                emitter.assign(buffer, turned);
+            }
+            Ok::<(), LowerError>(())
+        })?;
+        emitter.push(Statement::AsyncWait { pending: 0 });
+        Ok(())
+    }
+
+    fn fetch(&self, emitter: &mut Emitter, step: Expression) -> Result<(), LowerError> {
+        let step = self.step(emitter, step);
+        self.sides.iter().try_for_each(|side| side.fetch(emitter, &step))
+    }
+
+    fn copy(&self, emitter: &mut Emitter, step: Expression, buffer: &Expression) -> Result<(), LowerError> {
+        let step = self.step(emitter, step);
+        self.sides.iter().try_for_each(|side| side.copy(emitter, &step, buffer))
+    }
+
+    fn step(&self, emitter: &mut Emitter, step: Expression) -> Step<'_> {
+        let first = multiply(step, Expression::i32(self.products.shape.step as i32));
+        let first = emitter.bind(ScalarType::I32, first);
+        Step { axes: &self.axes, extents: &self.extents, first, length: self.length.as_ref(), tile: self.tile }
+    }
+
+    fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
+        self.sides.iter().try_for_each(|side| side.place(emitter, buffer))
+    }
+}
+
+fn set(array: ArrayId, index: Expression, value: Expression) -> Statement {
+    Statement::Assign { place: Place::Element(array, index), value }
+}
+
+/// The access of 1, 2 or 4 elements.
+fn access(width: usize) -> Width {
+    match width {
+        1 => Width::One,
+        2 => Width::Two,
+        _ => Width::Four,
+    }
+}
+
+/// `value · 2ⁿ` for the power of two `factor`, or the value.
+fn scaled(value: Expression, factor: usize) -> Expression {
+    if factor == 1 { value } else { multiply(value, Expression::i32(factor as i32)) }
+}
+
+/// `value / divisor` for a power of two.
+fn quotient(value: impl Into<Expression>, divisor: usize) -> Expression {
+    match divisor {
+        1 => value.into(),
+        _ => binary(BinaryOp::ShiftRight, value, Expression::i32(divisor.ilog2() as i32)),
+    }
+}
+
+/// `value mod divisor` for a power of two.
+fn remainder(value: impl Into<Expression>, divisor: usize) -> Expression {
+    binary(BinaryOp::BitAnd, value, Expression::i32(divisor as i32 - 1))
+}

@@ -1,0 +1,97 @@
+//! The products of one step, from shared memory to the accumulators.
+
+use warpweave_fusion::partition::params::ContractionShape;
+
+use super::super::LowerError;
+use super::super::emitter::{Emitter, add, multiply};
+use super::{Side, access, quotient, remainder, scaled, set};
+use crate::kernel_ir::{ArrayId, Expression, LocalId, Place, ScalarType, Statement};
+
+/// Steps whose products are written out; the others are iterations of a loop.
+const UNROLLED: usize = 8;
+
+/// One factor of the products: its side, the registers, the first word, neighbouring elements, threads, elements.
+type Operand<'o> = (&'o Side<'o>, ArrayId, LocalId, usize, usize, usize);
+
+/// A thread's part of the block tile.
+pub(super) struct Products {
+    pub(super) shape: ContractionShape,
+    /// `rows × columns`, row by row.
+    pub(super) accumulators: ArrayId,
+    /// The thread's place along rows and along columns.
+    threads: [LocalId; 2],
+}
+
+impl Products {
+    pub(super) fn emit(emitter: &mut Emitter, shape: ContractionShape, thread: LocalId) -> Result<Self, LowerError> {
+        let count = shape.rows * shape.columns;
+        let accumulators = emitter.array(ScalarType::F32, count);
+        emitter.repeat(Expression::i32(count as i32), true, |emitter, at| {
+            emitter.push(set(accumulators, at.into(), Expression::f32(0.0)));
+            Ok::<(), LowerError>(())
+        })?;
+        let row = emitter.bind(ScalarType::I32, quotient(thread, shape.column_threads()));
+        let column = emitter.bind(ScalarType::I32, remainder(thread, shape.column_threads()));
+        Ok(Self { shape, accumulators, threads: [row, column] })
+    }
+
+    /// Neighbouring elements of a thread, threads, and elements of a thread, along rows and along columns.
+    fn sides(&self) -> [(usize, usize, usize); 2] {
+        let shape = &self.shape;
+        [
+            (shape.row_width(), shape.row_threads, shape.rows),
+            (shape.column_width, shape.column_threads(), shape.columns),
+        ]
+    }
+
+    /// The row (side 0) or column (side 1) of the block tile that is the thread's `at`-th.
+    pub(super) fn element(&self, side: usize, at: LocalId) -> Expression {
+        let (width, threads, _) = self.sides()[side];
+        let run = add(scaled(quotient(at, width), threads * width), scaled(self.threads[side].into(), width));
+        if width == 1 { run } else { add(run, remainder(at, width)) }
+    }
+
+    /// Adds one step's products, of the tiles in a buffer.
+    pub(super) fn add(&self, emitter: &mut Emitter, sides: &[Side; 2], buffer: &Expression) -> Result<(), LowerError> {
+        let operands = [0, 1].map(|at| {
+            let (width, threads, count) = self.sides()[at];
+            let base = sides[at].base(emitter, buffer);
+            let first = add(base, scaled(self.threads[at].into(), width));
+            let first = emitter.bind(ScalarType::I32, first);
+            (&sides[at], emitter.array(ScalarType::F32, count), first, width, threads, count)
+        });
+        let windows = Expression::i32((self.shape.step / UNROLLED) as i32);
+        emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window))
+    }
+
+    fn add_window(&self, emitter: &mut Emitter, operands: [Operand; 2], window: LocalId) -> Result<(), LowerError> {
+        emitter.repeat(Expression::i32(UNROLLED as i32), true, |emitter, step| {
+            let step = add(scaled(window.into(), UNROLLED), step);
+            for (side, array, first, width, threads, count) in operands {
+                emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {
+                    let row = scaled(step.clone(), side.staging.row());
+                    let index = add(add(first, row), scaled(run.into(), threads * width));
+                    let place = Place::Element(array, scaled(run.into(), width));
+                    let width = access(width);
+                    emitter.push(Statement::LoadShared { place, array: side.shared, width, index });
+                    Ok::<(), LowerError>(())
+                })?;
+            }
+            self.multiply(emitter, operands[0].1, operands[1].1)
+        })
+    }
+
+    fn multiply(&self, emitter: &mut Emitter, left: ArrayId, right: ArrayId) -> Result<(), LowerError> {
+        emitter.repeat(Expression::i32(self.shape.rows as i32), true, |emitter, row| {
+            emitter.repeat(Expression::i32(self.shape.columns as i32), true, |emitter, column| {
+                let at = add(multiply(row, Expression::i32(self.shape.columns as i32)), column);
+                let old = Expression::Element(self.accumulators, Box::new(at.clone()));
+                let left = Expression::Element(left, Box::new(row.into()));
+                let right = Expression::Element(right, Box::new(column.into()));
+                let sum = Expression::FusedMultiplyAdd(Box::new(left), Box::new(right), Box::new(old));
+                emitter.push(set(self.accumulators, at, sum));
+                Ok(())
+            })
+        })
+    }
+}

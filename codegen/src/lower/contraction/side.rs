@@ -1,0 +1,251 @@
+//! One of the two factors: which elements each thread fetches, and where they go in shared memory.
+
+use warpweave_fusion::partition::body::StageSource;
+use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
+use warpweave_fusion::partition::params::{BLOCK_THREADS, ContractionShape};
+use warpweave_fusion::partition::staging::{Fetch, SideStaging, WIDEST, WINDOW, plain_read};
+use warpweave_graph::expr::{AxisId, Index, Scalar};
+
+use super::super::LowerError;
+use super::super::emitter::{Emitter, add, both, less};
+use super::super::scalar::Point;
+use super::super::tile::{TileAxes, decode_box};
+use super::{access, quotient, remainder, scaled, set};
+use crate::kernel_ir::{ArrayId, Constant, Expression, LocalId, MemoryType, ScalarType, SharedId, Statement};
+
+/// Rows or columns of the block tile.
+pub(super) struct Side<'a> {
+    factor: &'a Scalar,
+    /// Its tile axes.
+    pub(super) axes: Vec<usize>,
+    pub(super) staging: SideStaging,
+    /// Its buffers in shared memory, `[buffer][step][element]`.
+    pub(super) shared: SharedId,
+    /// What the thread has fetched and not stored yet.
+    fetched: ArrayId,
+    /// The coordinates of the elements that the thread fetches, an array an axis.
+    coordinates: Vec<ArrayId>,
+    /// Whether each of those elements exists; absent if all do.
+    inside: Option<ArrayId>,
+    thread: LocalId,
+}
+
+/// A step along the reduction.
+pub(super) struct Step<'s> {
+    pub(super) axes: &'s [AxisId],
+    pub(super) extents: &'s [usize],
+    /// Its first point.
+    pub(super) first: LocalId,
+    /// Points of the reduction, where the step may reach beyond them.
+    pub(super) length: Option<&'s Expression>,
+    pub(super) tile: &'s TileAxes,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn emit(
+        emitter: &mut Emitter,
+        contraction: &'a Contraction,
+        tile: &TileAxes,
+        class: AxisClass,
+        shape: &ContractionShape,
+        thread: LocalId,
+    ) -> Result<Self, LowerError> {
+        let factor = contraction.factor(class);
+        let body = emitter.body();
+        let staging = SideStaging::new(body, contraction, class, shape, &emitter.operator.params.tile);
+        let staging = if is_aligned(emitter, factor) { staging } else { staging.narrowed() };
+        let axes = contraction.tile_axes(body, class);
+        let mut side = Self {
+            factor,
+            shared: emitter.shared(MemoryType::F32, staging.words() * shape.buffers()),
+            fetched: emitter.array(ScalarType::F32, staging.trips() * staging.width),
+            coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, staging.elements())).collect(),
+            axes,
+            staging,
+            inside: None,
+            thread,
+        };
+        side.inside = side.decode(emitter, tile)?;
+        Ok(side)
+    }
+
+    /// Fills the coordinates.
+    fn decode(&self, emitter: &mut Emitter, tile: &TileAxes) -> Result<Option<ArrayId>, LowerError> {
+        let elements = self.staging.elements();
+        let mut inside = None;
+        emitter.repeat(Expression::i32(elements as i32), true, |emitter, slot| {
+            let number = self.element(slot.into());
+            let number = emitter.bind(ScalarType::I32, number);
+            let (coordinates, holds) = tile.decode(emitter, &self.axes, number, self.staging.length)?;
+            for (array, coordinate) in self.coordinates.iter().zip(coordinates) {
+                emitter.push(set(*array, slot.into(), coordinate.into()));
+            }
+            if let Some(holds) = holds {
+                let array = emitter.array(ScalarType::Bool, elements);
+                emitter.push(set(array, slot.into(), holds));
+                inside = Some(array);
+            }
+            Ok(())
+        })?;
+        Ok(inside)
+    }
+
+    /// The row or column of the block tile of the thread's `slot`-th element.
+    fn element(&self, slot: Expression) -> Expression {
+        let SideStaging { length, width, fetch, .. } = self.staging;
+        let along = self.staging.along();
+        match fetch {
+            Fetch::Elements => scaled(remainder(self.thread, along), width),
+            Fetch::Reduction if self.staging.elements() == 1 => remainder(quotient(self.thread, along), length),
+            Fetch::Reduction => add(quotient(self.thread, along), scaled(slot, BLOCK_THREADS / along)),
+        }
+    }
+
+    /// The slot and the step in the tile of the thread's `trip`-th fetch.
+    fn place_of(&self, trip: LocalId) -> (Expression, Expression) {
+        let SideStaging { length, width, fetch, .. } = self.staging;
+        let (along, elements) = (self.staging.along(), self.staging.elements());
+        let outer = length * along;
+        match fetch {
+            Fetch::Elements => {
+                let in_step = add(quotient(self.thread, along), scaled(trip.into(), BLOCK_THREADS / along));
+                (Expression::i32(0), in_step)
+            }
+            Fetch::Reduction => {
+                let inner = scaled(remainder(self.thread, along), width);
+                let windows = if outer >= BLOCK_THREADS {
+                    quotient(trip, elements)
+                } else {
+                    add(quotient(self.thread, outer), scaled(trip.into(), BLOCK_THREADS / outer))
+                };
+                (remainder(trip, elements), add(inner, scaled(windows, WINDOW)))
+            }
+        }
+    }
+
+    /// Whether the thread has a fetch at all; absent if all have.
+    fn has_unit(&self) -> Option<Expression> {
+        let units = self.staging.units();
+        (units < BLOCK_THREADS).then(|| less(self.thread, Expression::i32(units as i32)))
+    }
+
+    /// Evaluates the factor on the thread's elements of a step, zero where there is nothing.
+    pub(super) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
+        emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
+            let (slot, in_step) = self.place_of(trip);
+            let number = emitter.bind(ScalarType::I32, add(step.first, in_step));
+            let width = self.staging.width;
+            for part in 0..width {
+                let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
+                emitter.push(set(self.fetched, at, Expression::f32(0.0)));
+            }
+            emitter.when(self.exists(step, number, &slot), |emitter| {
+                let mut point = Point::new(0, self.point(emitter, step, number, &slot)?, &[]);
+                let at = scaled(trip.into(), width);
+                if width == WIDEST {
+                    let read = plain_read(self.factor).expect("wide fetches are of plain reads");
+                    return point.read_wide(emitter, read, self.fetched, at);
+                }
+                let value = point.emit(emitter, self.factor)?;
+                emitter.push(set(self.fetched, at, value));
+                Ok(())
+            })
+        })
+    }
+
+    /// Begins to copy the thread's elements of a step to a buffer; zeros where there is nothing.
+    pub(super) fn copy(&self, emitter: &mut Emitter, step: &Step, buffer: &Expression) -> Result<(), LowerError> {
+        let base = self.base(emitter, buffer);
+        let read = plain_read(self.factor).expect("copies are of plain reads");
+        emitter.when(self.has_unit(), |emitter| {
+            emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
+                let (slot, in_step) = self.place_of(trip);
+                let number = emitter.bind(ScalarType::I32, add(step.first, in_step.clone()));
+                let mut point = Point::new(0, self.point(emitter, step, number, &slot)?, &[]);
+                let (space, source, guard) = point.source(emitter, read)?;
+                let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
+                let reached = step.length.map(|length| less(number, length.clone()));
+                let exists = both(both(reached, inside), guard).unwrap_or(Expression::Constant(Constant::Bool(true)));
+                let index = add(base, add(scaled(in_step, self.staging.row()), self.element(slot)));
+                let width = access(self.staging.width);
+                emitter.push(Statement::AsyncCopy { array: self.shared, index, space, source, width, exists });
+                Ok(())
+            })
+        })
+    }
+
+    fn exists(&self, step: &Step, number: LocalId, slot: &Expression) -> Option<Expression> {
+        let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
+        let reached = step.length.map(|length| less(number, length.clone()));
+        both(both(reached, inside), self.has_unit())
+    }
+
+    /// The coordinates of all axes at one element.
+    fn point(
+        &self,
+        emitter: &mut Emitter,
+        step: &Step,
+        number: LocalId,
+        slot: &Expression,
+    ) -> Result<Vec<Expression>, LowerError> {
+        let rank = emitter.body().stages[0].expr.axes.len();
+        let mut axes = step.tile.origin();
+        axes.resize(rank, Expression::i32(0));
+        for (axis, array) in self.axes.iter().zip(&self.coordinates) {
+            axes[*axis] = Expression::Element(*array, Box::new(slot.clone()));
+        }
+        let inner = decode_box(emitter, step.extents, number.into())?;
+        for (axis, coordinate) in step.axes.iter().zip(inner) {
+            axes[warpweave_graph::arena::Id::index(*axis)] = coordinate;
+        }
+        Ok(axes)
+    }
+
+    /// Stores what was fetched to a buffer.
+    pub(super) fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
+        let SideStaging { width, fetch, .. } = self.staging;
+        let base = self.base(emitter, buffer);
+        emitter.when(self.has_unit(), |emitter| {
+            emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
+                let (slot, in_step) = self.place_of(trip);
+                let first = add(scaled(in_step, self.staging.row()), self.element(slot));
+                let first = emitter.bind(ScalarType::I32, add(base, first));
+                let value = |part: usize| {
+                    let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
+                    Expression::Element(self.fetched, Box::new(at))
+                };
+                match fetch {
+                    Fetch::Elements => {
+                        let values = (0..width).map(value).collect();
+                        emitter.push(Statement::StoreShared { array: self.shared, index: first.into(), values });
+                    }
+                    Fetch::Reduction => (0..width).for_each(|part| {
+                        let index = add(first, Expression::i32((part * self.staging.row()) as i32));
+                        emitter.push(Statement::StoreShared { array: self.shared, index, values: vec![value(part)] });
+                    }),
+                }
+                Ok(())
+            })
+        })
+    }
+
+    /// The first word of a buffer.
+    pub(super) fn base(&self, emitter: &mut Emitter, buffer: &Expression) -> LocalId {
+        let base = scaled(buffer.clone(), self.staging.words());
+        emitter.bind(ScalarType::I32, base)
+    }
+}
+
+/// Whether the memory of a factor that is one read is laid out row by row, from an aligned element on.
+fn is_aligned(emitter: &Emitter, factor: &Scalar) -> bool {
+    let stage = &emitter.body().stages[0];
+    let Some(read) = plain_read(factor).map(|read| &stage.expr.reads[read]) else { return false };
+    let StageSource::Operand(operand) = stage.sources[read.operand] else { return false };
+    let tensor = emitter.body().operands[operand];
+    let layout = &emitter.memory.tensors[tensor].layout;
+    let (_, first) = emitter.place(tensor);
+    let own = stage.expr.operands[read.operand].shape.strides();
+    let linear = |strides: &[usize]| Index::linear(&read.index, strides, 0);
+    let aligned = (first + layout.offset as i64) % WIDEST as i64 == 0;
+    aligned && linear(&layout.strides) == linear(&own)
+}

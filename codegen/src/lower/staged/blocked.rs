@@ -1,0 +1,235 @@
+//! A phase that is a sum of products, a block of rows and columns a thread.
+//!
+//! A thread's rows, and its columns, lie a constant number apart, so that neighbouring threads take neighbouring columns.
+//! Rows and columns beyond the box repeat its last ones and are not stored.
+
+use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
+use warpweave_fusion::partition::params::BLOCK_THREADS;
+use warpweave_graph::expr::{AxisId, Scalar};
+
+use super::super::LowerError;
+use super::super::emitter::{Emitter, add, binary, both, less, multiply};
+use super::super::scalar::Point;
+use super::super::tile::decode_box;
+use super::{Phase, all, reduce_axes, thread_number};
+use crate::kernel_ir::{ArrayId, BinaryOp, Expression, LocalId, Place, ScalarType, Statement};
+
+/// The rows, or the columns, of a thread.
+struct Side<'a> {
+    factor: &'a Scalar,
+    /// Positions among the phase's axes.
+    axes: Vec<usize>,
+    per_thread: usize,
+    /// Blocks along the side.
+    blocks: usize,
+    /// Coordinates of the thread's elements, an array an axis.
+    coordinates: Vec<ArrayId>,
+    /// What the elements add to the number in the box.
+    slots: ArrayId,
+    /// Whether the elements are to be stored; absent if all are.
+    real: Option<ArrayId>,
+    /// The factor at one step.
+    values: ArrayId,
+}
+
+/// Emits the phase.
+pub(super) fn emit(emitter: &mut Emitter, phase: &Phase, rows: usize, columns: usize) -> Result<(), LowerError> {
+    let contraction = Contraction::of_expression(phase.expr).expect("only contractions are blocked");
+    let batch = axes_of(phase, &contraction, AxisClass::Batch);
+    let batches: Vec<usize> = batch.iter().map(|&axis| phase.axes[axis].extent).collect();
+    let mut row = side(emitter, phase, &contraction, AxisClass::Row, rows);
+    let mut column = side(emitter, phase, &contraction, AxisClass::Column, columns);
+    let blocks = batches.iter().product::<usize>() * row.blocks * column.blocks;
+    let trips = emitter.operand(blocks.div_ceil(BLOCK_THREADS) as i64)?;
+    let limit = emitter.operand(blocks as i64)?;
+    let accumulators = emitter.array(ScalarType::F32, rows * columns);
+    emitter.repeat(trips, false, |emitter, trip| {
+        let number = thread_number(emitter, trip);
+        emitter.when(Some(less(number, limit)), |emitter| {
+            let extents = [batches.iter().product(), row.blocks, column.blocks];
+            let parts = decode_box(emitter, &extents, number.into())?;
+            let [of_batch, of_row, of_column] = parts.try_into().expect("a position a part");
+            let mut coordinates = vec![Expression::i32(0); phase.expr.axes.len()];
+            let (slot, real) = place_batch(emitter, phase, &batch, &batches, of_batch, &mut coordinates)?;
+            place(emitter, phase, &mut row, of_row)?;
+            place(emitter, phase, &mut column, of_column)?;
+            emitter.repeat(Expression::i32((rows * columns) as i32), true, |emitter, at| {
+                emitter.push(set(accumulators, at.into(), Expression::f32(0.0)));
+                Ok::<(), LowerError>(())
+            })?;
+            let axes: Vec<AxisId> = phase.expr.reduced().collect();
+            reduce_axes(emitter, phase.expr, &axes, &coordinates, &mut |emitter, coordinates| {
+                fetch(emitter, phase, &row, coordinates)?;
+                fetch(emitter, phase, &column, coordinates)?;
+                multiply_block(emitter, &row, &column, accumulators)
+            })?;
+            store(emitter, phase, [&row, &column], &coordinates, slot, real, accumulators)
+        })
+    })
+}
+
+fn axes_of(phase: &Phase, contraction: &Contraction, class: AxisClass) -> Vec<usize> {
+    let parallel = phase.expr.parallel().enumerate();
+    parallel.filter(|(_, axis)| contraction.class(*axis) == class).map(|(position, _)| position).collect()
+}
+
+fn side<'a>(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    contraction: &'a Contraction,
+    class: AxisClass,
+    per_thread: usize,
+) -> Side<'a> {
+    let axes = axes_of(phase, contraction, class);
+    let length: usize = axes.iter().map(|&axis| phase.axes[axis].extent).product();
+    Side {
+        factor: if class == AxisClass::Row { &contraction.row_factor } else { &contraction.column_factor },
+        coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, per_thread)).collect(),
+        axes,
+        per_thread,
+        blocks: length.div_ceil(per_thread),
+        slots: emitter.array(ScalarType::I32, per_thread),
+        real: None,
+        values: emitter.array(ScalarType::F32, per_thread),
+    }
+}
+
+/// The number of elements of the box from one position along an axis to the next.
+fn stride(phase: &Phase, axis: usize) -> usize {
+    phase.axes[axis + 1..].iter().map(|axis| axis.extent).product()
+}
+
+/// Coordinates of the batch axes; returns their part of the number in the box and whether they are to be stored.
+fn place_batch(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    axes: &[usize],
+    extents: &[usize],
+    number: Expression,
+    coordinates: &mut [Expression],
+) -> Result<(Expression, Option<Expression>), LowerError> {
+    let parallel = phase.parallel();
+    let positions = decode_box(emitter, extents, number)?;
+    let mut slot = Expression::i32(0);
+    let mut real = None;
+    for (&axis, position) in axes.iter().zip(positions) {
+        let stride = emitter.operand(stride(phase, axis) as i64)?;
+        slot = add(slot, multiply(position.clone(), stride));
+        let (coordinate, kept) = phase.axes[axis].coordinate(emitter, position);
+        coordinates[parallel[axis]] = coordinate;
+        real = both(real, kept);
+    }
+    Ok((emitter.bind(ScalarType::I32, slot).into(), real))
+}
+
+/// Coordinates, numbers and reality of the elements of a side's block.
+fn place(emitter: &mut Emitter, phase: &Phase, side: &mut Side, block: Expression) -> Result<(), LowerError> {
+    let extents: Vec<usize> = side.axes.iter().map(|&axis| phase.axes[axis].extent).collect();
+    let length: usize = extents.iter().product();
+    let apart = emitter.operand(side.blocks as i64)?;
+    let partial = !length.is_multiple_of(side.per_thread);
+    let mut real = None;
+    emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
+        let number = emitter.bind(ScalarType::I32, add(block, multiply(at, apart)));
+        let mut kept = None;
+        let mut inside = Expression::Local(number);
+        if partial {
+            let limit = emitter.operand(length as i64)?;
+            let last = emitter.operand(length as i64 - 1)?;
+            kept = Some(less(number, limit));
+            inside = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, number, last)).into();
+        }
+        let mut slot = Expression::i32(0);
+        let positions = decode_box(emitter, &extents, inside)?;
+        for ((&axis, &array), position) in side.axes.iter().zip(&side.coordinates).zip(positions) {
+            let stride = emitter.operand(stride(phase, axis) as i64)?;
+            slot = add(slot, multiply(position.clone(), stride));
+            let (coordinate, exists) = phase.axes[axis].coordinate(emitter, position);
+            emitter.push(set(array, at.into(), coordinate));
+            kept = both(kept, exists);
+        }
+        emitter.push(set(side.slots, at.into(), slot));
+        if let Some(kept) = kept {
+            let array = emitter.array(ScalarType::Bool, side.per_thread);
+            emitter.push(set(array, at.into(), kept));
+            real = Some(array);
+        }
+        Ok::<(), LowerError>(())
+    })?;
+    side.real = real;
+    Ok(())
+}
+
+/// The coordinates of a side's element.
+fn element_axes(phase: &Phase, side: &Side, at: LocalId, coordinates: &mut [Expression]) {
+    let parallel = phase.parallel();
+    for (&axis, &array) in side.axes.iter().zip(&side.coordinates) {
+        coordinates[parallel[axis]] = element(array, at);
+    }
+}
+
+/// The side's factor at one step, for every element of the block.
+fn fetch(emitter: &mut Emitter, phase: &Phase, side: &Side, coordinates: &[Expression]) -> Result<(), LowerError> {
+    emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
+        let mut coordinates = coordinates.to_vec();
+        element_axes(phase, side, at, &mut coordinates);
+        let value = Point::of(phase.stage, coordinates, &[]).emit(emitter, side.factor)?;
+        emitter.push(set(side.values, at.into(), value));
+        Ok(())
+    })
+}
+
+fn multiply_block(emitter: &mut Emitter, rows: &Side, columns: &Side, accumulators: ArrayId) -> Result<(), LowerError> {
+    emitter.repeat(Expression::i32(rows.per_thread as i32), true, |emitter, row| {
+        emitter.repeat(Expression::i32(columns.per_thread as i32), true, |emitter, column| {
+            let at = accumulator_number(columns, row, column);
+            let old = Expression::Element(accumulators, Box::new(at.clone()));
+            let (left, right) = (element(rows.values, row), element(columns.values, column));
+            emitter.push(set(
+                accumulators,
+                at,
+                Expression::FusedMultiplyAdd(Box::new(left), Box::new(right), Box::new(old)),
+            ));
+            Ok(())
+        })
+    })
+}
+
+fn store(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    [rows, columns]: [&Side; 2],
+    coordinates: &[Expression],
+    slot: Expression,
+    real: Option<Expression>,
+    accumulators: ArrayId,
+) -> Result<(), LowerError> {
+    let kept = |side: &Side, at: LocalId| side.real.map(|array| element(array, at));
+    emitter.repeat(Expression::i32(rows.per_thread as i32), true, |emitter, row| {
+        emitter.when(all([real, kept(rows, row)]), |emitter| {
+            emitter.repeat(Expression::i32(columns.per_thread as i32), true, |emitter, column| {
+                emitter.when(kept(columns, column), |emitter| {
+                    let mut coordinates = coordinates.to_vec();
+                    element_axes(phase, rows, row, &mut coordinates);
+                    element_axes(phase, columns, column, &mut coordinates);
+                    let slot = add(slot, add(element(rows.slots, row), element(columns.slots, column)));
+                    let at = accumulator_number(columns, row, column);
+                    let reduced = Expression::Element(accumulators, Box::new(at));
+                    phase.store(emitter, coordinates, slot, reduced)
+                })
+            })
+        })
+    })
+}
+
+fn accumulator_number(columns: &Side, row: LocalId, column: LocalId) -> Expression {
+    add(multiply(row, Expression::i32(columns.per_thread as i32)), column)
+}
+
+fn element(array: ArrayId, at: LocalId) -> Expression {
+    Expression::Element(array, Box::new(at.into()))
+}
+
+fn set(array: ArrayId, index: Expression, value: Expression) -> Statement {
+    Statement::Assign { place: Place::Element(array, index), value }
+}

@@ -1,0 +1,76 @@
+//! The pointwise template: neighbouring threads on neighbouring points, reductions one value after another.
+
+use warpweave_graph::arena::Id;
+
+use super::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
+use super::tiles::{Tiles, set};
+use super::{KernelCounts, Sampling};
+use crate::partition::body::GroupBody;
+use crate::partition::params::{BLOCK_THREADS, ScheduleParams};
+
+pub(super) fn counts(body: &GroupBody, params: &ScheduleParams, per_thread: usize, sampling: Sampling) -> KernelCounts {
+    let tiles = Tiles::new(body, params);
+    let axes: Vec<usize> = (0..body.tile_rank).collect();
+    let mut counts = KernelCounts::default();
+    let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
+    let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
+    for stage in 0..body.stages.len() {
+        let model = StageModel::new(body, stage);
+        let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
+        for origin in &origins {
+            let (picked, weight) = Sampling::picks(per_thread * BLOCK_THREADS / WARP, sampling.warps);
+            let mut of_warps = KernelCounts::default();
+            for warp in picked {
+                lanes.place(|lane, point| tiles.place(origin, &axes, warp * WARP + lane, point));
+                if lanes.count() > 0 {
+                    of_warps += model.counts(&mut lanes, sampling);
+                }
+            }
+            counts += of_warps * weight;
+        }
+    }
+    counts * weight
+}
+
+/// One stage: what a point of its reduction costs, what follows, and where the value goes.
+struct StageModel {
+    reduced: Vec<(usize, usize)>,
+    inner: Option<Evaluation>,
+    outer: Option<Evaluation>,
+    output: Option<Address>,
+}
+
+impl StageModel {
+    fn new(body: &GroupBody, stage: usize) -> Self {
+        let expr = &body.stages[stage].expr;
+        let evaluation = Evaluation::new(body, stage, &expr.body);
+        let epilogue = expr.epilogue.as_ref().map(|epilogue| Evaluation::new(body, stage, epilogue));
+        let (inner, outer) = match expr.reducer {
+            Some(_) => (Some(evaluation.and_operations(combination(expr))), epilogue),
+            None => (None, epilogue.or(Some(evaluation))),
+        };
+        let reduced = expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect();
+        Self { reduced, inner, outer, output: Address::of_output(body, stage) }
+    }
+
+    fn counts(&self, lanes: &mut Lanes, sampling: Sampling) -> KernelCounts {
+        let mut counts = KernelCounts::default();
+        if let Some(inner) = &self.inner {
+            let points = self.reduced.iter().map(|reduced| reduced.1).product();
+            let (picked, weight) = Sampling::picks(points, sampling.steps.saturating_mul(2));
+            let mut of_points = KernelCounts::default();
+            for number in picked {
+                lanes.each(|point| set(&self.reduced, number, point));
+                of_points += inner.counts(lanes);
+            }
+            counts += of_points * weight;
+        }
+        if let Some(outer) = &self.outer {
+            counts += outer.counts(lanes);
+        }
+        if let Some(output) = &self.output {
+            counts += stored(output, lanes, 1);
+        }
+        counts
+    }
+}

@@ -1,0 +1,259 @@
+//! Costs from the architecture model alone: what the kernel does against what the device can do, the latencies that a
+//! block waits for one after another, and the cost of a dependent step.
+
+use warpweave_graph::expr::TensorExpr;
+use warpweave_graph::program::TensorProgram;
+
+use warpweave_graph::arena::Id;
+use warpweave_graph::program::TensorId;
+
+use super::arch::{DeviceShare, GpuArch};
+use super::body::GroupBody;
+use super::bound::kernel::{KernelCounts, Sampling, kernel_counts};
+use super::choose::shortlist;
+use super::contraction::{AxisClass, Contraction};
+use super::cost::{KernelCost, bytes, moved_bytes};
+use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
+use super::phase::{self, staged_tile_cycles};
+use super::split::{SplitBodies, split, split_params};
+
+/// Cycles that a meeting of a block's threads takes.
+const MEETING: f64 = 20.0;
+/// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
+const STORE_INSTRUCTIONS: f64 = 8.0;
+
+/// Parts into which a reduction may be split.
+const SPLITS: [usize; 4] = [2, 4, 8, 16];
+/// Points of the reduction that a part has at least.
+const SHORTEST_PART: usize = 64;
+
+/// Prices kernels for a device.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct EstimatedCost {
+    /// The device.
+    pub arch: GpuArch,
+}
+
+impl KernelCost for EstimatedCost {
+    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        if params.template == Template::Staged {
+            return self.staged_price(program, body, params);
+        }
+        let count = params.parts();
+        if count > 1
+            && let Some(bodies) = split(body, count, TensorId::from_index(program.tensors.len()))
+            && let Some(params) = split_params(params, &bodies)
+        {
+            return self.split_price(program, &bodies, &params);
+        }
+        self.price(bytes(program, body), body, params, &kernel_counts(body, params, Sampling::COARSE))
+    }
+
+    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        if params.template == Template::Staged {
+            return staged_tile_cycles(body, params, &self.arch) / self.arch.cycles_per_microsecond.value;
+        }
+        let kernel = Kernel { arch: &self.arch, body, params, counts: kernel_counts(body, params, Sampling::COARSE) };
+        kernel.tile_cycles() / self.arch.cycles_per_microsecond.value
+    }
+
+    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        if !body.staged.is_empty() {
+            let priced = phase::candidates(body).into_iter().map(|params| {
+                let time = self.staged_price(program, body, &params);
+                (params, time)
+            });
+            return priced.min_by(|a, b| a.1.total_cmp(&b.1));
+        }
+        let moved = bytes(program, body);
+        let whole = self.cheapest(moved, body)?;
+        let splits = SPLITS.into_iter().filter_map(|count| self.best_split(program, body, &whole.0, count));
+        std::iter::once(whole.clone()).chain(splits).min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+impl EstimatedCost {
+    /// The cheapest choice where the group has only a share of the device, and its cost in microseconds there.
+    pub fn best_on_share(
+        &self,
+        program: &TensorProgram,
+        body: &GroupBody,
+        share: DeviceShare,
+    ) -> Option<(ScheduleParams, f64)> {
+        Self { arch: self.arch.share(share) }.best(program, body)
+    }
+
+    fn staged_price(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        let arch = &self.arch;
+        let traffic = bytes(program, body) as f64 / arch.memory_bytes_per_microsecond.value;
+        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
+        let tiles = waves * staged_tile_cycles(body, params, arch) / arch.cycles_per_microsecond.value;
+        arch.step_microseconds.value + traffic.max(tiles)
+    }
+
+    fn cheapest(&self, moved: u64, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        let priced = shortlist(body, &self.arch).into_iter().map(|(params, counts)| {
+            let time = self.price(moved, body, &params, &counts);
+            (params, time)
+        });
+        priced.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The cheapest choice in `count` parts, where the whole leaves most of the device idle.
+    fn best_split(
+        &self,
+        program: &TensorProgram,
+        body: &GroupBody,
+        whole: &ScheduleParams,
+        count: usize,
+    ) -> Option<(ScheduleParams, f64)> {
+        let units = self.arch.multiprocessors.value;
+        let length = body.stages[0].expr.reduced().map(|axis| body.stages[0].expr.axes[axis].extent).product::<usize>();
+        let idle = whole.tiles(body) * count <= 2 * units;
+        if !idle || length < SHORTEST_PART * count {
+            return None;
+        }
+        Contraction::of(body)?;
+        let bodies = split(body, count, TensorId::from_index(program.tensors.len()))?;
+        let (parts, _) = self.cheapest(moved_parts(program, &bodies).0, &bodies.parts)?;
+        let Template::Contraction(shape) = parts.template else { return None };
+        let template = Template::Contraction(ContractionShape { parts: count, ..shape });
+        let params = ScheduleParams { template, tile: parts.tile[1..].to_vec() };
+        let time = self.split_price(program, &bodies, &split_params(&params, &bodies)?);
+        Some((params, time))
+    }
+
+    /// Both rOperators of a split group.
+    fn split_price(&self, program: &TensorProgram, bodies: &SplitBodies, params: &[ScheduleParams; 2]) -> f64 {
+        let moved = moved_parts(program, bodies);
+        let of = |body: &GroupBody, params: &ScheduleParams, moved: u64| {
+            self.price(moved, body, params, &kernel_counts(body, params, Sampling::COARSE))
+        };
+        of(&bodies.parts, &params[0], moved.0) + of(&bodies.sum, &params[1], moved.1)
+    }
+
+    fn price(&self, moved: u64, body: &GroupBody, params: &ScheduleParams, counts: &KernelCounts) -> f64 {
+        let arch = &self.arch;
+        let traffic = moved as f64 / arch.memory_bytes_per_microsecond.value;
+        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
+        let kernel = Kernel { arch, body, params, counts: *counts };
+        let tiles = waves * kernel.tile_cycles() / arch.cycles_per_microsecond.value;
+        arch.step_microseconds.value + traffic.max(tiles)
+    }
+}
+
+/// Bytes that both rOperators of a split group move; the parts themselves stay in the second-level cache.
+fn moved_parts(program: &TensorProgram, bodies: &SplitBodies) -> (u64, u64) {
+    let ty = |tensor: TensorId| program.tensors.get(tensor).map_or(&bodies.ty, |known| &known.ty);
+    let parts = bodies.ty.bytes() as u64;
+    (moved_bytes(&bodies.parts, ty) - parts, moved_bytes(&bodies.sum, ty) - parts)
+}
+
+/// A kernel whose tiles are priced.
+struct Kernel<'k> {
+    arch: &'k GpuArch,
+    body: &'k GroupBody,
+    params: &'k ScheduleParams,
+    counts: KernelCounts,
+}
+
+impl Kernel<'_> {
+    /// Cycles of one tile on a multiprocessor of its own, while the others that have tiles run theirs.
+    fn tile_cycles(&self) -> f64 {
+        match self.params.template {
+            Template::Pointwise { per_thread } => self.pointwise(per_thread),
+            Template::Row(threads) => self.row(threads),
+            Template::Contraction(shape) => self.contraction(&shape),
+            Template::Staged => staged_tile_cycles(self.body, self.params, self.arch),
+        }
+    }
+
+    fn tiles(&self) -> f64 {
+        self.params.tiles(self.body).max(1) as f64
+    }
+
+    /// Cycles that sectors take into, or out of, one multiprocessor; all sectors of the grid are given.
+    fn transfer(&self, sectors: f64) -> f64 {
+        let arch = self.arch;
+        let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
+        let active = self.tiles().min(arch.multiprocessors.value as f64);
+        let alone = arch.cache_bytes_per_cycle_alone.value;
+        sectors / self.tiles() * arch.transaction_bytes.value as f64 / (all / active).min(alone)
+    }
+
+    fn pointwise(&self, per_thread: usize) -> f64 {
+        let (lanes, latency) = (self.arch.multiply_adds_per_cycle.value, self.arch.load_latency_cycles.value);
+        let stages = &self.body.stages;
+        let points = per_thread as f64 * BLOCK_THREADS as f64;
+        let per_point: f64 = stages.iter().map(|stage| reduced(&stage.expr) * work(&stage.expr)).sum();
+        let serial: f64 = stages.iter().map(|stage| reduced(&stage.expr) * latency / 8.0).sum();
+        let traffic = self.transfer(self.counts.load_sectors + self.counts.store_sectors);
+        latency + (serial + points * per_point / lanes).max(traffic)
+    }
+
+    fn row(&self, threads: RowThreads) -> f64 {
+        let (lanes, latency) = (self.arch.multiply_adds_per_cycle.value, self.arch.load_latency_cycles.value);
+        let (rows, width, combine) = match threads {
+            RowThreads::Warp => (BLOCK_WARPS as f64, 32.0, 150.0),
+            RowThreads::Block => (1.0, BLOCK_THREADS as f64, 350.0),
+        };
+        let stage = |at: usize| {
+            let expr = &self.body.stages[at].expr;
+            let extra = self.body.extra_axes(at).into_iter().map(|axis| expr.axes[axis].extent as f64);
+            let length = reduced(expr) * extra.product::<f64>();
+            let trips = (length / width).ceil();
+            let arithmetic = rows * length * work(expr) / lanes;
+            combine + (trips * latency / 4.0).max(arithmetic) + latency
+        };
+        let stages: f64 = (0..self.body.stages.len()).map(stage).sum();
+        stages.max(latency + self.transfer(self.counts.load_sectors + self.counts.store_sectors))
+    }
+
+    fn contraction(&self, shape: &ContractionShape) -> f64 {
+        let (arch, latency) = (self.arch, self.arch.load_latency_cycles.value);
+        let lead = &self.body.stages[0].expr;
+        let steps = (reduced(lead) / shape.step as f64).ceil().max(1.0);
+        let fetch = self.transfer(self.counts.load_sectors) / steps;
+        let compute = self.step_cycles(shape, work(lead)) + arch.shared_latency_cycles.value;
+        let loop_cycles = match shape.pipeline {
+            Pipeline::InTurn => steps * (latency + fetch + compute + 2.0 * MEETING),
+            Pipeline::Registers => latency + fetch + steps * (compute + MEETING).max(latency + fetch),
+            Pipeline::Asynchronous { stages } => {
+                let ahead = (latency + fetch) / (stages as f64 - 1.0);
+                latency + fetch + steps * (compute + MEETING).max(fetch).max(ahead)
+            }
+        };
+        let elements = (shape.rows * shape.columns * BLOCK_THREADS) as f64;
+        let after = elements * STORE_INSTRUCTIONS / arch.lanes.value as f64;
+        loop_cycles + after.max(self.transfer(self.counts.store_sectors)) + latency
+    }
+
+    /// Cycles of the products of one step, and of what brings the next: the slowest of multiply-adds, shared memory and
+    /// instructions.
+    fn step_cycles(&self, shape: &ContractionShape, work: f64) -> f64 {
+        let multiply_adds = (shape.rows * shape.columns * shape.step * BLOCK_THREADS) as f64;
+        let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
+        let loads = (reads * shape.step * BLOCK_THREADS) as f64;
+        let fetched = ((shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) * shape.step) as f64;
+        let wavefronts = self.wavefronts(shape) * shape.step as f64;
+        let instructions = multiply_adds + loads + fetched * work;
+        let lanes = self.arch.lanes.value as f64;
+        (multiply_adds / self.arch.multiply_adds_per_cycle.value).max(wavefronts).max(instructions / lanes)
+    }
+
+    /// Wavefronts of a block's reads from shared memory a point of the reduction.
+    fn wavefronts(&self, shape: &ContractionShape) -> f64 {
+        (BLOCK_WARPS * (shape.rows + shape.columns)) as f64 * self.counts.conflict_degree()
+    }
+}
+
+fn reduced(expr: &TensorExpr) -> f64 {
+    expr.reduced().map(|axis| expr.axes[axis].extent as f64).product()
+}
+
+/// Instructions a point, index arithmetic included.
+pub(super) fn work(expr: &TensorExpr) -> f64 {
+    let reads =
+        expr.reads.values().map(|read| 2.0 + read.index.len() as f64 + 2.0 * read.guard.conditions().len() as f64);
+    expr.body.operations() as f64 + 1.0 + reads.sum::<f64>()
+}

@@ -1,0 +1,175 @@
+//! The phases of a kernel at shared-memory level: staged values one after another, then what leaves the group.
+
+use warpweave_graph::expr::{AxisId, TensorExpr, region};
+
+use super::arch::GpuArch;
+use super::body::{GroupBody, StageSource};
+use super::contraction::{AxisClass, Contraction};
+use super::estimate::work;
+use super::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
+use super::staged::{STAGED_BYTES, StagedBox, boxes, bytes, extents, staged_ranges};
+
+/// Points of a tile of the staged template.
+const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;
+
+/// The choices for a body that stages values: tiles of up to 16,384 points, whole or a power of two along each axis, whose
+/// staged values fit.
+pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+    let mut tiles: Vec<Vec<usize>> = vec![Vec::new()];
+    for extent in body.tile_extents() {
+        let powers = [1, 4, 8, 16, 32, 64].into_iter().filter(|power| *power < extent);
+        let choices: Vec<usize> = powers.chain([extent.max(1)]).collect();
+        let longer = |tile: &Vec<usize>| {
+            let tile = tile.clone();
+            choices.clone().into_iter().map(move |choice| tile.iter().copied().chain([choice]).collect())
+        };
+        tiles = tiles.iter().flat_map(longer).collect();
+    }
+    let smallest = body.tile_extents().iter().product::<usize>().min(STAGED_POINTS.start);
+    let fits = |tile: &Vec<usize>| (smallest..STAGED_POINTS.end).contains(&tile.iter().product());
+    let params = tiles.into_iter().filter(fits).map(|tile| ScheduleParams { template: Template::Staged, tile });
+    params.filter(|params| boxes(body, params).is_some_and(|boxes| bytes(&boxes) <= STAGED_BYTES)).collect()
+}
+
+/// How the block's threads share a phase's box.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Method {
+    /// A thread an element, reductions one value after another.
+    Thread,
+    /// A warp an element, its reduction across lanes.
+    Warp,
+    /// A thread computes `rows × columns` elements of a sum of products, so that each factor is fetched once for several.
+    Blocked {
+        /// Rows a thread.
+        rows: usize,
+        /// Columns a thread.
+        columns: usize,
+    },
+}
+
+/// The method of a phase that computes an expression on a box with one extent a parallel axis. `inside` says that every
+/// element of the box exists; a reduction across lanes needs that.
+pub fn method(expr: &TensorExpr, extents: &[usize], inside: bool) -> Method {
+    let points: usize = extents.iter().product();
+    let length = reduction_length(expr);
+    if let Some(sides) = Sides::of(expr, extents)
+        && sides.rows * sides.columns > 1
+    {
+        return sides.method();
+    }
+    let one_by_one = points.div_ceil(BLOCK_THREADS) * length;
+    let across = points.div_ceil(BLOCK_WARPS) * (length.div_ceil(32) + 12);
+    if expr.reducer.is_some() && inside && across < one_by_one { Method::Warp } else { Method::Thread }
+}
+
+/// Extents of a contraction's box by class of axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sides {
+    /// Points of the batch axes.
+    pub batch: usize,
+    /// Points of the row axes.
+    pub rows: usize,
+    /// Points of the column axes.
+    pub columns: usize,
+}
+
+impl Sides {
+    /// The sides of a box, if the expression is a contraction.
+    pub fn of(expr: &TensorExpr, extents: &[usize]) -> Option<Self> {
+        let contraction = Contraction::of_expression(expr)?;
+        let side = |class: AxisClass| -> usize {
+            let own = expr.parallel().zip(extents);
+            own.filter(|(axis, _)| contraction.class(*axis) == class).map(|(_, extent)| extent).product()
+        };
+        Some(Self { batch: side(AxisClass::Batch), rows: side(AxisClass::Row), columns: side(AxisClass::Column) })
+    }
+
+    /// Blocks of `rows × columns` elements that a box has.
+    pub fn blocks(self, rows: usize, columns: usize) -> usize {
+        self.batch * self.rows.div_ceil(rows) * self.columns.div_ceil(columns)
+    }
+
+    /// The block with the fewest instructions for the box: those of one step are `rows · columns` products and a fetch a
+    /// row and a column.
+    fn method(self) -> Method {
+        let price = |(rows, columns): &(usize, usize)| {
+            self.blocks(*rows, *columns).div_ceil(BLOCK_THREADS) * step_instructions(*rows, *columns)
+        };
+        let choices = [(4, 4), (4, 2), (2, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
+        let (rows, columns) = choices.into_iter().min_by_key(price).expect("there are choices");
+        Method::Blocked { rows, columns }
+    }
+}
+
+fn step_instructions(rows: usize, columns: usize) -> usize {
+    rows * columns + 4 * (rows + columns)
+}
+
+fn reduction_length(expr: &TensorExpr) -> usize {
+    expr.reduced().map(|axis: AxisId| expr.axes[axis].extent).product()
+}
+
+/// Cycles of one tile of a staged body while the other multiprocessors that have tiles run theirs: its phases one after
+/// another, no faster than its operands arrive. Infinite where the staged values have no box.
+pub fn staged_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
+    let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
+    let grid = params.grid(body);
+    let staged = body.staged.iter().zip(&boxes).map(|(stage, staged): (_, &StagedBox)| {
+        let inside = staged.iter().all(|span| span.stays_inside(&grid));
+        phase_cycles(&stage.expr, &extents(staged), inside, arch)
+    });
+    let main = body.stages.iter().map(|stage| phase_cycles(&stage.expr, &params.tile, false, arch));
+    let tiles = params.tiles(body).clamp(1, arch.multiprocessors.value) as f64;
+    let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
+    let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
+    staged.chain(main).sum::<f64>().max(operand_bytes(body, params) as f64 / rate)
+}
+
+/// Bytes of the operands that the grid's first tile reads, each region once; operands count as `F32`.
+fn operand_bytes(body: &GroupBody, params: &ScheduleParams) -> u64 {
+    let main = body.stages.iter().map(|stage| {
+        let mut ranges = region::whole(&stage.expr);
+        for (range, tile) in ranges.iter_mut().zip(&params.tile) {
+            range.maximum = range.maximum.min(*tile as i64 - 1);
+        }
+        ranges
+    });
+    let ranges = staged_ranges(body, params, 0).into_iter().chain(main);
+    let mut read = vec![0u64; body.operands.len()];
+    for (stage, ranges) in body.staged.iter().chain(&body.stages).zip(ranges) {
+        for (id, access) in stage.expr.reads.iter() {
+            let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };
+            let points = region::input_region(&stage.expr, id, &ranges)
+                .map_or(0, |region| region.iter().map(|range| (range.maximum - range.minimum + 1) as u64).product());
+            read[operand] = read[operand].max(points);
+        }
+    }
+    4 * read.iter().sum::<u64>()
+}
+
+/// Cycles of one phase: the instructions of the busiest scheduler, no faster than one load after another allows.
+fn phase_cycles(expr: &TensorExpr, extents: &[usize], inside: bool, arch: &GpuArch) -> f64 {
+    let latency = arch.load_latency_cycles.value;
+    let points: usize = extents.iter().product();
+    let length = reduction_length(expr) as f64;
+    let schedulers = 4.0;
+    let warps = |busy_threads: usize| (busy_threads.min(BLOCK_THREADS).div_ceil(32) as f64 / schedulers).ceil();
+    let steps = match method(expr, extents, inside) {
+        Method::Thread => {
+            let trips = points.div_ceil(BLOCK_THREADS) as f64;
+            trips * length * (warps(points) * work(expr)).max(latency / 8.0)
+        }
+        Method::Warp => {
+            let trips = points.div_ceil(BLOCK_WARPS) as f64;
+            trips * ((length / 32.0).ceil() * (2.0 * work(expr)).max(latency / 8.0) + 150.0)
+        }
+        Method::Blocked { rows, columns } => {
+            let blocks = Sides::of(expr, extents).map_or(1, |sides| sides.blocks(rows, columns));
+            let trips = blocks.div_ceil(BLOCK_THREADS) as f64;
+            let products = (rows * columns) as f64;
+            let fetches = (rows + columns) as f64 * work(expr) / 2.0;
+            trips * length * (warps(blocks) * (products + fetches)).max(latency / 4.0)
+        }
+    };
+    latency + steps
+}

@@ -1,0 +1,196 @@
+//! Sums of products outside the contraction template: matrix times vector, norms, weighted means.
+//!
+//! Factors are gathered along the innermost reduced axis into dense buffers and multiplied natively. The order of the
+//! additions depends on the tile alone, so it is the same for any number of threads.
+
+use warpweave_fusion::partition::contraction::axes_of;
+use warpweave_graph::ElementType;
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, BinaryOp, Reducer, Scalar};
+
+use super::lanes::{LaneProgram, Step};
+use super::memory::{LANES, Lanes, Memory};
+use super::operator::for_each_value;
+use super::stage::{HostStage, Line, ReadSource, Run};
+
+/// Innermost reductions below this length are cheaper point by point.
+const LEAST_LENGTH: usize = 16;
+/// Partial sums of a dot product.
+const PARTIAL_SUMS: usize = 16;
+
+/// The factors of a stage's sum.
+pub(super) struct HostProduct {
+    factors: [Factor; 2],
+    /// Reduced axes but the innermost.
+    outer: Vec<usize>,
+    inner: usize,
+    length: usize,
+}
+
+struct Factor {
+    /// The axes of the stage along which it varies.
+    axes: Vec<usize>,
+    program: LaneProgram,
+    source: FactorSource,
+}
+
+enum FactorSource {
+    /// One unguarded read of singles.
+    Direct(Line),
+    /// Anything else.
+    Computed {
+        /// Whether it uses the value of an earlier stage, which belongs to one point of the tile.
+        reads_stages: bool,
+    },
+}
+
+impl HostProduct {
+    /// The product that a stage sums along a reduction that is long enough.
+    pub(super) fn new(stage: &HostStage) -> Option<Self> {
+        let expr = &stage.expr;
+        let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
+        if expr.reducer != Some(Reducer::Sum) || !expr.element.is_float() {
+            return None;
+        }
+        let mut outer: Vec<usize> = expr.reduced().map(Id::index).collect();
+        let inner = outer.pop()?;
+        let length = expr.axes[AxisId::from_index(inner)].extent;
+        let factors = [left, right].map(|scalar| Factor::new(stage, scalar));
+        (length >= LEAST_LENGTH).then_some(Self { factors, outer, inner, length })
+    }
+
+    /// Whether a factor uses the value of an earlier stage: the points of a tile must then be taken one at a time.
+    pub(super) fn reads_stages(&self) -> bool {
+        self.factors.iter().any(|factor| matches!(factor.source, FactorSource::Computed { reads_stages: true }))
+    }
+
+    /// The sums at `count` points along `axis` from `point` on; every lane holds the first where `axis` is `None`.
+    pub(super) fn sums(
+        &self,
+        stage: &HostStage,
+        memory: &Memory,
+        point: &mut [i64],
+        lanes: (Option<usize>, usize),
+        stages: &[Option<Lanes>],
+    ) -> Lanes {
+        let (axis, count) = lanes;
+        let mut sums = [0f32; LANES];
+        let mut buffers = [vec![0f32; self.length], vec![0f32; self.length]];
+        let varies = [0, 1].map(|factor| axis.is_some_and(|axis| self.factors[factor].axes.contains(&axis)));
+        for_each_value(stage, &self.outer, point, &mut |point| {
+            for (factor, buffer) in self.factors.iter().zip(&mut buffers) {
+                factor.gather(self.inner, stage, memory, point, stages, buffer);
+            }
+            if let Some((line, vector)) = self.across_lanes(axis, varies, &buffers) {
+                return add_scaled_rows(line, memory, point, self.inner, vector, &mut sums[..count]);
+            }
+            sums[0] += dot(&buffers[0], &buffers[1]);
+            let Some(axis) = axis else { return };
+            let first = point[axis];
+            for (lane, sum) in sums[..count].iter_mut().enumerate().skip(1) {
+                point[axis] = first + lane as i64;
+                for ((factor, buffer), varies) in self.factors.iter().zip(&mut buffers).zip(varies) {
+                    if varies {
+                        factor.gather(self.inner, stage, memory, point, stages, buffer);
+                    }
+                }
+                *sum += dot(&buffers[0], &buffers[1]);
+            }
+            point[axis] = first;
+        });
+        if axis.is_none() {
+            sums = [sums[0]; LANES];
+        }
+        Lanes::Float(sums)
+    }
+
+    /// The factor whose elements lie side by side along the lanes, and the other, which is the same for all of them.
+    fn across_lanes<'p>(
+        &'p self,
+        axis: Option<usize>,
+        varies: [bool; 2],
+        buffers: &'p [Vec<f32>; 2],
+    ) -> Option<(&'p Line, &'p [f32])> {
+        let matrix = match varies {
+            [true, false] => 0,
+            [false, true] => 1,
+            [true, true] | [false, false] => return None,
+        };
+        let FactorSource::Direct(line) = &self.factors[matrix].source else { return None };
+        let side_by_side = line.coefficient(axis?) == 1 && line.coefficient(self.inner) != 1;
+        side_by_side.then_some((line, buffers[1 - matrix].as_slice()))
+    }
+}
+
+impl Factor {
+    fn new(stage: &HostStage, scalar: &Scalar) -> Self {
+        let program = stage.program(scalar);
+        let axes = axes_of(&stage.expr, scalar).into_iter().map(Id::index).collect();
+        let direct = match program.steps.as_slice() {
+            [Step::Read(read)] => stage.reads[*read].line(ElementType::F32),
+            _ => None,
+        };
+        let reads_stages = program.steps.iter().any(|step| match step {
+            Step::Read(read) => matches!(stage.reads[*read].source, ReadSource::Stage(_)),
+            _ => false,
+        });
+        let source = direct.map_or(FactorSource::Computed { reads_stages }, FactorSource::Direct);
+        Self { axes, program, source }
+    }
+
+    /// The elements at a point along the innermost reduced axis.
+    fn gather(
+        &self,
+        inner: usize,
+        stage: &HostStage,
+        memory: &Memory,
+        point: &mut [i64],
+        stages: &[Option<Lanes>],
+        buffer: &mut [f32],
+    ) {
+        match &self.source {
+            FactorSource::Direct(line) => {
+                point[inner] = 0;
+                memory.load_singles(line.space, line.address(point), 4 * line.coefficient(inner), buffer);
+            }
+            FactorSource::Computed { .. } => {
+                for (chunk, values) in buffer.chunks_mut(LANES).enumerate() {
+                    point[inner] = (chunk * LANES) as i64;
+                    let run = Run { point, axis: Some(inner), count: values.len() };
+                    match stage.evaluate(&self.program, memory, &run, stages, None) {
+                        Lanes::Float(lanes) => values.copy_from_slice(&lanes[..values.len()]),
+                        Lanes::Integer(_) => unreachable!("factors have the element type of their product"),
+                    }
+                }
+                point[inner] = 0;
+            }
+        }
+    }
+}
+
+/// Adds, for every step of the reduction, the row of the matrix that belongs to it times the vector's element.
+fn add_scaled_rows(line: &Line, memory: &Memory, point: &mut [i64], inner: usize, vector: &[f32], sums: &mut [f32]) {
+    let mut row = [0f32; LANES];
+    let row = &mut row[..sums.len()];
+    point[inner] = 0;
+    let (first, step) = (line.address(point), 4 * line.coefficient(inner));
+    for (at, factor) in vector.iter().enumerate() {
+        memory.load_singles(line.space, first + at as i64 * step, 4, row);
+        for (sum, element) in sums.iter_mut().zip(&*row) {
+            *sum += factor * element;
+        }
+    }
+}
+
+fn dot(left: &[f32], right: &[f32]) -> f32 {
+    let mut sums = [0f32; PARTIAL_SUMS];
+    let (left, left_rest) = left.as_chunks::<PARTIAL_SUMS>();
+    let (right, right_rest) = right.as_chunks::<PARTIAL_SUMS>();
+    for (left, right) in left.iter().zip(right) {
+        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
+            *sum += left * right;
+        }
+    }
+    let rest: f32 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
+    sums.iter().sum::<f32>() + rest
+}

@@ -1,0 +1,145 @@
+"""Measures a model, writes the page of the results, and looks at it in headless Chromium at 1280 and 390 pixels.
+
+Fails where a chart is empty, texts of a drawing touch or leave it, text is too small to read, boxes of the page overlap, or
+the page scrolls sideways. First it damages the page on purpose and expects each damage to be found. Screenshots are left in
+--folder. Without Chromium (Debian: apt-get install chromium) nothing is checked, and the script says so.
+
+    python3 scripts/check_report.py --warpweave target/release/warpweave --folder target/report
+"""
+
+import argparse
+import html
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+WIDTHS = [1280, 390]
+HEIGHT = 4000
+
+# Runs inside the page and leaves what is wrong with it in the frame around it.
+PROBE = """
+<script>
+function wrong() {
+  const found = [];
+  const page = document.documentElement;
+  if (page.scrollWidth > window.innerWidth) found.push(`scroll: ${page.scrollWidth} px wide`);
+  const touch = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0.5
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.5;
+  const pairs = (boxes, say) => boxes.forEach((a, at) => boxes.slice(at + 1).forEach(
+      b => { if (touch(a.box, b.box)) found.push(say(a, b)); }));
+  const box = element => ({ element, box: element.getBoundingClientRect() });
+  const drawings = [...document.querySelectorAll('figure > svg')];
+  if (drawings.length === 0) found.push('empty: no chart at all');
+  for (const drawing of drawings) {
+    const title = drawing.getAttribute('aria-label');
+    const frame = drawing.getBoundingClientRect();
+    const marks = [...drawing.querySelectorAll('.point')].map(box);
+    if (!marks.some(mark => mark.box.width > 0 && mark.box.height > 0)) found.push(`empty: ${title}`);
+    const texts = [...drawing.querySelectorAll('text')].map(box);
+    const inside = ({ box }) => box.left >= frame.left - 1 && box.right <= frame.right + 1
+        && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
+    for (const text of [...texts, ...marks]) {
+      if (!inside(text)) found.push(`outside: ${text.element.textContent} of ${title}`);
+    }
+    const size = 11 * frame.width / drawing.viewBox.baseVal.width;
+    if (size < 8) found.push(`small: ${size.toFixed(1)} px in ${title}`);
+    pairs(texts, (a, b) => `overlap: "${a.element.textContent}" and "${b.element.textContent}" of ${title}`);
+  }
+  pairs([...document.querySelectorAll('h1, h2, figure, main > p, main > .scroll')].map(box),
+      (a, b) => `overlap: ${a.element.tagName} and ${b.element.tagName}`);
+  return found;
+}
+addEventListener('load', () => {
+  parent.document.getElementById('verdict').textContent = JSON.stringify({ wrong: wrong(), width: window.innerWidth });
+});
+</script>
+"""
+
+DAMAGES = {
+    "empty": "document.querySelectorAll('.point').forEach(mark => mark.remove());",
+    "overlap": "const text = document.querySelector('svg text'); text.after(text.cloneNode(true));",
+    "outside": "document.querySelector('svg text').setAttribute('x', '-500');",
+    "small": "document.querySelectorAll('svg').forEach(drawing => { drawing.style.width = '60px'; });",
+    "scroll": "document.querySelector('main').style.minWidth = '3000px';",
+}
+
+
+def browser():
+    names = ["chromium", "chromium-browser", "google-chrome"]
+    return next((found for found in map(shutil.which, names) if found), None)
+
+
+def verdict(program, page, width, damage=""):
+    """What the probe finds in a page of this width, after the damage."""
+    inner = page.replace("</body>", f"<script>{damage}</script>{PROBE}</body>")
+    outer = f"""<!DOCTYPE html><body style="margin:0"><pre id="verdict"></pre>
+<iframe style="border:0;width:{width}px;height:{HEIGHT}px" srcdoc="{html.escape(inner)}"></iframe></body>"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "frame.html")
+        path.write_text(outer)
+        command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                   f"--user-data-dir={folder}/profile", f"--window-size=1600,{HEIGHT}", "--virtual-time-budget=10000",
+                   "--dump-dom", f"file://{path}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    text = done.stdout.partition('<pre id="verdict">')[2].partition("</pre>")[0]
+    if not text:
+        sys.exit(f"Chromium gave no verdict: {done.stderr.strip()[-400:]}")
+    seen = json.loads(html.unescape(text))
+    if seen["width"] != width:
+        sys.exit(f"the page was {seen['width']} px wide instead of {width} px")
+    return seen["wrong"]
+
+
+def report(options):
+    """The page of a sweep, one measurement beside peers, and another model."""
+    tool, folder = options.warpweave, options.folder
+    model = folder / "dlrm.onnx"
+    quick = ["--warmup-ms", "20", "--duration-ms", "200", "--json"]
+    subprocess.run([tool, "models", "export", "dlrm", "-o", model], check=True, stdout=subprocess.DEVNULL)
+    runs = [
+        [model, "--name", "dlrm", "--baseline", "models/peers/h200.jsonl"],
+        ["tests/models/resnet_bottleneck/torchscript.onnx"],
+        ["tests/models/bert/torchscript.onnx", "--cold-l2"],
+    ]
+    files = []
+    for at, run in enumerate(runs):
+        done = subprocess.run([tool, "bench", *run, *quick], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        files.append(folder / f"results{at}.json")
+        files[-1].write_bytes(done.stdout)
+    model.unlink()
+    page = folder / "report.html"
+    command = [tool, "report", *files, "-o", page, "--json"]
+    written = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    print(f"{page}: {written['charts']} charts of {written['results']} results")
+    return page
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--warpweave", default="target/release/warpweave", help="the program")
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("target/report"), help="for what is written")
+    options = parser.parse_args()
+    program = browser()
+    if program is None:
+        print("report in a browser: not run, there is no Chromium here")
+        return 0
+    options.folder.mkdir(parents=True, exist_ok=True)
+    path = report(options)
+    page, failed = path.read_text(), 0
+    for kind, damage in DAMAGES.items():
+        missed = not any(text.startswith(kind) for text in verdict(program, page, WIDTHS[0], damage))
+        failed += missed
+        print(f"a page damaged to be `{kind}`: {'NOT FOUND' if missed else 'found'}")
+    for width in WIDTHS:
+        wrong = verdict(program, page, width)
+        failed += len(wrong)
+        print(f"{width} px: {'ok' if not wrong else 'FAILED'}", *wrong, sep="\n  ")
+    subprocess.run(["sh", "scripts/screenshot_report.sh", path, options.folder], check=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+//! The benchmark models on the command line.
+
+use std::fs;
+
+use crate::tool::{Folder, fail, succeed};
+
+#[test]
+fn bad_requests_leave_no_file() {
+    let folder = Folder::new();
+    let path = folder.join("x.onnx").display().to_string();
+    let refused = |arguments: &[&str]| fail(2, "benchmark-model", &[arguments, &["-o", &path]].concat());
+    let message = refused(&["models", "export", "resnet5"]);
+    assert!(message.contains("`resnet5`") && message.contains("nearest names are resnet50"), "{message}");
+    assert!(refused(&["models", "export", "dlrm", "--batch", "0"]).contains("batch of 0"));
+    assert!(refused(&["models", "export", "dlrm", "--form", "unrolled"]).contains("no recurrent layers"));
+    let nowhere = folder.join("absent/x.onnx").display().to_string();
+    assert!(fail(2, "file", &["models", "export", "dlrm", "--reduced", "-o", &nowhere]).contains("absent"));
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
+
+#[test]
+fn what_a_compilation_made_is_told() {
+    let folder = Folder::new();
+    let [model, bundle] = ["x.onnx", "x.weave"].map(|name| folder.join(name).display().to_string());
+    let written = succeed(&["models", "export", "dlrm", "--reduced", "-o", &model]);
+    assert_eq!(written["bytes"], fs::metadata(&model).expect("the model is there").len());
+    let made = succeed(&["compile", &model, "-o", &bundle, "--target", "host"]);
+    assert_eq!(made["schema"], "warpweave.compile/1");
+    let target = &made["targets"][0];
+    for name in ["groups", "tasks", "waits", "operations", "weights_bytes", "arena_bytes"] {
+        assert!(target[name].as_u64() > Some(0), "{name}: {target}");
+    }
+    assert!(made["statements"].as_u64() >= target["groups"].as_u64(), "{made}");
+    let seconds = |value: &warpweave::runtime::json::Value| value.as_f64().expect("seconds");
+    let parts = seconds(&made["import_seconds"]) + seconds(&target["plan_seconds"]);
+    assert!(parts > 0.0 && parts <= seconds(&made["seconds"]), "{made}");
+    assert!(target["code_seconds"].is_null(), "the host has no device code");
+}
