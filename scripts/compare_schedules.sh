@@ -7,8 +7,8 @@ shift
 models=${*:-alexnet vgg16 resnet50 resnext50 densenet121 inception_v3 mobilenet_v2 nasnet bert_base_128 bert_large_384 gpt2 vit_b_16 transformer_base dlrm lstm_tc deepspeech2 seq2seq attention_rnn}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-echo "| Model | Waits by | Steps on the critical path | Waits | Units run | Makespan, µs predicted | Arena / bound | Scheduled in, s |"
-echo "|---|---|---|---|---|---|---|---|"
+echo "| Model | Waits by | Steps on the critical path | Waits | Units run | Makespan, µs predicted | Arena / bound |"
+echo "|---|---|---|---|---|---|---|"
 for model in $models; do
     "$warpweave" models export "$model" --form unrolled -o "$folder/model.onnx" >"$folder/log" 2>&1 ||
         "$warpweave" models export "$model" -o "$folder/model.onnx" >"$folder/log"

@@ -83,23 +83,22 @@ pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
 /// A comparison as text: rows of a Markdown table.
 pub fn comparison(name: &str, comparison: &Comparison) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "| {name} | kernel an operator | | | | {:.1} | | |", comparison.kernel_per_operator);
+    let _ = writeln!(text, "| {name} | kernel an operator | | | | {:.1} | |", comparison.kernel_per_operator);
     for figures in &comparison.policies {
         let PolicyFigures { sync, critical_steps, waits, utilisation, makespan, range, .. } = figures;
         let arena = figures.arena_bytes as f64 / figures.arena_bound_bytes.max(1) as f64;
         let _ = writeln!(
             text,
-            "| | {} | {critical_steps} | {waits} | {:.0} % | {makespan:.1} ({:.1} … {:.1}) | {arena:.2} | {:.2} |",
+            "| | {} | {critical_steps} | {waits} | {:.0} % | {makespan:.1} ({:.1} … {:.1}) | {arena:.2} |",
             sync.name(),
             utilisation * 100.0,
             range.0,
-            range.1,
-            figures.seconds
+            range.1
         );
     }
     let _ = writeln!(
         text,
-        "| | tile over barrier: {}; over operator: {} | | | | | | |",
+        "| | tile over barrier: {}; over operator: {} | | | | | |",
         win(comparison.tile_over_barrier),
         win(comparison.tile_over_operator)
     );

@@ -67,7 +67,7 @@ pub struct Planned {
 /// The share of a plan's time for which it is worth making an arena smaller.
 const FREE_SHARE: f64 = 0.01;
 
-/// The plan of a partition for `units` virtual execution units: one persistent segment. Split groups are two rOperators.
+/// The plan of a partition for `units` virtual execution units: one persistent segment.
 pub fn plan(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -78,7 +78,7 @@ pub fn plan(
     plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
 }
 
-/// The plan of a partition under these options: one persistent segment.
+/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators.
 pub fn plan_with(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
