@@ -1,6 +1,6 @@
 //! The phases of a kernel at shared-memory level: staged values one after another, then what leaves the group.
 
-use warpweave_graph::expr::{AxisId, TensorExpr, region};
+use warpweave_graph::expr::{AxisId, Scalar, TensorExpr, region};
 
 use super::arch::GpuArch;
 use super::body::{GroupBody, StageSource};
@@ -93,7 +93,10 @@ impl Sides {
     /// row and a column.
     fn method(self) -> Method {
         let price = |(rows, columns): &(usize, usize)| {
-            self.blocks(*rows, *columns).div_ceil(BLOCK_THREADS) * step_instructions(*rows, *columns)
+            let blocks = self.blocks(*rows, *columns);
+            // Schedulers issue for a quarter of the warps that have a block each.
+            let warps = blocks.min(BLOCK_THREADS).div_ceil(128);
+            blocks.div_ceil(BLOCK_THREADS) * warps * step_instructions(*rows, *columns)
         };
         let choices = [(4, 4), (4, 2), (2, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
         let (rows, columns) = choices.into_iter().min_by_key(price).expect("there are choices");
@@ -102,7 +105,23 @@ impl Sides {
 }
 
 fn step_instructions(rows: usize, columns: usize) -> usize {
-    rows * columns + 4 * (rows + columns)
+    rows * columns + 2 * (rows + columns)
+}
+
+/// Instructions with which a thread brings its rows' and columns' factors at one step: what does not change from step to
+/// step is computed before, so a read is an addition and a load, and a guard a comparison or two more.
+fn fetch_instructions(expr: &TensorExpr, rows: usize, columns: usize) -> f64 {
+    let Some(contraction) = Contraction::of_expression(expr) else { return 0.0 };
+    let of = |factor: &Scalar| {
+        let mut instructions = factor.operations();
+        factor.visit(&mut |scalar| {
+            if let Scalar::Read(read) = scalar {
+                instructions += 2 + 3 * expr.reads[*read].guard.conditions().len();
+            }
+        });
+        instructions
+    };
+    (rows * of(&contraction.row_factor) + columns * of(&contraction.column_factor)) as f64
 }
 
 fn reduction_length(expr: &TensorExpr) -> usize {
@@ -167,8 +186,9 @@ fn phase_cycles(expr: &TensorExpr, extents: &[usize], inside: bool, arch: &GpuAr
             let blocks = Sides::of(expr, extents).map_or(1, |sides| sides.blocks(rows, columns));
             let trips = blocks.div_ceil(BLOCK_THREADS) as f64;
             let products = (rows * columns) as f64;
-            let fetches = (rows + columns) as f64 * work(expr) / 2.0;
-            trips * length * (warps(blocks) * (products + fetches)).max(latency / 4.0)
+            let fetches = fetch_instructions(expr, rows, columns);
+            let exposed = arch.shared_latency_cycles.value / 4.0 + products;
+            trips * length * (warps(blocks) * (products + fetches)).max(exposed)
         }
     };
     latency + steps

@@ -215,7 +215,10 @@ fn thread_number(emitter: &mut Emitter, trip: LocalId) -> LocalId {
 /// What is emitted at one point, given the coordinates of all axes.
 type AtPoint<'p> = dyn FnMut(&mut Emitter, &[Expression]) -> Result<(), LowerError> + 'p;
 
-/// Nested loops over reduced axes.
+/// Points of the innermost reduced axis that are written out, so that the loads of several are under way at once.
+const WRITTEN_OUT: usize = 4;
+
+/// Nested loops over reduced axes; the innermost in runs where they fit.
 fn reduce_axes(
     emitter: &mut Emitter,
     expr: &TensorExpr,
@@ -224,12 +227,24 @@ fn reduce_axes(
     body: &mut AtPoint,
 ) -> Result<(), LowerError> {
     let Some((&axis, rest)) = axes.split_first() else { return body(emitter, coordinates) };
-    let extent = emitter.operand(expr.axes[axis].extent as i64)?;
-    emitter.repeat(extent, false, |emitter, variable| {
+    let extent = expr.axes[axis].extent;
+    let at = |variable: Expression| {
         let mut coordinates = coordinates.to_vec();
-        coordinates[axis.index()] = variable.into();
-        reduce_axes(emitter, expr, rest, &coordinates, body)
-    })
+        coordinates[axis.index()] = variable;
+        coordinates
+    };
+    if rest.is_empty() && extent.is_multiple_of(WRITTEN_OUT) {
+        let trips = emitter.operand((extent / WRITTEN_OUT) as i64)?;
+        return emitter.repeat(trips, false, |emitter, trip| {
+            emitter.repeat(Expression::i32(WRITTEN_OUT as i32), true, |emitter, step| {
+                let first = multiply(trip, Expression::i32(WRITTEN_OUT as i32));
+                let number = emitter.bind(ScalarType::I32, add(first, step));
+                body(emitter, &at(number.into()))
+            })
+        });
+    }
+    let extent = emitter.operand(extent as i64)?;
+    emitter.repeat(extent, false, |emitter, variable| reduce_axes(emitter, expr, rest, &at(variable.into()), body))
 }
 
 /// Both conditions on all of these.
