@@ -7,6 +7,7 @@ mod blocked;
 mod thread;
 mod warp;
 
+use warpweave_fusion::partition::blocked::WRITTEN_OUT;
 use warpweave_fusion::partition::contraction::Contraction;
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_fusion::partition::phase::{Method, method};
@@ -38,7 +39,8 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
         let first = axes.iter().map(|axis| axis.first.clone()).collect();
         let stage = StageName::Staged(position);
         emit_phase(emitter, &Phase { stage, expr, axes, sink: Sink::Shared(array) }, method(expr, &extents, inside))?;
-        emitter.staged.push(StagedArray { array, first, extents });
+        let aligned = spans.iter().map(is_aligned).collect();
+        emitter.staged.push(StagedArray { array, first, extents, aligned });
         emitter.push(Statement::BlockBarrier);
     }
     let lead = &body.stages[0].expr;
@@ -50,6 +52,11 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => emit_points(emitter, &tile),
     }
+}
+
+/// Whether the box starts at a multiple of four in every tile.
+fn is_aligned(span: &StagedSpan) -> bool {
+    span.steps.iter().chain([&span.first]).all(|part| part % WRITTEN_OUT as i64 == 0)
 }
 
 fn emit_phase(emitter: &mut Emitter, phase: &Phase, method: Method) -> Result<(), LowerError> {
@@ -214,9 +221,6 @@ fn thread_number(emitter: &mut Emitter, trip: LocalId) -> LocalId {
 
 /// What is emitted at one point, given the coordinates of all axes.
 type AtPoint<'p> = dyn FnMut(&mut Emitter, &[Expression]) -> Result<(), LowerError> + 'p;
-
-/// Points of the innermost reduced axis that are written out, so that the loads of several are under way at once.
-const WRITTEN_OUT: usize = 4;
 
 /// Nested loops over reduced axes; the innermost in runs where they fit.
 fn reduce_axes(
