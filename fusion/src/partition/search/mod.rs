@@ -5,6 +5,7 @@ pub mod beam;
 pub mod chain;
 pub mod closure;
 pub mod greedy;
+mod limit_staged;
 mod neighbours;
 pub mod problem;
 mod program;
@@ -123,9 +124,14 @@ pub fn partition_with_report(
     let start = if level == FusionLevel::Full { FusionLevel::Register } else { level };
     let problem = ProgramProblem::new(program, layouts, cost, start);
     let mut found = search(&problem, start);
-    let problem = problem.at_level(level);
+    let mut problem = problem.at_level(level);
     if level != start {
-        let staged = search(&problem, level);
+        let mut staged = search(&problem, level);
+        if let Some((groups, kept)) = limit_staged::limit_staged(&problem, &staged.0) {
+            problem = problem.staging_only(kept);
+            staged.0 = Solution::new(groups, &mut Memo::new(&problem));
+            staged.1.microseconds = staged.0.cost;
+        }
         found = if staged.0.cost < found.0.cost { staged } else { found };
     }
     (limit_shapes(program, problem.partition(&found.0), cost, MOST_SHAPES), found.1)

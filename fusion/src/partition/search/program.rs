@@ -26,6 +26,8 @@ pub(super) struct ProgramProblem<'a, C> {
     layouts: &'a Arena<TensorId, Layout>,
     cost: &'a C,
     level: FusionLevel,
+    /// The structures that may be staged; any if absent.
+    staging: Option<BTreeSet<StructuralKey>>,
     uses: Uses,
     graph: DependenceGraph,
     structures: Structures,
@@ -54,6 +56,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
             layouts,
             cost,
             level,
+            staging: None,
             uses: Uses::new(program),
             graph: DependenceGraph::new(predecessors.collect()),
             structures: Structures::new(program, layouts),
@@ -66,6 +69,19 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     /// The same problem at another level; what was priced at register level stays known.
     pub(super) fn at_level(self, level: FusionLevel) -> Self {
         Self { level, ..self }
+    }
+
+    /// The same problem where only these structures may be staged.
+    pub(super) fn staging_only(self, structures: BTreeSet<StructuralKey>) -> Self {
+        Self { staging: Some(structures), ..self }
+    }
+
+    fn may_stage(&self, level: FusionLevel, key: &StructuralKey) -> bool {
+        let allowed = self.staging.as_ref().is_none_or(|allowed| allowed.contains(key));
+        match level {
+            FusionLevel::Full => allowed,
+            FusionLevel::None | FusionLevel::Register => false,
+        }
     }
 
     /// Distinct structures that were priced.
@@ -83,10 +99,9 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     /// The cheapest kernel for these statements; at register level among equals.
     fn choose(&self, statements: &BTreeSet<StatementId>) -> Option<Kernel> {
         let registers = self.kernel(build(self.program, &self.uses, statements));
-        let staged = match self.level {
-            FusionLevel::Full => self.kernel(build_staged(self.program, &self.uses, statements)),
-            FusionLevel::None | FusionLevel::Register => None,
-        };
+        let members: Vec<StatementId> = statements.iter().copied().collect();
+        let may_stage = self.may_stage(self.level, &self.structures.key(self.program, &self.uses, &members));
+        let staged = if may_stage { self.kernel(build_staged(self.program, &self.uses, statements)) } else { None };
         registers.into_iter().chain(staged).min_by(|a, b| a.2.total_cmp(&b.2))
     }
 
@@ -157,6 +172,13 @@ impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
     }
 
     fn evaluate(&self, members: &NodeSet) -> Option<f64> {
+        self.evaluate_at(self.level, members)
+    }
+}
+
+impl<C: KernelCost> ProgramProblem<'_, C> {
+    /// The price of a set at a level.
+    pub(super) fn evaluate_at(&self, level: FusionLevel, members: &NodeSet) -> Option<f64> {
         if members.iter().any(|&node| self.is_join(node)) {
             return (members.len() == 1).then_some(0.0);
         }
@@ -167,10 +189,23 @@ impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
         let key = self.structures.key(self.program, &self.uses, &statements);
         let statements: BTreeSet<StatementId> = statements.into_iter().collect();
         let registers = self.price(&self.registers, &key, || build(self.program, &self.uses, &statements));
-        let staged = match self.level {
-            FusionLevel::Full => self.price(&self.staged, &key, || build_staged(self.program, &self.uses, &statements)),
-            FusionLevel::None | FusionLevel::Register => None,
+        let staged = match self.may_stage(level, &key) {
+            true => self.price(&self.staged, &key, || build_staged(self.program, &self.uses, &statements)),
+            false => None,
         };
         registers.into_iter().chain(staged).min_by(f64::total_cmp)
+    }
+
+    /// The price of a set as a staged group, if that is the cheapest that it can be.
+    pub(super) fn staged_price(&self, members: &NodeSet) -> Option<f64> {
+        let full = self.evaluate_at(FusionLevel::Full, members)?;
+        let registers = self.evaluate_at(FusionLevel::Register, members);
+        registers.is_none_or(|registers| full < registers).then_some(full)
+    }
+
+    /// The structure of a set.
+    pub(super) fn key(&self, members: &NodeSet) -> StructuralKey {
+        let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();
+        self.structures.key(self.program, &self.uses, &statements)
     }
 }

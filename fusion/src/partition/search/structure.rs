@@ -10,7 +10,7 @@ use crate::partition::build::Uses;
 
 /// What decides the body of a set of statements and its cost: each member's definition, which operands come from which
 /// member or from which tensor outside, which results leave, and how tensors lie in memory.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct StructuralKey(Vec<u32>);
 
 /// Numbers equal definitions and equal layouts of a program alike.

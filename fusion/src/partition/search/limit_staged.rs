@@ -1,0 +1,81 @@
+//! Few staged kernels a program: each structure that stages values is code of its own to compile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::FusionLevel;
+use super::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
+use super::program::ProgramProblem;
+use super::structure::StructuralKey;
+use crate::partition::cost::KernelCost;
+
+/// Structures of staged groups that a program has at most.
+const MOST_STRUCTURES: usize = 10;
+
+/// The groups of a solution with at most [`MOST_STRUCTURES`] structures of staged groups, and those structures: the ones that
+/// save most against the same statements at register level, all their groups together. `None` if it has no more.
+pub(super) fn limit_staged<C: KernelCost>(
+    problem: &ProgramProblem<'_, C>,
+    solution: &Solution,
+) -> Option<(Vec<NodeSet>, BTreeSet<StructuralKey>)> {
+    let mut savings: BTreeMap<StructuralKey, f64> = BTreeMap::new();
+    let mut apart: Vec<Option<(StructuralKey, Solution)>> = Vec::with_capacity(solution.groups.len());
+    for group in &solution.groups {
+        let Some(staged) = problem.staged_price(group) else {
+            apart.push(None);
+            continue;
+        };
+        let registers = at_register_level(problem, group);
+        let key = problem.key(group);
+        *savings.entry(key.clone()).or_default() += registers.cost - staged;
+        apart.push(Some((key, registers)));
+    }
+    if savings.len() <= MOST_STRUCTURES {
+        return None;
+    }
+    let mut ranked: Vec<(StructuralKey, f64)> = savings.into_iter().collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let kept: BTreeSet<StructuralKey> = ranked.into_iter().take(MOST_STRUCTURES).map(|(key, _)| key).collect();
+    let mut groups: Vec<NodeSet> = Vec::with_capacity(solution.groups.len());
+    for (group, apart) in solution.groups.iter().zip(&apart) {
+        match apart {
+            Some((key, registers)) if !kept.contains(key) => groups.extend(registers.groups.iter().cloned()),
+            Some(_) | None => groups.push(group.clone()),
+        }
+    }
+    Some((groups, kept))
+}
+
+/// The best partition of a group's nodes at register level. The group is convex, so that any partition of it may stand in
+/// its place.
+fn at_register_level<C: KernelCost>(problem: &ProgramProblem<'_, C>, group: &NodeSet) -> Solution {
+    let inside = |node: &usize| group.binary_search(node).ok();
+    let predecessors =
+        group.iter().map(|&node| problem.graph().predecessors(node).iter().filter_map(inside).collect()).collect();
+    let within = Within { problem, nodes: group, graph: DependenceGraph::new(predecessors) };
+    let found = super::solve(&mut Memo::new(&within));
+    let groups = found.groups.iter().map(|own| within.named(own)).collect();
+    Solution { groups, cost: found.cost }
+}
+
+/// The nodes of one group as a problem of their own, at register level.
+struct Within<'p, 'a, C> {
+    problem: &'p ProgramProblem<'a, C>,
+    nodes: &'p NodeSet,
+    graph: DependenceGraph,
+}
+
+impl<C> Within<'_, '_, C> {
+    fn named(&self, members: &NodeSet) -> NodeSet {
+        members.iter().map(|&node| self.nodes[node]).collect()
+    }
+}
+
+impl<C: KernelCost> PartitionProblem for Within<'_, '_, C> {
+    fn graph(&self) -> &DependenceGraph {
+        &self.graph
+    }
+
+    fn evaluate(&self, members: &NodeSet) -> Option<f64> {
+        self.problem.evaluate_at(FusionLevel::Register, &self.named(members))
+    }
+}
