@@ -9,7 +9,7 @@ use super::params::{ContractionShape, ScheduleParams, Template};
 use super::search::{FusionGroup, Partition};
 
 /// Shapes of contractions that a program has at most.
-pub const MOST_SHAPES: usize = 2;
+pub const MOST_SHAPES: usize = 4;
 
 /// The partition with at most `limit` shapes of contractions among its groups: those of the groups' own choices under
 /// which all groups together cost least, chosen one after another. A reduction stays in as many parts, or becomes whole.
