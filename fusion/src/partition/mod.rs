@@ -22,4 +22,7 @@ pub mod traffic;
 
 pub use body::{GroupBody, Stage, StageOutput, StageSource};
 pub use params::{ContractionShape, Pipeline, ScheduleParams, Template};
-pub use search::{FusionGroup, FusionLevel, Partition, SearchReport, partition, partition_with_report};
+pub use search::{
+    Budget, FusionGroup, FusionLevel, Partition, SearchEnd, SearchReport, partition, partition_with_report,
+    partition_within,
+};
