@@ -11,11 +11,15 @@ pub mod explain;
 mod model;
 mod open;
 pub mod report;
+mod search_limit;
+mod timings_file;
 
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess};
 pub use model::{Model, ModelError};
 pub use open::{CompilerSource, OpenError, Source, open};
+pub use search_limit::{Interrupt, SearchLimit};
+pub use timings_file::{TimingsFile, TimingsFileError, architecture};
 
 pub use warpweave_codegen as codegen;
 pub use warpweave_frontend as frontend;

@@ -17,6 +17,7 @@ mod models;
 mod output;
 mod report;
 mod run;
+mod search_arguments;
 mod selftest;
 
 use std::process::ExitCode;

@@ -65,6 +65,21 @@ impl RecordedCost {
         self.records.bodies.get(&Signature::of(body))?.timings.get(params).copied()
     }
 
+    /// All that there is to choose from for a body, cheapest first.
+    pub fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
+        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
+        priced
+    }
+
+    fn priced(&self, program: &TensorProgram, body: &GroupBody) -> impl Iterator<Item = (ScheduleParams, f64)> {
+        let own = self.body(body);
+        self.estimate.choices(program, body).into_iter().map(move |(params, estimated)| {
+            let time = own.microseconds(&params, || estimated);
+            (params, time)
+        })
+    }
+
     fn body(&self, body: &GroupBody) -> OwnRecords<'_> {
         OwnRecords { body: self.records.bodies.get(&Signature::of(body)), ratio: self.records.ratio }
     }
@@ -103,12 +118,7 @@ impl KernelCost for RecordedCost {
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        let own = self.body(body);
-        let priced = self.estimate.choices(program, body).into_iter().map(|(params, estimated)| {
-            let time = own.microseconds(&params, || estimated);
-            (params, time)
-        });
-        priced.min_by(|a, b| a.1.total_cmp(&b.1))
+        self.priced(program, body).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 
