@@ -119,3 +119,6 @@ fn halve(
     }
     Ok(measured)
 }
+
+#[cfg(test)]
+mod tests;
