@@ -22,7 +22,9 @@ use crate::open::OpenError;
 use crate::random_inputs::random_inputs;
 use crate::timings_file::architecture;
 
-const ESTIMATE: fn() -> EstimatedCost = || EstimatedCost { arch: GpuArch::h200() };
+fn estimate() -> EstimatedCost {
+    EstimatedCost { arch: GpuArch::h200() }
+}
 
 fn prepared(name: &str) -> (Prepared, Partition) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models").join(name).join("torchscript.onnx");
@@ -90,12 +92,12 @@ fn run(work: &[Untimed], timings: &mut Timings, fake: &mut Fake, groups: usize) 
 fn halving_finds_the_fastest_and_measures_it_most() {
     let (prepared, partition) = prepared("resnet_bottleneck");
     let mut timings = Timings::default();
-    let work = untimed(&prepared.program, [&partition], &ESTIMATE(), &timings, &machine());
+    let work = untimed(&prepared.program, [&partition], &estimate(), &timings, &machine());
     let mut fake = Fake::default();
     let report = run(&work, &mut timings, &mut fake, usize::MAX);
     assert_eq!((report.recorded, report.left), (kernels(&work).len(), 0));
     assert_eq!(timings.records.len(), report.recorded);
-    let recorded = RecordedCost::new(&timings, &machine().architecture, ESTIMATE()).expect("there are records");
+    let recorded = RecordedCost::new(&timings, &machine().architecture, estimate()).expect("there are records");
     for untimed in &work {
         let times = untimed.candidates.iter().map(|(params, _)| (untimed.signature.clone(), params.clone()));
         let fastest = times.min_by(|a, b| time(a).total_cmp(&time(b))).expect("there are candidates");
@@ -118,7 +120,7 @@ fn a_resumed_tuning_measures_nothing_twice() {
     let (prepared, partition) = prepared("resnet_bottleneck");
     let mut timings = Timings::default();
     let work =
-        |timings: &Timings| untimed(&prepared.program, [&partition, &partition], &ESTIMATE(), timings, &machine());
+        |timings: &Timings| untimed(&prepared.program, [&partition, &partition], &estimate(), timings, &machine());
     let all: BTreeSet<Kernel> = kernels(&work(&timings)).into_iter().collect();
     let mut seen: BTreeSet<Kernel> = BTreeSet::new();
     for _ in 0..100 {
@@ -136,7 +138,7 @@ fn a_resumed_tuning_measures_nothing_twice() {
     }
     assert_eq!(seen, all);
     let other = Machine { driver: Version { major: 14, minor: 0 }, ..machine() };
-    let again = untimed(&prepared.program, [&partition], &ESTIMATE(), &timings, &other);
+    let again = untimed(&prepared.program, [&partition], &estimate(), &timings, &other);
     assert_eq!(kernels(&again).len(), all.len(), "another driver has no times");
 }
 
@@ -144,7 +146,7 @@ fn a_resumed_tuning_measures_nothing_twice() {
 fn what_is_wrong_is_refused() {
     let (prepared, partition) = prepared("dlrm");
     let mut timings = Timings::default();
-    let work = untimed(&prepared.program, [&partition], &ESTIMATE(), &timings, &machine());
+    let work = untimed(&prepared.program, [&partition], &estimate(), &timings, &machine());
     // The fastest of every group gives wrong values.
     let fastest = |untimed: &Untimed| {
         let kernels = untimed.candidates.iter().map(|(params, _)| (untimed.signature.clone(), params.clone()));
@@ -173,7 +175,7 @@ fn times_that_are_none_are_refused() {
     let (prepared, partition) = prepared("dlrm");
     for microseconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let mut timings = Timings::default();
-        let work = untimed(&prepared.program, [&partition], &ESTIMATE(), &timings, &machine());
+        let work = untimed(&prepared.program, [&partition], &estimate(), &timings, &machine());
         let mut keep = |_: &Timings| -> Result<(), OpenError> { Ok(()) };
         let report = tune(&work, &machine(), &mut timings, &mut Broken(microseconds), &|| false, &mut keep);
         let report = report.expect("a broken time is no error");
@@ -186,7 +188,7 @@ fn times_that_are_none_are_refused() {
 fn every_group_runs_alone_and_gives_the_same_values() {
     for name in ["dlrm", "lstm"] {
         let (prepared, partition) = prepared(name);
-        let work = untimed(&prepared.program, [&partition], &ESTIMATE(), &Timings::default(), &machine());
+        let work = untimed(&prepared.program, [&partition], &estimate(), &Timings::default(), &machine());
         for untimed in &work {
             let (first, last) = (untimed.candidates.first(), untimed.candidates.last());
             for (params, _) in first.into_iter().chain(last) {
@@ -198,7 +200,7 @@ fn every_group_runs_alone_and_gives_the_same_values() {
 }
 
 fn check_alone(prepared: &Prepared, group: &FusionGroup) {
-    let kernel = KernelProgram::new(&prepared.program, group, &ESTIMATE(), 8).expect("the group has a kernel");
+    let kernel = KernelProgram::new(&prepared.program, group, &estimate(), 8).expect("the group has a kernel");
     let inputs = random_inputs(&kernel.signature, 3);
     let expected = evaluate(&kernel.program, &inputs).expect("the program is right");
     let weights =
