@@ -22,7 +22,7 @@ pub struct SearchArguments {
     #[arg(long, value_name = "FILE")]
     timings: Option<PathBuf>,
     /// Seconds after which each search for a partition ends with the best so far, as after Ctrl-C; no limit unless given
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     search_budget: Option<Duration>,
 }
 

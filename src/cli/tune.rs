@@ -37,7 +37,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = Device::Cuda(0))]
     device: Device,
     /// Seconds after which no further group is begun; no limit unless given
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     budget: Option<Duration>,
     /// The seed of the random inputs
     #[arg(long, default_value_t = 0)]

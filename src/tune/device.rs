@@ -12,7 +12,7 @@ use warpweave_graph::program::ProgramBuilder;
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::{Tensor, TensorProgram};
-use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver};
+use warpweave_runtime::cuda::{CudaError, CudaOptions, CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::session::{FailureKind, Session, SessionError, pack_program};
 use warpweave_runtime::target::Target;
 
@@ -20,7 +20,7 @@ use super::kernel_program::KernelProgram;
 use super::{Measure, Outcome};
 use crate::build::{BuildError, device_code};
 use crate::compiler::{CompileOptions, Prepared};
-use crate::device_compiler::DeviceCompiler;
+use crate::device_compiler::{DeviceCompileError, DeviceCompiler};
 use crate::open::{OpenError, device_target};
 use crate::random_inputs::random_inputs;
 use crate::timings_file::architecture;
@@ -184,6 +184,11 @@ impl Measure for DeviceMeasure<'_> {
 fn is_of_kernel(error: &OpenError) -> bool {
     match error {
         OpenError::Build(BuildError::Registers { .. } | BuildError::Compile(_)) => true,
+        OpenError::Build(BuildError::Device(error)) => match error {
+            DeviceCompileError::Process { .. } | DeviceCompileError::TimeLimit { .. } => true,
+            DeviceCompileError::Nvrtc(_) => false,
+        },
+        OpenError::Session(SessionError::Cuda(error)) => matches!(error, CudaError::BlockTooLarge { .. }),
         OpenError::Session(error) => error.kind() == FailureKind::Check,
         OpenError::Build(_) | OpenError::Model(_) | OpenError::Bundle(_) | OpenError::NoCompiler(_) => false,
     }

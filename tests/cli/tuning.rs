@@ -159,7 +159,7 @@ fn what_is_no_budget_is_refused() {
 fn tuning_needs_a_gpu() {
     let folder = Folder::new();
     let (path, times) = (model("dlrm", "torchscript.onnx"), folder.join("times.txt").display().to_string());
-    let message = fail(4, "device", &["tune", &path, "--timings", &times, "--device", "cuda:4095"]);
+    let message = fail(4, "cuda", &["tune", &path, "--timings", &times, "--device", "cuda:4095"]);
     assert!(message.contains("driver"), "{message}");
     for device in ["host", "reference", "emulator", "text"] {
         let message = fail(2, "usage", &["tune", &path, "--timings", &times, "--device", device]);
