@@ -28,7 +28,6 @@ pub struct CompileOptions {
 
 /// The machine whose costs decide, and where they come from.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "one value a compilation: a box would only hide the constants")]
 pub enum CostModel {
     /// A GPU, estimated.
     Gpu(GpuArch),
