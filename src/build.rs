@@ -1,12 +1,15 @@
 //! From a model to the contents of a bundle, a target at a time.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::lower;
 use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::{ENTRY_NAME, cuda};
-use warpweave_fusion::partition::{FusionLevel, Partition};
+use warpweave_fusion::partition::arch::GpuArch;
+use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::{FusionLevel, Partition, SearchReport};
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
@@ -15,9 +18,11 @@ use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
 use warpweave_runtime::target::Target;
 
-use crate::compiler::{CompileError, CompileOptions, Prepared};
+use crate::compiler::{CompileError, CompileOptions, CostModel, Prepared};
 use crate::device_compiler::{DeviceCompileError, DeviceCompiler};
 use crate::model::Model;
+use crate::search_limit::SearchLimit;
+use crate::timings_file::{TimingsFile, TimingsFileError};
 
 /// A step of a build, for those who watch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +59,9 @@ pub enum BuildError {
         /// Registers of a thread.
         registers: u32,
     },
+    /// The recorded times are of no use for the target.
+    #[error(transparent)]
+    Timings(#[from] TimingsFileError),
     /// The contents cannot be encoded.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -66,6 +74,10 @@ pub struct Build {
     pub model: Model,
     /// How far operators are fused; as each target's default unless given.
     pub fusion: Option<FusionLevel>,
+    /// Recorded times that price kernels of GPUs.
+    pub timings: Option<Arc<TimingsFile>>,
+    /// When the search of each target ends early.
+    pub limit: SearchLimit,
     prepared: Prepared,
 }
 
@@ -76,6 +88,8 @@ pub struct Part {
     pub target: BundleTarget,
     /// Which statements share a kernel.
     pub partition: Partition,
+    /// What the search for it did.
+    pub search: SearchReport,
     /// The plan.
     pub plan: TargetPlan,
     /// The kernels; none for the host.
@@ -100,30 +114,41 @@ impl Build {
         let prepared = Prepared::new(&model.program);
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
-        Self { model, fusion: None, prepared }
+        Self { model, fusion: None, timings: None, limit: SearchLimit::default(), prepared }
     }
 
     /// The plan for a target and, for a GPU, its kernels.
     pub fn part(&self, target: BundleTarget, watch: &mut dyn FnMut(Stage)) -> Result<Part, BuildError> {
         watch(Stage::Schedule(target));
-        let options = match target {
-            BundleTarget::Host => CompileOptions::host(),
-            BundleTarget::Gpu(_) => CompileOptions::default(),
-        };
-        let fusion = self.fusion.unwrap_or(options.fusion);
-        let options = CompileOptions { units: target.units(), fusion, ..options };
-        let (partition, plan) = self.prepared.schedule(&options)?;
+        let options = self.options(target)?;
+        let (partition, search) = self.prepared.partition_within(&options, &self.limit);
+        let plan = self.prepared.verified(&partition, &options)?;
         let gpu = match target {
             BundleTarget::Host => {
                 let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new() };
-                return Ok(Part { target, partition, plan, program: None });
+                return Ok(Part { target, partition, search, plan, program: None });
             }
             BundleTarget::Gpu(gpu) => gpu,
         };
         watch(Stage::Lower(gpu));
         let lowered = lower(plan.plan()).map_err(CompileError::from)?;
         let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands };
-        Ok(Part { target, partition, plan, program: Some(lowered.program) })
+        Ok(Part { target, partition, search, plan, program: Some(lowered.program) })
+    }
+
+    /// What a target's part is decided by.
+    pub fn options(&self, target: BundleTarget) -> Result<CompileOptions, TimingsFileError> {
+        let defaults = match (target, &self.timings) {
+            (BundleTarget::Host, _) => CompileOptions::host(),
+            (BundleTarget::Gpu(_), None) => CompileOptions::default(),
+            (BundleTarget::Gpu(gpu), Some(file)) => {
+                let arch = GpuArch::h200();
+                let cost = CostModel::Recorded(file.cost(gpu, EstimatedCost { arch })?);
+                CompileOptions { cost, ..CompileOptions::gpu(arch) }
+            }
+        };
+        let fusion = self.fusion.unwrap_or(defaults.fusion);
+        Ok(CompileOptions { units: target.units(), fusion, ..defaults })
     }
 
     /// The program as it is partitioned and scheduled.

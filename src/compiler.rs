@@ -3,33 +3,77 @@
 use warpweave_codegen::lower::{LowerError, LoweredProgram, lower};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::cost::KernelCost;
 use warpweave_fusion::partition::host_cost::HostCost;
-use warpweave_fusion::partition::{FusionLevel, Partition, partition};
+use warpweave_fusion::partition::recorded::RecordedCost;
+use warpweave_fusion::partition::{FusionLevel, GroupBody, Partition, ScheduleParams, SearchReport, partition_within};
 use warpweave_fusion::schedule::{self, PlanOptions, Planned, Verified, Violation};
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::views::{Layout, inline_views, place_joins};
 
+use crate::search_limit::SearchLimit;
+
 /// What a compilation decides by.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct CompileOptions {
     /// Virtual execution units to plan for.
     pub units: usize,
     /// How far operators are fused.
     pub fusion: FusionLevel,
-    /// What costs are estimated for.
+    /// What kernels cost.
     pub cost: CostModel,
 }
 
-/// The machine whose costs decide.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "one value a compilation: a box would only hide the constants")]
+/// The machine whose costs decide, and where they come from.
+#[derive(Clone, PartialEq, Debug)]
 pub enum CostModel {
-    /// A GPU.
+    /// A GPU, estimated.
     Gpu(GpuArch),
+    /// A GPU, by recorded times where there are some.
+    Recorded(RecordedCost),
     /// The host back end.
     Host,
+}
+
+impl CostModel {
+    /// What a body may be computed with and its microseconds, cheapest first.
+    pub fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        match self {
+            Self::Gpu(arch) => EstimatedCost { arch: *arch }.ranked(program, body),
+            Self::Recorded(recorded) => recorded.ranked(program, body),
+            Self::Host => HOST_COST.best(program, body).into_iter().collect(),
+        }
+    }
+}
+
+const HOST_COST: HostCost = HostCost { threads: HOST_UNITS };
+
+impl KernelCost for CostModel {
+    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        match self {
+            Self::Gpu(arch) => EstimatedCost { arch: *arch }.microseconds(program, body, params),
+            Self::Recorded(recorded) => recorded.microseconds(program, body, params),
+            Self::Host => HOST_COST.microseconds(program, body, params),
+        }
+    }
+
+    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        match self {
+            Self::Gpu(arch) => EstimatedCost { arch: *arch }.task_microseconds(body, params),
+            Self::Recorded(recorded) => recorded.task_microseconds(body, params),
+            Self::Host => HOST_COST.task_microseconds(body, params),
+        }
+    }
+
+    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        match self {
+            Self::Gpu(arch) => EstimatedCost { arch: *arch }.best(program, body),
+            Self::Recorded(recorded) => recorded.best(program, body),
+            Self::Host => HOST_COST.best(program, body),
+        }
+    }
 }
 
 /// Virtual execution units of plans for the host; they are folded onto the threads that there are.
@@ -96,29 +140,30 @@ impl Prepared {
     /// Which statements share a kernel, and the plan, verified.
     pub fn schedule(&self, options: &CompileOptions) -> Result<(Partition, Verified), CompileError> {
         let partition = self.partition(options);
-        let planned = self.plan(&partition, options, &PlanOptions::new(options.units));
-        let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
+        let plan = self.verified(&partition, options)?;
         Ok((partition, plan))
+    }
+
+    /// The plan of a partition, verified.
+    pub fn verified(&self, partition: &Partition, options: &CompileOptions) -> Result<Verified, CompileError> {
+        let planned = self.plan(partition, options, &PlanOptions::new(options.units));
+        schedule::verify(planned.plan).map_err(CompileError::Plan)
     }
 
     /// Which statements share a kernel.
     pub fn partition(&self, options: &CompileOptions) -> Partition {
-        let (program, layouts, fusion) = (&self.program, &self.layouts, options.fusion);
-        match options.cost {
-            CostModel::Gpu(arch) => partition(program, layouts, &EstimatedCost { arch }, fusion),
-            CostModel::Host => partition(program, layouts, &HostCost { threads: HOST_UNITS }, fusion),
-        }
+        self.partition_within(options, &SearchLimit::default()).0
+    }
+
+    /// Which statements share a kernel, as far as the search came, and what it did.
+    pub fn partition_within(&self, options: &CompileOptions, limit: &SearchLimit) -> (Partition, SearchReport) {
+        let (program, layouts) = (&self.program, &self.layouts);
+        limit.search(|budget| partition_within(program, layouts, &options.cost, options.fusion, budget))
     }
 
     /// The plan of a partition, not verified.
     pub fn plan(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> Planned {
-        let (program, layouts) = (&self.program, &self.layouts);
-        match options.cost {
-            CostModel::Gpu(arch) => schedule::plan_with(program, layouts, partition, &EstimatedCost { arch }, plan),
-            CostModel::Host => {
-                schedule::plan_with(program, layouts, partition, &HostCost { threads: HOST_UNITS }, plan)
-            }
-        }
+        schedule::plan_with(&self.program, &self.layouts, partition, &options.cost, plan)
     }
 }
 

@@ -10,12 +10,19 @@ mod device_compiler;
 pub mod explain;
 mod model;
 mod open;
+mod random_inputs;
 pub mod report;
+mod search_limit;
+mod timings_file;
+pub mod tune;
 
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess};
 pub use model::{Model, ModelError};
 pub use open::{CompilerSource, OpenError, Source, open};
+pub use random_inputs::random_inputs;
+pub use search_limit::{Interrupt, SearchLimit};
+pub use timings_file::{TimingsFile, TimingsFileError, architecture};
 
 pub use warpweave_codegen as codegen;
 pub use warpweave_frontend as frontend;

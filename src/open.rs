@@ -5,7 +5,7 @@ use std::path::Path;
 use warpweave_frontend::ImportOptions;
 use warpweave_fusion::partition::FusionLevel;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, Signature, is_bundle};
-use warpweave_runtime::cuda::{CudaSession, Driver};
+use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
 use warpweave_runtime::session::{
     DEFAULT_KERNEL_TARGET, Device, Kernels, OpenOptions, ReferenceSession, Session, SessionError, open_bundle,
@@ -110,10 +110,7 @@ fn open_model(
         }
         Device::Cuda(ordinal) => {
             let device = Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
-            let (major, minor) = device.capability;
-            let target = Target::ALL.into_iter().rev().find(|target| target.runs_on(major, minor));
-            let wanted = format!("code for compute capability {major}.{minor}, which no known target gives");
-            let target = target.ok_or(BundleError::Target { wanted, held: Vec::new() })?;
+            let target = device_target(&device)?;
             let compiler = compiler().map_err(OpenError::NoCompiler)?;
             let Kernels { plan, program: kernels, .. } = kernels(build, target)?;
             let code = device_code(target, &kernels, compiler.as_ref(), &mut |_| {})?.code;
@@ -121,6 +118,14 @@ fn open_model(
             Ok(Box::new(CudaSession::open(ordinal, &plan, &code, &weights, options.cuda())?))
         }
     }
+}
+
+/// The newest target whose code runs on a device.
+pub(crate) fn device_target(device: &DeviceInfo) -> Result<Target, BundleError> {
+    let (major, minor) = device.capability;
+    let target = Target::ALL.into_iter().rev().find(|target| target.runs_on(major, minor));
+    let wanted = format!("code for compute capability {major}.{minor}, which no known target gives");
+    target.ok_or(BundleError::Target { wanted, held: Vec::new() })
 }
 
 fn kernels(build: &Build, target: Target) -> Result<Kernels, OpenError> {

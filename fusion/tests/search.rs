@@ -2,6 +2,8 @@
 
 #[path = "search/abstract_problems.rs"]
 mod abstract_problems;
+#[path = "search/budget.rs"]
+mod budget;
 #[path = "search/exhaustive.rs"]
 mod exhaustive;
 #[path = "search/programs.rs"]

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use warpweave::Source;
 use warpweave::bench::{
     Achieved, BenchResult, Clocks, Distribution, Estimator, Limits, Measured, Method, MethodRecord, ModelIdentity,
     Peer, PeerKey, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers, measure,
@@ -15,11 +14,12 @@ use warpweave::runtime::bundle::{ModelRecord, Signature};
 use warpweave::runtime::cuda::{ClocksError, Driver};
 use warpweave::runtime::json;
 use warpweave::runtime::session::{Device, Session};
+use warpweave::{Source, random_inputs};
 
 use super::arguments::{ProgramArguments, SweptShapes};
 use super::error::CliError;
 use super::output::Output;
-use super::{Passed, bench_text, inputs};
+use super::{Passed, bench_text};
 
 /// Arguments of `bench`.
 #[derive(Args)]
@@ -113,7 +113,7 @@ fn measure_one(
     let mut session = arguments.program.open(&source, &options, output)?;
     let mut caches = cold_caches(arguments, session.as_mut())?;
     let sets: Vec<_> = (0..u64::from(arguments.input_sets))
-        .map(|set| inputs::random(source.signature(), arguments.seed.wrapping_add(set)))
+        .map(|set| random_inputs(source.signature(), arguments.seed.wrapping_add(set)))
         .collect();
     let limit = arguments.warmup_limit_ms.unwrap_or_else(|| arguments.warmup_ms.saturating_mul(10));
     let limit = limit.max(arguments.warmup_ms);

@@ -20,6 +20,7 @@ use super::arguments::Shapes;
 use super::device_compile::ChildProcess;
 use super::error::CliError;
 use super::output::{Output, Progress, write_file};
+use super::search_arguments::{SearchArguments, note_end};
 use super::{Passed, file_error};
 
 /// Arguments of `compile`.
@@ -39,6 +40,8 @@ pub struct Arguments {
     /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
     #[arg(long, value_name = "LEVEL")]
     fusion: Option<FusionLevel>,
+    #[command(flatten)]
+    search: SearchArguments,
     /// Intermediate results to write beside the bundle
     #[arg(long, value_delimiter = ',', value_name = "STAGE", requires = "emit_dir")]
     emit: Vec<Emit>,
@@ -72,7 +75,12 @@ const DEFAULT_TARGET: Target = Target::Sm90a;
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let start = Instant::now();
+    let timings = arguments.search.timings()?;
     let (targets, nvrtc) = targets(arguments, output)?;
+    if timings.is_some() && targets == [BundleTarget::Host] {
+        let text = "--timings prices kernels of GPUs, and none is compiled for; add one to --target, such as sm_90a";
+        return Err(CliError::Usage(text.to_owned()));
+    }
     let progress = Progress::new(2 + 3 * targets.len());
     let mut watch = |stage: Stage| progress.stage(&describe(stage));
     progress.stage("import");
@@ -85,6 +93,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let mut build = Build::new(Model::import(&arguments.path, &arguments.shapes.import_options())?, &mut watch);
     build.fusion = arguments.fusion;
+    build.timings = timings;
+    build.limit = arguments.search.limit(output);
     let import = start.elapsed();
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(ChildProcess::new);
@@ -93,6 +103,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     for target in targets {
         let start = Instant::now();
         let part = build.part(target, &mut watch)?;
+        note_end(output, &target.to_string(), part.search.end);
         let planned = start.elapsed();
         let judged = match (target, &part.program) {
             (BundleTarget::Gpu(gpu), Some(program)) => {

@@ -15,7 +15,7 @@ use warpweave::runtime::npz::NpzError;
 use warpweave::runtime::nvrtc::NvrtcError;
 use warpweave::runtime::sass::SassError;
 use warpweave::runtime::session::{Device, FailureKind, SessionError};
-use warpweave::{BuildError, DeviceCompileError, ModelError, OpenError};
+use warpweave::{BuildError, DeviceCompileError, ModelError, OpenError, TimingsFileError};
 
 /// A check has failed.
 pub const EXIT_CHECK: u8 = 1;
@@ -135,6 +135,12 @@ impl From<NvrtcError> for CliError {
     }
 }
 
+impl From<TimingsFileError> for CliError {
+    fn from(error: TimingsFileError) -> Self {
+        BuildError::from(error).into()
+    }
+}
+
 impl From<CubinError> for CliError {
     fn from(error: CubinError) -> Self {
         BuildError::from(error).into()
@@ -159,6 +165,7 @@ impl CliError {
                 BuildError::Device(_) => "device-compiler",
                 BuildError::Cubin(_) => "cubin",
                 BuildError::Registers { .. } => "registers",
+                BuildError::Timings(_) => "timings",
                 BuildError::Bundle(error) => error.code(),
             },
             Self::Open(OpenError::Bundle(error)) => error.code(),
@@ -234,6 +241,7 @@ fn build_exit(error: &BuildError) -> u8 {
         },
         BuildError::Device(DeviceCompileError::Process { .. }) => EXIT_CHECK,
         BuildError::Device(DeviceCompileError::TimeLimit { .. }) => EXIT_TIME_OUT,
+        BuildError::Timings(_) => EXIT_USAGE,
         BuildError::Bundle(error) => of_kind(error.kind()),
     }
 }

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use warpweave::compiler::{CompileOptions, Prepared};
+use warpweave::compiler::CompileOptions;
 use warpweave::explain::{ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::fusion::partition::{FusionGroup, FusionLevel};
 use warpweave::fusion::schedule::{self, PlanOptions, SyncPolicy};
+use warpweave::runtime::bundle::BundleTarget;
+use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
 use super::Passed;
@@ -17,6 +19,7 @@ use super::explain_partition;
 use super::explain_text as text;
 use super::file_error;
 use super::output::{Output, write_file};
+use super::search_arguments::{SearchArguments, note_end};
 
 /// Arguments of `explain`.
 #[derive(Args)]
@@ -49,6 +52,8 @@ pub struct Arguments {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     directory: Option<PathBuf>,
     #[command(flatten)]
+    search: SearchArguments,
+    #[command(flatten)]
     shapes: Shapes,
     /// Print the result as JSON
     #[arg(long)]
@@ -79,20 +84,24 @@ enum Arena {
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let timings = arguments.search.timings()?;
     let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
     let name = model.record.name.clone();
-    let build = Build::new(model, &mut |_| {});
-    let compile = CompileOptions { fusion: arguments.fusion, ..CompileOptions::default() };
+    let mut build = Build::new(model, &mut |_| {});
+    (build.fusion, build.timings) = (Some(arguments.fusion), timings);
+    build.limit = arguments.search.limit(output);
+    let compile = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
     let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };
     if !arguments.plan {
-        return of_partition(arguments, &name, build.prepared(), &compile, output);
+        return of_partition(arguments, &name, &build, &compile, output);
     }
     let options = PlanOptions {
         sync: arguments.sync.map(policy),
         arena: arena_policy(arguments.arena),
         ..PlanOptions::new(compile.units)
     };
-    let chosen = build.prepared().partition(&compile);
+    let (chosen, search) = build.prepared().partition_within(&compile, &build.limit);
+    note_end(output, "a partition", search.end);
     if arguments.compare {
         let comparison = compare(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
         output.result("explain", &text::comparison_value(&name, &comparison), &text::comparison(&name, &comparison));
@@ -109,13 +118,15 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
 fn of_partition(
     arguments: &Arguments,
     name: &str,
-    prepared: &Prepared,
+    build: &Build,
     compile: &CompileOptions,
     output: &Output,
 ) -> Result<Passed, CliError> {
+    let prepared = build.prepared();
     let found = [FusionLevel::None, FusionLevel::Register, FusionLevel::Full]
-        .map(|level| partition::at_level(prepared, compile, level));
+        .map(|level| partition::at_level(prepared, compile, &build.limit, level));
     let levels: Vec<LevelFigures> = found.iter().map(|(_, figures)| *figures).collect();
+    levels.iter().for_each(|figures| note_end(output, &format!("level {}", figures.level), figures.end));
     let chosen = found.into_iter().find(|(_, figures)| figures.level == arguments.fusion);
     let (chosen, _) = chosen.expect("every level was searched");
     if let Some(directory) = &arguments.directory {
@@ -140,7 +151,7 @@ fn of_partition(
         )));
     };
     let arch = GpuArch::h200();
-    let explained = partition::group(prepared, &arch, arguments.fusion, &chosen, position);
+    let explained = partition::group(prepared, &arch, compile, &chosen, position);
     let group = &chosen.groups[position];
     let value = explain_partition::group_value(position, group, &explained);
     output.result("explain", &value, &explain_partition::group(position, group, &explained));

@@ -58,7 +58,15 @@ pub fn group(position: usize, group: &FusionGroup, explained: &ExplainedGroup) -
         };
         let _ = writeln!(text, "  with group {}: {why}", neighbour.group);
     }
-    text.push_str("  decided by estimates: constants of the device that are assumed or measured elsewhere, no measurement of this kernel\n");
+    let _ = match explained.timing {
+        Some(timing) => {
+            writeln!(text, "  measured {:.2} us where {:.2} us was estimated", timing.measured, timing.estimated)
+        }
+        None => writeln!(
+            text,
+            "  decided by estimates: constants of the device that are assumed or measured elsewhere, no measurement of this kernel"
+        ),
+    };
     text
 }
 
@@ -105,7 +113,7 @@ pub fn group_value(position: usize, group: &FusionGroup, explained: &ExplainedGr
     });
     json!({
         "group": position, "chosen": group_fields(group), "bound": bound, "runners_up": runners_up,
-        "neighbours": neighbours
+        "measured_microseconds": explained.timing.map(|timing| timing.measured), "neighbours": neighbours
     })
 }
 

@@ -17,7 +17,9 @@ mod models;
 mod output;
 mod report;
 mod run;
+mod search_arguments;
 mod selftest;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -51,6 +53,8 @@ enum Command {
     Report(report::Arguments),
     /// Shows why a model is compiled as it is
     Explain(explain::Arguments),
+    /// Measures kernels on a GPU and records their times
+    Tune(tune::Arguments),
     /// Shows what a model or bundle holds
     Inspect(inspect::Arguments),
     /// Lists the benchmark models, or writes one
@@ -77,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Bench(arguments) => arguments.program.json,
         Command::Report(arguments) => arguments.json,
         Command::Explain(arguments) => arguments.json,
+        Command::Tune(arguments) => arguments.json,
         Command::Inspect(arguments) => arguments.json,
         Command::Models(arguments) => arguments.json,
         Command::Doctor(arguments) => arguments.json,
@@ -91,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Bench(arguments) => bench::execute(&arguments, &output),
         Command::Report(arguments) => report::execute(&arguments, &output),
         Command::Explain(arguments) => explain::execute(&arguments, &output),
+        Command::Tune(arguments) => tune::execute(&arguments, &output),
         Command::Inspect(arguments) => inspect::execute(&arguments, &output),
         Command::Models(arguments) => models::execute(&arguments, &output),
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use warpweave::Source;
 use warpweave::graph::{ElementType, Tensor, TensorType, npy};
 use warpweave::runtime::json::json;
+use warpweave::{Source, random_inputs};
 
 use super::arguments::ProgramArguments;
 use super::error::CliError;
@@ -75,7 +75,7 @@ fn read_inputs(arguments: &Arguments, source: &Source, output: &Output) -> Resul
         if !signature.inputs.is_empty() {
             output.note(&format!("no input is given: inputs are random with seed {}", arguments.seed));
         }
-        return Ok(inputs::random(signature, arguments.seed));
+        return Ok(random_inputs(signature, arguments.seed));
     }
     let mut arrays = BTreeMap::new();
     for (name, path) in &arguments.inputs {

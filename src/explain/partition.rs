@@ -5,12 +5,13 @@ use std::time::Instant;
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::bound::group::group_bound;
 use warpweave_fusion::partition::bound::{BoundMode, PerformanceUpperBound};
-use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::search::{Neighbour, neighbours};
+use warpweave_fusion::partition::timings::Timing;
 use warpweave_fusion::partition::traffic::Traffic;
-use warpweave_fusion::partition::{FusionLevel, Partition, ScheduleParams, Template, split};
+use warpweave_fusion::partition::{FusionLevel, Partition, ScheduleParams, SearchEnd, Template, split};
 
-use crate::compiler::{CompileOptions, Prepared};
+use crate::compiler::{CompileOptions, CostModel, Prepared};
+use crate::search_limit::SearchLimit;
 
 /// What a level of fusion comes to.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,6 +26,8 @@ pub struct LevelFigures {
     pub microseconds: f64,
     /// Seconds that the search took.
     pub seconds: f64,
+    /// How the search ended.
+    pub end: SearchEnd,
 }
 
 /// A group and what it was chosen from.
@@ -32,7 +35,9 @@ pub struct LevelFigures {
 pub struct ExplainedGroup {
     /// The bound of its kernel and what limits it; absent for kernels that the bound does not describe.
     pub bound: Option<PerformanceUpperBound>,
-    /// The next cheapest parameters with their estimated microseconds.
+    /// Its recorded time.
+    pub timing: Option<Timing>,
+    /// The next cheapest parameters with their microseconds, recorded or estimated.
     pub runners_up: Vec<(ScheduleParams, f64)>,
     /// The groups around it.
     pub neighbours: Vec<Neighbour>,
@@ -41,10 +46,15 @@ pub struct ExplainedGroup {
 /// Runners-up that are shown.
 const RUNNERS_UP: usize = 4;
 
-/// The partition at a level, and its figures.
-pub fn at_level(prepared: &Prepared, options: &CompileOptions, level: FusionLevel) -> (Partition, LevelFigures) {
+/// The partition at a level as far as the search came, and its figures.
+pub fn at_level(
+    prepared: &Prepared,
+    options: &CompileOptions,
+    limit: &SearchLimit,
+    level: FusionLevel,
+) -> (Partition, LevelFigures) {
     let start = Instant::now();
-    let partition = prepared.partition(&CompileOptions { fusion: level, ..*options });
+    let (partition, search) = prepared.partition_within(&CompileOptions { fusion: level, ..options.clone() }, limit);
     let seconds = start.elapsed().as_secs_f64();
     let (program, _, expanded) = split::expand(&prepared.program, &prepared.layouts, &partition);
     let figures = LevelFigures {
@@ -53,6 +63,7 @@ pub fn at_level(prepared: &Prepared, options: &CompileOptions, level: FusionLeve
         traffic: Traffic::of(&program, &expanded),
         microseconds: partition.groups.iter().map(|group| group.microseconds).sum(),
         seconds,
+        end: search.end,
     };
     (partition, figures)
 }
@@ -61,11 +72,11 @@ pub fn at_level(prepared: &Prepared, options: &CompileOptions, level: FusionLeve
 pub fn group(
     prepared: &Prepared,
     arch: &GpuArch,
-    level: FusionLevel,
+    options: &CompileOptions,
     partition: &Partition,
     position: usize,
 ) -> ExplainedGroup {
-    let cost = EstimatedCost { arch: *arch };
+    let CompileOptions { cost, fusion, .. } = options;
     let own = &partition.groups[position];
     let bound = match own.params.template {
         Template::Staged => None,
@@ -76,6 +87,10 @@ pub fn group(
     let mut others = cost.ranked(&prepared.program, &own.body);
     others.retain(|(params, _)| *params != own.params);
     others.truncate(RUNNERS_UP);
-    let neighbours = neighbours(&prepared.program, &prepared.layouts, &cost, level, partition, position);
-    ExplainedGroup { bound, runners_up: others, neighbours }
+    let neighbours = neighbours(&prepared.program, &prepared.layouts, cost, *fusion, partition, position);
+    let timing = match cost {
+        CostModel::Recorded(recorded) => recorded.timing(&own.body, &own.params),
+        CostModel::Gpu(_) | CostModel::Host => None,
+    };
+    ExplainedGroup { bound, timing, runners_up: others, neighbours }
 }

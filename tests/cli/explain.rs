@@ -59,8 +59,14 @@ fn every_way_of_waiting_is_compared() {
 }
 
 #[test]
-fn what_is_explained_must_be_said() {
-    let output = tool(&["explain", &model("bert", "dynamo.onnx")]);
+fn the_partition_is_explained_unless_the_plan_is_asked_for() {
+    let path = model("bert", "dynamo.onnx");
+    let told = succeed(&["explain", &path]);
+    let levels = told["levels"].as_array().expect("levels are compared");
+    let names: Vec<&str> = levels.iter().filter_map(|level| level["level"].as_str()).collect();
+    assert_eq!(names, ["none", "register", "full"]);
+    assert!(told["groups"].as_array().is_some_and(|groups| !groups.is_empty()));
+    let output = tool(&["explain", &path, "--units", "4"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--plan"));
 }

@@ -9,3 +9,4 @@ mod models;
 mod page;
 mod results;
 mod tool;
+mod tuning;

@@ -53,11 +53,13 @@ const ARROWS: [(&str, &[&str], &[&str]); 8] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 17] = [
+const HOMES: [(&str, &[&str]); 19] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
     ("clap", &["warpweave"]),
+    ("criterion", &["warpweave"]),
+    ("ctrlc", &["warpweave"]),
     ("cudarc", &["warpweave-runtime"]),
     ("gemm", &["warpweave-runtime"]),
     ("indicatif", &["warpweave"]),
@@ -67,7 +69,7 @@ const HOMES: [(&str, &[&str]); 17] = [
     ("libtest-mimic", &["warpweave-tests"]),
     ("nvml-wrapper", &["warpweave-runtime"]),
     ("postcard", &["warpweave-runtime"]),
-    ("proptest", &["warpweave-tests"]),
+    ("proptest", &["warpweave-fusion", "warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),
     ("rayon", &["warpweave-fusion"]),
     ("safetensors", &["warpweave-runtime"]),

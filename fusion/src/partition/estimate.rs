@@ -59,16 +59,22 @@ impl KernelCost for EstimatedCost {
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        let whole = self.priced(program, body).min_by(|a, b| a.1.total_cmp(&b.1))?;
-        if !body.staged.is_empty() {
-            return Some(whole);
-        }
-        let splits = SPLITS.into_iter().filter_map(|count| self.best_split(program, body, &whole.0, count));
-        std::iter::once(whole.clone()).chain(splits).min_by(|a, b| a.1.total_cmp(&b.1))
+        self.choices(program, body).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 
 impl EstimatedCost {
+    /// All that there is to choose from for a body with estimated microseconds: what was left of the rules' parameters in
+    /// one part, then for every number of parts the cheapest. Empty if no kernel takes the body.
+    pub fn choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let mut found: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
+        let cheapest = found.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(params, _)| params.clone());
+        if let Some(whole) = cheapest.filter(|_| body.staged.is_empty()) {
+            found.extend(SPLITS.into_iter().filter_map(|count| self.best_split(program, body, &whole, count)));
+        }
+        found
+    }
+
     /// The cheapest choice where the group has only a share of the device, and its cost in microseconds there.
     pub fn best_on_share(
         &self,

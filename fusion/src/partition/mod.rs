@@ -14,13 +14,21 @@ pub mod host_cost;
 pub mod limit;
 pub mod merge_axes;
 pub mod params;
+mod params_text;
 pub mod phase;
+pub mod recorded;
 pub mod search;
+pub mod signature;
 pub mod split;
 pub mod staged;
 pub mod staging;
+pub mod timings;
 pub mod traffic;
 
 pub use body::{GroupBody, Stage, StageOutput, StageSource};
 pub use params::{ContractionShape, Pipeline, ScheduleParams, Template};
-pub use search::{FusionGroup, FusionLevel, Partition, SearchReport, partition, partition_with_report};
+pub use params_text::NoParams;
+pub use search::{
+    Budget, FusionGroup, FusionLevel, Partition, SearchEnd, SearchReport, partition, partition_with_report,
+    partition_within,
+};

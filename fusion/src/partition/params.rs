@@ -1,7 +1,5 @@
 //! With which template and tile a group's kernel is made.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::body::GroupBody;
@@ -148,7 +146,7 @@ pub enum Template {
 }
 
 /// A choice for one group: the template and the extent of a tile along each tile axis.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ScheduleParams {
     /// The template.
     pub template: Template,
@@ -275,37 +273,4 @@ pub(super) fn fill(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<us
         left /= tile[axis];
     }
     tile
-}
-
-impl fmt::Display for Pipeline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InTurn => write!(f, "in turn"),
-            Self::Registers => write!(f, "through registers"),
-            Self::Asynchronous { stages } => write!(f, "asynchronous/{stages}"),
-        }
-    }
-}
-
-impl fmt::Display for ContractionShape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = self;
-        write!(f, "contraction/{rows}x{columns} threads {row_threads}x{}", self.column_threads())?;
-        write!(f, " width {column_width} step {step} {pipeline}")?;
-        if *parts == 1 { Ok(()) } else { write!(f, " in {parts} parts") }
-    }
-}
-
-impl fmt::Display for ScheduleParams {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tile: Vec<String> = self.tile.iter().map(ToString::to_string).collect();
-        match self.template {
-            Template::Pointwise { per_thread } => write!(f, "pointwise/{per_thread}")?,
-            Template::Row(RowThreads::Warp) => write!(f, "row/warp")?,
-            Template::Row(RowThreads::Block) => write!(f, "row/block")?,
-            Template::Contraction(shape) => shape.fmt(f)?,
-            Template::Staged => write!(f, "staged")?,
-        }
-        write!(f, " tile {}", if tile.is_empty() { "1".to_owned() } else { tile.join("x") })
-    }
 }

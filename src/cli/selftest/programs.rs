@@ -9,7 +9,7 @@ use warpweave::graph::reference::evaluate;
 use warpweave::graph::text::{self, Tensors};
 use warpweave::graph::{Graph, Tensor};
 use warpweave::runtime::npz;
-use warpweave::{Build, Model};
+use warpweave::{Build, Model, random_inputs};
 
 use super::super::error::CliError;
 use super::super::inputs;
@@ -119,7 +119,7 @@ fn program(name: &'static str, text: &str) -> Result<Case, CliError> {
     let broken = |reason: String| CliError::Usage(format!("the built-in program {name} is broken: {reason}"));
     let graph = text::parse(text, &Tensors::new()).map_err(|error| broken(error.to_string()))?;
     let build = build(&graph)?;
-    let inputs = inputs::random(&build.model.signature, 7);
+    let inputs = random_inputs(&build.model.signature, 7);
     let expected = evaluate(&build.model.program, &inputs).map_err(|error| broken(error.to_string()))?;
     Ok(Case { name, build, inputs, expected, stress: true })
 }

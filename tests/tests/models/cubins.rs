@@ -12,7 +12,7 @@ use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::target::Target;
 use warpweave_tests::models;
 use warpweave_tests::sketch::{Sketch, Window};
-use warpweave_tests::suite::Suite;
+use warpweave_tests::suite::{Suite, is_full};
 
 /// A trial a model and architecture, and one for what shapes share. The older architecture takes one exporter's models
 /// unless every bar is asked for.

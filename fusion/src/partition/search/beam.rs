@@ -20,12 +20,18 @@ const PLACEMENTS: usize = 60_000;
 /// A node that reads more groups than this joins one, two or all of them.
 const ALL_SUBSETS: usize = 5;
 
-/// The best partition that a beam finds, its width fitted to the number of nodes.
+/// The best partition that a beam finds, its width fitted to the number of nodes; nodes that a spent budget leaves over
+/// stay by themselves.
 pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
     let graph = memo.graph();
     let width = (PLACEMENTS / graph.len().max(1)).clamp(NARROWEST, WIDEST);
     let mut beam = vec![State::default()];
+    let mut placed = 0;
     for node in 0..graph.len() {
+        if memo.is_spent() {
+            break;
+        }
+        placed = node + 1;
         let mut options: Vec<(usize, Vec<usize>, Vec<usize>, NodeSet)> = Vec::new();
         for (position, state) in beam.iter().enumerate() {
             let read = state.read_by(graph, node);
@@ -52,7 +58,8 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
         ranked.truncate(width);
         beam = ranked.into_iter().map(|(_, _, state)| state).collect();
     }
-    Solution::new(beam[0].groups(), memo)
+    let left = (placed..graph.len()).map(|node| NodeSet::from([node]));
+    Solution::new(beam[0].groups().into_iter().chain(left).collect(), memo)
 }
 
 /// The sets of groups that a node may join, the empty one included.

@@ -6,12 +6,13 @@ use super::problem::{Memo, NodeSet, PartitionProblem, Solution};
 /// solved exactly.
 pub const LONGEST_GROUP: usize = 256;
 
-/// The cheapest partition of a chain.
+/// The cheapest partition of a chain; nodes that a spent budget leaves over stay by themselves.
 pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
     let length = memo.graph().len();
     let mut cheapest: Vec<(f64, usize)> = vec![(0.0, 0)];
     for end in 1..=length {
-        let starts: Vec<usize> = (end.saturating_sub(LONGEST_GROUP)..end).collect();
+        let longest = if memo.is_spent() { 1 } else { LONGEST_GROUP };
+        let starts: Vec<usize> = (end.saturating_sub(longest)..end).collect();
         memo.prepare(starts.iter().map(|&start| (start..end).collect()).collect());
         let priced = starts.into_iter().filter_map(|start| {
             let group: NodeSet = (start..end).collect();

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::problem::{Memo, NodeSet, PartitionProblem, Solution, union};
 
-/// The partition after every merge of two neighbouring groups that costs less than the two, until there is none.
+/// The partition after every merge of two neighbouring groups that costs less than the two, until there is none or the
+/// budget is spent.
 pub fn improve<P: PartitionProblem>(start: Solution, memo: &mut Memo<'_, P>) -> Solution {
     let mut merging = Merging::new(start);
     while merging.round(memo) {}
@@ -33,6 +34,9 @@ impl Merging {
         let graph = memo.graph();
         let mut merged = false;
         for node in 0..graph.len() {
+            if memo.is_spent() {
+                return false;
+            }
             for &predecessor in graph.predecessors(node) {
                 let (first, second) = (self.group_of[predecessor], self.group_of[node]);
                 merged |= first != second && self.merge(first, second, memo);

@@ -2,6 +2,7 @@
 //! neighbours, first improvement first, as the bar that the result never falls below.
 
 pub mod beam;
+mod budget;
 pub mod chain;
 pub mod closure;
 pub mod greedy;
@@ -21,6 +22,7 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
+pub use budget::Budget;
 pub use neighbours::{Neighbour, Verdict, neighbours};
 
 use super::body::GroupBody;
@@ -81,6 +83,15 @@ impl FromStr for FusionLevel {
     }
 }
 
+/// How a search ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SearchEnd {
+    /// It was done.
+    Complete,
+    /// Its budget was spent; the best so far is the result.
+    BudgetSpent,
+}
+
 /// What a search did.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SearchReport {
@@ -94,6 +105,8 @@ pub struct SearchReport {
     pub greedy_microseconds: f64,
     /// The same for one statement a group.
     pub unfused_microseconds: f64,
+    /// How it ended.
+    pub end: SearchEnd,
 }
 
 impl SearchReport {
@@ -121,28 +134,52 @@ pub fn partition_with_report(
     cost: &impl KernelCost,
     level: FusionLevel,
 ) -> (Partition, SearchReport) {
+    partition_within(program, layouts, cost, level, Budget::unlimited())
+}
+
+/// [`partition_with_report`] within a budget: the best that was found when it was spent, which is at worst one statement a
+/// group. Pricing single statements, and choosing few shapes for what was found, are no part of the budget.
+pub fn partition_within(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    cost: &impl KernelCost,
+    level: FusionLevel,
+    budget: Budget<'_>,
+) -> (Partition, SearchReport) {
     let start = if level == FusionLevel::Full { FusionLevel::Register } else { level };
     let problem = ProgramProblem::new(program, layouts, cost, start);
-    let mut found = search(&problem, start);
+    let mut found = search(&problem, start, budget);
     let mut problem = problem.at_level(level);
-    if level != start {
-        let mut staged = search(&problem, level);
+    if level != start && found.1.end == SearchEnd::Complete {
+        let mut staged = search(&problem, level, budget);
+        found.1.end = staged.1.end;
         if let Some((groups, kept)) = limit_staged::limit_staged(&problem, &staged.0) {
             problem = problem.staging_only(kept);
             staged.0 = Solution::new(groups, &mut Memo::new(&problem));
             staged.1.microseconds = staged.0.cost;
         }
-        found = if staged.0.cost < found.0.cost { staged } else { found };
+        if staged.0.cost < found.0.cost {
+            std::mem::swap(&mut found, &mut staged);
+        }
     }
     (limit_shapes(program, problem.partition(&found.0), cost, MOST_SHAPES), found.1)
 }
 
-fn search<C: KernelCost>(problem: &ProgramProblem<'_, C>, level: FusionLevel) -> (Solution, SearchReport) {
-    let mut memo = Memo::new(problem);
+fn search<C: KernelCost>(
+    problem: &ProgramProblem<'_, C>,
+    level: FusionLevel,
+    budget: Budget<'_>,
+) -> (Solution, SearchReport) {
+    let mut memo = Memo::within(problem, budget);
     let unfused = Solution::singletons(&mut memo);
     let (greedy, best) = match level {
         FusionLevel::None => (unfused.clone(), unfused.clone()),
         FusionLevel::Register | FusionLevel::Full => solve_with_bar(&mut memo, &unfused),
+    };
+    let end = match level {
+        FusionLevel::None => SearchEnd::Complete,
+        FusionLevel::Register | FusionLevel::Full if memo.is_spent() => SearchEnd::BudgetSpent,
+        FusionLevel::Register | FusionLevel::Full => SearchEnd::Complete,
     };
     let report = SearchReport {
         sets: memo.len(),
@@ -150,6 +187,7 @@ fn search<C: KernelCost>(problem: &ProgramProblem<'_, C>, level: FusionLevel) ->
         microseconds: best.cost,
         greedy_microseconds: greedy.cost,
         unfused_microseconds: unfused.cost,
+        end,
     };
     (best, report)
 }

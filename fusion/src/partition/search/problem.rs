@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::budget::Budget;
+
 /// A set of nodes, ascending.
 pub type NodeSet = Arc<[usize]>;
 
@@ -71,16 +73,27 @@ pub trait PartitionProblem: Sync {
     fn evaluate(&self, members: &NodeSet) -> Option<f64>;
 }
 
-/// Prices of sets, each asked of the problem once.
+/// Prices of sets, each asked of the problem once, for a search within a budget.
 pub struct Memo<'a, P> {
     problem: &'a P,
+    budget: Budget<'a>,
     prices: HashMap<NodeSet, Option<f64>>,
 }
 
 impl<'a, P: PartitionProblem> Memo<'a, P> {
-    /// An empty memo.
+    /// An empty memo of a search without limit.
     pub fn new(problem: &'a P) -> Self {
-        Self { problem, prices: HashMap::new() }
+        Self::within(problem, Budget::unlimited())
+    }
+
+    /// An empty memo of a search within a budget.
+    pub fn within(problem: &'a P, budget: Budget<'a>) -> Self {
+        Self { problem, budget, prices: HashMap::new() }
+    }
+
+    /// Whether the search should end.
+    pub fn is_spent(&self) -> bool {
+        self.budget.is_spent()
     }
 
     /// Who depends on whom.

@@ -1,0 +1,102 @@
+//! One group as a program of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpweave_codegen::kernel_ir::Program;
+use warpweave_codegen::lower::lower;
+use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::{FusionGroup, Partition};
+use warpweave_fusion::schedule::{self, PlanOptions};
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::program::{Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
+use warpweave_graph::views::Layout;
+use warpweave_runtime::bundle::{Signature, TargetPlan};
+
+use crate::compiler::CompileError;
+use crate::model::Model;
+
+/// A persistent program that runs one kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KernelProgram {
+    /// The group's statements: what the group reads are inputs, unless it is constant, and what it writes are outputs.
+    pub program: TensorProgram,
+    /// The inputs and outputs of the program.
+    pub signature: Signature,
+    /// The plan, verified.
+    pub plan: TargetPlan,
+    /// The kernels: two where a reduction is split.
+    pub kernels: Program,
+}
+
+impl KernelProgram {
+    /// The program of a group of `whole`, for this many virtual execution units.
+    pub fn new(
+        whole: &TensorProgram,
+        group: &FusionGroup,
+        cost: &EstimatedCost,
+        units: usize,
+    ) -> Result<Self, CompileError> {
+        let (program, group) = alone(whole, group);
+        let layout = |(root, tensor): (TensorId, &TensorDefinition)| Layout {
+            root,
+            offset: 0,
+            strides: tensor.ty.shape.strides().to_vec(),
+        };
+        let layouts: Arena<TensorId, Layout> = program.tensors.iter().map(layout).collect();
+        let partition = Partition { groups: vec![group] };
+        let planned = schedule::plan_with(&program, &layouts, &partition, cost, &PlanOptions::new(units));
+        let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
+        let lowered = lower(plan.plan())?;
+        let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands };
+        let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };
+        let (inputs, outputs) = (names(program.inputs.len()), names(program.outputs.len()));
+        let Model { signature, program, .. } = Model::new("kernel", program, &inputs, &outputs);
+        Ok(Self { program, signature, plan, kernels: lowered.program })
+    }
+}
+
+/// The statements of a group alone, and the group in that program.
+fn alone(whole: &TensorProgram, group: &FusionGroup) -> (TensorProgram, FusionGroup) {
+    let mut alone = TensorProgram::default();
+    let mut known: BTreeMap<TensorId, TensorId> = BTreeMap::new();
+    for &id in &group.statements {
+        let statement = &whole.statements[id];
+        let operands =
+            statement.operands.iter().map(|tensor| outside(whole, &mut alone, &mut known, *tensor)).collect();
+        let own = StatementId::from_index(alone.statements.len());
+        let ty = whole.tensors[statement.output].ty.clone();
+        let output = alone.tensors.push(TensorDefinition { ty, source: Source::Statement(own) });
+        known.insert(statement.output, output);
+        alone.statements.push(Statement { operands, output, ..statement.clone() });
+    }
+    let mut body = group.body.clone();
+    body.operands.iter_mut().for_each(|tensor| *tensor = outside(whole, &mut alone, &mut known, *tensor));
+    body.outputs.iter_mut().for_each(|tensor| *tensor = known[tensor]);
+    alone.outputs.clone_from(&body.outputs);
+    let statements: BTreeSet<StatementId> = alone.statements.ids().collect();
+    (alone, FusionGroup { statements, body, ..group.clone() })
+}
+
+/// The tensor in the program alone that stands for one of the whole: the one that is known, else a constant or an input.
+fn outside(
+    whole: &TensorProgram,
+    alone: &mut TensorProgram,
+    known: &mut BTreeMap<TensorId, TensorId>,
+    tensor: TensorId,
+) -> TensorId {
+    if let Some(&known) = known.get(&tensor) {
+        return known;
+    }
+    let definition = &whole.tensors[tensor];
+    let source = match &definition.source {
+        Source::Constant(value) => Source::Constant(value.clone()),
+        Source::Input(_) | Source::Statement(_) => Source::Input(alone.inputs.len()),
+    };
+    let is_input = matches!(source, Source::Input(_));
+    let own = alone.tensors.push(TensorDefinition { ty: definition.ty.clone(), source });
+    if is_input {
+        alone.inputs.push(own);
+    }
+    known.insert(tensor, own);
+    own
+}
