@@ -15,6 +15,7 @@
 pub mod expression;
 pub mod location;
 pub mod statement;
+pub mod text;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;

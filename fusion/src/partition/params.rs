@@ -3,6 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use warpweave_graph::text::reader::Word;
+use warpweave_graph::words;
 
 use super::body::GroupBody;
 use super::contraction::{AxisClass, Contraction};
@@ -20,6 +22,8 @@ pub enum RowThreads {
     /// The whole block, one row a tile.
     Block,
 }
+
+words!(RowThreads { Warp => "warp", Block => "block" });
 
 /// How a contraction brings the next step's tiles while it multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -301,11 +305,10 @@ impl fmt::Display for ScheduleParams {
         let tile: Vec<String> = self.tile.iter().map(ToString::to_string).collect();
         match self.template {
             Template::Pointwise { per_thread } => write!(f, "pointwise/{per_thread}")?,
-            Template::Row(RowThreads::Warp) => write!(f, "row/warp")?,
-            Template::Row(RowThreads::Block) => write!(f, "row/block")?,
+            Template::Row(threads) => write!(f, "row/{}", threads.word())?,
             Template::Contraction(shape) => shape.fmt(f)?,
             Template::Staged => write!(f, "staged")?,
         }
-        write!(f, " tile {}", if tile.is_empty() { "1".to_owned() } else { tile.join("x") })
+        write!(f, " tile {}", if tile.is_empty() { "none".to_owned() } else { tile.join("x") })
     }
 }
