@@ -57,8 +57,10 @@ enum Emit {
     Graph,
     /// Which statements share a kernel
     Partition,
-    /// Each target's plan
+    /// Each target's plan, as text that parses back
     Plan,
+    /// Each GPU's kernels, as text that parses back
+    Ir,
     /// The text without its prelude
     Cuda,
     /// NVRTC's PTX
@@ -228,7 +230,9 @@ fn emit_part(
     let target = part.target;
     emit(arguments, Emit::Partition, &format!("partition.{target}.txt"), || Ok(partition_text(&part.partition)))?;
     emit(arguments, Emit::Plan, &format!("plan.{target}.txt"), || Ok(part.plan.plan.plan().to_string()))?;
-    let (Some(program), Some(judged), Some(nvrtc)) = (&part.program, judged, nvrtc) else { return Ok(()) };
+    let Some(program) = &part.program else { return Ok(()) };
+    emit(arguments, Emit::Ir, &format!("ir.{target}.txt"), || Ok(program.to_string()))?;
+    let (Some(judged), Some(nvrtc)) = (judged, nvrtc) else { return Ok(()) };
     emit(arguments, Emit::Cuda, &format!("{target}.cu"), || Ok(cuda(program)))?;
     let ptx = || Ok(nvrtc.compile_to_ptx(&judged.code.source, judged.code.target)?);
     emit(arguments, Emit::Ptx, &format!("{target}.ptx"), ptx)?;

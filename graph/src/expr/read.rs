@@ -19,11 +19,8 @@ impl TensorExpr {
         let mut parser = Parser { axes: Arena::new(), operands: &operands, reads: Arena::new(), any_axis: false };
         parser.declared_reads(reader)?;
         let start = reader.clone();
-        parser.parallel_axes(reader)?;
-        let reducer = reader.eat_named::<Reducer>();
-        if reducer.is_some() {
-            parser.axes(reader, AxisKind::Reduced)?;
-        }
+        parser.axes(reader, AxisKind::Parallel)?;
+        let reducer = parser.reducer(reader)?;
         if !parser.axes_are_known() {
             return Err(start.expected("every axis that the reads name"));
         }
@@ -94,8 +91,15 @@ impl Parser<'_> {
         known
     }
 
-    fn parallel_axes(&mut self, reader: &mut Reader<'_>) -> Parsed<()> {
-        self.axes(reader, AxisKind::Parallel)
+    /// A reducer and its axes; `max(` begins a scalar.
+    fn reducer(&mut self, reader: &mut Reader<'_>) -> Parsed<Option<Reducer>> {
+        let mut ahead = reader.clone();
+        let reducer = ahead.eat_named::<Reducer>().filter(|_| ahead.clone().eat("["));
+        if reducer.is_some() {
+            *reader = ahead;
+            self.axes(reader, AxisKind::Reduced)?;
+        }
+        Ok(reducer)
     }
 
     fn axes(&mut self, reader: &mut Reader<'_>, kind: AxisKind) -> Parsed<()> {
