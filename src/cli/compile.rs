@@ -17,7 +17,7 @@ use warpweave::runtime::target::Target;
 use warpweave::{Build, DeviceCompiler, Judged, Model, Part, Stage, device_code};
 
 use super::arguments::Shapes;
-use super::device_compile::ChildProcess;
+use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use super::error::CliError;
 use super::output::{Output, Progress, write_file};
 use super::{Passed, file_error};
@@ -45,6 +45,9 @@ pub struct Arguments {
     /// The folder for them
     #[arg(long, value_name = "DIR")]
     emit_dir: Option<PathBuf>,
+    /// Most memory of NVRTC's process in MiB, beyond what it takes at its start
+    #[arg(long, value_name = "MIB", default_value_t = COMPILER_MEBIBYTES)]
+    compiler_memory: u64,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -89,7 +92,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     build.fusion = arguments.fusion;
     let import = start.elapsed();
     emit_common(arguments, &build)?;
-    let compiler = nvrtc.as_ref().map(ChildProcess::new);
+    let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
     let mut parts = BTreeMap::new();
     let mut records = Vec::new();
     for target in targets {

@@ -104,3 +104,18 @@ fn device_code_is_bundled_where_nvrtc_is_found() {
     }
     assert_eq!(folder.names(), ["a.weave", "b.weave"]);
 }
+
+#[test]
+fn a_device_compiler_short_of_memory_is_a_clear_error() {
+    if succeed(&["doctor"])["nvrtc"]["found"] != true {
+        return;
+    }
+    let folder = Folder::new();
+    let (path, out) = (model("lstm", "torchscript.onnx"), folder.join("x.weave").display().to_string());
+    let arguments = ["compile", &path, "-o", &out, "--target", "sm_90a", "--compiler-memory"];
+    for mebibytes in ["1", "8", "20"] {
+        let message = fail(4, "device-compiler", &[&arguments[..], &[mebibytes]].concat());
+        assert!(message.contains(&format!("more than {mebibytes} MiB")), "{message}");
+    }
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}

@@ -53,7 +53,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 8] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 17] = [
+const HOMES: [(&str, &[&str]); 18] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -70,6 +70,7 @@ const HOMES: [(&str, &[&str]); 17] = [
     ("proptest", &["warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),
     ("rayon", &["warpweave-fusion"]),
+    ("rlimit", &["warpweave"]),
     ("safetensors", &["warpweave-runtime"]),
     ("serde_json", &["warpweave-runtime", "warpweave-tests"]),
     ("zip", &["warpweave-runtime"]),
