@@ -14,6 +14,7 @@
 
 pub mod expression;
 pub mod location;
+pub mod rewrite;
 pub mod statement;
 pub mod text;
 

@@ -20,6 +20,15 @@ pub(super) struct StagedArray {
     pub(super) first: Vec<Expression>,
     /// Per dimension, the extent of the box.
     pub(super) extents: Vec<usize>,
+    /// Per dimension, whether the first coordinate is a multiple of four in every tile.
+    pub(super) aligned: Vec<bool>,
+}
+
+impl StagedArray {
+    /// Elements from one coordinate to the next along each dimension.
+    pub(super) fn strides(&self) -> Vec<usize> {
+        (0..self.extents.len()).map(|at| self.extents[at + 1..].iter().product()).collect()
+    }
 }
 
 /// A kernel under construction. Statements go to the innermost open block.

@@ -5,6 +5,7 @@
 
 mod contraction;
 mod emitter;
+mod hoist;
 mod index;
 mod pointwise;
 mod reduce;
@@ -102,5 +103,6 @@ fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> 
         Template::Contraction(shape) => contraction::emit(&mut emitter, shape)?,
         Template::Staged => staged::emit(&mut emitter)?,
     }
-    Ok(emitter.finish())
+    let (kernel, operands) = emitter.finish();
+    Ok((hoist::hoist_operands(kernel), operands))
 }

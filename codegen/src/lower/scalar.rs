@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use warpweave_fusion::partition::blocked::{WRITTEN_OUT, is_wide};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{self, Index, Literal, Read, ReadId, Scalar, TensorExpr};
@@ -152,6 +153,32 @@ impl<'p> Point<'p> {
         Ok(local)
     }
 
+    /// Whether four steps of the innermost reduced axis can be loaded at once by [`Self::read_wide`].
+    pub(super) fn is_wide(&self, emitter: &Emitter, id: ReadId) -> bool {
+        let body = emitter.body();
+        let stage = self.stage.of(body);
+        let read = &stage.expr.reads[id];
+        match stage.sources[read.operand] {
+            StageSource::Stage(_) => false,
+            StageSource::Operand(operand) => {
+                let layout = &emitter.memory.tensors[body.operands[operand]].layout;
+                is_wide(&stage.expr, read, &Index::linear(&read.index, &layout.strides, layout.offset))
+            }
+            StageSource::Staged(earlier) => {
+                let staged = &emitter.staged[earlier];
+                let strides = staged.strides();
+                let divides = |stride: &usize| stride.is_multiple_of(WRITTEN_OUT);
+                let aligned = strides.iter().zip(&staged.aligned).all(|(stride, aligned)| *aligned || divides(stride));
+                aligned && is_wide(&stage.expr, read, &Index::linear(&read.index, &strides, 0))
+            }
+        }
+    }
+
+    /// Takes the value of a read from a local.
+    pub(super) fn known_read(&mut self, id: ReadId, local: LocalId) {
+        self.reads.insert(id, local);
+    }
+
     /// Loads four neighbours from this point on into an array; the read is an affine one of `F32` without a guard.
     pub(super) fn read_wide(
         &mut self,
@@ -162,12 +189,20 @@ impl<'p> Point<'p> {
     ) -> Result<(), LowerError> {
         let stage = self.stage.of(emitter.body());
         let read = &stage.expr.reads[id];
-        let StageSource::Operand(operand) = stage.sources[read.operand] else {
-            unreachable!("a wide read is of a tensor in memory")
-        };
-        let (space, memory, index) = self.address(emitter, operand, read)?;
         let place = Place::Element(to, at);
-        emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::Four, index });
+        let width = Width::Four;
+        let statement = match stage.sources[read.operand] {
+            StageSource::Stage(_) => unreachable!("a wide read is of a tensor in memory or of a staged value"),
+            StageSource::Operand(operand) => {
+                let (space, memory, index) = self.address(emitter, operand, read)?;
+                Statement::LoadGlobal { place, space, memory, width, index }
+            }
+            StageSource::Staged(earlier) => {
+                let index = self.slot(emitter, &stage.expr, read, earlier)?;
+                Statement::LoadShared { place, array: emitter.staged[earlier].array, width, index }
+            }
+        };
+        emitter.push(statement);
         Ok(())
     }
 
@@ -228,30 +263,42 @@ impl<'p> Point<'p> {
             let fill = emit_literal(emitter, read.fill)?;
             emitter.assign(value, fill);
         }
-        let StagedArray { array, first, extents } = &emitter.staged[staged];
-        let (array, first, extents) = (*array, first.clone(), extents.clone());
+        let array = emitter.staged[staged].array;
         emitter.when(guard, |emitter| {
-            let mut slot: Option<Expression> = None;
-            for ((index, first), extent) in read.index.iter().zip(first).zip(extents) {
-                if extent == 1 {
-                    continue;
-                }
-                let coordinate = emit_index(emitter, expr, index, &self.coordinates())?;
-                let relative = Expression::binary(BinaryOp::Subtract, coordinate, first);
-                slot = Some(match slot {
-                    None => relative,
-                    Some(outer) => {
-                        let extent = emitter.operand(extent as i64)?;
-                        add(multiply(outer, extent), relative)
-                    }
-                });
-            }
-            let index = slot.unwrap_or_else(|| Expression::i32(0));
+            let index = self.slot(emitter, expr, read, staged)?;
             let place = Place::Local(value);
             emitter.push(Statement::LoadShared { place, array, width: Width::One, index });
             Ok(())
         })?;
         Ok(value)
+    }
+
+    /// The number of an element of a staged value in its box.
+    fn slot(
+        &self,
+        emitter: &mut Emitter,
+        expr: &TensorExpr,
+        read: &Read,
+        staged: usize,
+    ) -> Result<Expression, LowerError> {
+        let StagedArray { first, extents, .. } = &emitter.staged[staged];
+        let (first, extents) = (first.clone(), extents.clone());
+        let mut slot: Option<Expression> = None;
+        for ((index, first), extent) in read.index.iter().zip(first).zip(extents) {
+            if extent == 1 {
+                continue;
+            }
+            let coordinate = emit_index(emitter, expr, index, &self.coordinates())?;
+            let relative = Expression::binary(BinaryOp::Subtract, coordinate, first);
+            slot = Some(match slot {
+                None => relative,
+                Some(outer) => {
+                    let extent = emitter.operand(extent as i64)?;
+                    add(multiply(outer, extent), relative)
+                }
+            });
+        }
+        Ok(slot.unwrap_or_else(|| Expression::i32(0)))
     }
 
     /// The value of an index at this point.

@@ -2,6 +2,7 @@
 
 mod align;
 pub mod arch;
+pub mod blocked;
 pub mod body;
 pub mod bound;
 pub mod build;

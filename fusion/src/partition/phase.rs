@@ -3,8 +3,8 @@
 use warpweave_graph::expr::{AxisId, TensorExpr, region};
 
 use super::arch::GpuArch;
+use super::blocked;
 use super::body::{GroupBody, StageSource};
-use super::contraction::{AxisClass, Contraction};
 use super::estimate::work;
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
 use super::staged::{STAGED_BYTES, StagedBox, boxes, bytes, extents, staged_ranges};
@@ -52,57 +52,12 @@ pub enum Method {
 pub fn method(expr: &TensorExpr, extents: &[usize], inside: bool) -> Method {
     let points: usize = extents.iter().product();
     let length = reduction_length(expr);
-    if let Some(sides) = Sides::of(expr, extents)
-        && sides.rows * sides.columns > 1
-    {
-        return sides.method();
+    if let Some(step) = blocked::step(expr, extents) {
+        return Method::Blocked { rows: step.rows, columns: step.columns };
     }
     let one_by_one = points.div_ceil(BLOCK_THREADS) * length;
     let across = points.div_ceil(BLOCK_WARPS) * (length.div_ceil(32) + 12);
     if expr.reducer.is_some() && inside && across < one_by_one { Method::Warp } else { Method::Thread }
-}
-
-/// Extents of a contraction's box by class of axis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sides {
-    /// Points of the batch axes.
-    pub batch: usize,
-    /// Points of the row axes.
-    pub rows: usize,
-    /// Points of the column axes.
-    pub columns: usize,
-}
-
-impl Sides {
-    /// The sides of a box, if the expression is a contraction.
-    pub fn of(expr: &TensorExpr, extents: &[usize]) -> Option<Self> {
-        let contraction = Contraction::of_expression(expr)?;
-        let side = |class: AxisClass| -> usize {
-            let own = expr.parallel().zip(extents);
-            own.filter(|(axis, _)| contraction.class(*axis) == class).map(|(_, extent)| extent).product()
-        };
-        Some(Self { batch: side(AxisClass::Batch), rows: side(AxisClass::Row), columns: side(AxisClass::Column) })
-    }
-
-    /// Blocks of `rows × columns` elements that a box has.
-    pub fn blocks(self, rows: usize, columns: usize) -> usize {
-        self.batch * self.rows.div_ceil(rows) * self.columns.div_ceil(columns)
-    }
-
-    /// The block with the fewest instructions for the box: those of one step are `rows · columns` products and a fetch a
-    /// row and a column.
-    fn method(self) -> Method {
-        let price = |(rows, columns): &(usize, usize)| {
-            self.blocks(*rows, *columns).div_ceil(BLOCK_THREADS) * step_instructions(*rows, *columns)
-        };
-        let choices = [(4, 4), (4, 2), (2, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
-        let (rows, columns) = choices.into_iter().min_by_key(price).expect("there are choices");
-        Method::Blocked { rows, columns }
-    }
-}
-
-fn step_instructions(rows: usize, columns: usize) -> usize {
-    rows * columns + 4 * (rows + columns)
 }
 
 fn reduction_length(expr: &TensorExpr) -> usize {
@@ -163,12 +118,11 @@ fn phase_cycles(expr: &TensorExpr, extents: &[usize], inside: bool, arch: &GpuAr
             let trips = points.div_ceil(BLOCK_WARPS) as f64;
             trips * ((length / 32.0).ceil() * (2.0 * work(expr)).max(latency / 8.0) + 150.0)
         }
-        Method::Blocked { rows, columns } => {
-            let blocks = Sides::of(expr, extents).map_or(1, |sides| sides.blocks(rows, columns));
-            let trips = blocks.div_ceil(BLOCK_THREADS) as f64;
-            let products = (rows * columns) as f64;
-            let fetches = (rows + columns) as f64 * work(expr) / 2.0;
-            trips * length * (warps(blocks) * (products + fetches)).max(latency / 4.0)
+        Method::Blocked { .. } => {
+            let step = blocked::step(expr, extents).expect("only contractions are blocked");
+            let exposed =
+                arch.shared_latency_cycles.value / blocked::WRITTEN_OUT as f64 + (step.rows * step.columns) as f64;
+            step.trips as f64 * length * step.cycles.max(exposed)
         }
     };
     latency + steps

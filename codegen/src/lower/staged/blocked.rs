@@ -3,9 +3,11 @@
 //! A thread's rows, and its columns, lie a constant number apart, so that neighbouring threads take neighbouring columns.
 //! Rows and columns beyond the box repeat its last ones and are not stored.
 
+use warpweave_fusion::partition::blocked::WRITTEN_OUT;
 use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
 use warpweave_fusion::partition::params::BLOCK_THREADS;
-use warpweave_graph::expr::{AxisId, Scalar};
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, ReadId, Scalar};
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, add, binary, both, less, multiply};
@@ -30,6 +32,8 @@ struct Side<'a> {
     real: Option<ArrayId>,
     /// The factor at one step.
     values: ArrayId,
+    /// Reads of which four steps are loaded at once, with arrays of four elements an element of the side.
+    wide: Vec<(ReadId, ArrayId)>,
 }
 
 /// Emits the phase.
@@ -57,12 +61,7 @@ pub(super) fn emit(emitter: &mut Emitter, phase: &Phase, rows: usize, columns: u
                 emitter.push(set(accumulators, at.into(), Expression::f32(0.0)));
                 Ok::<(), LowerError>(())
             })?;
-            let axes: Vec<AxisId> = phase.expr.reduced().collect();
-            reduce_axes(emitter, phase.expr, &axes, &coordinates, &mut |emitter, coordinates| {
-                fetch(emitter, phase, &row, coordinates)?;
-                fetch(emitter, phase, &column, coordinates)?;
-                multiply_block(emitter, &row, &column, accumulators)
-            })?;
+            reduce(emitter, phase, [&row, &column], &coordinates, accumulators)?;
             store(emitter, phase, [&row, &column], &coordinates, slot, real, accumulators)
         })
     })
@@ -82,8 +81,8 @@ fn side<'a>(
 ) -> Side<'a> {
     let axes = axes_of(phase, contraction, class);
     let length: usize = axes.iter().map(|&axis| phase.axes[axis].extent).product();
+    let factor = contraction.factor(class);
     Side {
-        factor: if class == AxisClass::Row { &contraction.row_factor } else { &contraction.column_factor },
         coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, per_thread)).collect(),
         axes,
         per_thread,
@@ -91,7 +90,77 @@ fn side<'a>(
         slots: emitter.array(ScalarType::I32, per_thread),
         real: None,
         values: emitter.array(ScalarType::F32, per_thread),
+        wide: wide_reads(emitter, phase, factor)
+            .into_iter()
+            .map(|read| (read, emitter.array(ScalarType::F32, per_thread * WRITTEN_OUT)))
+            .collect(),
+        factor,
     }
+}
+
+/// The reads of a factor of which four steps can be loaded at once.
+fn wide_reads(emitter: &Emitter, phase: &Phase, factor: &Scalar) -> Vec<ReadId> {
+    let point = Point::of(phase.stage, Vec::new(), &[]);
+    let mut found = Vec::new();
+    factor.visit(&mut |scalar| {
+        if let Scalar::Read(read) = scalar
+            && !found.contains(read)
+            && point.is_wide(emitter, *read)
+        {
+            found.push(*read);
+        }
+    });
+    found
+}
+
+/// The loop along the reduction, four steps of its innermost axis at a time where they fit.
+fn reduce(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    sides: [&Side; 2],
+    coordinates: &[Expression],
+    accumulators: ArrayId,
+) -> Result<(), LowerError> {
+    let axes: Vec<AxisId> = phase.expr.reduced().collect();
+    let (&inner, outer) = axes.split_last().expect("a contraction reduces");
+    let extent = phase.expr.axes[inner].extent;
+    reduce_axes(emitter, phase.expr, outer, coordinates, &mut |emitter, coordinates| {
+        let at = |number: LocalId| {
+            let mut coordinates = coordinates.to_vec();
+            coordinates[inner.index()] = number.into();
+            coordinates
+        };
+        let products = |emitter: &mut Emitter, coordinates: &[Expression], step: Option<LocalId>| {
+            sides.iter().try_for_each(|side| fetch(emitter, phase, side, coordinates, step))?;
+            multiply_block(emitter, sides[0], sides[1], accumulators)
+        };
+        if !extent.is_multiple_of(WRITTEN_OUT) {
+            let extent = emitter.operand(extent as i64)?;
+            return emitter.repeat(extent, false, |emitter, number| products(emitter, &at(number), None));
+        }
+        let trips = emitter.operand((extent / WRITTEN_OUT) as i64)?;
+        emitter.repeat(trips, false, |emitter, trip| {
+            let first = emitter.bind(ScalarType::I32, multiply(trip, Expression::i32(WRITTEN_OUT as i32)));
+            sides.iter().try_for_each(|side| fetch_wide(emitter, phase, side, &at(first)))?;
+            emitter.repeat(Expression::i32(WRITTEN_OUT as i32), true, |emitter, step| {
+                let number = emitter.bind(ScalarType::I32, add(first, step));
+                products(emitter, &at(number), Some(step))
+            })
+        })
+    })
+}
+
+/// Four steps of the side's wide reads, for every element of the block.
+fn fetch_wide(emitter: &mut Emitter, phase: &Phase, side: &Side, coordinates: &[Expression]) -> Result<(), LowerError> {
+    for &(read, array) in &side.wide {
+        emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
+            let mut coordinates = coordinates.to_vec();
+            element_axes(phase, side, at, &mut coordinates);
+            let first = multiply(at, Expression::i32(WRITTEN_OUT as i32));
+            Point::of(phase.stage, coordinates, &[]).read_wide(emitter, read, array, first)
+        })?;
+    }
+    Ok(())
 }
 
 /// The number of elements of the box from one position along an axis to the next.
@@ -168,12 +237,24 @@ fn element_axes(phase: &Phase, side: &Side, at: LocalId, coordinates: &mut [Expr
     }
 }
 
-/// The side's factor at one step, for every element of the block.
-fn fetch(emitter: &mut Emitter, phase: &Phase, side: &Side, coordinates: &[Expression]) -> Result<(), LowerError> {
+/// The side's factor at one step, for every element of the block; `step` counts those of the wide reads.
+fn fetch(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    side: &Side,
+    coordinates: &[Expression],
+    step: Option<LocalId>,
+) -> Result<(), LowerError> {
     emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
         let mut coordinates = coordinates.to_vec();
         element_axes(phase, side, at, &mut coordinates);
-        let value = Point::of(phase.stage, coordinates, &[]).emit(emitter, side.factor)?;
+        let mut point = Point::of(phase.stage, coordinates, &[]);
+        for (&(read, array), step) in side.wide.iter().zip(step.iter().cycle()) {
+            let index = add(multiply(at, Expression::i32(WRITTEN_OUT as i32)), *step);
+            let loaded = emitter.bind(ScalarType::F32, Expression::Element(array, Box::new(index)));
+            point.known_read(read, loaded);
+        }
+        let value = point.emit(emitter, side.factor)?;
         emitter.push(set(side.values, at.into(), value));
         Ok(())
     })

@@ -7,6 +7,7 @@ mod blocked;
 mod thread;
 mod warp;
 
+use warpweave_fusion::partition::blocked::WRITTEN_OUT;
 use warpweave_fusion::partition::contraction::Contraction;
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_fusion::partition::phase::{Method, method};
@@ -38,7 +39,8 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
         let first = axes.iter().map(|axis| axis.first.clone()).collect();
         let stage = StageName::Staged(position);
         emit_phase(emitter, &Phase { stage, expr, axes, sink: Sink::Shared(array) }, method(expr, &extents, inside))?;
-        emitter.staged.push(StagedArray { array, first, extents });
+        let aligned = spans.iter().map(is_aligned).collect();
+        emitter.staged.push(StagedArray { array, first, extents, aligned });
         emitter.push(Statement::BlockBarrier);
     }
     let lead = &body.stages[0].expr;
@@ -50,6 +52,11 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => emit_points(emitter, &tile),
     }
+}
+
+/// Whether the box starts at a multiple of four in every tile.
+fn is_aligned(span: &StagedSpan) -> bool {
+    span.steps.iter().chain([&span.first]).all(|part| part % WRITTEN_OUT as i64 == 0)
 }
 
 fn emit_phase(emitter: &mut Emitter, phase: &Phase, method: Method) -> Result<(), LowerError> {
@@ -215,7 +222,7 @@ fn thread_number(emitter: &mut Emitter, trip: LocalId) -> LocalId {
 /// What is emitted at one point, given the coordinates of all axes.
 type AtPoint<'p> = dyn FnMut(&mut Emitter, &[Expression]) -> Result<(), LowerError> + 'p;
 
-/// Nested loops over reduced axes.
+/// Nested loops over reduced axes; the innermost in runs where they fit.
 fn reduce_axes(
     emitter: &mut Emitter,
     expr: &TensorExpr,
@@ -224,12 +231,24 @@ fn reduce_axes(
     body: &mut AtPoint,
 ) -> Result<(), LowerError> {
     let Some((&axis, rest)) = axes.split_first() else { return body(emitter, coordinates) };
-    let extent = emitter.operand(expr.axes[axis].extent as i64)?;
-    emitter.repeat(extent, false, |emitter, variable| {
+    let extent = expr.axes[axis].extent;
+    let at = |variable: Expression| {
         let mut coordinates = coordinates.to_vec();
-        coordinates[axis.index()] = variable.into();
-        reduce_axes(emitter, expr, rest, &coordinates, body)
-    })
+        coordinates[axis.index()] = variable;
+        coordinates
+    };
+    if rest.is_empty() && extent.is_multiple_of(WRITTEN_OUT) {
+        let trips = emitter.operand((extent / WRITTEN_OUT) as i64)?;
+        return emitter.repeat(trips, false, |emitter, trip| {
+            emitter.repeat(Expression::i32(WRITTEN_OUT as i32), true, |emitter, step| {
+                let first = multiply(trip, Expression::i32(WRITTEN_OUT as i32));
+                let number = emitter.bind(ScalarType::I32, add(first, step));
+                body(emitter, &at(number.into()))
+            })
+        });
+    }
+    let extent = emitter.operand(extent as i64)?;
+    emitter.repeat(extent, false, |emitter, variable| reduce_axes(emitter, expr, rest, &at(variable.into()), body))
 }
 
 /// Both conditions on all of these.

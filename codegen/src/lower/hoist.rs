@@ -1,0 +1,61 @@
+//! Operands out of loops: each is loaded once before the loop that uses it, instead of at every trip.
+//!
+//! A compiler of device text does not do this by itself: most uses stand under conditions, and a load may not be moved
+//! before its condition.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::kernel_ir::rewrite::rewrite_expressions;
+use crate::kernel_ir::{Block, Expression, Kernel, LocalId, Place, ScalarType, Statement};
+
+/// Most operands that are kept in registers through a loop; a loop that uses more keeps those of its inner loops.
+const MOST_KEPT: usize = 24;
+
+/// The kernel with the operands of its loops loaded before them.
+pub(super) fn hoist_operands(mut kernel: Kernel) -> Kernel {
+    let mut body = std::mem::take(&mut kernel.body);
+    hoist(&mut body, &mut kernel);
+    kernel.body = body;
+    kernel
+}
+
+fn hoist(block: &mut Block, kernel: &mut Kernel) {
+    let mut found = Block::with_capacity(block.len());
+    for mut statement in std::mem::take(block) {
+        match &mut statement {
+            Statement::For { unroll: false, body, .. } => {
+                let used = operands(body);
+                if used.len() <= MOST_KEPT {
+                    let kept: BTreeMap<u32, LocalId> =
+                        used.into_iter().map(|operand| (operand, kernel.locals.push(ScalarType::I32))).collect();
+                    let load = |(&operand, &local): (&u32, &LocalId)| Statement::Assign {
+                        place: Place::Local(local),
+                        value: Expression::Operand(operand),
+                    };
+                    found.extend(kept.iter().map(load));
+                    rewrite_expressions(body, &mut |expression| {
+                        if let Expression::Operand(operand) = expression {
+                            *expression = Expression::Local(kept[operand]);
+                        }
+                    });
+                } else {
+                    hoist(body, kernel);
+                }
+            }
+            other => other.blocks_mut().into_iter().for_each(|inner| hoist(inner, kernel)),
+        }
+        found.push(statement);
+    }
+    *block = found;
+}
+
+/// The operands that a block's expressions name.
+fn operands(block: &mut Block) -> BTreeSet<u32> {
+    let mut used = BTreeSet::new();
+    rewrite_expressions(block, &mut |expression| {
+        if let Expression::Operand(operand) = expression {
+            used.insert(*operand);
+        }
+    });
+    used
+}

@@ -1,0 +1,137 @@
+//! Sums of products by blocks of rows and columns a thread, straight from where the factors lie.
+
+use warpweave_graph::ElementType;
+use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, TensorExpr};
+
+use super::contraction::{AxisClass, Contraction};
+use super::params::{BLOCK_THREADS, BLOCK_WARPS};
+
+/// Steps of the innermost reduced axis that a thread takes at a time where its extent is a multiple of them; elements of a
+/// wide load.
+pub const WRITTEN_OUT: usize = 4;
+/// Banks of shared memory, and words of a line of the first-level cache.
+const LINE: usize = 32;
+const WARP: usize = 32;
+
+/// Extents of a contraction's box by class of axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sides {
+    /// Points of the batch axes.
+    pub batch: usize,
+    /// Points of the row axes.
+    pub rows: usize,
+    /// Points of the column axes.
+    pub columns: usize,
+}
+
+impl Sides {
+    /// The sides of a box with one extent a parallel axis.
+    pub fn of(expr: &TensorExpr, contraction: &Contraction, extents: &[usize]) -> Self {
+        let side = |class: AxisClass| -> usize {
+            let own = expr.parallel().zip(extents);
+            own.filter(|(axis, _)| contraction.class(*axis) == class).map(|(_, extent)| extent).product()
+        };
+        Self { batch: side(AxisClass::Batch), rows: side(AxisClass::Row), columns: side(AxisClass::Column) }
+    }
+}
+
+/// The work of a phase under a block a thread, for one step of the reduction.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BlockedStep {
+    /// Rows a thread.
+    pub rows: usize,
+    /// Columns a thread.
+    pub columns: usize,
+    /// How often the threads of the block go through the reduction to cover the box.
+    pub trips: usize,
+    /// Cycles: the slower of the instructions of the busiest scheduler and the wavefronts of all warps' loads.
+    pub cycles: f64,
+}
+
+/// The cheapest of a few blocks for a box, if the expression is a contraction of more than one element.
+pub fn step(expr: &TensorExpr, extents: &[usize]) -> Option<BlockedStep> {
+    let contraction = Contraction::of_expression(expr)?;
+    let sides = Sides::of(expr, &contraction, extents);
+    let choices = [(4, 4), (4, 2), (2, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
+    let priced = choices.into_iter().map(|(rows, columns)| price(expr, &contraction, sides, rows, columns));
+    let best = priced.min_by(|a, b| (a.trips as f64 * a.cycles).total_cmp(&(b.trips as f64 * b.cycles)));
+    best.filter(|_| sides.rows * sides.columns > 1)
+}
+
+fn price(expr: &TensorExpr, contraction: &Contraction, sides: Sides, rows: usize, columns: usize) -> BlockedStep {
+    let across = sides.columns.div_ceil(columns);
+    let blocks = sides.batch * sides.rows.div_ceil(rows) * across;
+    let busy = blocks.min(BLOCK_THREADS).div_ceil(WARP).min(BLOCK_WARPS);
+    let instructions = (rows * columns) as f64
+        + fetch_instructions(expr, &contraction.row_factor, rows)
+        + fetch_instructions(expr, &contraction.column_factor, columns);
+    let lanes = across.min(WARP);
+    let loads = wavefronts(expr, contraction, AxisClass::Row, WARP.div_ceil(lanes)) * rows as f64
+        + wavefronts(expr, contraction, AxisClass::Column, lanes) * columns as f64;
+    let cycles = (busy.div_ceil(4) as f64 * instructions).max(busy as f64 * loads);
+    BlockedStep { rows, columns, trips: blocks.div_ceil(BLOCK_THREADS), cycles }
+}
+
+/// Instructions with which a thread brings a factor for its rows or columns at one step: what does not change from step to
+/// step is computed before, so a read is an addition and a load, and a guard a comparison or two more.
+fn fetch_instructions(expr: &TensorExpr, factor: &Scalar, per_thread: usize) -> f64 {
+    let mut instructions = factor.operations() as f64;
+    for read in reads(factor) {
+        let read = &expr.reads[read];
+        let wide = is_wide(expr, read, &dense(expr, read));
+        instructions += if wide { 2.0 / WRITTEN_OUT as f64 } else { 2.0 };
+        instructions += 3.0 * read.guard.conditions().len() as f64;
+    }
+    instructions * per_thread as f64
+}
+
+/// Wavefronts with which a warp loads one element a lane of a factor, where its lanes hold this many neighbours of the
+/// side; a wide load brings several steps at once.
+fn wavefronts(expr: &TensorExpr, contraction: &Contraction, side: AxisClass, neighbours: usize) -> f64 {
+    let innermost = expr.parallel().filter(|axis| contraction.class(*axis) == side).last();
+    let each = |read: ReadId| {
+        let read = &expr.reads[read];
+        let index = dense(expr, read);
+        let stride = innermost.map_or(0, |axis| index.coefficient(axis).unsigned_abs() as usize);
+        if is_wide(expr, read, &index) {
+            // Each neighbour's four words lie side by side; eight neighbours' fill a line's worth of banks.
+            let lines = if stride * WRITTEN_OUT <= LINE { neighbours.div_ceil(8) } else { neighbours };
+            return lines.max(1) as f64 / WRITTEN_OUT as f64;
+        }
+        (neighbours * stride.min(LINE)).div_ceil(LINE).max(1) as f64
+    };
+    let factor = contraction.factor(side);
+    reads(factor).into_iter().map(each).sum()
+}
+
+fn reads(factor: &Scalar) -> Vec<ReadId> {
+    let mut found = Vec::new();
+    factor.visit(&mut |scalar| {
+        if let Scalar::Read(read) = scalar
+            && !found.contains(read)
+        {
+            found.push(*read);
+        }
+    });
+    found
+}
+
+/// Where a read lies in its operand, laid out row by row.
+fn dense(expr: &TensorExpr, read: &Read) -> Index {
+    Index::linear(&read.index, &expr.operands[read.operand].shape.strides(), 0)
+}
+
+/// Whether four steps of the innermost reduced axis are four aligned neighbours in memory, given where the read lies there.
+pub fn is_wide(expr: &TensorExpr, read: &Read, place: &Index) -> bool {
+    let Some(inner) = expr.reduced().last() else { return false };
+    let divides = |value: i64| value % WRITTEN_OUT as i64 == 0;
+    let single = expr.operands[read.operand].element == ElementType::F32;
+    let along = place.coefficient(inner) == 1 && divides(expr.axes[inner].extent as i64);
+    let others = expr.axes.ids().filter(|axis| *axis != inner && expr.axes[*axis].extent > 1);
+    single
+        && read.guard.is_always()
+        && place.is_affine()
+        && along
+        && divides(place.offset())
+        && others.into_iter().all(|axis: AxisId| divides(place.coefficient(axis)))
+}
