@@ -17,6 +17,7 @@ const SWAPS: usize = 2000;
 
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
+    suite.trial("refused texts are told where", places);
     for name in ["join", "convolutions", "gather", "softmax"] {
         suite.trial(format!("hostile texts from {name}"), move || {
             let sample = samples::all().into_iter().find(|sample| sample.name == name).expect("there is such a sample");
@@ -25,6 +26,46 @@ pub fn add(suite: &mut Suite) {
             check(&compiled.lowered.program.to_string(), kernel_text::parse);
         });
     }
+}
+
+/// Texts that are wrong in one place: the line and the column of that place, and a part of what is expected there.
+fn places() {
+    let plan = |text: &str, place: (usize, usize), part: &str| {
+        refused(plan_text::parse(text).map(|plan| plan.to_string()), place, part);
+    };
+    plan("", (1, 1), "`memory`");
+    plan("memory arena 1", (1, 15), "`weights`");
+    plan("memory arena 0 weights 0\n  t1: f32[] unused", (2, 3), "the declaration of `t0`");
+    plan("memory arena 0 weights 0\n  t0: f32[9999999999x9999999999] unused", (2, 11), "a smaller shape");
+    plan("memory arena 0 weights 0\n  t0: f32[] arena 8..4", (2, 22), "a later byte");
+    plan("memory arena 0 weights 0\ninputs [t0]", (2, 9), "a tensor");
+    let empty = "memory arena 0 weights 0 inputs [] outputs [] constants []\nsegment persistent\n";
+    plan(&format!("{empty}vEU 0: run o0.0"), (3, 12), "an rOperator");
+    plan(&format!("{empty}vEU 1:"), (3, 5), "unit 0");
+    plan(&format!("{empty}o0: tiled"), (3, 5), "a template");
+    let operator = format!("{empty}o0: staged tile none, 0.5 us a task tile axes 0, reads [], writes []\n");
+    plan(&format!("{operator}vEU 0: run o0.0-4294967295"), (4, 16), "instructions");
+    plan(&format!("{operator}vEU 0: run o0.4-3"), (4, 16), "a later tile");
+    let kernels = |text: &str, place: (usize, usize), part: &str| {
+        refused(kernel_text::parse(text).map(|program| program.to_string()), place, part);
+    };
+    kernels("threads x", (1, 9), "threads of a block");
+    kernels("threads 32 entry {\n  v0 = 1\n}", (2, 3), "a declared variable");
+    kernels("threads 32 entry {\n  locals v0: i32\n  v0 = add(1)\n}", (3, 12), "2 operands");
+    kernels("threads 32 entry {\n  hop\n}", (2, 3), "a statement");
+    kernels("threads 32 entry {\n  call k0(0, 0)\n}", (2, 8), "an earlier kernel");
+    kernels("threads 32 entry { }\n}", (2, 1), "the end of the text");
+    let deep = format!("threads 32 entry {{\n  store arena f32[{}", "neg(".repeat(300));
+    kernels(&deep, (2, 19 + 4 * 256), "nested");
+    let blocks = format!("threads 32 entry {{\n{}", "loop {".repeat(300));
+    kernels(&blocks, (2, 1 + 6 * 257), "nested");
+}
+
+#[track_caller]
+fn refused(parsed: Result<String, TextError>, place: (usize, usize), part: &str) {
+    let error = parsed.expect_err(part);
+    assert_eq!((error.line, error.column), place, "{error}");
+    assert!(error.expected.contains(part), "{error}");
 }
 
 fn check<T: Display + Debug + PartialEq>(text: &str, parse: fn(&str) -> Result<T, TextError>) {
@@ -38,10 +79,11 @@ fn check<T: Display + Debug + PartialEq>(text: &str, parse: fn(&str) -> Result<T
         let mut tokens = tokens.clone();
         for _ in 0..=random.below(3) {
             let (one, other) = (random.below(tokens.len()), random.below(tokens.len()));
-            match random.below(4) {
+            match random.below(5) {
                 0 => tokens.swap(one, other),
                 1 => tokens[one] = tokens[other],
                 2 => tokens[one] = "99999999999999999999",
+                3 => tokens[one] = "é",
                 _ => tokens[one] = "-",
             }
         }
