@@ -28,6 +28,17 @@ pub enum DeviceCompileError {
         /// What it said.
         log: String,
     },
+    /// The compiler needs more memory than it may have.
+    #[error("the device compiler needs more than {mebibytes} MiB for {target}; give it more with --compiler-memory")]
+    MemoryLimit {
+        /// The target.
+        target: Target,
+        /// What it may have beyond what it takes at its start.
+        mebibytes: u64,
+    },
+    /// The memory of the compiler's process cannot be limited.
+    #[error("cannot limit the device compiler's memory: {0}; lift the limits of this process")]
+    Unlimited(std::io::Error),
     /// The compiler did not end in time.
     #[error("the device compiler did not end within {limit:?} for {target}; split the model, or report its kernels")]
     TimeLimit {

@@ -1,4 +1,4 @@
-//! Printed text against `tests/golden/*.cu`. `BLESS=1` rewrites the expectations.
+//! Printed programs parse back; printed CUDA against `tests/golden/*.cu`. `BLESS=1` rewrites the expectations.
 
 mod contraction;
 mod every_node;
@@ -6,11 +6,12 @@ mod sample;
 
 use std::path::Path;
 
-use warpweave_codegen::kernel_ir::Program;
+use warpweave_codegen::kernel_ir::{Program, text};
 use warpweave_codegen::print::cuda;
 
 #[track_caller]
 fn check(name: &str, program: &Program) {
+    assert_eq!(text::parse(&program.to_string()), Ok(program.clone()));
     let text = cuda(program);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.cu"));
     if std::env::var_os("BLESS").is_some() {

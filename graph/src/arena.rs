@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// A dense index with a type of its own, so that ids of different arenas cannot be mixed.
 pub trait Id: Copy + Eq + Ord + Hash + fmt::Debug {
+    /// What stands before the number in text.
+    const PREFIX: &'static str;
     /// The id of the element at `index`.
     fn from_index(index: usize) -> Self;
     /// The position in the arena.
@@ -24,6 +26,8 @@ macro_rules! typed_id {
         pub struct $name(u32);
 
         impl $crate::arena::Id for $name {
+            const PREFIX: &'static str = $prefix;
+
             fn from_index(index: usize) -> Self {
                 Self(u32::try_from(index).expect("an arena holds at most 2^32 elements"))
             }

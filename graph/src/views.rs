@@ -19,6 +19,18 @@ pub struct Layout {
     pub strides: Vec<usize>,
 }
 
+impl Layout {
+    /// The layout of a tensor that is its own root.
+    pub fn own(tensor: TensorId, ty: &TensorType) -> Self {
+        Self { root: tensor, offset: 0, strides: ty.shape.strides() }
+    }
+
+    /// Whether this is the layout of a tensor that is its own root.
+    pub fn is_own(&self, tensor: TensorId, ty: &TensorType) -> bool {
+        self.root == tensor && self.offset == 0 && self.strides == ty.shape.strides()
+    }
+}
+
 /// The program with every statement that only moves data composed into its readers. Such a statement remains only where
 /// its tensor is an output or joined into another.
 pub fn inline_views(program: &TensorProgram) -> TensorProgram {

@@ -17,7 +17,7 @@ use warpweave::runtime::target::Target;
 use warpweave::{Build, DeviceCompiler, Judged, Model, Part, Stage, device_code};
 
 use super::arguments::Shapes;
-use super::device_compile::ChildProcess;
+use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use super::error::CliError;
 use super::output::{Output, Progress, write_file};
 use super::search_arguments::{SearchArguments, note_end};
@@ -48,6 +48,9 @@ pub struct Arguments {
     /// The folder for them
     #[arg(long, value_name = "DIR")]
     emit_dir: Option<PathBuf>,
+    /// Most memory of NVRTC's process in MiB, beyond what it takes at its start
+    #[arg(long, value_name = "MIB", default_value_t = COMPILER_MEBIBYTES)]
+    compiler_memory: u64,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -60,8 +63,10 @@ enum Emit {
     Graph,
     /// Which statements share a kernel
     Partition,
-    /// Each target's plan
+    /// Each target's plan, as text that parses back
     Plan,
+    /// Each GPU's kernels, as text that parses back
+    Ir,
     /// The text without its prelude
     Cuda,
     /// NVRTC's PTX
@@ -97,7 +102,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     build.limit = arguments.search.limit(output);
     let import = start.elapsed();
     emit_common(arguments, &build)?;
-    let compiler = nvrtc.as_ref().map(ChildProcess::new);
+    let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
     let mut parts = BTreeMap::new();
     let mut records = Vec::new();
     for target in targets {
@@ -239,7 +244,9 @@ fn emit_part(
     let target = part.target;
     emit(arguments, Emit::Partition, &format!("partition.{target}.txt"), || Ok(partition_text(&part.partition)))?;
     emit(arguments, Emit::Plan, &format!("plan.{target}.txt"), || Ok(part.plan.plan.plan().to_string()))?;
-    let (Some(program), Some(judged), Some(nvrtc)) = (&part.program, judged, nvrtc) else { return Ok(()) };
+    let Some(program) = &part.program else { return Ok(()) };
+    emit(arguments, Emit::Ir, &format!("ir.{target}.txt"), || Ok(program.to_string()))?;
+    let (Some(judged), Some(nvrtc)) = (judged, nvrtc) else { return Ok(()) };
     emit(arguments, Emit::Cuda, &format!("{target}.cu"), || Ok(cuda(program)))?;
     let ptx = || Ok(nvrtc.compile_to_ptx(&judged.code.source, judged.code.target)?);
     emit(arguments, Emit::Ptx, &format!("{target}.ptx"), ptx)?;

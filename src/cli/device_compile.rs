@@ -1,11 +1,13 @@
 //! The compiler of device text in a process of its own: its memory goes when it ends, and it can be stopped.
 
-use std::io::{Read, Write};
+use std::fs;
+use std::io::{self, Read, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use rlimit::Resource;
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::target::Target;
 use warpweave::{DeviceCompileError, DeviceCompiler, InProcess};
@@ -18,19 +20,40 @@ use super::{Passed, file_error};
 pub struct Arguments {
     /// The architecture
     target: Target,
+    /// MiB that it may take beyond what it takes at its start
+    #[arg(long, default_value_t = COMPILER_MEBIBYTES)]
+    memory: u64,
 }
+
+/// MiB that NVRTC may take beyond what it takes at its start, unless the user says otherwise.
+pub const COMPILER_MEBIBYTES: u64 = 4096;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// NVRTC in a child process.
 pub struct ChildProcess {
     version: (u32, u32),
+    mebibytes: u64,
 }
 
 impl ChildProcess {
     /// The compiler whose version `nvrtc` has.
     pub fn new(nvrtc: &Nvrtc) -> Self {
-        Self { version: InProcess(*nvrtc).version() }
+        Self { version: InProcess(*nvrtc).version(), mebibytes: COMPILER_MEBIBYTES }
+    }
+
+    /// The same with this much memory.
+    pub fn with_memory(self, mebibytes: u64) -> Self {
+        Self { mebibytes, ..self }
+    }
+
+    /// Why the process failed. NVRTC and its parts say in words alone that memory has run out.
+    fn failure(&self, target: Target, log: String) -> DeviceCompileError {
+        let words = log.to_lowercase();
+        if ["out of memory", "memory allocation"].iter().any(|sign| words.contains(sign)) {
+            return DeviceCompileError::MemoryLimit { target, mebibytes: self.mebibytes };
+        }
+        DeviceCompileError::Process { target, log }
     }
 }
 
@@ -43,7 +66,7 @@ impl DeviceCompiler for ChildProcess {
         let failed = |log: String| DeviceCompileError::Process { target, log };
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
         let mut command = Command::new(program);
-        command.args(["device-compile", &target.to_string()]);
+        command.args(["device-compile", &target.to_string(), "--memory", &self.mebibytes.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -70,7 +93,7 @@ impl DeviceCompiler for ChildProcess {
             if status.success() {
                 Ok(code)
             } else {
-                Err(failed(format!("{status}: {}", String::from_utf8_lossy(&log).trim_end())))
+                Err(self.failure(target, format!("{status}: {}", String::from_utf8_lossy(&log).trim_end())))
             }
         })
     }
@@ -89,9 +112,22 @@ fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
 pub fn execute(arguments: &Arguments) -> Result<Passed, CliError> {
     let mut source = String::new();
     let stream = std::path::Path::new("standard input");
-    std::io::stdin().read_to_string(&mut source).map_err(file_error("read", stream))?;
-    let cubin = InProcess(Nvrtc::locate()?).compile(&source, arguments.target)?;
+    io::stdin().read_to_string(&mut source).map_err(file_error("read", stream))?;
+    let nvrtc = Nvrtc::locate()?;
+    limit_memory(arguments.memory).map_err(DeviceCompileError::Unlimited)?;
+    let cubin = InProcess(nvrtc).compile(&source, arguments.target)?;
     let stream = std::path::Path::new("standard output");
-    std::io::stdout().write_all(&cubin).map_err(file_error("write", stream))?;
+    io::stdout().write_all(&cubin).map_err(file_error("write", stream))?;
     Ok(true)
+}
+
+/// Lets this process take so many MiB of address space beyond what it has now.
+fn limit_memory(mebibytes: u64) -> io::Result<()> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")?.trim().strip_suffix("kB"));
+    let kibibytes: Option<u64> = size.and_then(|size| size.trim().parse().ok());
+    let now = kibibytes.ok_or_else(|| io::Error::other("/proc/self/status does not tell the size"))?;
+    let (_, most) = Resource::AS.get()?;
+    let bytes = now.saturating_add(mebibytes.saturating_mul(1024)).saturating_mul(1024);
+    Resource::AS.set(bytes.min(most), most)
 }

@@ -240,6 +240,9 @@ fn build_exit(error: &BuildError) -> u8 {
             NvrtcError::Call { .. } | NvrtcError::Compile { .. } | NvrtcError::NotAscii { .. } => EXIT_CHECK,
         },
         BuildError::Device(DeviceCompileError::Process { .. }) => EXIT_CHECK,
+        BuildError::Device(DeviceCompileError::MemoryLimit { .. } | DeviceCompileError::Unlimited(_)) => {
+            EXIT_ENVIRONMENT
+        }
         BuildError::Device(DeviceCompileError::TimeLimit { .. }) => EXIT_TIME_OUT,
         BuildError::Timings(_) => EXIT_USAGE,
         BuildError::Bundle(error) => of_kind(error.kind()),

@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use warpweave::compiler::CompileError;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
-use warpweave::{Build, Source};
+use warpweave::{Build, BuildError, Part, Source};
 
 use super::Passed;
 use super::arguments::Shapes;
@@ -27,7 +28,7 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// The architecture for which a model's groups are shown.
+/// The architecture for which a model's groups are shown, where it has kernels for them.
 const SHOWN_TARGET: Target = Target::Sm90a;
 
 /// Runs the command.
@@ -61,12 +62,15 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
     let ports = signature(&model.signature, text);
     let constants = program.tensors.ids().filter_map(|id| program.constant(id));
     let bytes: usize = constants.map(|constant| constant.bytes().len()).sum();
-    let part = build.part(BundleTarget::Gpu(SHOWN_TARGET), &mut |_| {})?;
+    let (part, reason) = shown(build)?;
+    if let Some(reason) = &reason {
+        let _ = writeln!(text, "on the host alone, not on {SHOWN_TARGET}: {reason}");
+    }
     let groups = &part.partition.groups;
     let operations: u64 = groups.iter().map(|group| group.body.operations()).sum();
     let microseconds: f64 = groups.iter().map(|group| group.microseconds).sum();
     let _ =
-        writeln!(text, "{} statements in {} fused groups for {SHOWN_TARGET}", program.statements.len(), groups.len());
+        writeln!(text, "{} statements in {} fused groups for {}", program.statements.len(), groups.len(), part.target);
     let _ = writeln!(text, "constants {bytes} bytes, {operations} scalar operations, {microseconds:.1} us estimated");
     for (position, group) in groups.iter().enumerate() {
         let statements = group.statements.len();
@@ -78,9 +82,21 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
     }
     Ok(json!({
         "kind": "model", "name": model.record.name, "blake3": model.record.blake3, "signature": ports,
+        "target": part.target.to_string(), "reason": reason,
         "statements": program.statements.len(), "groups": groups.len(), "constant_bytes": bytes,
         "operations": operations, "estimated_microseconds": microseconds
     }))
+}
+
+/// The part that is shown of a model: the device's, or the host's and why there is no other.
+fn shown(build: &Build) -> Result<(Part, Option<String>), CliError> {
+    match build.part(BundleTarget::Gpu(SHOWN_TARGET), &mut |_| {}) {
+        Ok(part) => Ok((part, None)),
+        Err(BuildError::Compile(CompileError::Lower(reason))) => {
+            Ok((build.part(BundleTarget::Host, &mut |_| {})?, Some(reason.to_string())))
+        }
+        Err(other) => Err(other.into()),
+    }
 }
 
 fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {

@@ -185,8 +185,10 @@ fn is_of_kernel(error: &OpenError) -> bool {
     match error {
         OpenError::Build(BuildError::Registers { .. } | BuildError::Compile(_)) => true,
         OpenError::Build(BuildError::Device(error)) => match error {
-            DeviceCompileError::Process { .. } | DeviceCompileError::TimeLimit { .. } => true,
-            DeviceCompileError::Nvrtc(_) => false,
+            DeviceCompileError::Process { .. }
+            | DeviceCompileError::TimeLimit { .. }
+            | DeviceCompileError::MemoryLimit { .. } => true,
+            DeviceCompileError::Nvrtc(_) | DeviceCompileError::Unlimited(_) => false,
         },
         OpenError::Session(SessionError::Cuda(error)) => matches!(error, CudaError::BlockTooLarge { .. }),
         OpenError::Session(error) => error.kind() == FailureKind::Check,

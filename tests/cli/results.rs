@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use warpweave::codegen::kernel_ir::text as kernel_text;
+use warpweave::fusion::schedule::text as plan_text;
 use warpweave::graph::npy;
 use warpweave::runtime::npz;
 
@@ -72,6 +74,8 @@ fn stages_are_emitted() {
         let text = fs::read_to_string(folder.join("stages").join(name)).expect("the stage is written");
         assert!(!text.is_empty(), "{name}");
     }
+    let plan = fs::read_to_string(folder.join("stages").join("plan.host.txt")).expect("the plan is written");
+    assert_eq!(plan_text::parse(&plan).map(|plan| plan.to_string()), Ok(plan));
 }
 
 #[test]
@@ -81,17 +85,37 @@ fn device_code_is_bundled_where_nvrtc_is_found() {
     }
     let folder = Folder::new();
     let (path, io) = (model("dlrm", "torchscript.onnx"), model("dlrm", "io.npz"));
+    let stages = Folder::new();
+    let emitted = stages.join(".").display().to_string();
     let bundles = ["a.weave", "b.weave"].map(|name| {
         let out = folder.join(name).display().to_string();
-        let result = succeed(&["compile", &path, "-o", &out, "--target", "host,sm_90a"]);
+        let emit = ["--emit", "ir", "--emit-dir", &emitted];
+        let result = succeed(&[&["compile", &path, "-o", &out, "--target", "host,sm_90a"][..], &emit].concat());
         assert_eq!(result["targets"][1]["local_bytes"], 0, "{result}");
         fs::read(&out).expect("the bundle is there")
     });
     assert!(bundles[0] == bundles[1]);
+    let kernels = fs::read_to_string(stages.join("ir.sm_90a.txt")).expect("the kernels are written");
+    assert_eq!(kernel_text::parse(&kernels).map(|program| program.to_string()), Ok(kernels));
     let out = folder.join("a.weave").display().to_string();
     for device in ["reference", "host", "emulator", "text"] {
         let result = succeed(&["compare", &out, "--io", &io, "--device", device]);
         assert_eq!(result["passed"], true, "{result}");
     }
     assert_eq!(folder.names(), ["a.weave", "b.weave"]);
+}
+
+#[test]
+fn a_device_compiler_short_of_memory_is_a_clear_error() {
+    if succeed(&["doctor"])["nvrtc"]["found"] != true {
+        return;
+    }
+    let folder = Folder::new();
+    let (path, out) = (model("lstm", "torchscript.onnx"), folder.join("x.weave").display().to_string());
+    let arguments = ["compile", &path, "-o", &out, "--target", "sm_90a", "--compiler-memory"];
+    for mebibytes in ["1", "8", "20"] {
+        let message = fail(4, "device-compiler", &[&arguments[..], &[mebibytes]].concat());
+        assert!(message.contains(&format!("more than {mebibytes} MiB")), "{message}");
+    }
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
 }

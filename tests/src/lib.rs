@@ -5,6 +5,7 @@ pub mod evaluate;
 pub mod machine;
 pub mod models;
 pub mod pipeline;
+pub mod printed;
 pub mod random;
 pub mod samples;
 pub mod sketch;

@@ -53,7 +53,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 8] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 19] = [
+const HOMES: [(&str, &[&str]); 20] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -72,6 +72,7 @@ const HOMES: [(&str, &[&str]); 19] = [
     ("proptest", &["warpweave-fusion", "warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),
     ("rayon", &["warpweave-fusion"]),
+    ("rlimit", &["warpweave"]),
     ("safetensors", &["warpweave-runtime"]),
     ("serde_json", &["warpweave-runtime", "warpweave-tests"]),
     ("zip", &["warpweave-runtime"]),

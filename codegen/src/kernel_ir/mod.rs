@@ -16,6 +16,7 @@ pub mod expression;
 pub mod location;
 pub mod rewrite;
 pub mod statement;
+pub mod text;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;

@@ -6,6 +6,7 @@ use warpweave_fusion::partition::blocked::{WRITTEN_OUT, is_wide};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{self, Index, Literal, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::text::reader::Word;
 
 use super::LowerError;
 use super::emitter::{Emitter, StagedArray, add, multiply};
@@ -92,7 +93,7 @@ impl<'p> Point<'p> {
             Scalar::Unary(op, operand) => {
                 let (function, element) = (unary(*op), element_of(operand));
                 if unary_result(function, scalar_type(emitter, element)?).is_none() {
-                    return Err(LowerError::Function { operator: emitter.id, function: op.name(), element });
+                    return Err(LowerError::Function { operator: emitter.id, function: op.word(), element });
                 }
                 let value = self.emit(emitter, operand)?;
                 Ok(Expression::Unary(function, Box::new(value)))
@@ -100,7 +101,7 @@ impl<'p> Point<'p> {
             Scalar::Binary(op, left, right) => {
                 let (function, element) = (binary(*op), element_of(left));
                 if binary_result(function, scalar_type(emitter, element)?).is_none() {
-                    return Err(LowerError::Function { operator: emitter.id, function: op.name(), element });
+                    return Err(LowerError::Function { operator: emitter.id, function: op.word(), element });
                 }
                 let (left, right) = (self.emit(emitter, left)?, self.emit(emitter, right)?);
                 Ok(Expression::binary(function, left, right))

@@ -91,17 +91,23 @@ fn expr_operations(expr: &TensorExpr) -> u64 {
 
 impl fmt::Display for GroupBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |tensors: &[TensorId]| tensors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let (reads, writes) = (list(&self.operands), list(&self.outputs));
+        writeln!(f, "    tile axes {}, reads [{reads}], writes [{writes}]", self.tile_rank)?;
         let staged = self.staged.iter().enumerate().map(|(position, stage)| (format!("staged {position}"), stage));
         let stages = self.stages.iter().enumerate().map(|(position, stage)| (format!("stage {position}"), stage));
         for (name, stage) in staged.chain(stages) {
-            write!(f, "    {name}: {} <-", stage.expr)?;
-            for source in &stage.sources {
-                match source {
-                    StageSource::Operand(operand) => write!(f, " {}", self.operands[*operand])?,
-                    StageSource::Stage(earlier) => write!(f, " stage{earlier}")?,
-                    StageSource::Staged(earlier) => write!(f, " staged{earlier}")?,
-                }
-            }
+            let sources: Vec<String> = stage
+                .sources
+                .iter()
+                .zip(&stage.expr.operands)
+                .map(|(source, ty)| match source {
+                    StageSource::Operand(operand) => format!("{}: {ty}", self.operands[*operand]),
+                    StageSource::Stage(earlier) => format!("stage {earlier}: {ty}"),
+                    StageSource::Staged(earlier) => format!("staged {earlier}: {ty}"),
+                })
+                .collect();
+            write!(f, "    {name} ({}): {} = {}", sources.join(", "), stage.expr.element, stage.expr)?;
             if let Some(output) = &stage.output {
                 let index: Vec<String> = output.index.iter().map(ToString::to_string).collect();
                 write!(f, " -> {}[{}]", self.outputs[output.position], index.join(", "))?;

@@ -14,7 +14,7 @@ pub mod host_cost;
 pub mod limit;
 pub mod merge_axes;
 pub mod params;
-mod params_text;
+pub(crate) mod params_text;
 pub mod phase;
 pub mod recorded;
 pub mod search;

@@ -1,6 +1,7 @@
 //! With which template and tile a group's kernel is made.
 
 use serde::{Deserialize, Serialize};
+use warpweave_graph::words;
 
 use super::body::GroupBody;
 use super::contraction::{AxisClass, Contraction};
@@ -18,6 +19,8 @@ pub enum RowThreads {
     /// The whole block, one row a tile.
     Block,
 }
+
+words!(RowThreads { Warp => "warp", Block => "block" });
 
 /// How a contraction brings the next step's tiles while it multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]

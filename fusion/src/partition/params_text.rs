@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::params::{BLOCK_THREADS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
+use warpweave_graph::text::reader::{Parsed, Reader, Word};
+
+use super::params::{ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
 
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,12 +31,11 @@ impl fmt::Display for ScheduleParams {
         let tile: Vec<String> = self.tile.iter().map(ToString::to_string).collect();
         match self.template {
             Template::Pointwise { per_thread } => write!(f, "pointwise/{per_thread}")?,
-            Template::Row(RowThreads::Warp) => write!(f, "row/warp")?,
-            Template::Row(RowThreads::Block) => write!(f, "row/block")?,
+            Template::Row(threads) => write!(f, "row/{}", threads.word())?,
             Template::Contraction(shape) => shape.fmt(f)?,
             Template::Staged => write!(f, "staged")?,
         }
-        write!(f, " tile {}", if tile.is_empty() { "-".to_owned() } else { tile.join("x") })
+        write!(f, " tile {}", if tile.is_empty() { "none".to_owned() } else { tile.join("x") })
     }
 }
 
@@ -47,61 +48,86 @@ impl FromStr for ScheduleParams {
     type Err = NoParams;
 
     fn from_str(text: &str) -> Result<Self, NoParams> {
-        let parsed = text.rsplit_once(" tile ").and_then(|(template, tile)| {
-            let tile = match tile {
-                "-" => Vec::new(),
-                extents => extents.split('x').map(positive).collect::<Option<_>>()?,
+        let mut reader = Reader::new(text);
+        let parsed = read(&mut reader).and_then(|params| reader.end().map(|()| params)).ok();
+        let possible = |params: &Self| {
+            let template = match params.template {
+                Template::Pointwise { per_thread } => per_thread > 0,
+                Template::Contraction(shape) => shape.is_possible(),
+                Template::Row(_) | Template::Staged => true,
             };
-            Some(Self { template: parse_template(template)?, tile })
-        });
-        parsed.filter(|params| params.to_string() == text).ok_or_else(|| NoParams(text.to_owned()))
+            template && params.tile.iter().all(|extent| *extent > 0) && params.to_string() == text
+        };
+        parsed.filter(possible).ok_or_else(|| NoParams(text.to_owned()))
     }
 }
 
-fn positive(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|number| *number > 0)
+/// The choice that comes next.
+pub fn read(reader: &mut Reader<'_>) -> Parsed<ScheduleParams> {
+    let template = template(reader)?;
+    reader.keyword("tile")?;
+    let tile = if reader.eat_word("none") { Vec::new() } else { reader.extents("a tile")? };
+    Ok(ScheduleParams { template, tile })
 }
 
-fn parse_template(text: &str) -> Option<Template> {
-    match text {
-        "row/warp" => return Some(Template::Row(RowThreads::Warp)),
-        "row/block" => return Some(Template::Row(RowThreads::Block)),
-        "staged" => return Some(Template::Staged),
-        _ => {}
+fn template(reader: &mut Reader<'_>) -> Parsed<Template> {
+    if reader.eat_word("staged") {
+        return Ok(Template::Staged);
     }
-    match text.split_once('/')? {
-        ("pointwise", per_thread) => Some(Template::Pointwise { per_thread: positive(per_thread)? }),
-        ("contraction", shape) => Some(Template::Contraction(parse_shape(shape)?)),
-        _ => None,
+    if reader.eat_word("pointwise") {
+        reader.mark("/")?;
+        return Ok(Template::Pointwise { per_thread: reader.integer("elements a thread")? });
     }
+    if reader.eat_word("row") {
+        reader.mark("/")?;
+        return reader.named::<RowThreads>("`warp` or `block`").map(Template::Row);
+    }
+    if reader.eat_word("contraction") {
+        reader.mark("/")?;
+        return shape(reader).map(Template::Contraction);
+    }
+    Err(reader.expected("a template"))
 }
 
-fn parse_shape(text: &str) -> Option<ContractionShape> {
-    let (sides, rest) = text.split_once(" threads ")?;
-    let (threads, rest) = rest.split_once(" width ")?;
-    let (column_width, rest) = rest.split_once(" step ")?;
-    let (step, rest) = rest.split_once(' ')?;
-    let (rows, columns) = sides.split_once('x')?;
-    let row_threads = positive(threads.split_once('x')?.0).filter(|threads| *threads <= BLOCK_THREADS)?;
-    let (pipeline, parts) = match rest.strip_suffix(" parts") {
-        Some(split) => split.rsplit_once(" in ")?,
-        None => (rest, "1"),
+fn shape(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
+    let [rows, columns] = pair(reader, "rows and columns")?;
+    reader.keyword("threads")?;
+    let before = reader.clone();
+    let [row_threads, column_threads] = pair(reader, "threads along rows and columns")?;
+    reader.keyword("width")?;
+    let column_width = reader.integer("neighbouring columns")?;
+    reader.keyword("step")?;
+    let step = reader.integer("steps")?;
+    let pipeline = pipeline(reader)?;
+    let parts = if reader.eat_word("in") {
+        let parts = reader.integer("parts")?;
+        reader.keyword("parts")?;
+        parts
+    } else {
+        1
     };
-    Some(ContractionShape {
-        rows: positive(rows)?,
-        columns: positive(columns)?,
-        row_threads,
-        column_width: positive(column_width)?,
-        step: positive(step)?,
-        pipeline: parse_pipeline(pipeline)?,
-        parts: positive(parts)?,
-    })
+    let shape = ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts };
+    if row_threads == 0 || shape.column_threads() != column_threads {
+        return Err(before.expected("the threads of a block"));
+    }
+    Ok(shape)
 }
 
-fn parse_pipeline(text: &str) -> Option<Pipeline> {
-    match text {
-        "in turn" => Some(Pipeline::InTurn),
-        "through registers" => Some(Pipeline::Registers),
-        _ => Some(Pipeline::Asynchronous { stages: positive(text.strip_prefix("asynchronous/")?)? }),
+fn pipeline(reader: &mut Reader<'_>) -> Parsed<Pipeline> {
+    if reader.eat_word("in") {
+        return reader.keyword("turn").map(|()| Pipeline::InTurn);
     }
+    if reader.eat_word("through") {
+        return reader.keyword("registers").map(|()| Pipeline::Registers);
+    }
+    if reader.eat_word("asynchronous") {
+        reader.mark("/")?;
+        return Ok(Pipeline::Asynchronous { stages: reader.integer("buffers")? });
+    }
+    Err(reader.expected("`in turn`, `through registers` or `asynchronous`"))
+}
+
+fn pair(reader: &mut Reader<'_>, what: &str) -> Parsed<[usize; 2]> {
+    let before = reader.clone();
+    reader.extents(what)?.try_into().map_err(|_| before.expected(what))
 }

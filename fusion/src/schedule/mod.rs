@@ -11,6 +11,7 @@ pub mod plan;
 pub mod simulate;
 mod synchronise;
 pub mod tables;
+pub mod text;
 pub mod verify;
 pub mod wavefront;
 

@@ -1,7 +1,5 @@
 //! Execution plans: which rTask runs on which virtual execution unit, after which signals, in which memory.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
@@ -174,47 +172,5 @@ impl PersistentSegment {
     pub fn waits(&self) -> usize {
         let is_wait = |instruction: &&Instruction| matches!(instruction, Instruction::Wait { .. });
         self.streams.iter().flatten().filter(is_wait).count()
-    }
-}
-
-impl fmt::Display for Instruction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Run(task) => write!(f, "run {}.{}", task.operator, task.tile),
-            Self::Wait { counter, signals } => write!(f, "wait {counter} >= {signals}"),
-            Self::Signal(counter) => write!(f, "signal {counter}"),
-        }
-    }
-}
-
-impl fmt::Display for ExecutionPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let memory = &self.memory;
-        writeln!(f, "memory arena {} weights {}", memory.arena_bytes, memory.weights_bytes)?;
-        for (id, tensor) in memory.tensors.iter() {
-            let Some(buffer) = tensor.buffer else { continue };
-            let space = match buffer.space {
-                BufferSpace::Arena => "arena",
-                BufferSpace::Weights => "weights",
-            };
-            write!(f, "  {id}: {} {space} {}..{}", tensor.ty, buffer.offset, buffer.offset + buffer.bytes)?;
-            if tensor.layout.root != id {
-                write!(f, " view of {} from element {}", tensor.layout.root, tensor.layout.offset)?;
-            }
-            writeln!(f)?;
-        }
-        for segment in &self.segments {
-            let Segment::Persistent(segment) = segment;
-            writeln!(f, "persistent segment of {} vEUs, {} counters", segment.units(), segment.counters.len())?;
-            for (id, operator) in segment.operators.iter() {
-                writeln!(f, "  {id}: {}, {} rTasks", operator.params, operator.tasks())?;
-                write!(f, "{}", operator.body)?;
-            }
-            for (unit, stream) in segment.streams.iter().enumerate() {
-                let steps: Vec<String> = stream.iter().map(ToString::to_string).collect();
-                writeln!(f, "  vEU {unit}: {}", steps.join("; "))?;
-            }
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,5 @@
 //! Quasi-affine index expressions, kept in a canonical form.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::ReadId;
@@ -445,43 +443,18 @@ impl Guard {
     }
 }
 
-impl fmt::Display for Index {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.terms.is_empty() {
-            return write!(f, "{}", self.constant);
-        }
-        for (position, (atom, coefficient)) in self.terms.iter().enumerate() {
-            match (position, *coefficient) {
-                (0, 1) => {}
-                (0, -1) => f.write_str("-")?,
-                (0, value) => write!(f, "{value}*")?,
-                (_, 1) => f.write_str(" + ")?,
-                (_, -1) => f.write_str(" - ")?,
-                (_, value) if value < 0 => write!(f, " - {}*", -value)?,
-                (_, value) => write!(f, " + {value}*")?,
-            }
-            match atom {
-                Atom::Axis(axis) => write!(f, "{axis}")?,
-                Atom::FloorDiv(inner, divisor) => write!(f, "(({inner}) / {divisor})")?,
-                Atom::Mod(inner, divisor) => write!(f, "(({inner}) mod {divisor})")?,
-                Atom::Clamp(inner, low, high) => write!(f, "clamp({inner}, {low}, {high})")?,
-                Atom::Indirect(read) => write!(f, "{read}")?,
-            }
-        }
-        match self.constant {
-            0 => Ok(()),
-            value if value < 0 => write!(f, " - {}", -value),
-            value => write!(f, " + {value}"),
-        }
+impl Index {
+    /// The index with these terms; `None` unless atoms ascend strictly and no coefficient is 0.
+    pub(super) fn from_terms(constant: i64, terms: Vec<(Atom, i64)>) -> Option<Self> {
+        let ascend = terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let proper = ascend && terms.iter().all(|(_, coefficient)| *coefficient != 0);
+        proper.then_some(Self { constant, terms })
     }
 }
 
-impl fmt::Display for Guard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, condition) in self.0.iter().enumerate() {
-            let separator = if position == 0 { "" } else { ", " };
-            write!(f, "{separator}{} in {}..{}", condition.index, condition.lower, condition.upper)?;
-        }
-        Ok(())
+impl Guard {
+    /// The guard with these conditions; `None` unless they ascend strictly.
+    pub(super) fn from_conditions(conditions: Vec<Condition>) -> Option<Self> {
+        conditions.windows(2).all(|pair| pair[0] < pair[1]).then_some(Self(conditions))
     }
 }

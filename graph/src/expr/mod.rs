@@ -8,6 +8,7 @@ pub mod builder;
 mod check;
 mod display;
 pub mod index;
+mod read;
 pub mod region;
 pub mod scalar;
 pub mod substitute;

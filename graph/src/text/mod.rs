@@ -15,6 +15,7 @@ mod lexer;
 mod literal;
 mod parse;
 mod print;
+pub mod reader;
 
 use std::collections::BTreeMap;
 use std::fmt;

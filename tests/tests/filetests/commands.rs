@@ -40,6 +40,7 @@ pub fn run(graph: &str, command: &str) -> Result<String, String> {
             let plan = plan(&program(graph)?, number(1)?, FusionLevel::Register).1;
             verify(plan).map(|verified| format!("{:?}", verified.evidence())).map_err(|found| format!("{found:?}"))
         }
+        Some("ir") => Ok(compile(&program(graph)?, number(1)?, FusionLevel::Register).lowered.program.to_string()),
         Some("cuda") => Ok(cuda(&compile(&program(graph)?, number(1)?, FusionLevel::Register).lowered.program)),
         Some("emulate") => emulate(&program(graph)?, number(1)?),
         Some("evaluate") => {

@@ -3,6 +3,7 @@
 mod cases;
 mod counts;
 mod device;
+mod printed;
 mod samples;
 mod templates;
 mod text;
@@ -20,5 +21,6 @@ fn main() -> ExitCode {
     counts::add(&mut suite);
     text::add(&mut suite);
     device::add(&mut suite);
+    printed::add(&mut suite);
     suite.run()
 }

@@ -5,6 +5,7 @@ use warpweave::fusion::partition::FusionLevel;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::compile;
+use warpweave_tests::printed;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::samples::{self, Sample};
 use warpweave_tests::suite::Suite;
@@ -22,6 +23,7 @@ fn check(sample: &Sample) {
     for level in [FusionLevel::None, FusionLevel::Register] {
         for units in [1, 5] {
             let compiled = compile(&sample.program, units, level);
+            printed::check(&compiled);
             assert_eq!(verify::verify(&compiled.lowered.program), [], "{level:?}");
             let found = Machine::new(&compiled).run(&inputs, 3);
             assert_close(&found, &expected, 1e-4);

@@ -6,6 +6,7 @@ use warpweave::fusion::partition::FusionLevel;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::compile_with;
+use warpweave_tests::printed;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
@@ -43,6 +44,7 @@ fn check(case: Case) {
                 .values()
                 .map(|operator| operator.params.to_string())
                 .collect();
+            printed::check(&compiled);
             assert_eq!(verify::verify(&compiled.lowered.program), [], "{level:?} {params:?}");
             let (report, found) = Machine::new(&compiled).launch(&inputs, &LaunchOptions::seeded(number as u64));
             assert!(report.is_clean(), "{level:?} {params:?}: {report}");

@@ -12,6 +12,7 @@ use warpweave::graph::{ElementType, Tensor};
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile};
+use warpweave_tests::printed;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::{Suite, is_full};
@@ -64,6 +65,7 @@ fn check(recipe: &Recipe) {
     let expected = evaluate(&program, &inputs);
     for level in [FusionLevel::None, FusionLevel::Register] {
         let compiled = compile(&program, recipe.units, level);
+        printed::check(&compiled);
         let plan = compiled.plan.plan();
         let accesses = Accesses::new(plan, Reads::Boxes);
         assert_eq!(judge(plan, &accesses), Verdict::Harmless);
@@ -72,6 +74,7 @@ fn check(recipe: &Recipe) {
         let folded = fold(plan, recipe.fewer);
         assert_eq!(folded.persistent().units(), recipe.fewer);
         assert_eq!(judge(&folded, &accesses), Verdict::Harmless);
+        printed::check_plan(&folded);
         let folded = verify(folded).unwrap_or_else(|violations| panic!("the folded plan has {violations:?}"));
         let machine = Machine::with_plan(folded.plan(), &compiled.lowered, &compiled.program);
         for seed in 2..2 + size().1 {

@@ -1,0 +1,111 @@
+//! Programs as text that parses back to an equal program.
+//!
+//! ```text
+//! threads 64
+//!
+//! kernel k0 {
+//!   locals v0: i32, v1: f32
+//!   arrays r0: f32[4]
+//!   shared s0: f32[64]
+//!   v0 = add(mul(tile, 64), thread)
+//!   r0[0] = load x4 arena f32[v0]
+//!   store s0[thread] = [fma(r0[0], r0[1], 1.0)]
+//!   barrier
+//! }
+//!
+//! entry {
+//!   call k0(0, block)
+//! }
+//! ```
+//! `p3` is operand 3 of the running rTask. Integer literals are `i32` unless they end in `_i64`. Operators, functions,
+//! tables and words have the names of [`words`]. What is parsed names only what is declared; the rules of the IR are those
+//! of [`verify`](crate::verify).
+
+mod expression;
+mod print;
+mod statement;
+mod words;
+
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::text::reader::{Parsed, Reader, TextError};
+
+use super::{
+    ArrayId, Kernel, KernelId, LocalId, MemoryType, Program, RegisterArray, ScalarType, SharedArray, SharedId,
+};
+
+/// The program that a text describes. It is not verified.
+pub fn parse(text: &str) -> Result<Program, TextError> {
+    let mut reader = Reader::new(text);
+    reader.keyword("threads")?;
+    let threads = reader.integer("threads of a block")?;
+    let mut kernels: Arena<KernelId, Kernel> = Arena::new();
+    while reader.eat_word("kernel") {
+        reader.declared::<KernelId>(kernels.len())?;
+        let kernel = kernel(&mut reader, kernels.len())?;
+        kernels.push(kernel);
+    }
+    reader.keyword("entry")?;
+    let entry = kernel(&mut reader, kernels.len())?;
+    reader.end()?;
+    Ok(Program { threads, kernels, entry })
+}
+
+/// What statements may name.
+struct Scope<'k> {
+    kernel: &'k Kernel,
+    kernels: usize,
+}
+
+fn kernel(reader: &mut Reader<'_>, kernels: usize) -> Parsed<Kernel> {
+    let mut kernel = Kernel::default();
+    reader.mark("{")?;
+    kernel.locals = declarations(reader, "locals", |reader| reader.named::<ScalarType>("a type"))?;
+    kernel.arrays = declarations(reader, "arrays", |reader| {
+        let scalar = reader.named("a type")?;
+        Ok(RegisterArray { scalar, length: length(reader)? })
+    })?;
+    kernel.shared = declarations(reader, "shared", |reader| {
+        let memory = reader.named::<MemoryType>("a type in memory")?;
+        Ok(SharedArray { memory, length: length(reader)? })
+    })?;
+    let body = statement::statements(reader, &Scope { kernel: &kernel, kernels })?;
+    Ok(Kernel { body, ..kernel })
+}
+
+/// Declarations after their keyword; none without it.
+fn declarations<I: Id, T>(
+    reader: &mut Reader<'_>,
+    keyword: &str,
+    mut declared: impl FnMut(&mut Reader<'_>) -> Parsed<T>,
+) -> Parsed<Arena<I, T>> {
+    let mut arena = Arena::new();
+    if reader.eat_word(keyword) {
+        while arena.is_empty() || reader.eat(",") {
+            reader.declared::<I>(arena.len())?;
+            reader.mark(":")?;
+            arena.push(declared(reader)?);
+        }
+    }
+    Ok(arena)
+}
+
+fn length(reader: &mut Reader<'_>) -> Parsed<u32> {
+    reader.mark("[")?;
+    let length = reader.integer("a number of elements")?;
+    reader.mark("]")?;
+    Ok(length)
+}
+
+impl Scope<'_> {
+    fn local(&self, reader: &mut Reader<'_>) -> Parsed<LocalId> {
+        reader.id("a declared variable", self.kernel.locals.len())
+    }
+
+    fn array(&self, reader: &mut Reader<'_>) -> Parsed<ArrayId> {
+        reader.id("a declared register array", self.kernel.arrays.len())
+    }
+
+    fn shared(&self, reader: &mut Reader<'_>) -> Parsed<SharedId> {
+        reader.id("a declared shared array", self.kernel.shared.len())
+    }
+}

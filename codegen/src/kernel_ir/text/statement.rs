@@ -1,0 +1,202 @@
+//! Text to statements.
+
+use warpweave_graph::text::reader::{Parsed, Reader};
+
+use super::Scope;
+use super::expression::{expression, index};
+use crate::kernel_ir::{
+    ArrayId, Block, Expression, GlobalSpace, LocalId, MemoryType, Place, SharedId, ShuffleMode, Statement, Width,
+};
+
+/// Statements up to the closing brace, which is skipped.
+pub fn statements(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Block> {
+    let mut block = Block::new();
+    while !reader.eat("}") {
+        block.push(statement(reader, scope)?);
+    }
+    Ok(block)
+}
+
+fn block(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Block> {
+    reader.mark("{")?;
+    reader.nested(|reader| statements(reader, scope))
+}
+
+fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
+    if reader.is_id::<LocalId>() || reader.is_id::<ArrayId>() {
+        return written(reader, scope);
+    }
+    let start = reader.clone();
+    let word = reader.peek().unwrap_or_default();
+    reader.eat_word(word);
+    Ok(match word {
+        "store" => store(reader, scope)?,
+        "copy" => copy(reader, scope)?,
+        "copies" if reader.eat_word("commit") => Statement::AsyncCommit,
+        "copies" => {
+            reader.keyword("wait")?;
+            Statement::AsyncWait { pending: reader.integer("a number of groups")? }
+        }
+        "for" => repeat(reader, scope, false)?,
+        "unrolled" => {
+            reader.keyword("for")?;
+            repeat(reader, scope, true)?
+        }
+        "if" => {
+            let condition = expression(reader, scope)?;
+            let then = block(reader, scope)?;
+            let otherwise = if reader.eat_word("else") { block(reader, scope)? } else { Block::new() };
+            Statement::If { condition, then, otherwise }
+        }
+        "loop" => Statement::Loop { body: block(reader, scope)? },
+        "break" => Statement::Break,
+        "switch" => {
+            let selector = expression(reader, scope)?;
+            reader.mark("{")?;
+            let mut cases = Vec::new();
+            while reader.eat_word("case") {
+                cases.push(block(reader, scope)?);
+            }
+            reader.mark("}")?;
+            Statement::Switch { selector, cases }
+        }
+        "call" => {
+            let kernel = reader.id("an earlier kernel", scope.kernels)?;
+            reader.mark("(")?;
+            let operands = expression(reader, scope)?;
+            reader.mark(",")?;
+            let tile = expression(reader, scope)?;
+            reader.mark(")")?;
+            Statement::Call { kernel, operands, tile }
+        }
+        "barrier" => Statement::BlockBarrier,
+        "warp" => {
+            reader.keyword("barrier")?;
+            Statement::WarpBarrier
+        }
+        "control" => {
+            let word = reader.named("a control word")?;
+            reader.mark("=")?;
+            Statement::StoreControl { word, value: expression(reader, scope)? }
+        }
+        "signal" => {
+            let order = reader.named("a memory order")?;
+            reader.keyword("counter")?;
+            Statement::Signal { counter: expression(reader, scope)?, order }
+        }
+        _ => return Err(start.expected("a statement or `}`")),
+    })
+}
+
+/// A statement that writes a place.
+fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
+    let place = if reader.is_id::<LocalId>() {
+        Place::Local(scope.local(reader)?)
+    } else {
+        let array = scope.array(reader)?;
+        Place::Element(array, index(reader, scope)?)
+    };
+    reader.mark("=")?;
+    if reader.eat_word("load") {
+        return load(reader, scope, place);
+    }
+    if reader.eat_word("shuffle") {
+        return shuffle(reader, scope, place);
+    }
+    if reader.eat_word("barrier") {
+        reader.keyword("or")?;
+        return Ok(Statement::BlockBarrierOr { place, condition: expression(reader, scope)? });
+    }
+    if reader.eat_word("table") {
+        let table = reader.named("a table")?;
+        return Ok(Statement::LoadTable { place, table, index: index(reader, scope)? });
+    }
+    if reader.eat_word("control") {
+        let word = reader.named("a control word")?;
+        let adds = reader.eat("+=");
+        return Ok(match adds {
+            true => Statement::AddControl { place, word, value: expression(reader, scope)? },
+            false => Statement::LoadControl { place, word },
+        });
+    }
+    if reader.eat_word("wait") {
+        let order = reader.named("a memory order")?;
+        reader.keyword("counter")?;
+        let counter = expression(reader, scope)?;
+        reader.mark(">=")?;
+        let target = expression(reader, scope)?;
+        reader.keyword("at")?;
+        return Ok(Statement::Wait { place, counter, target, order, position: expression(reader, scope)? });
+    }
+    Ok(Statement::Assign { place, value: expression(reader, scope)? })
+}
+
+fn load(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Statement> {
+    let width = width(reader);
+    if reader.is_id::<SharedId>() {
+        let array = scope.shared(reader)?;
+        return Ok(Statement::LoadShared { place, array, width, index: index(reader, scope)? });
+    }
+    let space = reader.named::<GlobalSpace>("`arena`, `weights` or a shared array")?;
+    let memory = reader.named::<MemoryType>("a type in memory")?;
+    Ok(Statement::LoadGlobal { place, space, memory, width, index: index(reader, scope)? })
+}
+
+fn store(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
+    if reader.is_id::<SharedId>() {
+        let array = scope.shared(reader)?;
+        let (index, values) = stored(reader, scope)?;
+        return Ok(Statement::StoreShared { array, index, values });
+    }
+    reader.keyword("arena")?;
+    let memory = reader.named::<MemoryType>("a type in memory")?;
+    let (index, values) = stored(reader, scope)?;
+    Ok(Statement::StoreGlobal { memory, index, values })
+}
+
+/// The place and the values of a store.
+fn stored(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<(Expression, Vec<Expression>)> {
+    let index = index(reader, scope)?;
+    reader.mark("=")?;
+    reader.mark("[")?;
+    Ok((index, reader.list("]", |reader| expression(reader, scope))?))
+}
+
+fn copy(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
+    let width = width(reader);
+    let array = scope.shared(reader)?;
+    let into = index(reader, scope)?;
+    reader.mark("=")?;
+    let space = reader.named("`arena` or `weights`")?;
+    let source = index(reader, scope)?;
+    reader.keyword("if")?;
+    Ok(Statement::AsyncCopy { array, index: into, space, source, width, exists: expression(reader, scope)? })
+}
+
+fn shuffle(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Statement> {
+    let mode = if reader.eat_word("xor") {
+        ShuffleMode::Xor(reader.integer("a mask")?)
+    } else {
+        reader.keyword("lane")?;
+        ShuffleMode::Broadcast(reader.integer("a lane")?)
+    };
+    reader.keyword("of")?;
+    Ok(Statement::Shuffle { place, value: expression(reader, scope)?, mode })
+}
+
+fn repeat(reader: &mut Reader<'_>, scope: &Scope<'_>, unroll: bool) -> Parsed<Statement> {
+    let variable = scope.local(reader)?;
+    reader.mark("<")?;
+    let extent = expression(reader, scope)?;
+    Ok(Statement::For { variable, extent, unroll, body: block(reader, scope)? })
+}
+
+fn width(reader: &mut Reader<'_>) -> Width {
+    if reader.eat_word("x2") {
+        Width::Two
+    } else if reader.eat_word("x4") {
+        Width::Four
+    } else {
+        Width::One
+    }
+}

@@ -1,0 +1,51 @@
+//! The words of types, operations and places.
+
+use warpweave_graph::words;
+
+use crate::kernel_ir::{
+    BinaryOp, Builtin, ControlWord, GlobalSpace, MemoryOrder, MemoryType, ScalarType, Table, UnaryOp,
+};
+
+words!(ScalarType { Bool => "bool", I32 => "i32", I64 => "i64", F32 => "f32" });
+words!(MemoryType { Bool => "bool", I8 => "i8", U8 => "u8", I32 => "i32", I64 => "i64", F32 => "f32" });
+words!(GlobalSpace { Arena => "arena", Weights => "weights" });
+words!(Builtin { Thread => "thread", Block => "block", Grid => "grid" });
+words!(MemoryOrder { Relaxed => "relaxed", Acquire => "acquire", Release => "release" });
+words!(ControlWord { Epoch => "epoch", Left => "left", Abort => "abort" });
+words!(Table { StreamStart => "stream_start", Instructions => "instructions", Operands => "operands" });
+
+words!(UnaryOp {
+    Negate => "neg",
+    Absolute => "abs",
+    Not => "not",
+    Exp => "exp",
+    Log => "log",
+    Sqrt => "sqrt",
+    Tanh => "tanh",
+    Erf => "erf",
+    Sin => "sin",
+    Cos => "cos",
+    Floor => "floor",
+    Ceil => "ceil",
+    RoundEven => "round",
+});
+
+words!(BinaryOp {
+    Add => "add",
+    Subtract => "sub",
+    Multiply => "mul",
+    Divide => "div",
+    Remainder => "rem",
+    Minimum => "min",
+    Maximum => "max",
+    Power => "pow",
+    Less => "lt",
+    LessEqual => "le",
+    Equal => "eq",
+    And => "and",
+    Or => "or",
+    BitAnd => "bit_and",
+    BitXor => "bit_xor",
+    ShiftLeft => "shl",
+    ShiftRight => "shr",
+});
