@@ -53,7 +53,10 @@ impl FromStr for ScheduleParams {
         let possible = |params: &Self| {
             let template = match params.template {
                 Template::Pointwise { per_thread } => per_thread > 0,
-                Template::Contraction(shape) => shape.is_possible(),
+                Template::Contraction(shape) => {
+                    let ContractionShape { rows, columns, column_width, step, parts, .. } = shape;
+                    [rows, columns, column_width, step, parts].iter().all(|number| *number > 0)
+                }
                 Template::Row(_) | Template::Staged => true,
             };
             template && params.tile.iter().all(|extent| *extent > 0) && params.to_string() == text
