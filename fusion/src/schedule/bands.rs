@@ -158,7 +158,8 @@ impl Blocks {
 }
 
 fn blocks(grid: &[u32], sides: &[u32]) -> u32 {
-    grid.iter().zip(sides).map(|(count, side)| count.div_ceil(*side)).product()
+    // An empty grid has sides of no tiles.
+    grid.iter().zip(sides).map(|(count, side)| count.div_ceil((*side).max(1))).product()
 }
 
 /// The number of blocks with these sides that a box meets.
