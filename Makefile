@@ -26,7 +26,7 @@ check: fetch
 # Everything that continuous integration runs; each suite prints its time and fails above its budget.
 test: fetch
 	$(CARGO) fmt --all --check
-	$(TIMED) build 480 $(CARGO) test --workspace --no-run --quiet
+	$(TIMED) build 480 sh -c '$(CARGO) test --workspace --no-run --quiet && $(CARGO) test -p warpweave-tests --no-run --quiet'
 	$(TIMED) lints 300 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(TIMED) unit 300 $(CARGO) test --workspace --exclude warpweave-tests
 	$(TIMED) files 120 $(CARGO) test -p warpweave-tests --lib --test tidy --test filetests

@@ -20,7 +20,7 @@ pub fn add(suite: &mut Suite) {
 fn check(sample: &Sample) {
     let inputs = random::inputs(&mut Random::new(17), &sample.program);
     let expected = evaluate(&sample.program, &inputs);
-    for level in [FusionLevel::None, FusionLevel::Register] {
+    for level in [FusionLevel::None, FusionLevel::Register, FusionLevel::Full] {
         for units in [1, 5] {
             let compiled = compile(&sample.program, units, level);
             printed::check(&compiled);

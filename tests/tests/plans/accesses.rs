@@ -10,7 +10,7 @@ use std::rc::Rc;
 use warpweave::fusion::partition::{Stage, StageSource};
 use warpweave::fusion::schedule::plan::{BufferSpace, ExecutionPlan, MemoryPlan, OperatorId, ROperator, RTask};
 use warpweave::graph::arena::{Arena, Id};
-use warpweave::graph::expr::{AxisId, AxisKind, Condition, Index, Range, region};
+use warpweave::graph::expr::{AxisId, AxisKind, Condition, Guard, Index, Range, ReadId, TensorExpr, region};
 use warpweave::graph::program::TensorId;
 use warpweave_tests::evaluate::for_each_point;
 
@@ -333,8 +333,11 @@ fn stage_ranges(operator: &ROperator, tile: u32) -> Vec<(&Stage, Vec<Range>)> {
         let mut needed: Option<Vec<Range>> = None;
         for (stage, ranges) in main.chain(later) {
             for (id, read) in stage.expr.reads.iter() {
-                let reads_it = stage.sources[read.operand] == StageSource::Staged(position);
-                let Some(found) = region::input_region(&stage.expr, id, &ranges).filter(|_| reads_it) else { continue };
+                if stage.sources[read.operand] != StageSource::Staged(position) {
+                    continue;
+                }
+                let found = region::input_region(&stage.expr, id, &ranges);
+                let found = found.unwrap_or_else(|| unguarded(&stage.expr, id, &ranges));
                 let enclose = |(a, b): (Range, Range)| Range {
                     minimum: a.minimum.min(b.minimum),
                     maximum: a.maximum.max(b.maximum),
@@ -353,6 +356,13 @@ fn stage_ranges(operator: &ROperator, tile: u32) -> Vec<(&Stage, Vec<Range>)> {
     }
     let main = (0..body.stages.len()).map(|stage| (&body.stages[stage], tile_ranges(operator, stage, tile)));
     body.staged.iter().zip(staged).chain(main).collect()
+}
+
+/// Where a read whose guard holds nowhere in these ranges would read: kernels keep a box for it all the same.
+fn unguarded(expr: &TensorExpr, read: ReadId, ranges: &[Range]) -> Vec<Range> {
+    let mut expr = expr.clone();
+    expr.reads[read].guard = Guard::always();
+    region::input_region(&expr, read, ranges).expect("a read without a guard reads something")
 }
 
 /// As [`tile_ranges`], of a tile that may reach beyond the extents.

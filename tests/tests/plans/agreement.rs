@@ -19,7 +19,7 @@ use crate::unit_counters::with_unit_counters;
 /// Adds a trial for each sample: every change of its plans.
 pub fn add(suite: &mut Suite) {
     for sample in samples::all() {
-        for level in [FusionLevel::None, FusionLevel::Register] {
+        for level in [FusionLevel::None, FusionLevel::Register, FusionLevel::Full] {
             let sample = sample.clone();
             suite.trial(format!("agreement {} {level:?}", sample.name), move || {
                 let mut tally = Tally::default();
@@ -43,7 +43,7 @@ pub fn add_models(suite: &mut Suite) {
             for units in [4, 132] {
                 let mut tally = Tally::default();
                 let start = Instant::now();
-                let (_, plan) = plan(&program, units, FusionLevel::Register);
+                let (_, plan) = plan(&program, units, FusionLevel::Full);
                 check_all(&plan, model_changes, &mut tally);
                 if units == 4 {
                     check_all(&with_unit_counters(&plan), model_changes, &mut tally);

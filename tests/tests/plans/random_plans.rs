@@ -63,7 +63,7 @@ fn check(recipe: &Recipe) {
     let program = program(recipe);
     let inputs = random::inputs(&mut Random::new(recipe.rows as u64), &program);
     let expected = evaluate(&program, &inputs);
-    for level in [FusionLevel::None, FusionLevel::Register] {
+    for level in [FusionLevel::None, FusionLevel::Register, FusionLevel::Full] {
         let compiled = compile(&program, recipe.units, level);
         printed::check(&compiled);
         let plan = compiled.plan.plan();
