@@ -41,11 +41,12 @@ demo:
 	$(CARGO) build --release --quiet
 	sh scripts/demo.sh $(WARPWEAVE) $(DEMO_MODEL)
 
-# Every bar at full size: every model on every device through the command line, and every change of every model's plans.
+# Every bar at full size: every model on every device through the command line, every change of every model's plans, and
+# every model for both architectures.
 full: test
 	$(CARGO) build --release --quiet
 	sh scripts/compare_models.sh $(WARPWEAVE)
-	WARPWEAVE_FULL=1 $(CARGO) test -p warpweave-tests --test plans
+	WARPWEAVE_FULL=1 $(CARGO) test -p warpweave-tests --test plans --test models
 	python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 
 # Every benchmark model at full size: compiled for host and sm_90a within bars for time and memory, and the peak of two on
