@@ -33,27 +33,30 @@ pub const ENTRY_NAME: &str = "warpweave_persistent";
 pub fn cuda(program: &Program) -> String {
     let mut text = String::new();
     for (id, kernel) in program.kernels.iter() {
-        let signature = format!(
-            "static __device__ __forceinline__ void {id}(\n    ww_arguments const& arguments, int const* operands, \
-             unsigned tile, unsigned char* shared)"
-        );
-        function(kernel, &signature, "", 0, &mut text);
+        let signature = format!("WW_KERNEL void {id}(ww_buffers buffers, int const* operands, unsigned tile)");
+        function(kernel, &signature, &shared_memory(program.entry.shared_bytes()), &mut text);
         text.push('\n');
     }
     let signature = format!(
         "extern \"C\" __global__ void __launch_bounds__({}, 1) {ENTRY_NAME}(ww_arguments arguments)",
         program.threads
     );
-    let shared = "  unsigned char* const shared = ww_shared_memory();\n";
-    function(&program.entry, &signature, shared, program.entry.shared_bytes(), &mut text);
+    let prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
+    function(&program.entry, &signature, &prologue, &mut text);
     debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
     text
 }
 
-fn function(kernel: &Kernel, signature: &str, prologue: &str, entry_bytes: u32, text: &mut String) {
+/// The shared memory of a body from `start` on, in bytes: the entry's own comes first.
+fn shared_memory(start: u32) -> String {
+    let start = if start == 0 { String::new() } else { format!(" + {start}") };
+    format!("  unsigned char* const shared = ww_shared_memory(){start};\n")
+}
+
+fn function(kernel: &Kernel, signature: &str, prologue: &str, text: &mut String) {
     let declarations = Declarations::of(kernel);
     write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations)).expect(INFALLIBLE);
-    statement::body(kernel, &|local| declarations.locals.contains(&local), entry_bytes, text);
+    statement::body(kernel, &|local| declarations.locals.contains(&local), text);
     text.push_str("}\n");
 }
 
