@@ -11,6 +11,7 @@ use warpweave_fusion::schedule::{self, PlanOptions, Planned, Verified, Violation
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
+use warpweave_graph::slices::slice_reductions;
 use warpweave_graph::views::{Layout, inline_views, place_joins};
 
 use crate::search_limit::SearchLimit;
@@ -76,6 +77,10 @@ impl KernelCost for CostModel {
     }
 }
 
+/// Most bytes of constants that are read again for every step of a sequence: with as much again for the recurrence itself,
+/// what the multiprocessors of a large device keep on chip.
+const SLICED_BYTES: usize = 12 << 20;
+
 /// Virtual execution units of plans for the host; they are folded onto the threads that there are.
 pub const HOST_UNITS: usize = 16;
 
@@ -131,9 +136,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Inlines views and places joins.
+    /// Inlines views, computes what a recurrence consumes step by step so, and places joins.
     pub fn new(program: &TensorProgram) -> Self {
-        let (program, layouts) = place_joins(&inline_views(program));
+        let program = slice_reductions(&inline_views(program), SLICED_BYTES);
+        let (program, layouts) = place_joins(&program);
         Self { program, layouts }
     }
 

@@ -18,6 +18,7 @@ use warpweave_graph::views::merge_operands;
 use super::align;
 use super::body::GroupBody;
 use super::contraction::index_axes;
+use super::translated::translated;
 
 /// Where an operand comes from while a body is under construction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +84,7 @@ impl Uses {
 
 /// The body of `members` at register level, or `None` if no single kernel computes them so.
 pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
-    align::align(program, drafts(program, uses, members, Sharing::Registers)?, Vec::new())
+    align::align(program, translated(drafts(program, uses, members, Sharing::Registers)?), Vec::new())
 }
 
 /// The body of `members` at shared-memory level: what does not leave is staged. `None` if no single kernel computes them

@@ -15,6 +15,7 @@ use super::contraction::{AxisClass, Contraction};
 use super::cost::KernelCost;
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
 use super::phase::{self, staged_tile_cycles};
+use super::rounds::{Round, rounds};
 use super::split::{SplitBodies, split, split_params};
 use super::traffic::{bytes, moved_bytes};
 
@@ -22,6 +23,11 @@ use super::traffic::{bytes, moved_bytes};
 const MEETING: f64 = 20.0;
 /// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
 const STORE_INSTRUCTIONS: f64 = 8.0;
+
+/// Cycles that a reduction beside another adds to combining the lanes of a block's warps: five shuffles a warp.
+const SHUFFLE_CYCLES: f64 = 5.0 * BLOCK_WARPS as f64;
+/// Instructions that fetch a run of neighbours: an address and a load.
+const FETCH_INSTRUCTIONS: f64 = 2.0;
 
 /// Parts into which a reduction may be split.
 const SPLITS: [usize; 4] = [2, 4, 8, 16];
@@ -219,21 +225,41 @@ impl Kernel<'_> {
     }
 
     fn row(&self, threads: RowThreads) -> f64 {
+        let latency = self.arch.load_latency_cycles.value;
+        let passes = match threads {
+            RowThreads::Warp => self.params.tile.iter().product::<usize>().div_ceil(BLOCK_WARPS),
+            RowThreads::Block => 1,
+        };
+        let pass: f64 = rounds(self.body).iter().map(|round| self.round(round, threads)).sum();
+        let transfer = self.transfer(self.counts.load_sectors + self.counts.store_sectors);
+        (passes as f64 * pass).max(latency + transfer)
+    }
+
+    /// Cycles of one round on the rows that a block takes at once.
+    fn round(&self, round: &Round, threads: RowThreads) -> f64 {
         let (lanes, latency) = (self.arch.multiply_adds_per_cycle.value, self.arch.load_latency_cycles.value);
         let (rows, width, combine) = match threads {
             RowThreads::Warp => (BLOCK_WARPS as f64, 32.0, 150.0),
             RowThreads::Block => (1.0, BLOCK_THREADS as f64, 350.0),
         };
-        let stage = |at: usize| {
-            let expr = &self.body.stages[at].expr;
-            let extra = self.body.extra_axes(at).into_iter().map(|axis| expr.axes[axis].extent as f64);
-            let length = reduced(expr) * extra.product::<f64>();
-            let trips = (length / width).ceil();
-            let arithmetic = rows * length * work(expr) / lanes;
-            combine + (trips * latency / 4.0).max(arithmetic) + latency
-        };
-        let stages: f64 = (0..self.body.stages.len()).map(stage).sum();
-        stages.max(latency + self.transfer(self.counts.load_sectors + self.counts.store_sectors))
+        let first = round.stages.start;
+        let lead = &self.body.stages[first].expr;
+        let extra = self.body.extra_axes(first).into_iter().map(|axis| lead.axes[axis].extent as f64);
+        let length = reduced(lead) * extra.product::<f64>();
+        let trips = (length / (width * round.run as f64)).ceil();
+        let arithmetic = rows * length * self.round_work(round) / lanes;
+        let beside = (round.stages.len() - 1) as f64 * SHUFFLE_CYCLES;
+        combine + beside + (trips * latency / 4.0).max(arithmetic) + latency
+    }
+
+    /// Instructions a point of a round.
+    fn round_work(&self, round: &Round) -> f64 {
+        if round.run == 1 {
+            return self.body.stages[round.stages.clone()].iter().map(|stage| work(&stage.expr)).sum();
+        }
+        let own = self.body.stages[round.stages.clone()].iter().map(|stage| stage.expr.body.operations() as f64);
+        let fetched = round.reads(self.body).len() as f64 * FETCH_INSTRUCTIONS / round.run as f64;
+        own.sum::<f64>() + fetched
     }
 
     fn contraction(&self, shape: &ContractionShape) -> f64 {

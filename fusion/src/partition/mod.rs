@@ -17,6 +17,7 @@ pub mod params;
 pub(crate) mod params_text;
 pub mod phase;
 pub mod recorded;
+pub mod rounds;
 pub mod search;
 pub mod signature;
 pub mod split;
@@ -24,6 +25,7 @@ pub mod staged;
 pub mod staging;
 pub mod timings;
 pub mod traffic;
+mod translated;
 
 pub use body::{GroupBody, Stage, StageOutput, StageSource};
 pub use params::{ContractionShape, Pipeline, ScheduleParams, Template};
