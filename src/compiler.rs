@@ -90,6 +90,16 @@ impl CompileOptions {
         Self { units: arch.multiprocessors.value, fusion: FusionLevel::Full, cost: CostModel::Gpu(arch) }
     }
 
+    /// How plans are made: for the units, with the shared memory of the device that costs are of.
+    pub fn plan_options(&self) -> PlanOptions {
+        let shared_bytes = match &self.cost {
+            CostModel::Gpu(arch) => arch.shared_bytes_per_block.value,
+            CostModel::Recorded(recorded) => recorded.arch().shared_bytes_per_block.value,
+            CostModel::Host => 0,
+        };
+        PlanOptions { shared_bytes, ..PlanOptions::new(self.units) }
+    }
+
     /// For the host back end.
     pub fn host() -> Self {
         Self { units: HOST_UNITS, fusion: FusionLevel::Register, cost: CostModel::Host }
@@ -152,7 +162,7 @@ impl Prepared {
 
     /// The plan of a partition, verified.
     pub fn verified(&self, partition: &Partition, options: &CompileOptions) -> Result<Verified, CompileError> {
-        let planned = self.plan(partition, options, &PlanOptions::new(options.units));
+        let planned = self.plan(partition, options, &options.plan_options());
         schedule::verify(planned.plan).map_err(CompileError::Plan)
     }
 

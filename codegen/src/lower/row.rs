@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 
 use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS, RowThreads};
-use warpweave_fusion::partition::rounds::{Round, is_shared, rounds};
+use warpweave_fusion::partition::rounds::{RUN, Round, is_shared, rounds};
 use warpweave_fusion::partition::{Stage, StageSource};
-use warpweave_graph::expr::{AxisId, Guard, Index, Read, Reducer};
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, Guard, Index, Read, ReadId, Reducer, Scalar};
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, both, less, multiply};
@@ -18,18 +19,18 @@ use super::scalar::{Point, scalar_type};
 use super::store::store;
 use super::tile::{TileAxes, decode_box};
 use crate::kernel_ir::{
-    ArrayId, BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, ScalarType, ShuffleMode, Statement, WARP_SIZE,
-    Width,
+    ArrayId, BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, ScalarType, SharedId, ShuffleMode, Statement,
+    WARP_SIZE, Width,
 };
 
 /// The row that a thread works on.
-struct Row {
+pub(super) struct Row {
     /// Coordinates of the tile axes; those of the tile's first row where there is no row of its own.
-    coordinates: Vec<Expression>,
+    pub(super) coordinates: Vec<Expression>,
     /// Under which condition the row is real; absent if it always is.
-    real: Option<Expression>,
+    pub(super) real: Option<Expression>,
     /// The thread's number among those that share the row.
-    lane: LocalId,
+    pub(super) lane: LocalId,
     threads: RowThreads,
 }
 
@@ -87,7 +88,7 @@ fn emit_stages(emitter: &mut Emitter, row: &Row) -> Result<(), LowerError> {
 }
 
 /// The row of this number in the tile, which gives out `numbers` of them, shared by a warp.
-fn emit_row(
+pub(super) fn emit_row(
     emitter: &mut Emitter,
     tile: &TileAxes,
     number: LocalId,
@@ -165,12 +166,49 @@ fn accumulate_round(
             accumulate_point(emitter, &coordinates, accumulators, stages, HashMap::new())
         });
     }
-    emit_points(emitter, row, stage, &axes, round.run, |emitter, coordinates| {
+    let sources = vec![RunSource::Memory; reads.len()];
+    accumulate_runs(emitter, row, round, accumulators, &sources, stages)
+}
+
+/// Where a run of neighbours along a row comes from.
+#[derive(Clone, Copy)]
+pub(super) enum RunSource {
+    /// The memory of the tensor.
+    Memory,
+    /// Shared memory, where the row begins at this element.
+    Shared {
+        /// The array.
+        array: SharedId,
+        /// The element of the row's first point.
+        first: LocalId,
+    },
+}
+
+/// The walk along the row in runs, the round's reads from `sources`, in the order of [`Round::reads`].
+pub(super) fn accumulate_runs(
+    emitter: &mut Emitter,
+    row: &Row,
+    round: &Round,
+    accumulators: &[Accumulator],
+    sources: &[RunSource],
+    stages: &[Option<LocalId>],
+) -> Result<(), LowerError> {
+    let stage = round.stages.start;
+    let reads = round.reads(emitter.body());
+    let axes: Vec<AxisId> = emitter.body().stages[stage].expr.reduced().collect();
+    emit_numbered(emitter, row, stage, &axes, round.run, |emitter, number, coordinates| {
         let mut runs: Vec<ArrayId> = Vec::with_capacity(reads.len());
-        for &(stage, id, _) in &reads {
-            let array = emitter.array(ScalarType::F32, round.run);
-            Point::new(stage, coordinates.clone(), stages).read_wide(emitter, id, array, Expression::i32(0))?;
-            runs.push(array);
+        for (&(stage, id, _), source) in reads.iter().zip(sources) {
+            runs.push(match *source {
+                RunSource::Memory => fetch_run(emitter, stage, id, &coordinates, stages)?,
+                RunSource::Shared { array: from, first } => {
+                    let array = emitter.array(ScalarType::F32, round.run);
+                    let place = Place::Element(array, Expression::i32(0));
+                    let index = add(first, number);
+                    emitter.push(Statement::LoadShared { place, array: from, width: Width::Four, index });
+                    array
+                }
+            });
         }
         emitter.repeat(Expression::i32(round.run as i32), true, |emitter, step| {
             let mut loaded = HashMap::new();
@@ -181,6 +219,30 @@ fn accumulate_round(
             accumulate_point(emitter, &coordinates, accumulators, stages, loaded)
         })
     })
+}
+
+/// A run of neighbours of a read of memory, from a point on.
+pub(super) fn fetch_run(
+    emitter: &mut Emitter,
+    stage: usize,
+    id: ReadId,
+    point: &[Expression],
+    stages: &[Option<LocalId>],
+) -> Result<ArrayId, LowerError> {
+    let array = emitter.array(ScalarType::F32, RUN);
+    if Point::new(stage, Vec::new(), stages).is_wide(emitter, id) {
+        Point::new(stage, point.to_vec(), stages).read_wide(emitter, id, array, Expression::i32(0))?;
+        return Ok(array);
+    }
+    let inner = emitter.body().stages[stage].expr.reduced().last().expect("a run lies along a reduction");
+    for step in 0..RUN {
+        let mut point = point.to_vec();
+        point[inner.index()] = add(point[inner.index()].clone(), Expression::i32(step as i32));
+        let value = Point::new(stage, point, stages).emit(emitter, &Scalar::Read(id))?;
+        let place = Place::Element(array, Expression::i32(step as i32));
+        emitter.push(Statement::Assign { place, value });
+    }
+    Ok(array)
 }
 
 /// A place in memory that several stages of a round may read.
@@ -246,6 +308,18 @@ fn emit_points<'b>(
     run: usize,
     body: impl FnOnce(&mut Emitter<'b>, Vec<Expression>) -> Result<(), LowerError>,
 ) -> Result<(), LowerError> {
+    emit_numbered(emitter, row, stage, axes, run, |emitter, _, coordinates| body(emitter, coordinates))
+}
+
+/// The same; `body` also gets the number of the point in the box.
+fn emit_numbered<'b>(
+    emitter: &mut Emitter<'b>,
+    row: &Row,
+    stage: usize,
+    axes: &[AxisId],
+    run: usize,
+    body: impl FnOnce(&mut Emitter<'b>, LocalId, Vec<Expression>) -> Result<(), LowerError>,
+) -> Result<(), LowerError> {
     let expr = &emitter.body().stages[stage].expr;
     let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
     let points: usize = extents.iter().product();
@@ -259,7 +333,7 @@ fn emit_points<'b>(
         emitter.when(Some(less(number, points)), |emitter| {
             let inner = decode_box(emitter, &extents, number.into())?;
             let coordinates = row.coordinates.iter().cloned().chain(inner).collect();
-            body(emitter, coordinates)
+            body(emitter, number, coordinates)
         })
     })
 }
@@ -269,14 +343,14 @@ fn emit_points<'b>(
 pub(super) struct Accumulator {
     stage: usize,
     reducer: Reducer,
-    local: LocalId,
+    pub(super) local: LocalId,
     scalar: ScalarType,
     memory: MemoryType,
     start: Expression,
 }
 
 impl Accumulator {
-    fn emit(emitter: &mut Emitter, stage: usize) -> Result<Self, LowerError> {
+    pub(super) fn emit(emitter: &mut Emitter, stage: usize) -> Result<Self, LowerError> {
         let expr = &emitter.body().stages[stage].expr;
         let reducer = expr.reducer.expect("the stage reduces");
         let element = reduced_element(expr);
@@ -288,7 +362,7 @@ impl Accumulator {
 }
 
 /// Combines the accumulators of a warp's lanes, in butterflies side by side.
-fn across_lanes(emitter: &mut Emitter, accumulators: &[Accumulator]) {
+pub(super) fn across_lanes(emitter: &mut Emitter, accumulators: &[Accumulator]) {
     let others: Vec<LocalId> = accumulators.iter().map(|accumulator| emitter.declare(accumulator.scalar)).collect();
     for mask in BUTTERFLY {
         for (accumulator, &other) in accumulators.iter().zip(&others) {

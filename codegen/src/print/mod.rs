@@ -20,7 +20,7 @@ use std::fmt::Write;
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Kernel, Program};
+use crate::kernel_ir::{Kernel, Program, SharedId};
 use scope::Declarations;
 
 /// The name of the entry function, with C linkage.
@@ -37,7 +37,7 @@ pub fn cuda(program: &Program) -> String {
             "static __device__ __forceinline__ void {id}(\n    ww_arguments const& arguments, int const* operands, \
              unsigned tile, unsigned char* shared)"
         );
-        function(kernel, &signature, "", 0, &mut text);
+        function(kernel, &signature, "", &Offsets { entry: 0, kept: program.kept_bytes() }, &mut text);
         text.push('\n');
     }
     let signature = format!(
@@ -45,20 +45,29 @@ pub fn cuda(program: &Program) -> String {
         program.threads
     );
     let shared = "  unsigned char* const shared = ww_shared_memory();\n";
-    function(&program.entry, &signature, shared, program.entry.shared_bytes(), &mut text);
+    let offsets = Offsets { entry: program.entry.shared_bytes(), kept: 0 };
+    function(&program.entry, &signature, shared, &offsets, &mut text);
     debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
     text
 }
 
-fn function(kernel: &Kernel, signature: &str, prologue: &str, entry_bytes: u32, text: &mut String) {
+/// Bytes of a body's part of shared memory that belong to something else.
+struct Offsets {
+    /// To the entry, before what its kernels have.
+    entry: u32,
+    /// To what kernels keep, before their other arrays.
+    kept: u32,
+}
+
+fn function(kernel: &Kernel, signature: &str, prologue: &str, offsets: &Offsets, text: &mut String) {
     let declarations = Declarations::of(kernel);
-    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations)).expect(INFALLIBLE);
-    statement::body(kernel, &|local| declarations.locals.contains(&local), entry_bytes, text);
+    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations, offsets.kept)).expect(INFALLIBLE);
+    statement::body(kernel, &|local| declarations.locals.contains(&local), offsets.entry, text);
     text.push_str("}\n");
 }
 
 /// Scalars by type, then register arrays, then shared arrays at their offsets.
-fn declare(kernel: &Kernel, declarations: &Declarations) -> String {
+fn declare(kernel: &Kernel, declarations: &Declarations, kept_bytes: u32) -> String {
     let mut text = String::new();
     let mut by_type = BTreeMap::<_, Vec<String>>::new();
     for local in &declarations.locals {
@@ -73,15 +82,20 @@ fn declare(kernel: &Kernel, declarations: &Declarations) -> String {
     }
     for &id in &declarations.shared {
         let element = types::element(kernel.shared[id].memory);
-        writeln!(text, "  {element}* const {id} = ({element}*)(shared + {});", shared_offset(kernel, id.index()))
-            .expect(INFALLIBLE);
+        let offset = shared_offset(kernel, id, kept_bytes);
+        writeln!(text, "  {element}* const {id} = ({element}*)(shared + {offset});").expect(INFALLIBLE);
     }
     text
 }
 
-/// The byte at which the shared array of this index starts in the body's part of shared memory; a multiple of 16.
-fn shared_offset(kernel: &Kernel, index: usize) -> u32 {
-    kernel.shared.values().take(index).map(|array| (array.memory.bytes() * array.length).next_multiple_of(16)).sum()
+/// The byte at which a shared array starts in the body's part of shared memory; a multiple of 16. What kernels keep takes the
+/// first `kept_bytes`.
+fn shared_offset(kernel: &Kernel, id: SharedId, kept_bytes: u32) -> u32 {
+    if kernel.kept == Some(id) {
+        return 0;
+    }
+    let before = kernel.shared.iter().take(id.index()).filter(|(other, _)| kernel.kept != Some(*other));
+    kept_bytes + before.map(|(_, array)| array.bytes()).sum::<u32>()
 }
 
 const INFALLIBLE: &str = "writing to a string cannot fail";

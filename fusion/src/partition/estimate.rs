@@ -13,6 +13,7 @@ use super::bound::kernel::{KernelCounts, Sampling, kernel_counts};
 use super::choose::shortlist;
 use super::contraction::{AxisClass, Contraction};
 use super::cost::KernelCost;
+use super::kept::kept_elements;
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
 use super::phase::{self, staged_tile_cycles};
 use super::rounds::{Round, rounds};
@@ -26,6 +27,10 @@ const STORE_INSTRUCTIONS: f64 = 8.0;
 
 /// Cycles that a reduction beside another adds to combining the lanes of a block's warps: five shuffles a warp.
 const SHUFFLE_CYCLES: f64 = 5.0 * BLOCK_WARPS as f64;
+/// Cycles from the last product of a row to its sum in every lane.
+const COMBINE_LATENCY: f64 = 150.0;
+/// Cycles an operation, one after another, of a thread that finishes a row: functions count several.
+const FINISH_CYCLES: f64 = 10.0;
 /// Instructions that fetch a run of neighbours: an address and a load.
 const FETCH_INSTRUCTIONS: f64 = 2.0;
 
@@ -196,6 +201,7 @@ impl Kernel<'_> {
         match self.params.template {
             Template::Pointwise { per_thread } => self.pointwise(per_thread),
             Template::Row(threads) => self.row(threads),
+            Template::Kept => self.kept(),
             Template::Contraction(shape) => self.contraction(&shape),
             Template::Staged => staged_tile_cycles(self.body, self.params, self.arch),
         }
@@ -233,6 +239,28 @@ impl Kernel<'_> {
         let pass: f64 = rounds(self.body).iter().map(|round| self.round(round, threads)).sum();
         let transfer = self.transfer(self.counts.load_sectors + self.counts.store_sectors);
         (passes as f64 * pass).max(latency + transfer)
+    }
+
+    /// Rows whose constants are on chip: the other factors arrive, every row is multiplied and combined across lanes, then a
+    /// thread a row finishes all rows at once.
+    fn kept(&self) -> f64 {
+        let (arch, latency) = (self.arch, self.arch.load_latency_cycles.value);
+        let rows = self.params.tile.iter().product::<usize>();
+        let passes = rows.div_ceil(BLOCK_WARPS) as f64;
+        let bytes = 4.0 * kept_elements(self.body, self.params) as f64;
+        let read = bytes / arch.shared_bytes_per_cycle.value as f64;
+        let of_round = |round: &Round| {
+            let lead = &self.body.stages[round.stages.start].expr;
+            let (points, sums) = (rows as f64 * reduced(lead), round.stages.len() as f64);
+            let arithmetic = points * self.round_work(round) / arch.multiply_adds_per_cycle.value;
+            (arithmetic, passes * sums * SHUFFLE_CYCLES)
+        };
+        let reducing = |round: &Round| self.body.stages[round.stages.start].expr.reducer.is_some();
+        let rounds: Vec<(f64, f64)> = rounds(self.body).iter().filter(|round| reducing(round)).map(of_round).collect();
+        let (arithmetic, shuffles) = rounds.iter().fold((0.0, 0.0), |sum, round| (sum.0 + round.0, sum.1 + round.1));
+        let operations = |expr: &TensorExpr| expr.result().operations() as f64;
+        let longest = self.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
+        latency + (read + shuffles).max(arithmetic) + COMBINE_LATENCY + 2.0 * MEETING + FINISH_CYCLES * longest
     }
 
     /// Cycles of one round on the rows that a block takes at once.
