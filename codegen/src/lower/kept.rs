@@ -3,19 +3,19 @@
 //! A row's sums are combined across the lanes of its warp and put into shared memory; when all rows have theirs, a thread a
 //! row computes what follows them. What that reads of global memory is loaded before the products.
 
-use warpweave_fusion::partition::kept::{KeptRead, kept_elements, kept_reads};
+use warpweave_fusion::partition::kept::{KeptRead, kept_elements, kept_reads, sum_groups};
 use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_fusion::partition::rounds::{RUN, Round, rounds};
 use warpweave_graph::expr::{ReadId, Scalar};
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, both, multiply};
-use super::row::{Accumulator, Row, RunSource, accumulate_runs, across_lanes, emit_row, fetch_run};
+use super::row::{Accumulator, Row, RunSource, accumulate_runs, emit_row, fetch_run, spread_across_lanes};
 use super::scalar::{Point, scalar_type};
 use super::store::store;
 use super::tile::{TileAxes, decode_box};
 use crate::kernel_ir::{
-    BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, ScalarType, SharedId, Statement, Width,
+    BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, ScalarType, SharedId, Statement, WARP_SIZE, Width,
 };
 
 /// Emits the kernel.
@@ -122,19 +122,32 @@ fn emit_sums(
         }
         let sources = run_sources(emitter, &round, own, kept, rows)?;
         accumulate_runs(emitter, row, &round, &accumulators, &sources, &[])?;
-        across_lanes(emitter, &accumulators);
-        let first = binary(BinaryOp::Equal, row.lane, Expression::i32(0));
-        emitter.when(both(row.real.clone(), Some(first)), |emitter| {
-            for accumulator in &accumulators {
-                let index = add(emitter.operand((position * rows) as i64)?, number);
-                let values = vec![accumulator.local.into()];
-                emitter.push(Statement::StoreShared { array: sums, index, values });
-                position += 1;
-            }
-            Ok::<(), LowerError>(())
-        })?;
+        for group in groups(&accumulators) {
+            let (sum, which) = spread_across_lanes(emitter, row.lane, group);
+            let lanes = binary(BinaryOp::BitAnd, row.lane, Expression::i32(WARP_SIZE as i32 / group.len() as i32 - 1));
+            let first = binary(BinaryOp::Equal, lanes, Expression::i32(0));
+            emitter.when(both(row.real.clone(), Some(first)), |emitter| {
+                let apart = multiply(which, emitter.operand(rows as i64)?);
+                let index = add(add(apart, emitter.operand((position * rows) as i64)?), number);
+                emitter.push(Statement::StoreShared { array: sums, index, values: vec![sum.into()] });
+                Ok::<(), LowerError>(())
+            })?;
+            position += group.len();
+        }
     }
     Ok(())
+}
+
+/// Accumulators that are combined together: as many as the largest power of two that is left, and no more than there are
+/// lanes.
+fn groups(mut accumulators: &[Accumulator]) -> Vec<&[Accumulator]> {
+    let mut found = Vec::new();
+    for count in sum_groups(accumulators.len()) {
+        let (group, rest) = accumulators.split_at(count);
+        found.push(group);
+        accumulators = rest;
+    }
+    found
 }
 
 fn reducing_rounds(emitter: &Emitter) -> Vec<Round> {

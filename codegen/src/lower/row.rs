@@ -375,6 +375,47 @@ pub(super) fn across_lanes(emitter: &mut Emitter, accumulators: &[Accumulator]) 
     }
 }
 
+/// Combines a power of two of accumulators across a warp's lanes: at every step half of what a lane holds goes to its
+/// partner. Each lane ends with the sum of one; returns it and its number, which the lane's upper bits say.
+pub(super) fn spread_across_lanes(
+    emitter: &mut Emitter,
+    lane: LocalId,
+    accumulators: &[Accumulator],
+) -> (LocalId, Expression) {
+    let mut held = accumulators.to_vec();
+    let mut which = Expression::i32(0);
+    for mask in BUTTERFLY {
+        if held.len() == 1 {
+            let other = emitter.declare(held[0].scalar);
+            exchange(emitter, held[0].local, other, mask);
+            let Accumulator { reducer, local, .. } = held[0];
+            emitter.assign(local, combine(reducer, local.into(), other.into()));
+            continue;
+        }
+        let bit = binary(BinaryOp::BitAnd, lane, Expression::i32(mask as i32));
+        let upper = binary(BinaryOp::Equal, bit, Expression::i32(mask as i32));
+        let upper = Expression::Local(emitter.bind(ScalarType::Bool, upper));
+        let half = held.len() / 2;
+        let (first, second) = held.split_at(half);
+        let mut kept = Vec::with_capacity(half);
+        for (low, high) in first.iter().zip(second) {
+            let choose = |then: LocalId, otherwise: LocalId| {
+                Expression::Select(Box::new(upper.clone()), Box::new(then.into()), Box::new(otherwise.into()))
+            };
+            let offered = emitter.bind(low.scalar, choose(low.local, high.local));
+            let own = emitter.bind(low.scalar, choose(high.local, low.local));
+            let other = emitter.declare(low.scalar);
+            exchange(emitter, offered, other, mask);
+            emitter.assign(own, combine(low.reducer, own.into(), other.into()));
+            kept.push(Accumulator { local: own, ..low.clone() });
+        }
+        let number = |at: usize| Box::new(Expression::i32(at as i32));
+        which = add(which, Expression::Select(Box::new(upper), number(half), number(0)));
+        held = kept;
+    }
+    (held[0].local, which)
+}
+
 /// Combines one accumulator of a warp's lanes, in a butterfly.
 pub(super) fn across_warp(emitter: &mut Emitter, reducer: Reducer, accumulator: LocalId, scalar: ScalarType) {
     let other = emitter.declare(scalar);

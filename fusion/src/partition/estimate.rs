@@ -13,7 +13,7 @@ use super::bound::kernel::{KernelCounts, Sampling, kernel_counts};
 use super::choose::shortlist;
 use super::contraction::{AxisClass, Contraction};
 use super::cost::KernelCost;
-use super::kept::kept_elements;
+use super::kept::{kept_elements, shuffles};
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
 use super::phase::{self, staged_tile_cycles};
 use super::rounds::{Round, rounds};
@@ -251,16 +251,16 @@ impl Kernel<'_> {
         let read = bytes / arch.shared_bytes_per_cycle.value as f64;
         let of_round = |round: &Round| {
             let lead = &self.body.stages[round.stages.start].expr;
-            let (points, sums) = (rows as f64 * reduced(lead), round.stages.len() as f64);
+            let (points, sums) = (rows as f64 * reduced(lead), round.stages.len());
             let arithmetic = points * self.round_work(round) / arch.multiply_adds_per_cycle.value;
-            (arithmetic, passes * sums * SHUFFLE_CYCLES)
+            (arithmetic, passes * (shuffles(sums) * BLOCK_WARPS) as f64)
         };
         let reducing = |round: &Round| self.body.stages[round.stages.start].expr.reducer.is_some();
         let rounds: Vec<(f64, f64)> = rounds(self.body).iter().filter(|round| reducing(round)).map(of_round).collect();
-        let (arithmetic, shuffles) = rounds.iter().fold((0.0, 0.0), |sum, round| (sum.0 + round.0, sum.1 + round.1));
+        let (arithmetic, combined) = rounds.iter().fold((0.0, 0.0), |sum, round| (sum.0 + round.0, sum.1 + round.1));
         let operations = |expr: &TensorExpr| expr.result().operations() as f64;
         let longest = self.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
-        latency + (read + shuffles).max(arithmetic) + COMBINE_LATENCY + 2.0 * MEETING + FINISH_CYCLES * longest
+        latency + (read + combined).max(arithmetic) + COMBINE_LATENCY + 2.0 * MEETING + FINISH_CYCLES * longest
     }
 
     /// Cycles of one round on the rows that a block takes at once.

@@ -68,6 +68,29 @@ pub fn kept_elements(body: &GroupBody, params: &ScheduleParams) -> usize {
     rows * kept_reads(body).iter().map(|kept| kept.length).sum::<usize>()
 }
 
+/// How many sums are combined across a warp's lanes together: powers of two, the largest first, of `count` in all.
+pub fn sum_groups(count: usize) -> impl Iterator<Item = usize> {
+    (0..=MOST_SUMS.ilog2())
+        .rev()
+        .scan(count, |left, power| {
+            let size = 1 << power;
+            let groups = *left / size;
+            *left %= size;
+            Some(std::iter::repeat_n(size, groups))
+        })
+        .flatten()
+}
+
+/// Shuffles with which a warp combines `count` sums: in a group each lane ends with one of them.
+pub fn shuffles(count: usize) -> usize {
+    sum_groups(count).map(|size| size - 1 + (LANES / size).ilog2() as usize).sum()
+}
+
+/// Most sums that are combined together.
+const MOST_SUMS: usize = 16;
+/// Lanes of a warp.
+const LANES: usize = 32;
+
 /// What decides which elements the tiles of a group keep, but for the number of the tile. Groups with equal keys keep the same.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KeptKey {
