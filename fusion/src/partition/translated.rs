@@ -35,7 +35,12 @@ pub(super) fn translated(drafts: Vec<Draft>) -> Vec<Draft> {
     renumber(&drafts, &wanted, versions)
 }
 
-/// A point of an earlier draft as a function of its reader's parallel axes.
+/// The parallel axes of an expression along which there is more than one point.
+fn long_axes(expr: &TensorExpr) -> Vec<AxisId> {
+    expr.parallel().filter(|axis| expr.axes[*axis].extent != 1).collect()
+}
+
+/// A point of an earlier draft as a function of its reader's [`long_axes`], which are numbered from 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Place {
     extents: Vec<usize>,
@@ -45,18 +50,20 @@ struct Place {
 impl Place {
     /// Where a draft's expression reads, if that is at a translate of its own point.
     fn of(expr: &TensorExpr, read: &Read) -> Option<Self> {
+        let axes = long_axes(expr);
         let mut seen: Vec<AxisId> = Vec::new();
-        let mut moves_along = |index: &Index| match index.terms() {
-            [] => true,
+        let mut translate = |index: &Index| match index.terms() {
+            [] => Some(index.clone()),
             [(Atom::Axis(axis), 1)] if expr.axes[*axis].kind == AxisKind::Parallel && !seen.contains(axis) => {
                 seen.push(*axis);
-                true
+                let number = axes.iter().position(|other| other == axis).map(AxisId::from_index);
+                Some(number.map_or(Index::constant(0), Index::axis).plus(index.offset()))
             }
-            _ => false,
+            _ => None,
         };
-        let translates = read.guard.is_always() && read.index.iter().all(&mut moves_along);
-        let extents = expr.parallel().map(|axis| expr.axes[axis].extent);
-        translates.then(|| Self { extents: extents.collect(), index: read.index.clone() })
+        let index: Option<Vec<Index>> = read.index.iter().map(&mut translate).collect();
+        let extents = axes.iter().map(|axis| expr.axes[*axis].extent).collect();
+        index.filter(|_| read.guard.is_always()).map(|index| Self { extents, index })
     }
 
     /// Whether the whole draft is read, each point by one of the reader's.
@@ -72,7 +79,7 @@ impl Place {
         self.extents.iter().product()
     }
 
-    /// The reduction at this place, over the reader's parallel axes.
+    /// The reduction at this place, over the reader's axes.
     fn computed(&self, draft: &Draft) -> Draft {
         let parallel = self.extents.iter().map(|&extent| Axis { extent, kind: AxisKind::Parallel });
         let mut axes: Arena<AxisId, Axis> = parallel.collect();
@@ -139,7 +146,7 @@ fn redirect(mut version: Draft, drafts: &[Draft], wanted: &[Wanted], first: &[us
             *earlier = first[*earlier];
         }
     }
-    let own: Vec<Index> = version.expr.parallel().map(Index::axis).collect();
+    let own: Vec<Index> = long_axes(&version.expr).into_iter().map(Index::axis).collect();
     for read in version.expr.reads.ids() {
         let Source::Draft(earlier) = named[version.expr.reads[read].operand] else { continue };
         let Some(places) = wanted[earlier].translates(&drafts[earlier]) else { continue };

@@ -29,8 +29,8 @@ pub fn kept_numbers(operators: &Arena<OperatorId, ROperator>) -> Arena<OperatorI
 /// What a unit keeps: the number of [`kept_numbers`] and the tile.
 pub type Kept = (u32, u32);
 
-/// The streams with what every unit keeps brought as early as it can be: at the start, or after the last rTask that uses
-/// what was kept before. What they said of it before does not count.
+/// The streams with what every unit keeps brought as early as it can be: before the first wait, or after the last rTask that
+/// uses what was kept before. What they said of it before does not count.
 pub fn with_keeps(streams: Vec<Vec<Instruction>>, operators: &Arena<OperatorId, ROperator>) -> Vec<Vec<Instruction>> {
     let numbers = kept_numbers(operators);
     if numbers.values().all(Option::is_none) {
@@ -42,7 +42,9 @@ pub fn with_keeps(streams: Vec<Vec<Instruction>>, operators: &Arena<OperatorId, 
 fn with_own_keeps(stream: Vec<Instruction>, numbers: &Arena<OperatorId, Option<u32>>) -> Vec<Instruction> {
     let mut found: Vec<Instruction> = Vec::with_capacity(stream.len() + 1);
     let (mut held, mut free): (Option<Kept>, usize) = (None, 0);
+    let mut is_ready = true;
     for instruction in stream {
+        is_ready &= !matches!(instruction, Instruction::Wait { .. });
         match instruction {
             Instruction::Keep(_) => {}
             Instruction::Run(task) => {
@@ -52,11 +54,14 @@ fn with_own_keeps(stream: Vec<Instruction>, numbers: &Arena<OperatorId, Option<u
                         found.insert(free, Instruction::Keep(task));
                         held = Some(wanted);
                     }
-                    free = found.len() + 1;
+                    (free, is_ready) = (found.len() + 1, false);
                 }
                 found.push(instruction);
             }
             Instruction::Wait { .. } | Instruction::Signal(_) => found.push(instruction),
+        }
+        if is_ready {
+            free = found.len();
         }
     }
     found
