@@ -58,14 +58,14 @@ impl KernelCost for EstimatedCost {
         {
             return self.split_price(program, &bodies, &params);
         }
-        self.price(bytes(program, body), body, params, &kernel_counts(body, params, Sampling::COARSE))
+        self.price(bytes(program, body), body, params, &counts(body, params))
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         if params.template == Template::Staged {
             return staged_tile_cycles(body, params, &self.arch) / self.arch.cycles_per_microsecond.value;
         }
-        let kernel = Kernel { arch: &self.arch, body, params, counts: kernel_counts(body, params, Sampling::COARSE) };
+        let kernel = Kernel { arch: &self.arch, body, params, counts: counts(body, params) };
         kernel.tile_cycles() / self.arch.cycles_per_microsecond.value
     }
 
@@ -177,6 +177,16 @@ impl EstimatedCost {
         let kernel = Kernel { arch, body, params, counts: *counts };
         let tiles = waves * kernel.tile_cycles() / arch.cycles_per_microsecond.value;
         arch.step_microseconds.value + traffic.max(tiles)
+    }
+}
+
+/// What a kernel does, where its price follows from that.
+fn counts(body: &GroupBody, params: &ScheduleParams) -> KernelCounts {
+    match params.template {
+        Template::Kept | Template::Staged => KernelCounts::default(),
+        Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) => {
+            kernel_counts(body, params, Sampling::COARSE)
+        }
     }
 }
 

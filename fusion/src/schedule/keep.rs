@@ -151,7 +151,7 @@ fn tiled(group: &FusionGroup, tiles: usize) -> Option<ScheduleParams> {
         left /= extent.div_ceil(*length).max(1);
     }
     let rows: usize = tile.iter().product();
-    (rows >= 1 && rows <= MOST_ROWS).then_some(ScheduleParams { template: Template::Kept, tile })
+    (1..=MOST_ROWS).contains(&rows).then_some(ScheduleParams { template: Template::Kept, tile })
 }
 
 /// Bytes of shared memory that the other groups' kernels may need.

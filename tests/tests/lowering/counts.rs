@@ -61,9 +61,11 @@ fn check(case: Case, pairs: &mut [usize; 3]) {
                     names.push(operator.params.to_string());
                     pairs[match operator.params.template {
                         Template::Pointwise { .. } => 0,
-                        Template::Row(_) | Template::Kept => 1,
+                        Template::Row(_) => 1,
                         Template::Contraction(_) => 2,
-                        Template::Staged => unreachable!("nothing is staged at register level"),
+                        Template::Kept | Template::Staged => {
+                            unreachable!("nothing is staged or kept at register level")
+                        }
                     }] += 1;
                 }
             }

@@ -14,7 +14,7 @@ mod tiles;
 use std::ops::{AddAssign, Mul};
 
 use crate::partition::body::GroupBody;
-use crate::partition::params::{RowThreads, ScheduleParams, Template};
+use crate::partition::params::{ScheduleParams, Template};
 
 pub use contraction::ContractionModel;
 
@@ -101,8 +101,7 @@ pub fn kernel_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampli
     match params.template {
         Template::Pointwise { per_thread } => pointwise::counts(body, params, per_thread, sampling),
         Template::Row(threads) => row::counts(body, params, threads, sampling),
-        Template::Kept => row::counts(body, params, RowThreads::Warp, sampling),
         Template::Contraction(shape) => ContractionModel::new(body).counts(params, shape, sampling),
-        Template::Staged => unreachable!("staged kernels are priced by their phases"),
+        Template::Kept | Template::Staged => unreachable!("kept and staged kernels are priced by their phases"),
     }
 }
