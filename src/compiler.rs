@@ -11,6 +11,7 @@ use warpweave_fusion::schedule::{self, PlanOptions, Planned, Verified, Violation
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
+use warpweave_graph::slices::slice_reductions;
 use warpweave_graph::views::{Layout, inline_views, place_joins};
 
 use crate::search_limit::SearchLimit;
@@ -76,6 +77,10 @@ impl KernelCost for CostModel {
     }
 }
 
+/// Most bytes of constants that are read again for every step of a sequence: with as much again for the recurrence itself,
+/// what the multiprocessors of a large device keep on chip.
+const SLICED_BYTES: usize = 12 << 20;
+
 /// Virtual execution units of plans for the host; they are folded onto the threads that there are.
 pub const HOST_UNITS: usize = 16;
 
@@ -83,6 +88,16 @@ impl CompileOptions {
     /// For a GPU: a unit a multiprocessor, fusion through shared memory too.
     pub fn gpu(arch: GpuArch) -> Self {
         Self { units: arch.multiprocessors.value, fusion: FusionLevel::Full, cost: CostModel::Gpu(arch) }
+    }
+
+    /// How plans are made: for the units, with the shared memory of the device that costs are of.
+    pub fn plan_options(&self) -> PlanOptions {
+        let shared_bytes = match &self.cost {
+            CostModel::Gpu(arch) => arch.shared_bytes_per_block.value,
+            CostModel::Recorded(recorded) => recorded.arch().shared_bytes_per_block.value,
+            CostModel::Host => 0,
+        };
+        PlanOptions { shared_bytes, ..PlanOptions::new(self.units) }
     }
 
     /// For the host back end.
@@ -131,9 +146,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Inlines views and places joins.
+    /// Inlines views, computes what a recurrence consumes step by step so, and places joins.
     pub fn new(program: &TensorProgram) -> Self {
-        let (program, layouts) = place_joins(&inline_views(program));
+        let program = slice_reductions(&inline_views(program), SLICED_BYTES);
+        let (program, layouts) = place_joins(&program);
         Self { program, layouts }
     }
 
@@ -146,7 +162,7 @@ impl Prepared {
 
     /// The plan of a partition, verified.
     pub fn verified(&self, partition: &Partition, options: &CompileOptions) -> Result<Verified, CompileError> {
-        let planned = self.plan(partition, options, &PlanOptions::new(options.units));
+        let planned = self.plan(partition, options, &options.plan_options());
         schedule::verify(planned.plan).map_err(CompileError::Plan)
     }
 

@@ -54,7 +54,7 @@ pub fn entry(kernels: usize) -> Kernel {
         Statement::Loop { body: step },
         on_first_thread(leave(epoch, left, aborted)),
     ];
-    Kernel { locals, arrays: Arena::new(), shared: Arena::new(), body }
+    Kernel { locals, body, ..Kernel::default() }
 }
 
 fn wait(epoch: LocalId, position: LocalId, words: &[LocalId], satisfied: LocalId, stopped: LocalId) -> Block {

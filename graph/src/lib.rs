@@ -11,6 +11,7 @@ pub mod program;
 pub mod reference;
 pub mod rewrite;
 pub mod skeleton;
+pub mod slices;
 pub mod tensor;
 pub mod text;
 pub mod types;

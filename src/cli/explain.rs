@@ -98,7 +98,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let options = PlanOptions {
         sync: arguments.sync.map(policy),
         arena: arena_policy(arguments.arena),
-        ..PlanOptions::new(compile.units)
+        ..compile.plan_options()
     };
     let (chosen, search) = build.prepared().partition_within(&compile, &build.limit);
     note_end(output, "a partition", search.end);

@@ -80,7 +80,7 @@ pub fn group(
     let own = &partition.groups[position];
     let bound = match own.params.template {
         Template::Staged => None,
-        Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) => {
+        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Contraction(_) => {
             Some(group_bound(&own.body, &own.params.clone().in_one_part(), arch, BoundMode::Corrected))
         }
     };

@@ -78,6 +78,7 @@ fn family(template: Template) -> &'static str {
     match template {
         Template::Pointwise { .. } => "pointwise",
         Template::Row(_) => "row",
+        Template::Kept => "kept",
         Template::Contraction(_) => "contraction",
         Template::Staged => "staged",
     }
@@ -87,6 +88,7 @@ fn colour(template: Template) -> &'static str {
     match template {
         Template::Pointwise { .. } => "#cfe3f7",
         Template::Row(_) => "#d8f0d2",
+        Template::Kept => "#c4e8e0",
         Template::Contraction(_) => "#fbe3b8",
         Template::Staged => "#f3cfe4",
     }

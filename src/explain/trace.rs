@@ -39,6 +39,7 @@ fn describe(segment: &PersistentSegment, instruction: Instruction) -> (String, &
             let params = segment.operators[task.operator].params.to_string();
             (format!("{}.{}", task.operator, task.tile), "run", params)
         }
+        Instruction::Keep(task) => (format!("keep {}.{}", task.operator, task.tile), "keep", String::new()),
         Instruction::Wait { counter, signals } => (format!("wait {counter}"), "wait", format!("{signals} signals")),
         Instruction::Signal(counter) => (format!("signal {counter}"), "signal", String::new()),
     }

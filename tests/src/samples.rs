@@ -30,7 +30,44 @@ pub fn all() -> Vec<Sample> {
         sample("integers", integers()),
         sample("chain", chain()),
         sample("two_outputs", two_outputs()),
+        sample("recurrence", recurrence()),
     ]
+}
+
+/// Two recurrent layers of 16 units over five steps, a state and a cell each, as products and activations.
+pub fn recurrence() -> TensorProgram {
+    const HIDDEN: usize = 16;
+    const STEPS: usize = 5;
+    let mut sketch = Sketch::new(12);
+    let sequence = sketch.input(&[STEPS, HIDDEN]);
+    let mut steps: Vec<_> = (0..STEPS).map(|step| sketch.slice(sequence, 0, step, 1, 1)).collect();
+    for _ in 0..2 {
+        let matrices = [0, 1].map(|_| {
+            let matrix = sketch.weight(&[4 * HIDDEN, HIDDEN]);
+            sketch.transpose(matrix, &[1, 0])
+        });
+        let bias = sketch.weight(&[1, 4 * HIDDEN]);
+        let (mut state, mut cell) = (sketch.weight(&[1, HIDDEN]), sketch.weight(&[1, HIDDEN]));
+        for step in &mut steps {
+            let (fresh, kept) = (sketch.matmul(*step, matrices[0]), sketch.matmul(state, matrices[1]));
+            let fresh = sketch.binary(BinaryOp::Add, fresh, bias);
+            let sums = sketch.binary(BinaryOp::Add, fresh, kept);
+            let gates = [0, 1, 2, 3].map(|gate| {
+                let part = sketch.slice(sums, 1, gate * HIDDEN, HIDDEN, 1);
+                sketch.unary(UnaryOp::Tanh, part)
+            });
+            let (old, new) = (
+                sketch.binary(BinaryOp::Multiply, gates[0], cell),
+                sketch.binary(BinaryOp::Multiply, gates[1], gates[2]),
+            );
+            cell = sketch.binary(BinaryOp::Add, old, new);
+            let squashed = sketch.unary(UnaryOp::Tanh, cell);
+            state = sketch.binary(BinaryOp::Multiply, gates[3], squashed);
+            *step = state;
+        }
+    }
+    let all = sketch.join(0, &steps);
+    sketch.finish(&[all])
 }
 
 fn product() -> TensorProgram {

@@ -96,6 +96,7 @@ pub fn global(access: &GlobalAccess, store: bool, frame: &mut Frame, agent: Agen
 pub fn shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agent, block: usize, world: &mut World) {
     let count = access.registers.count;
     let words = access.memory.bytes().div_ceil(4) as usize;
+    let accessor = if access.kept { agent.shared.of_kept() } else { agent.shared };
     let mut first = [0usize; 32];
     let indices = *frame.lanes(access.index);
     let mut valid = 0;
@@ -116,9 +117,9 @@ pub fn shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agen
     for lane in lanes(valid) {
         let at = first[lane];
         let conflict = if store {
-            memory.write(at..at + span, lane as u32, &agent.shared)
+            memory.write(at..at + span, lane as u32, &accessor)
         } else {
-            memory.read(at..at + span, lane as u32, &agent.shared)
+            memory.read(at..at + span, lane as u32, &accessor)
         };
         if let Some(conflict) = conflict {
             conflicts.push((lane, conflict));

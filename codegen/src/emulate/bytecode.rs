@@ -47,6 +47,8 @@ pub struct SharedAccess {
     pub base_bytes: u32,
     /// Elements of the array.
     pub length: u32,
+    /// Whether the array lasts from call to call.
+    pub kept: bool,
     pub index: Slot,
 }
 

@@ -6,7 +6,7 @@
 //!   releasing signals, and by additions to control words. A wait is sure to see the signals up to its target and no
 //!   more. An access of the arena that is not ordered after the last write (and, for a write, after the reads since) is
 //!   reported whatever the order in which the emulator happened to run things, and gives poison;
-//! - shared memory is undefined when a kernel is entered; between warps only block barriers order accesses of it,
+//! - shared memory is undefined when a kernel is entered, kept arrays when a launch begins; between warps only block barriers order accesses of it,
 //!   between lanes of a warp also warp barriers and shuffles;
 //! - barriers must be reached by all threads, warp operations by all lanes, and what is block-uniform must be.
 //!
@@ -39,12 +39,13 @@ use std::ops::Range;
 use thiserror::Error;
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_SIGNAL, Tables};
 
-use crate::kernel_ir::{Body, Program, WARP_SIZE};
+use crate::kernel_ir::{Body, Kernel, Program, WARP_SIZE};
 use crate::verify::{self, Violation as IrViolation};
 
 pub use report::{Counts, Fault, GlobalRace, LaunchReport, Site, StatusRecord, Violation, WarpName};
 
 use clock::Clocks;
+use compile::{SharedBases, emulated_words};
 use execute::Compiled;
 use memory::global::Arena;
 use memory::shared::Shared;
@@ -127,14 +128,17 @@ impl<'a> Device<'a> {
         if !violations.is_empty() {
             return Err(PrepareError::Malformed(violations));
         }
+        let kept = |kernel: &Kernel| kernel.kept.map_or(0, |kept| emulated_words(&kernel.shared[kept]));
+        let kept_words = program.kernels.values().map(kept).max().unwrap_or(0);
+        let bases = SharedBases { kept: 0, own: kept_words, own_bytes: program.kept_bytes() };
         let mut kernels = Vec::new();
         for (id, kernel) in program.kernels.iter() {
             let body = Body::Kernel(id);
-            kernels.push(compile::compile(body, kernel, 0).ok_or(PrepareError::TooLarge(body))?);
+            kernels.push(compile::compile(body, kernel, bases).ok_or(PrepareError::TooLarge(body))?);
         }
-        let kernel_words = kernels.iter().map(|kernel| kernel.shared_words).max().unwrap_or(0);
-        let entry =
-            compile::compile(Body::Entry, &program.entry, kernel_words).ok_or(PrepareError::TooLarge(Body::Entry))?;
+        let kernel_words = kept_words + kernels.iter().map(|kernel| kernel.shared_words).max().unwrap_or(0);
+        let bases = SharedBases { kept: 0, own: kernel_words, own_bytes: 0 };
+        let entry = compile::compile(Body::Entry, &program.entry, bases).ok_or(PrepareError::TooLarge(Body::Entry))?;
         let shared_words = (kernel_words + entry.shared_words) as usize;
         Ok(Self {
             compiled: Compiled { entry, kernels },

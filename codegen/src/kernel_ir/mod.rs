@@ -58,13 +58,20 @@ pub struct RegisterArray {
 }
 
 /// A shared-memory array: `length` elements in the block's shared memory. Its contents are undefined when a kernel is
-/// entered, and it is aligned to 16 bytes.
+/// entered, unless it is [`Kernel::kept`], and it is aligned to 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SharedArray {
     /// The type of each element in memory.
     pub memory: MemoryType,
     /// The number of elements.
     pub length: u32,
+}
+
+impl SharedArray {
+    /// Bytes, up to where the next array may begin.
+    pub fn bytes(&self) -> u32 {
+        (self.memory.bytes() * self.length).next_multiple_of(16)
+    }
 }
 
 /// A body: declarations and statements. Both the kernels and the entry of a program are bodies.
@@ -76,14 +83,23 @@ pub struct Kernel {
     pub arrays: Arena<ArrayId, RegisterArray>,
     /// Shared-memory arrays; a block's shared memory is the maximum over its kernels, not the sum.
     pub shared: Arena<SharedId, SharedArray>,
+    /// The array whose contents last from call to call: it lies where every kernel's kept array begins, and no other array
+    /// of a kernel overlaps it. Undefined until a kernel of the launch has written it.
+    pub kept: Option<SharedId>,
     /// The statements.
     pub body: Block,
 }
 
 impl Kernel {
-    /// Bytes of shared memory, each array aligned to 16 bytes.
+    /// Bytes of shared memory beside the kept array, each array aligned to 16 bytes.
     pub fn shared_bytes(&self) -> u32 {
-        self.shared.values().map(|array| (array.memory.bytes() * array.length).next_multiple_of(16)).sum()
+        let own = self.shared.iter().filter(|(id, _)| Some(*id) != self.kept);
+        own.map(|(_, array)| array.bytes()).sum()
+    }
+
+    /// Bytes of the kept array.
+    pub fn kept_bytes(&self) -> u32 {
+        self.kept.and_then(|kept| self.shared.get(kept)).map_or(0, |array| array.bytes())
     }
 }
 
@@ -99,9 +115,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Shared-memory bytes that a block needs: the maximum over the kernels, and the entry's own.
+    /// Shared-memory bytes that a block needs: the maximum over the kernels, what they keep, and the entry's own.
     pub fn shared_bytes(&self) -> u32 {
         let kernels = self.kernels.values().map(Kernel::shared_bytes).max().unwrap_or(0);
-        kernels + self.entry.shared_bytes()
+        kernels + self.kept_bytes() + self.entry.shared_bytes()
+    }
+
+    /// Bytes of the largest kept array: where the kernels' other arrays begin.
+    pub fn kept_bytes(&self) -> u32 {
+        self.kernels.values().map(Kernel::kept_bytes).max().unwrap_or(0)
     }
 }

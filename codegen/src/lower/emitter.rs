@@ -99,6 +99,13 @@ impl<'a> Emitter<'a> {
         self.kernel.shared.push(SharedArray { memory, length: length as u32 })
     }
 
+    /// The array that lasts from call to call.
+    pub(super) fn keep(&mut self, memory: MemoryType, length: usize) -> SharedId {
+        let array = self.shared(memory, length);
+        self.kernel.kept = Some(array);
+        array
+    }
+
     pub(super) fn push(&mut self, statement: Statement) {
         self.blocks.last_mut().expect("a block is open").push(statement);
     }

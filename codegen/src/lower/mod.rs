@@ -7,6 +7,7 @@ mod contraction;
 mod emitter;
 mod hoist;
 mod index;
+mod kept;
 mod pointwise;
 mod reduce;
 mod row;
@@ -81,14 +82,32 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
     let mut bindings = Arena::new();
     let mut operands: Vec<i32> = Vec::new();
     for (id, operator) in segment.operators.iter() {
-        let (kernel, own) = lower_operator(id, operator, &plan.memory)?;
-        let kernel = *known.entry(kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
-        bindings.push(Binding { kernel: kernel.index() as u32, operands: operands.len() as u32 });
-        operands.extend(own);
+        let mut bind = |(kernel, own): (Kernel, Vec<i32>)| {
+            let kernel = *known.entry(kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
+            let first = operands.len() as u32;
+            operands.extend(own);
+            (kernel.index() as u32, first)
+        };
+        let (kernel, first) = bind(lower_operator(id, operator, &plan.memory)?);
+        let keep = match operator.params.template {
+            Template::Kept => Some(bind(lower_keep(id, operator, &plan.memory)?)),
+            Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) | Template::Staged => None,
+        };
+        bindings.push(Binding { kernel, operands: first, keep });
     }
     let entry = persistent::entry(kernels.len());
     let program = Program { threads: BLOCK_THREADS as u32, kernels, entry };
     Ok(LoweredProgram { program, bindings, operands })
+}
+
+/// The kernel that brings what one rOperator keeps on chip, and its operands.
+fn lower_keep(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<(Kernel, Vec<i32>), LowerError> {
+    let mut emitter = Emitter::new(id, operator, memory);
+    if operator.tasks() > 0 {
+        kept::emit_keep(&mut emitter)?;
+    }
+    let (kernel, operands) = emitter.finish();
+    Ok((hoist::hoist_operands(kernel), operands))
 }
 
 /// The kernel of one rOperator, and its operands.
@@ -100,6 +119,7 @@ fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> 
     match operator.params.template {
         Template::Pointwise { per_thread } => pointwise::emit(&mut emitter, per_thread)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
+        Template::Kept => kept::emit(&mut emitter)?,
         Template::Contraction(shape) => contraction::emit(&mut emitter, shape)?,
         Template::Staged => staged::emit(&mut emitter)?,
     }

@@ -37,7 +37,7 @@ pub(super) fn combine(reducer: Reducer, left: Expression, right: Expression) -> 
     Expression::binary(op, left, right)
 }
 
-/// Adds the body's value at a point to an accumulator; a sum of `F32` products is fused.
+/// Adds the body's value at a point to an accumulator; `F32` products in a sum are fused with it, one after another.
 pub(super) fn accumulate(
     emitter: &mut Emitter,
     point: &mut Point,
@@ -47,6 +47,12 @@ pub(super) fn accumulate(
     scalar: ScalarType,
 ) -> Result<(), LowerError> {
     let value = match (reducer, scalar, body) {
+        (Reducer::Sum, ScalarType::F32, Scalar::Binary(expr::BinaryOp::Add, left, right))
+            if is_product(left) && is_product(right) =>
+        {
+            accumulate(emitter, point, reducer, left, accumulator, scalar)?;
+            return accumulate(emitter, point, reducer, right, accumulator, scalar);
+        }
         (Reducer::Sum, ScalarType::F32, Scalar::Binary(expr::BinaryOp::Multiply, left, right)) => {
             let (left, right) = (point.emit(emitter, left)?, point.emit(emitter, right)?);
             Expression::FusedMultiplyAdd(Box::new(left), Box::new(right), Box::new(accumulator.into()))
@@ -55,4 +61,13 @@ pub(super) fn accumulate(
     };
     emitter.assign(accumulator, value);
     Ok(())
+}
+
+/// Whether a scalar is a product or a sum of products.
+fn is_product(scalar: &Scalar) -> bool {
+    match scalar {
+        Scalar::Binary(expr::BinaryOp::Multiply, ..) => true,
+        Scalar::Binary(expr::BinaryOp::Add, left, right) => is_product(left) && is_product(right),
+        _ => false,
+    }
 }

@@ -3,8 +3,13 @@
 //! Reductions run across lanes and end with every lane holding the result; later stages read it and run along the row.
 //! Softmax, the normalisations, means over long axes, and products of a matrix and a vector.
 
+use std::collections::HashMap;
+
 use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS, RowThreads};
-use warpweave_graph::expr::{AxisId, Reducer};
+use warpweave_fusion::partition::rounds::{RUN, Round, is_shared, rounds};
+use warpweave_fusion::partition::{Stage, StageSource};
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, Guard, Index, Read, ReadId, Reducer, Scalar};
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, both, less, multiply};
@@ -14,17 +19,18 @@ use super::scalar::{Point, scalar_type};
 use super::store::store;
 use super::tile::{TileAxes, decode_box};
 use crate::kernel_ir::{
-    BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, ScalarType, ShuffleMode, Statement, WARP_SIZE, Width,
+    ArrayId, BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, ScalarType, SharedId, ShuffleMode, Statement,
+    WARP_SIZE, Width,
 };
 
 /// The row that a thread works on.
-struct Row {
+pub(super) struct Row {
     /// Coordinates of the tile axes; those of the tile's first row where there is no row of its own.
-    coordinates: Vec<Expression>,
+    pub(super) coordinates: Vec<Expression>,
     /// Under which condition the row is real; absent if it always is.
-    real: Option<Expression>,
+    pub(super) real: Option<Expression>,
     /// The thread's number among those that share the row.
-    lane: LocalId,
+    pub(super) lane: LocalId,
     threads: RowThreads,
 }
 
@@ -40,29 +46,58 @@ impl Row {
 /// Emits the kernel.
 pub(super) fn emit(emitter: &mut Emitter, threads: RowThreads) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
-    let row = emit_row(emitter, &tile, threads)?;
+    let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
+    let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
+    let trips = tile.volume(&axes).div_ceil(BLOCK_WARPS);
+    match threads {
+        RowThreads::Block => {
+            let row = Row { coordinates: tile.origin(), real: None, lane: thread, threads };
+            emit_stages(emitter, &row)
+        }
+        RowThreads::Warp => {
+            let warp = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));
+            let lane = emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, thread, Expression::i32(31)));
+            if trips <= 1 {
+                let row = emit_row(emitter, &tile, warp, lane, BLOCK_WARPS)?;
+                return emit_stages(emitter, &row);
+            }
+            let count = emitter.operand(trips as i64)?;
+            emitter.repeat(count, false, |emitter, trip| {
+                let first = multiply(trip, Expression::i32(BLOCK_WARPS as i32));
+                let number = emitter.bind(ScalarType::I32, add(first, warp));
+                let row = emit_row(emitter, &tile, number, lane, trips * BLOCK_WARPS)?;
+                emit_stages(emitter, &row)
+            })
+        }
+    }
+}
+
+/// All stages on one row, reductions side by side where they can be.
+fn emit_stages(emitter: &mut Emitter, row: &Row) -> Result<(), LowerError> {
     let mut stages: Vec<Option<LocalId>> = Vec::new();
-    for stage in 0..emitter.body().stages.len() {
-        let value = if emitter.body().stages[stage].expr.reducer.is_some() {
-            Some(emit_reduction(emitter, &row, stage, &stages)?)
+    for round in rounds(emitter.body()) {
+        let first = round.stages.start;
+        if emitter.body().stages[first].expr.reducer.is_some() {
+            emit_reductions(emitter, row, &round, &mut stages)?;
         } else {
-            emit_along(emitter, &row, stage, &stages)?;
-            None
-        };
-        stages.push(value);
+            emit_along(emitter, row, first, &stages)?;
+            stages.push(None);
+        }
     }
     Ok(())
 }
 
-fn emit_row(emitter: &mut Emitter, tile: &TileAxes, threads: RowThreads) -> Result<Row, LowerError> {
-    let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
-    if threads == RowThreads::Block {
-        return Ok(Row { coordinates: tile.origin(), real: None, lane: thread, threads });
-    }
-    let warp = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));
-    let lane = emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, thread, Expression::i32(31)));
+/// The row of this number in the tile, which gives out `numbers` of them, shared by a warp.
+pub(super) fn emit_row(
+    emitter: &mut Emitter,
+    tile: &TileAxes,
+    number: LocalId,
+    lane: LocalId,
+    numbers: usize,
+) -> Result<Row, LowerError> {
+    let threads = RowThreads::Warp;
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
-    let (coordinates, real) = tile.decode(emitter, &axes, warp, BLOCK_WARPS)?;
+    let (coordinates, real) = tile.decode(emitter, &axes, number, numbers)?;
     let Some(real) = real else {
         let coordinates = coordinates.into_iter().map(Expression::Local).collect();
         return Ok(Row { coordinates, real: None, lane, threads });
@@ -76,40 +111,173 @@ fn emit_row(emitter: &mut Emitter, tile: &TileAxes, threads: RowThreads) -> Resu
     Ok(Row { coordinates: clamped.collect(), real: Some(real), lane, threads })
 }
 
-/// A reduction across the row's threads; every thread gets the result.
-fn emit_reduction(
+/// The reductions of a round across the row's threads; every thread gets the results.
+fn emit_reductions(
     emitter: &mut Emitter,
     row: &Row,
-    stage: usize,
+    round: &Round,
+    stages: &mut Vec<Option<LocalId>>,
+) -> Result<(), LowerError> {
+    let mut accumulators: Vec<Accumulator> = Vec::with_capacity(round.stages.len());
+    for stage in round.stages.clone() {
+        accumulators.push(Accumulator::emit(emitter, stage)?);
+    }
+    accumulate_round(emitter, row, round, &accumulators, stages)?;
+    across_lanes(emitter, &accumulators);
+    for accumulator in &accumulators {
+        if row.threads == RowThreads::Block {
+            across_warps(emitter, row, accumulator)?;
+        }
+        let expr = &emitter.body().stages[accumulator.stage].expr;
+        let known = stages.clone();
+        let mut point = Point::new(accumulator.stage, row.coordinates.clone(), &known);
+        point.reduced = Some(accumulator.local.into());
+        let result = match &expr.epilogue {
+            Some(epilogue) => point.emit(emitter, epilogue)?,
+            None => accumulator.local.into(),
+        };
+        let value = emitter.bind(scalar_type(emitter, expr.element)?, result);
+        if emitter.body().stages[accumulator.stage].output.is_some() {
+            let first = binary(BinaryOp::Equal, row.lane, Expression::i32(0));
+            let stage = accumulator.stage;
+            emitter.when(both(row.real.clone(), Some(first)), |emitter| store(emitter, &mut point, stage, value))?;
+        }
+        stages.push(Some(value));
+    }
+    Ok(())
+}
+
+/// The walk along the row, every reduction of the round at each of its points.
+fn accumulate_round(
+    emitter: &mut Emitter,
+    row: &Row,
+    round: &Round,
+    accumulators: &[Accumulator],
     stages: &[Option<LocalId>],
-) -> Result<LocalId, LowerError> {
-    let expr = &emitter.body().stages[stage].expr;
-    let reducer = expr.reducer.expect("the stage reduces");
-    let element = reduced_element(expr);
-    let scalar = scalar_type(emitter, element)?;
-    let start = neutral(emitter, reducer, element)?;
-    let accumulator = emitter.bind(scalar, start.clone());
-    let axes: Vec<AxisId> = expr.reduced().collect();
-    emit_points(emitter, row, stage, &axes, |emitter, coordinates| {
-        let mut point = Point::new(stage, coordinates, stages);
-        accumulate(emitter, &mut point, reducer, &expr.body, accumulator, scalar)
-    })?;
-    across_lanes(emitter, reducer, accumulator, scalar);
-    if row.threads == RowThreads::Block {
-        across_warps(emitter, row, reducer, accumulator, start, emitter.memory_type(element)?)?;
-    }
-    let mut point = Point::new(stage, row.coordinates.clone(), stages);
-    point.reduced = Some(accumulator.into());
-    let result = match &expr.epilogue {
-        Some(epilogue) => point.emit(emitter, epilogue)?,
-        None => accumulator.into(),
+) -> Result<(), LowerError> {
+    let stage = round.stages.start;
+    let axes: Vec<AxisId> = emitter.body().stages[stage].expr.reduced().collect();
+    let reads = round.reads(emitter.body());
+    let is_wide = |emitter: &Emitter| {
+        reads.iter().all(|&(stage, id, _)| Point::new(stage, Vec::new(), stages).is_wide(emitter, id))
     };
-    let value = emitter.bind(scalar_type(emitter, expr.element)?, result);
-    if emitter.body().stages[stage].output.is_some() {
-        let first = binary(BinaryOp::Equal, row.lane, Expression::i32(0));
-        emitter.when(both(row.real.clone(), Some(first)), |emitter| store(emitter, &mut point, stage, value))?;
+    if round.run == 1 || !is_wide(emitter) {
+        return emit_points(emitter, row, stage, &axes, 1, |emitter, coordinates| {
+            accumulate_point(emitter, &coordinates, accumulators, stages, HashMap::new())
+        });
     }
-    Ok(value)
+    let sources = vec![RunSource::Memory; reads.len()];
+    accumulate_runs(emitter, row, round, accumulators, &sources, stages)
+}
+
+/// Where a run of neighbours along a row comes from.
+#[derive(Clone, Copy)]
+pub(super) enum RunSource {
+    /// The memory of the tensor.
+    Memory,
+    /// Shared memory, where the row begins at this element.
+    Shared {
+        /// The array.
+        array: SharedId,
+        /// The element of the row's first point.
+        first: LocalId,
+    },
+}
+
+/// The walk along the row in runs, the round's reads from `sources`, in the order of [`Round::reads`].
+pub(super) fn accumulate_runs(
+    emitter: &mut Emitter,
+    row: &Row,
+    round: &Round,
+    accumulators: &[Accumulator],
+    sources: &[RunSource],
+    stages: &[Option<LocalId>],
+) -> Result<(), LowerError> {
+    let stage = round.stages.start;
+    let reads = round.reads(emitter.body());
+    let axes: Vec<AxisId> = emitter.body().stages[stage].expr.reduced().collect();
+    emit_numbered(emitter, row, stage, &axes, round.run, |emitter, number, coordinates| {
+        let mut runs: Vec<ArrayId> = Vec::with_capacity(reads.len());
+        for (&(stage, id, _), source) in reads.iter().zip(sources) {
+            runs.push(match *source {
+                RunSource::Memory => fetch_run(emitter, stage, id, &coordinates, stages)?,
+                RunSource::Shared { array: from, first } => {
+                    let array = emitter.array(ScalarType::F32, round.run);
+                    let place = Place::Element(array, Expression::i32(0));
+                    let index = add(first, number);
+                    emitter.push(Statement::LoadShared { place, array: from, width: Width::Four, index });
+                    array
+                }
+            });
+        }
+        emitter.repeat(Expression::i32(round.run as i32), true, |emitter, step| {
+            let mut loaded = HashMap::new();
+            for (&(stage, _, read), &array) in reads.iter().zip(&runs) {
+                let value = emitter.bind(ScalarType::F32, Expression::Element(array, Box::new(step.into())));
+                loaded.insert(place_of(&emitter.body().stages[stage], read), value);
+            }
+            accumulate_point(emitter, &coordinates, accumulators, stages, loaded)
+        })
+    })
+}
+
+/// A run of neighbours of a read of memory, from a point on.
+pub(super) fn fetch_run(
+    emitter: &mut Emitter,
+    stage: usize,
+    id: ReadId,
+    point: &[Expression],
+    stages: &[Option<LocalId>],
+) -> Result<ArrayId, LowerError> {
+    let array = emitter.array(ScalarType::F32, RUN);
+    if Point::new(stage, Vec::new(), stages).is_wide(emitter, id) {
+        Point::new(stage, point.to_vec(), stages).read_wide(emitter, id, array, Expression::i32(0))?;
+        return Ok(array);
+    }
+    let inner = emitter.body().stages[stage].expr.reduced().last().expect("a run lies along a reduction");
+    for step in 0..RUN {
+        let mut point = point.to_vec();
+        point[inner.index()] = add(point[inner.index()].clone(), Expression::i32(step as i32));
+        let value = Point::new(stage, point, stages).emit(emitter, &Scalar::Read(id))?;
+        let place = Place::Element(array, Expression::i32(step as i32));
+        emitter.push(Statement::Assign { place, value });
+    }
+    Ok(array)
+}
+
+/// A place in memory that several stages of a round may read.
+type SharedPlace<'b> = (StageSource, &'b [Index], &'b Guard);
+
+fn place_of<'b>(stage: &'b Stage, read: &'b Read) -> SharedPlace<'b> {
+    (stage.sources[read.operand], &read.index, &read.guard)
+}
+
+/// Every reduction of a round at one point; what several read is loaded once.
+fn accumulate_point<'b>(
+    emitter: &mut Emitter<'b>,
+    coordinates: &[Expression],
+    accumulators: &[Accumulator],
+    stages: &[Option<LocalId>],
+    mut loaded: HashMap<SharedPlace<'b>, LocalId>,
+) -> Result<(), LowerError> {
+    for accumulator in accumulators {
+        let stage = &emitter.body().stages[accumulator.stage];
+        let mut point = Point::new(accumulator.stage, coordinates.to_vec(), stages);
+        let shared = || stage.expr.reads.iter().filter(|(_, read)| is_shared(read));
+        for (id, read) in shared() {
+            if let Some(&local) = loaded.get(&place_of(stage, read)) {
+                point.known_read(id, local);
+            }
+        }
+        let Accumulator { reducer, local, scalar, .. } = *accumulator;
+        accumulate(emitter, &mut point, reducer, &stage.expr.body, local, scalar)?;
+        for (id, read) in shared() {
+            if let Some(local) = point.loaded(id) {
+                loaded.insert(place_of(stage, read), local);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A stage that does not reduce: along its extra axes, or once a row.
@@ -127,68 +295,161 @@ fn emit_along(emitter: &mut Emitter, row: &Row, stage: usize, stages: &[Option<L
         let first = binary(BinaryOp::Equal, row.lane, Expression::i32(0));
         return emitter.when(both(row.real.clone(), Some(first)), |emitter| element(emitter, row.coordinates.clone()));
     }
-    emitter.when(row.real.clone(), |emitter| emit_points(emitter, row, stage, &axes, element))
+    emitter.when(row.real.clone(), |emitter| emit_points(emitter, row, stage, &axes, 1, element))
 }
 
-/// The points of a box of axes, spread over the threads of the row; `body` gets the coordinates of tile axes and box.
-fn emit_points(
-    emitter: &mut Emitter,
+/// The points of a box of axes, spread over the threads of the row in runs of neighbours; `body` gets the coordinates of
+/// tile axes and box at the first of each run.
+fn emit_points<'b>(
+    emitter: &mut Emitter<'b>,
     row: &Row,
     stage: usize,
     axes: &[AxisId],
-    body: impl FnOnce(&mut Emitter, Vec<Expression>) -> Result<(), LowerError>,
+    run: usize,
+    body: impl FnOnce(&mut Emitter<'b>, Vec<Expression>) -> Result<(), LowerError>,
+) -> Result<(), LowerError> {
+    emit_numbered(emitter, row, stage, axes, run, |emitter, _, coordinates| body(emitter, coordinates))
+}
+
+/// The same; `body` also gets the number of the point in the box.
+fn emit_numbered<'b>(
+    emitter: &mut Emitter<'b>,
+    row: &Row,
+    stage: usize,
+    axes: &[AxisId],
+    run: usize,
+    body: impl FnOnce(&mut Emitter<'b>, LocalId, Vec<Expression>) -> Result<(), LowerError>,
 ) -> Result<(), LowerError> {
     let expr = &emitter.body().stages[stage].expr;
     let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
     let points: usize = extents.iter().product();
-    let width = row.width();
+    let width = row.width() * run;
     let trips = emitter.operand(points.div_ceil(width) as i64)?;
     let points = emitter.operand(points as i64)?;
     emitter.repeat(trips, false, |emitter, trip| {
-        let number = add(multiply(trip, Expression::i32(width as i32)), row.lane);
+        let lane = if run == 1 { row.lane.into() } else { multiply(row.lane, Expression::i32(run as i32)) };
+        let number = add(multiply(trip, Expression::i32(width as i32)), lane);
         let number = emitter.bind(ScalarType::I32, number);
         emitter.when(Some(less(number, points)), |emitter| {
             let inner = decode_box(emitter, &extents, number.into())?;
             let coordinates = row.coordinates.iter().cloned().chain(inner).collect();
-            body(emitter, coordinates)
+            body(emitter, number, coordinates)
         })
     })
 }
 
-/// Combines the accumulators of a warp's lanes, in a butterfly.
-pub(super) fn across_lanes(emitter: &mut Emitter, reducer: Reducer, accumulator: LocalId, scalar: ScalarType) {
+/// The running value of one reduction.
+#[derive(Clone)]
+pub(super) struct Accumulator {
+    stage: usize,
+    reducer: Reducer,
+    pub(super) local: LocalId,
+    scalar: ScalarType,
+    memory: MemoryType,
+    start: Expression,
+}
+
+impl Accumulator {
+    pub(super) fn emit(emitter: &mut Emitter, stage: usize) -> Result<Self, LowerError> {
+        let expr = &emitter.body().stages[stage].expr;
+        let reducer = expr.reducer.expect("the stage reduces");
+        let element = reduced_element(expr);
+        let (scalar, memory) = (scalar_type(emitter, element)?, emitter.memory_type(element)?);
+        let start = neutral(emitter, reducer, element)?;
+        let local = emitter.bind(scalar, start.clone());
+        Ok(Self { stage, reducer, local, scalar, memory, start })
+    }
+}
+
+/// Combines the accumulators of a warp's lanes, in butterflies side by side.
+pub(super) fn across_lanes(emitter: &mut Emitter, accumulators: &[Accumulator]) {
+    let others: Vec<LocalId> = accumulators.iter().map(|accumulator| emitter.declare(accumulator.scalar)).collect();
+    for mask in BUTTERFLY {
+        for (accumulator, &other) in accumulators.iter().zip(&others) {
+            exchange(emitter, accumulator.local, other, mask);
+        }
+        for (accumulator, &other) in accumulators.iter().zip(&others) {
+            let Accumulator { reducer, local, .. } = *accumulator;
+            emitter.assign(local, combine(reducer, local.into(), other.into()));
+        }
+    }
+}
+
+/// Combines a power of two of accumulators across a warp's lanes: at every step half of what a lane holds goes to its
+/// partner. Each lane ends with the sum of one; returns it and its number, which the lane's upper bits say.
+pub(super) fn spread_across_lanes(
+    emitter: &mut Emitter,
+    lane: LocalId,
+    accumulators: &[Accumulator],
+) -> (LocalId, Expression) {
+    let mut held = accumulators.to_vec();
+    let mut which = Expression::i32(0);
+    for mask in BUTTERFLY {
+        if held.len() == 1 {
+            let other = emitter.declare(held[0].scalar);
+            exchange(emitter, held[0].local, other, mask);
+            let Accumulator { reducer, local, .. } = held[0];
+            emitter.assign(local, combine(reducer, local.into(), other.into()));
+            continue;
+        }
+        let bit = binary(BinaryOp::BitAnd, lane, Expression::i32(mask as i32));
+        let upper = binary(BinaryOp::Equal, bit, Expression::i32(mask as i32));
+        let upper = Expression::Local(emitter.bind(ScalarType::Bool, upper));
+        let half = held.len() / 2;
+        let (first, second) = held.split_at(half);
+        let mut kept = Vec::with_capacity(half);
+        for (low, high) in first.iter().zip(second) {
+            let choose = |then: LocalId, otherwise: LocalId| {
+                Expression::Select(Box::new(upper.clone()), Box::new(then.into()), Box::new(otherwise.into()))
+            };
+            let offered = emitter.bind(low.scalar, choose(low.local, high.local));
+            let own = emitter.bind(low.scalar, choose(high.local, low.local));
+            let other = emitter.declare(low.scalar);
+            exchange(emitter, offered, other, mask);
+            emitter.assign(own, combine(low.reducer, own.into(), other.into()));
+            kept.push(Accumulator { local: own, ..low.clone() });
+        }
+        let number = |at: usize| Box::new(Expression::i32(at as i32));
+        which = add(which, Expression::Select(Box::new(upper), number(half), number(0)));
+        held = kept;
+    }
+    (held[0].local, which)
+}
+
+/// Combines one accumulator of a warp's lanes, in a butterfly.
+pub(super) fn across_warp(emitter: &mut Emitter, reducer: Reducer, accumulator: LocalId, scalar: ScalarType) {
     let other = emitter.declare(scalar);
-    for mask in [16, 8, 4, 2, 1] {
-        let place = Place::Local(other);
-        emitter.push(Statement::Shuffle { place, value: accumulator.into(), mode: ShuffleMode::Xor(mask) });
+    for mask in BUTTERFLY {
+        exchange(emitter, accumulator, other, mask);
         emitter.assign(accumulator, combine(reducer, accumulator.into(), other.into()));
     }
 }
 
+const BUTTERFLY: [u32; 5] = [16, 8, 4, 2, 1];
+
+fn exchange(emitter: &mut Emitter, offered: LocalId, other: LocalId, mask: u32) {
+    let place = Place::Local(other);
+    emitter.push(Statement::Shuffle { place, value: offered.into(), mode: ShuffleMode::Xor(mask) });
+}
+
 /// Combines the accumulators of the block's warps through shared memory, in the order of the warps.
-fn across_warps(
-    emitter: &mut Emitter,
-    row: &Row,
-    reducer: Reducer,
-    accumulator: LocalId,
-    start: Expression,
-    memory: MemoryType,
-) -> Result<(), LowerError> {
+fn across_warps(emitter: &mut Emitter, row: &Row, accumulator: &Accumulator) -> Result<(), LowerError> {
+    let Accumulator { reducer, local, memory, .. } = *accumulator;
     let partial = emitter.shared(memory, BLOCK_WARPS);
     let in_warp = binary(BinaryOp::BitAnd, row.lane, Expression::i32(31));
     let warp = binary(BinaryOp::ShiftRight, row.lane, Expression::i32(5));
     let first = binary(BinaryOp::Equal, in_warp, Expression::i32(0));
     emitter.when(Some(first), |emitter| {
-        emitter.push(Statement::StoreShared { array: partial, index: warp, values: vec![accumulator.into()] });
+        emitter.push(Statement::StoreShared { array: partial, index: warp, values: vec![local.into()] });
         Ok::<(), LowerError>(())
     })?;
     emitter.push(Statement::BlockBarrier);
-    emitter.assign(accumulator, start);
+    emitter.assign(local, accumulator.start.clone());
     let other = emitter.declare(memory.scalar_type());
     emitter.repeat(Expression::i32(BLOCK_WARPS as i32), true, |emitter, warp| {
         let place = Place::Local(other);
         emitter.push(Statement::LoadShared { place, array: partial, width: Width::One, index: warp.into() });
-        emitter.assign(accumulator, combine(reducer, accumulator.into(), other.into()));
+        emitter.assign(local, combine(reducer, local.into(), other.into()));
         Ok(())
     })
 }

@@ -174,6 +174,11 @@ impl<'p> Point<'p> {
         }
     }
 
+    /// The local that holds a read's value, if it has been read.
+    pub(super) fn loaded(&self, id: ReadId) -> Option<LocalId> {
+        self.reads.get(&id).copied()
+    }
+
     /// Takes the value of a read from a local.
     pub(super) fn known_read(&mut self, id: ReadId, local: LocalId) {
         self.reads.insert(id, local);

@@ -20,7 +20,7 @@ use std::fmt::Write;
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Kernel, Program};
+use crate::kernel_ir::{Kernel, Program, SharedId};
 use scope::Declarations;
 
 /// The name of the entry function, with C linkage.
@@ -34,7 +34,8 @@ pub fn cuda(program: &Program) -> String {
     let mut text = String::new();
     for (id, kernel) in program.kernels.iter() {
         let signature = format!("WW_KERNEL void {id}(ww_buffers buffers, int const* operands, unsigned tile)");
-        function(kernel, &signature, &shared_memory(program.entry.shared_bytes()), &mut text);
+        let prologue = shared_memory(program.entry.shared_bytes());
+        function(kernel, &signature, &prologue, program.kept_bytes(), &mut text);
         text.push('\n');
     }
     let signature = format!(
@@ -42,7 +43,7 @@ pub fn cuda(program: &Program) -> String {
         program.threads
     );
     let prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
-    function(&program.entry, &signature, &prologue, &mut text);
+    function(&program.entry, &signature, &prologue, 0, &mut text);
     debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
     text
 }
@@ -53,15 +54,15 @@ fn shared_memory(start: u32) -> String {
     format!("  unsigned char* const shared = ww_shared_memory(){start};\n")
 }
 
-fn function(kernel: &Kernel, signature: &str, prologue: &str, text: &mut String) {
+fn function(kernel: &Kernel, signature: &str, prologue: &str, kept_bytes: u32, text: &mut String) {
     let declarations = Declarations::of(kernel);
-    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations)).expect(INFALLIBLE);
+    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations, kept_bytes)).expect(INFALLIBLE);
     statement::body(kernel, &|local| declarations.locals.contains(&local), text);
     text.push_str("}\n");
 }
 
 /// Scalars by type, then register arrays, then shared arrays at their offsets.
-fn declare(kernel: &Kernel, declarations: &Declarations) -> String {
+fn declare(kernel: &Kernel, declarations: &Declarations, kept_bytes: u32) -> String {
     let mut text = String::new();
     let mut by_type = BTreeMap::<_, Vec<String>>::new();
     for local in &declarations.locals {
@@ -76,15 +77,20 @@ fn declare(kernel: &Kernel, declarations: &Declarations) -> String {
     }
     for &id in &declarations.shared {
         let element = types::element(kernel.shared[id].memory);
-        writeln!(text, "  {element}* const {id} = ({element}*)(shared + {});", shared_offset(kernel, id.index()))
-            .expect(INFALLIBLE);
+        let offset = shared_offset(kernel, id, kept_bytes);
+        writeln!(text, "  {element}* const {id} = ({element}*)(shared + {offset});").expect(INFALLIBLE);
     }
     text
 }
 
-/// The byte at which the shared array of this index starts in the body's part of shared memory; a multiple of 16.
-fn shared_offset(kernel: &Kernel, index: usize) -> u32 {
-    kernel.shared.values().take(index).map(|array| (array.memory.bytes() * array.length).next_multiple_of(16)).sum()
+/// The byte at which a shared array starts in the body's part of shared memory; a multiple of 16. What kernels keep takes the
+/// first `kept_bytes`.
+fn shared_offset(kernel: &Kernel, id: SharedId, kept_bytes: u32) -> u32 {
+    if kernel.kept == Some(id) {
+        return 0;
+    }
+    let before = kernel.shared.iter().take(id.index()).filter(|(other, _)| kernel.kept != Some(*other));
+    kept_bytes + before.map(|(_, array)| array.bytes()).sum::<u32>()
 }
 
 const INFALLIBLE: &str = "writing to a string cannot fail";

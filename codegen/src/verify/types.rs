@@ -39,6 +39,9 @@ impl Checker<'_> {
     fn sizes(&mut self) {
         let shared = self.kernel.shared.values();
         let shared = shared.map(|array| u64::from(array.length) * u64::from(array.memory.bytes())).sum();
+        if let Some(kept) = self.kernel.kept {
+            self.shared(kept);
+        }
         let registers = self.kernel.arrays.values().map(|array| u64::from(array.length)).sum();
         for (what, count, limit) in
             [("bytes of shared memory", shared, MAXIMUM_SHARED), ("array elements", registers, MAXIMUM_REGISTERS)]

@@ -117,7 +117,7 @@ fn reads(factor: &Scalar) -> Vec<ReadId> {
 }
 
 /// Where a read lies in its operand, laid out row by row.
-fn dense(expr: &TensorExpr, read: &Read) -> Index {
+pub(super) fn dense(expr: &TensorExpr, read: &Read) -> Index {
     Index::linear(&read.index, &expr.operands[read.operand].shape.strides(), 0)
 }
 

@@ -18,6 +18,8 @@ use warpweave_graph::views::merge_operands;
 use super::align;
 use super::body::GroupBody;
 use super::contraction::index_axes;
+use super::sums::merged_sums;
+use super::translated::translated;
 
 /// Where an operand comes from while a body is under construction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +85,8 @@ impl Uses {
 
 /// The body of `members` at register level, or `None` if no single kernel computes them so.
 pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
-    align::align(program, drafts(program, uses, members, Sharing::Registers)?, Vec::new())
+    let drafts = translated(drafts(program, uses, members, Sharing::Registers)?);
+    align::align(program, merged_sums(drafts), Vec::new())
 }
 
 /// The body of `members` at shared-memory level: what does not leave is staged. `None` if no single kernel computes them
@@ -223,16 +226,20 @@ impl Bodies<'_> {
         Some((expr, sources))
     }
 
-    /// The one reduction that `expr` reads with `expr` as its epilogue, if nothing else reads that reduction.
+    /// The last reduction that `expr` reads with `expr` as its epilogue, if nothing else reads the reductions that it reads.
+    /// Only registers hold the others at the same point.
     fn append(&self, expr: &TensorExpr, sources: &[Source]) -> Option<(usize, Draft)> {
-        let mut read = sources.iter().enumerate().filter_map(|(position, source)| match source {
-            Source::Draft(draft) => Some((position, *draft)),
+        let read = sources.iter().enumerate().filter_map(|(position, source)| match source {
+            Source::Draft(draft) => Some((*draft, position)),
             Source::Tensor(_) | Source::Staged(_) => None,
         });
-        let (position, draft) = read.next()?;
+        let read: Vec<(usize, usize)> = read.collect();
+        let alone = |draft: &Draft| !draft.leaves && self.uses.readers(draft.tensor).len() == 1;
+        let &(draft, position) = read.iter().max()?;
+        let together = read.len() == 1 || self.sharing == Sharing::Registers;
         let producer = &self.drafts[draft];
-        let alone = read.next().is_none() && !producer.leaves && self.uses.readers(producer.tensor).len() == 1;
-        if !alone {
+        let reduces = |draft: &Draft| draft.expr.reducer.is_some();
+        if !together || !read.iter().all(|(draft, _)| alone(&self.drafts[*draft]) && reduces(&self.drafts[*draft])) {
             return None;
         }
         let appended = substitute::append(&producer.expr, expr, position)?;

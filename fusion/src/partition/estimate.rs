@@ -13,8 +13,10 @@ use super::bound::kernel::{KernelCounts, Sampling, kernel_counts};
 use super::choose::shortlist;
 use super::contraction::{AxisClass, Contraction};
 use super::cost::KernelCost;
+use super::kept::{kept_elements, shuffles};
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
 use super::phase::{self, staged_tile_cycles};
+use super::rounds::{Round, rounds};
 use super::split::{SplitBodies, split, split_params};
 use super::traffic::{bytes, moved_bytes};
 
@@ -22,6 +24,15 @@ use super::traffic::{bytes, moved_bytes};
 const MEETING: f64 = 20.0;
 /// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
 const STORE_INSTRUCTIONS: f64 = 8.0;
+
+/// Cycles that a reduction beside another adds to combining the lanes of a block's warps: five shuffles a warp.
+const SHUFFLE_CYCLES: f64 = 5.0 * BLOCK_WARPS as f64;
+/// Cycles from the last product of a row to its sum in every lane.
+const COMBINE_LATENCY: f64 = 150.0;
+/// Cycles an operation, one after another, of a thread that finishes a row: functions count several.
+const FINISH_CYCLES: f64 = 10.0;
+/// Instructions that fetch a run of neighbours: an address and a load.
+const FETCH_INSTRUCTIONS: f64 = 2.0;
 
 /// Parts into which a reduction may be split.
 const SPLITS: [usize; 4] = [2, 4, 8, 16];
@@ -47,14 +58,14 @@ impl KernelCost for EstimatedCost {
         {
             return self.split_price(program, &bodies, &params);
         }
-        self.price(bytes(program, body), body, params, &kernel_counts(body, params, Sampling::COARSE))
+        self.price(bytes(program, body), body, params, &counts(body, params))
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         if params.template == Template::Staged {
             return staged_tile_cycles(body, params, &self.arch) / self.arch.cycles_per_microsecond.value;
         }
-        let kernel = Kernel { arch: &self.arch, body, params, counts: kernel_counts(body, params, Sampling::COARSE) };
+        let kernel = Kernel { arch: &self.arch, body, params, counts: counts(body, params) };
         kernel.tile_cycles() / self.arch.cycles_per_microsecond.value
     }
 
@@ -169,6 +180,16 @@ impl EstimatedCost {
     }
 }
 
+/// What a kernel does, where its price follows from that.
+fn counts(body: &GroupBody, params: &ScheduleParams) -> KernelCounts {
+    match params.template {
+        Template::Kept | Template::Staged => KernelCounts::default(),
+        Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) => {
+            kernel_counts(body, params, Sampling::COARSE)
+        }
+    }
+}
+
 /// Bytes that both rOperators of a split group move; the parts themselves stay in the second-level cache.
 fn moved_parts(program: &TensorProgram, bodies: &SplitBodies) -> (u64, u64) {
     let ty = |tensor: TensorId| program.tensors.get(tensor).map_or(&bodies.ty, |known| &known.ty);
@@ -190,6 +211,7 @@ impl Kernel<'_> {
         match self.params.template {
             Template::Pointwise { per_thread } => self.pointwise(per_thread),
             Template::Row(threads) => self.row(threads),
+            Template::Kept => self.kept(),
             Template::Contraction(shape) => self.contraction(&shape),
             Template::Staged => staged_tile_cycles(self.body, self.params, self.arch),
         }
@@ -219,21 +241,63 @@ impl Kernel<'_> {
     }
 
     fn row(&self, threads: RowThreads) -> f64 {
+        let latency = self.arch.load_latency_cycles.value;
+        let passes = match threads {
+            RowThreads::Warp => self.params.tile.iter().product::<usize>().div_ceil(BLOCK_WARPS),
+            RowThreads::Block => 1,
+        };
+        let pass: f64 = rounds(self.body).iter().map(|round| self.round(round, threads)).sum();
+        let transfer = self.transfer(self.counts.load_sectors + self.counts.store_sectors);
+        (passes as f64 * pass).max(latency + transfer)
+    }
+
+    /// Rows whose constants are on chip: the other factors arrive, every row is multiplied and combined across lanes, then a
+    /// thread a row finishes all rows at once.
+    fn kept(&self) -> f64 {
+        let (arch, latency) = (self.arch, self.arch.load_latency_cycles.value);
+        let rows = self.params.tile.iter().product::<usize>();
+        let passes = rows.div_ceil(BLOCK_WARPS) as f64;
+        let bytes = 4.0 * kept_elements(self.body, self.params) as f64;
+        let read = bytes / arch.shared_bytes_per_cycle.value as f64;
+        let of_round = |round: &Round| {
+            let lead = &self.body.stages[round.stages.start].expr;
+            let (points, sums) = (rows as f64 * reduced(lead), round.stages.len());
+            let arithmetic = points * self.round_work(round) / arch.multiply_adds_per_cycle.value;
+            (arithmetic, passes * (shuffles(sums) * BLOCK_WARPS) as f64)
+        };
+        let reducing = |round: &Round| self.body.stages[round.stages.start].expr.reducer.is_some();
+        let rounds: Vec<(f64, f64)> = rounds(self.body).iter().filter(|round| reducing(round)).map(of_round).collect();
+        let (arithmetic, combined) = rounds.iter().fold((0.0, 0.0), |sum, round| (sum.0 + round.0, sum.1 + round.1));
+        let operations = |expr: &TensorExpr| expr.result().operations() as f64;
+        let longest = self.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
+        latency + (read + combined).max(arithmetic) + COMBINE_LATENCY + 2.0 * MEETING + FINISH_CYCLES * longest
+    }
+
+    /// Cycles of one round on the rows that a block takes at once.
+    fn round(&self, round: &Round, threads: RowThreads) -> f64 {
         let (lanes, latency) = (self.arch.multiply_adds_per_cycle.value, self.arch.load_latency_cycles.value);
         let (rows, width, combine) = match threads {
             RowThreads::Warp => (BLOCK_WARPS as f64, 32.0, 150.0),
             RowThreads::Block => (1.0, BLOCK_THREADS as f64, 350.0),
         };
-        let stage = |at: usize| {
-            let expr = &self.body.stages[at].expr;
-            let extra = self.body.extra_axes(at).into_iter().map(|axis| expr.axes[axis].extent as f64);
-            let length = reduced(expr) * extra.product::<f64>();
-            let trips = (length / width).ceil();
-            let arithmetic = rows * length * work(expr) / lanes;
-            combine + (trips * latency / 4.0).max(arithmetic) + latency
-        };
-        let stages: f64 = (0..self.body.stages.len()).map(stage).sum();
-        stages.max(latency + self.transfer(self.counts.load_sectors + self.counts.store_sectors))
+        let first = round.stages.start;
+        let lead = &self.body.stages[first].expr;
+        let extra = self.body.extra_axes(first).into_iter().map(|axis| lead.axes[axis].extent as f64);
+        let length = reduced(lead) * extra.product::<f64>();
+        let trips = (length / (width * round.run as f64)).ceil();
+        let arithmetic = rows * length * self.round_work(round) / lanes;
+        let beside = (round.stages.len() - 1) as f64 * SHUFFLE_CYCLES;
+        combine + beside + (trips * latency / 4.0).max(arithmetic) + latency
+    }
+
+    /// Instructions a point of a round.
+    fn round_work(&self, round: &Round) -> f64 {
+        if round.run == 1 {
+            return self.body.stages[round.stages.clone()].iter().map(|stage| work(&stage.expr)).sum();
+        }
+        let own = self.body.stages[round.stages.clone()].iter().map(|stage| stage.expr.body.operations() as f64);
+        let fetched = round.reads(self.body).len() as f64 * FETCH_INSTRUCTIONS / round.run as f64;
+        own.sum::<f64>() + fetched
     }
 
     fn contraction(&self, shape: &ContractionShape) -> f64 {

@@ -44,7 +44,7 @@ impl KernelCost for HostCost {
                 let packing = sides.min(points + 1.0) * length * operations(lead) / OPERATIONS;
                 TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
             }
-            Template::Pointwise { .. } | Template::Row(_) => TASK + stages.sum::<f64>() / OPERATIONS,
+            Template::Pointwise { .. } | Template::Row(_) | Template::Kept => TASK + stages.sum::<f64>() / OPERATIONS,
             Template::Staged => {
                 let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
                 let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {

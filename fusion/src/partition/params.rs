@@ -141,6 +141,9 @@ pub enum Template {
     },
     /// Threads share rows: reductions across lanes, later stages along the row.
     Row(RowThreads),
+    /// A warp a row, row after row, as [`Template::Row`]; what reductions read along rows and reduction is in shared memory
+    /// for the whole launch, see [`super::kept`].
+    Kept,
     /// Blocked matrix product through shared memory.
     Contraction(ContractionShape),
     /// Staged values one after another into shared memory, then the group's stages; each phase by its own
@@ -167,7 +170,7 @@ impl ScheduleParams {
     pub fn parts(&self) -> usize {
         match self.template {
             Template::Contraction(shape) => shape.parts,
-            Template::Pointwise { .. } | Template::Row(_) | Template::Staged => 1,
+            Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Staged => 1,
         }
     }
 

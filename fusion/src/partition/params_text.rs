@@ -32,6 +32,7 @@ impl fmt::Display for ScheduleParams {
         match self.template {
             Template::Pointwise { per_thread } => write!(f, "pointwise/{per_thread}")?,
             Template::Row(threads) => write!(f, "row/{}", threads.word())?,
+            Template::Kept => write!(f, "kept")?,
             Template::Contraction(shape) => shape.fmt(f)?,
             Template::Staged => write!(f, "staged")?,
         }
@@ -57,7 +58,7 @@ impl FromStr for ScheduleParams {
                     let ContractionShape { rows, columns, column_width, step, parts, .. } = shape;
                     [rows, columns, column_width, step, parts].iter().all(|number| *number > 0)
                 }
-                Template::Row(_) | Template::Staged => true,
+                Template::Row(_) | Template::Kept | Template::Staged => true,
             };
             template && params.tile.iter().all(|extent| *extent > 0) && params.to_string() == text
         };
@@ -76,6 +77,9 @@ pub fn read(reader: &mut Reader<'_>) -> Parsed<ScheduleParams> {
 fn template(reader: &mut Reader<'_>) -> Parsed<Template> {
     if reader.eat_word("staged") {
         return Ok(Template::Staged);
+    }
+    if reader.eat_word("kept") {
+        return Ok(Template::Kept);
     }
     if reader.eat_word("pointwise") {
         reader.mark("/")?;

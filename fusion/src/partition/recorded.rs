@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use warpweave_graph::program::TensorProgram;
 
+use super::arch::GpuArch;
 use super::body::GroupBody;
 use super::cost::KernelCost;
 use super::estimate::EstimatedCost;
@@ -36,6 +37,11 @@ struct BodyRecords {
 }
 
 impl RecordedCost {
+    /// The device that estimates stand in for.
+    pub fn arch(&self) -> &GpuArch {
+        &self.estimate.arch
+    }
+
     /// The records of an architecture, the newest driver's and then the newest compiler's where a kernel has several;
     /// `None` if there are none.
     pub fn new(timings: &Timings, architecture: &Architecture, estimate: EstimatedCost) -> Option<Self> {

@@ -16,6 +16,8 @@ pub struct SyncCosts {
     pub poll: Constant<f64>,
     /// One way through a value that carries its own validity, polled by the load that fetches it.
     pub sentinel: Constant<f64>,
+    /// Bytes a microsecond from device memory into the shared memory of one unit, while all units bring theirs.
+    pub keep: Constant<f64>,
     /// A kernel launched into a stream.
     pub stream_launch: Constant<f64>,
     /// A graph launched as a whole.
@@ -41,6 +43,7 @@ impl SyncCosts {
             release: assumed(0.1),
             poll: measured(287.0 / 1980.0),
             sentinel: assumed(0.35),
+            keep: measured(4.47e6 / 132.0),
             stream_launch: measured(3.629),
             graph_launch: measured(1.406),
             graph_node: measured(0.545),
@@ -59,6 +62,7 @@ impl SyncCosts {
             release: scaled(self.release),
             poll: scaled(self.poll),
             sentinel: scaled(self.sentinel),
+            keep: self.keep,
             stream_launch: scaled(self.stream_launch),
             graph_launch: scaled(self.graph_launch),
             graph_node: scaled(self.graph_node),

@@ -2,6 +2,7 @@
 
 use warpweave_graph::arena::Arena;
 
+use super::keep::with_keeps;
 use super::plan::{CounterId, ExecutionPlan, Instruction, PersistentSegment, Segment};
 
 /// The plan on at most `units` units: streams are merged in the order in which one execution runs them, so every merged
@@ -25,6 +26,7 @@ fn fold_segment(segment: &PersistentSegment, units: usize) -> PersistentSegment 
     for (unit, position) in order {
         streams[unit % units].push(segment.streams[unit][position]);
     }
+    let streams = with_keeps(streams, &segment.operators);
     PersistentSegment { streams, ..segment.clone() }
 }
 
@@ -43,7 +45,7 @@ fn global_order(segment: &PersistentSegment) -> Option<Vec<(usize, usize)>> {
             match *instruction {
                 Instruction::Wait { counter, signals } if signalled[counter] < signals => continue,
                 Instruction::Signal(counter) => signalled[counter] += 1,
-                Instruction::Wait { .. } | Instruction::Run(_) => {}
+                Instruction::Wait { .. } | Instruction::Run(_) | Instruction::Keep(_) => {}
             }
             order.push((unit, *position));
             *position += 1;

@@ -184,10 +184,16 @@ impl Life {
         Self { tensor, bytes, uses, first, last, start, end }
     }
 
+    /// Sharing the bytes of small tensors saves little, so it takes more slack: a wait that somebody might feel costs more.
     fn ends_before(&self, later: &Self, slack: Time) -> bool {
+        let slack = if self.bytes.min(later.bytes) <= SMALL_BYTES { SMALL_SLACK * slack } else { slack };
         self.last < later.first && (slack == 0 || self.end + slack <= later.start)
     }
 }
+
+/// Bytes of a tensor that is small, and how much more slack it takes.
+const SMALL_BYTES: u64 = 8 << 10;
+const SMALL_SLACK: Time = 8;
 
 /// The most bytes in use between two steps.
 fn most_at_once(lives: &[Life]) -> u64 {

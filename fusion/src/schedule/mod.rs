@@ -6,6 +6,7 @@ pub mod dependency;
 pub mod edges;
 pub mod fold;
 pub mod grid;
+pub mod keep;
 pub mod memory;
 pub mod plan;
 pub mod simulate;
@@ -41,12 +42,14 @@ pub struct PlanOptions {
     pub arena: ArenaPolicy,
     /// What waiting costs.
     pub costs: SyncCosts,
+    /// Bytes of shared memory of a unit, in which constants may be kept; 0 where there is none.
+    pub shared_bytes: usize,
 }
 
 impl PlanOptions {
-    /// For this many units: the fastest dependencies, memory reused where that costs no time.
+    /// For this many units: the fastest dependencies, memory reused where that costs no time, nothing kept on chip.
     pub fn new(units: usize) -> Self {
-        Self { units, sync: None, arena: ArenaPolicy::Fast, costs: SyncCosts::h200() }
+        Self { units, sync: None, arena: ArenaPolicy::Fast, costs: SyncCosts::h200(), shared_bytes: 0 }
     }
 }
 
@@ -79,8 +82,22 @@ pub fn plan(
     plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
 }
 
-/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators.
+/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators. Constants that many
+/// groups read are kept on chip where there is room and the plan is predicted to be faster so.
 pub fn plan_with(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    partition: &Partition,
+    cost: &impl KernelCost,
+    options: &PlanOptions,
+) -> Planned {
+    let kept = keep::keep_constants(program, partition, options.units, options.shared_bytes);
+    let plain = plan_groups(program, layouts, partition, cost, options);
+    let kept = kept.map(|kept| plan_groups(program, layouts, &kept, cost, options));
+    kept.filter(|kept| kept.makespan < plain.makespan).unwrap_or(plain)
+}
+
+fn plan_groups(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
@@ -128,13 +145,14 @@ fn plan_under(
 ) -> Planned {
     let (units, costs) = (options.units, &options.costs);
     let bands = bands::Bands::choose(operators, edges, sync, units, costs);
-    let work = Work { operators, edges, bands: &bands };
+    let homes = keep::Homes::of(operators);
+    let work = Work { operators, edges, bands: &bands, homes: &homes };
     let placement = wavefront::place(&work, units, sync, costs);
     let exchange = wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2));
     let placed = memory::place(memory.clone(), program, operators, &placement, options.arena, exchange);
     let streams = synchronise::synchronise(&work, &placement, &placed.after, units);
-    let segment =
-        PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };
+    let kept = keep::with_keeps(streams.streams, operators);
+    let segment = PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: kept };
     let makespan = simulate::makespan(&segment, costs);
     let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
     Planned { plan, sync, needs: streams.needs, arena_bound_bytes: placed.bound_bytes, makespan }

@@ -50,6 +50,8 @@ pub struct RTask {
 pub enum Instruction {
     /// Run an rTask.
     Run(RTask),
+    /// Bring into the unit's shared memory the constants that this rTask keeps there, in the place of what it held.
+    Keep(RTask),
     /// Wait until a counter has counted this many signals of the launch.
     Wait {
         /// The counter.

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use warpweave_graph::arena::Arena;
 
 use super::costs::SyncCosts;
+use crate::partition::kept::kept_elements;
+
 use super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, RTask};
 
 /// One instruction in time, in microseconds from the start of the segment.
@@ -36,7 +38,7 @@ pub struct Simulation {
 /// Sums over a simulated run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Shares {
-    /// The share of all units' time in which rTasks run.
+    /// The share of all units' time in which rTasks run, or what they keep comes on chip.
     pub running: f64,
     /// The share in which units wait for signals.
     pub waiting: f64,
@@ -162,7 +164,7 @@ impl Simulation {
         let mut shares = Shares { running: 0.0, waiting: 0.0, signalling: 0.0 };
         for event in self.units.iter().flatten() {
             let share = match event.instruction {
-                Instruction::Run(_) => &mut shares.running,
+                Instruction::Run(_) | Instruction::Keep(_) => &mut shares.running,
                 Instruction::Wait { .. } => &mut shares.waiting,
                 Instruction::Signal(_) => &mut shares.signalling,
             };
@@ -217,7 +219,7 @@ impl<'a> Run<'a> {
         for (unit, stream) in segment.streams.iter().enumerate() {
             for instruction in stream {
                 match *instruction {
-                    Instruction::Run(_) => {}
+                    Instruction::Run(_) | Instruction::Keep(_) => {}
                     Instruction::Signal(counter) => _ = parties[counter].insert(unit),
                     Instruction::Wait { counter, signals } => {
                         parties[counter].insert(unit);
@@ -245,6 +247,7 @@ impl<'a> Run<'a> {
             let start = self.units[unit].last().map_or(0.0, |event| event.end);
             let (end, released_by) = match instruction {
                 Instruction::Run(task) => (start + time(task), None),
+                Instruction::Keep(task) => (start + self.bring(task), None),
                 Instruction::Signal(counter) => (self.signal(counter, unit, start, runnable), None),
                 Instruction::Wait { counter, signals } => match self.wait(counter, signals, unit, start) {
                     Some(ended) => ended,
@@ -253,6 +256,12 @@ impl<'a> Run<'a> {
             };
             self.units[unit].push(Event { instruction, start, end, released_by });
         }
+    }
+
+    /// Microseconds in which what an rTask keeps comes on chip, while every unit brings its own.
+    fn bring(&self, task: RTask) -> f64 {
+        let operator = &self.segment.operators[task.operator];
+        4.0 * kept_elements(&operator.body, &operator.params) as f64 / self.costs.keep.value
     }
 
     /// Gives a signal; when the unit goes on.

@@ -45,6 +45,8 @@ pub struct Binding {
     pub kernel: u32,
     /// Position of its first operand in [`Tables::operands`].
     pub operands: u32,
+    /// Position of the kernel that brings what the rOperator keeps on chip, and of its first operand.
+    pub keep: Option<(u32, u32)>,
 }
 
 /// The tables of a segment whose rOperators are run like this.
@@ -57,6 +59,11 @@ pub fn encode(segment: &PersistentSegment, bindings: &Arena<OperatorId, Binding>
                 Instruction::Run(task) => {
                     let binding = bindings[task.operator];
                     [OPCODE_RUN + binding.kernel as i32, binding.operands as i32, task.tile as i32, 0]
+                }
+                Instruction::Keep(task) => {
+                    let (kernel, operands) =
+                        bindings[task.operator].keep.expect("an rOperator that keeps constants has a kernel for it");
+                    [OPCODE_RUN + kernel as i32, operands as i32, task.tile as i32, 0]
                 }
                 Instruction::Wait { counter, signals } => {
                     let arrivals = segment.counters[counter].arrivals;

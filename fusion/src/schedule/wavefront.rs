@@ -12,6 +12,7 @@ use warpweave_graph::arena::{Arena, Id};
 use super::bands::{BandId, Bands, SyncPolicy};
 use super::costs::SyncCosts;
 use super::edges::Edge;
+use super::keep::Homes;
 use super::plan::{OperatorId, ROperator, RTask};
 
 /// Estimated time in nanoseconds.
@@ -47,6 +48,8 @@ pub struct Work<'a> {
     pub edges: &'a Arena<OperatorId, Vec<Edge>>,
     /// Their bands.
     pub bands: &'a Bands,
+    /// The units of rTasks that have to be on one.
+    pub homes: &'a Homes,
 }
 
 impl Work<'_> {
@@ -121,14 +124,25 @@ fn place_waves(work: &Work, units: usize, costs: &SyncCosts) -> Placement {
         }
         let operator = &work.operators[id];
         for tile in 0..operator.tasks() {
-            let Reverse((start, unit)) = free.pop().expect("a device has units");
+            let task = RTask { operator: id, tile };
+            let Reverse((start, unit)) = match work.homes.unit(task, units) {
+                Some(home) => take(&mut free, home),
+                None => free.pop().expect("a device has units"),
+            };
             let end = start + duration(operator);
             free.push(Reverse((end, unit)));
             last = last.max(end);
-            placement.steps.push(Step { task: RTask { operator: id, tile }, unit, start, end });
+            placement.steps.push(Step { task, unit, start, end });
         }
     }
     placement
+}
+
+/// Takes one unit out of those that become free.
+fn take(free: &mut BinaryHeap<Reverse<(Time, usize)>>, unit: usize) -> Reverse<(Time, usize)> {
+    let found = free.iter().find(|Reverse((_, other))| *other == unit).copied().expect("every unit is there");
+    free.retain(|other| *other != found);
+    found
 }
 
 /// What is known of a band while rTasks are placed.
@@ -282,8 +296,12 @@ impl<'a> Placer<'a> {
         let task = self.tasks[at];
         let preferred = self.prefers[at] as usize;
         let is_near = preferred < self.free_at.len() && self.free_at[preferred] <= now.max(self.from[at]);
-        let (unit, from) =
-            if is_near { (preferred, self.near[at]) } else { (self.burst_unit(task.operator, first), self.from[at]) };
+        let home = self.work.homes.unit(task, self.free_at.len());
+        let (unit, from) = match home {
+            Some(home) => (home, if home == preferred { self.near[at] } else { self.from[at] }),
+            None if is_near => (preferred, self.near[at]),
+            None => (self.burst_unit(task.operator, first), self.from[at]),
+        };
         self.ready_of[task.operator] -= 1;
         let start = self.free_at[unit].max(from);
         let operator = &self.work.operators[task.operator];

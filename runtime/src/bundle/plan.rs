@@ -1,6 +1,7 @@
 //! A target's part of a bundle, and what must hold of it before its plan is verified.
 
 use serde::{Deserialize, Serialize};
+use warpweave_fusion::partition::kept::{kept_elements, kept_reads};
 use warpweave_fusion::partition::staged::{self, STAGED_BYTES};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource, Template};
 use warpweave_fusion::schedule::plan::OperatorId;
@@ -75,12 +76,19 @@ impl TargetPlan {
         {
             return Err(unsound("the manifest says otherwise"));
         }
-        let start_inside = |binding: &Binding| binding.operands as usize <= loaded.operands.len();
+        let start_inside = |binding: &Binding| {
+            let keep = binding.keep.map(|(_, operands)| operands);
+            [Some(binding.operands), keep].into_iter().flatten().all(|first| first as usize <= loaded.operands.len())
+        };
+        let keeps = |(id, binding): (OperatorId, &Binding)| {
+            binding.keep.is_some() == (segment.operators[id].params.template == Template::Kept)
+        };
         let bound = match target {
             BundleTarget::Host => 0,
             BundleTarget::Gpu(_) => segment.operators.len(),
         };
-        if loaded.bindings.len() != bound || !loaded.bindings.values().all(start_inside) {
+        let bound = loaded.bindings.len() == bound && loaded.bindings.iter().all(keeps);
+        if !bound || !loaded.bindings.values().all(start_inside) {
             return Err(unsound("its operators have no kernels"));
         }
         let plan = verified(target, loaded.plan)?;
@@ -94,6 +102,9 @@ fn verified(target: BundleTarget, plan: ExecutionPlan) -> Result<Verified, Bundl
         BundleError::Plan { target, reason: first.unwrap_or_else(|| "it does not verify".to_owned()) }
     })
 }
+
+/// Elements that a tile can keep on chip: no device's block has more shared memory.
+const MOST_KEPT: usize = 1 << 18;
 
 type Check = Result<(), &'static str>;
 
@@ -163,6 +174,10 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
     match operator.params.template {
         Template::Pointwise { per_thread } => require((1..=64).contains(&per_thread), "a template is impossible"),
         Template::Row(_) => Ok(()),
+        Template::Kept => {
+            let narrow = kept_elements(body, &operator.params) <= MOST_KEPT;
+            require(narrow && !kept_reads(body).is_empty(), "a template is impossible")
+        }
         Template::Contraction(shape) => require(shape.is_possible(), "a template is impossible"),
         Template::Staged => {
             let boxes = staged::boxes(body, &operator.params).ok_or("a staged value has no box")?;

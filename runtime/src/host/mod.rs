@@ -167,6 +167,8 @@ impl<'a> Launch<'a> {
                     self.operators[task.operator].run(task.tile, memory);
                     trace.push(task);
                 }
+                // Every constant is as near as any other.
+                Instruction::Keep(_) => {}
                 Instruction::Signal(counter) => _ = self.counters[counter].fetch_add(1, Ordering::Release),
                 Instruction::Wait { counter, signals } => {
                     let mut polls = 0u32;

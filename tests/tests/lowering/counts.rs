@@ -63,7 +63,9 @@ fn check(case: Case, pairs: &mut [usize; 3]) {
                         Template::Pointwise { .. } => 0,
                         Template::Row(_) => 1,
                         Template::Contraction(_) => 2,
-                        Template::Staged => unreachable!("nothing is staged at register level"),
+                        Template::Kept | Template::Staged => {
+                            unreachable!("nothing is staged or kept at register level")
+                        }
                     }] += 1;
                 }
             }

@@ -3,6 +3,7 @@
 mod cases;
 mod counts;
 mod device;
+mod kept;
 mod printed;
 mod samples;
 mod templates;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     counts::add(&mut suite);
     text::add(&mut suite);
     device::add(&mut suite);
+    kept::add(&mut suite);
     printed::add(&mut suite);
     suite.run()
 }

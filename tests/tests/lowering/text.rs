@@ -61,7 +61,7 @@ fn check(number: usize) {
 }
 
 /// The outputs of one launch of the printed text.
-fn run_text(machine: &Machine, inputs: &[Tensor]) -> Vec<Tensor> {
+pub fn run_text(machine: &Machine, inputs: &[Tensor]) -> Vec<Tensor> {
     let cache = Cache::new(Path::new(env!("CARGO_TARGET_TMPDIR")).join("text"));
     let text = TextProgram::compile(&cuda(&machine.program), Some(&cache)).unwrap_or_else(|error| panic!("{error}"));
     let launch = TextLaunch {

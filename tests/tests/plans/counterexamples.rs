@@ -6,11 +6,12 @@ use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::plan::{
     CounterId, ExecutionPlan, Instruction, OperatorId, PersistentSegment, RTask, Segment,
 };
-use warpweave::fusion::schedule::{Violation, verify};
+use warpweave::fusion::schedule::{PlanOptions, Violation, verify};
 use warpweave::graph::arena::Id;
 use warpweave::graph::expr::{BinaryOp, Index, UnaryOp};
 use warpweave::graph::program::TensorId;
-use warpweave_tests::pipeline::plan_with;
+use warpweave_tests::pipeline::{plan_under, plan_with};
+use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
@@ -19,7 +20,7 @@ pub fn add(suite: &mut Suite) {
     suite.trial("counterexamples: the unchanged plan", || _ = verify(base()).expect("the plan is right"));
     suite.trial("counterexamples", || {
         let mut found = BTreeSet::new();
-        for (position, (expected, plan)) in cases().into_iter().enumerate() {
+        for (position, (expected, plan)) in cases().into_iter().chain(kept_cases()).enumerate() {
             let violations = verify(plan).expect_err(expected);
             let names: Vec<&str> = violations.iter().map(name).collect();
             assert!(names.contains(&expected), "case {position}: {names:?} instead of {expected}");
@@ -30,7 +31,7 @@ pub fn add(suite: &mut Suite) {
     });
 }
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "TaskCount",
     "Unknown",
     "Tile",
@@ -44,6 +45,8 @@ const NAMES: [&str; 13] = [
     "Alias",
     "Buffer",
     "WritesConstant",
+    "NotKept",
+    "KeepsVariable",
 ];
 
 fn name(violation: &Violation) -> &'static str {
@@ -61,6 +64,8 @@ fn name(violation: &Violation) -> &'static str {
         Violation::Alias(..) => "Alias",
         Violation::Buffer(_) => "Buffer",
         Violation::WritesConstant(_) => "WritesConstant",
+        Violation::NotKept { .. } => "NotKept",
+        Violation::KeepsVariable { .. } => "KeepsVariable",
     }
 }
 
@@ -163,6 +168,58 @@ fn cases() -> Vec<(&'static str, ExecutionPlan)> {
             }),
         ),
         ("WritesConstant", memory(&|plan| plan.memory.inputs.push(TensorId::from_index(MIDDLE)))),
+    ]
+}
+
+/// A plan that keeps constants on chip.
+fn kept() -> ExecutionPlan {
+    let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(4) };
+    plan_under(&samples::recurrence(), FusionLevel::Register, &options).1.plan
+}
+
+/// Plans that keep constants on chip, each wrong in one way.
+fn kept_cases() -> Vec<(&'static str, ExecutionPlan)> {
+    let stream = |change: &dyn Fn(&mut PersistentSegment)| {
+        let mut plan = kept();
+        change(segment(&mut plan));
+        plan
+    };
+    let is_keep = |instruction: &Instruction| matches!(instruction, Instruction::Keep(_));
+    let keep = |segment: &PersistentSegment, unit: usize| {
+        segment.streams[unit].iter().position(is_keep).expect("every unit keeps something")
+    };
+    let lose = |segment: &mut PersistentSegment| {
+        let at = keep(segment, 1);
+        _ = segment.streams[1].remove(at);
+    };
+    let late = |segment: &mut PersistentSegment| {
+        let at = keep(segment, 0);
+        let instruction = segment.streams[0].remove(at);
+        segment.streams[0].push(instruction);
+    };
+    let swap = |segment: &mut PersistentSegment| {
+        let places = [keep(segment, 0), keep(segment, 1)];
+        let other = segment.streams[1][places[1]];
+        segment.streams[0][places[0]] = other;
+    };
+    let unknown = |segment: &mut PersistentSegment| {
+        let operator = OperatorId::from_index(segment.operators.len());
+        segment.streams[0].push(Instruction::Keep(RTask { operator, tile: 0 }));
+    };
+    let mut variable = kept();
+    let operators = variable.persistent().operators.values();
+    let constants: BTreeSet<TensorId> = operators.flat_map(|operator| operator.body.operands.clone()).collect();
+    for tensor in constants {
+        if let Some(buffer) = &mut variable.memory.tensors[tensor].buffer {
+            buffer.space = warpweave::fusion::schedule::plan::BufferSpace::Arena;
+        }
+    }
+    vec![
+        ("NotKept", stream(&lose)),
+        ("NotKept", stream(&late)),
+        ("NotKept", stream(&swap)),
+        ("Unknown", stream(&unknown)),
+        ("KeepsVariable", variable),
     ]
 }
 

@@ -4,6 +4,7 @@ mod accesses;
 mod agreement;
 mod counterexamples;
 mod judge;
+mod kept;
 mod mutants;
 mod order;
 mod policies;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     protocol::add(&mut suite);
     protocol::add_models(&mut suite);
     counterexamples::add(&mut suite);
+    kept::add(&mut suite);
     policies::add(&mut suite);
     policies::add_models(&mut suite);
     random_plans::add(&mut suite);

@@ -158,6 +158,7 @@ pub fn all(plan: &ExecutionPlan, random: &mut Random) -> Vec<Change> {
                     changes.extend(follows.map(|follow| Change::DropSignal(at, follow)));
                     changes.push(Change::HastenSignal(at));
                 }
+                Instruction::Keep(_) => {}
                 Instruction::Run(_) => {
                     let other = random.below(streams.len());
                     let room = streams[other].len() + usize::from(other != unit);

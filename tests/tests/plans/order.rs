@@ -63,7 +63,7 @@ impl Order {
                 let begins = match instruction {
                     Instruction::Wait { .. } => last.runs || !last.signals.is_empty(),
                     Instruction::Run(_) => !last.signals.is_empty(),
-                    Instruction::Signal(_) => false,
+                    Instruction::Keep(_) | Instruction::Signal(_) => false,
                 };
                 if begins {
                     phases.push(Phase { unit, ..Phase::default() });
@@ -77,6 +77,7 @@ impl Order {
                         }
                         phases[phase].runs = true;
                     }
+                    Instruction::Keep(_) => {}
                     Instruction::Wait { counter, signals } => phases[phase].waits.push((counter, signals)),
                     Instruction::Signal(counter) => phases[phase].signals.push(counter),
                 }

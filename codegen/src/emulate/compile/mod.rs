@@ -12,7 +12,7 @@ pub use expression::fast_divide_bits;
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{ArrayId, Body, Constant, Kernel, LocalId, Location, ScalarType, SharedId};
+use crate::kernel_ir::{ArrayId, Body, Constant, Kernel, LocalId, Location, ScalarType, SharedArray, SharedId};
 
 use super::bytecode::{CompiledBody, Instruction, Preset, Slot, WideSlot};
 use super::scalar::truth;
@@ -66,9 +66,20 @@ struct Compiler<'a> {
     loops: Vec<(u32, Vec<usize>)>,
 }
 
-/// Compiles a verified body whose shared arrays start at emulated word `shared_base`; `None` if unrolling it gives more
-/// than [`MAXIMUM_CODE`] instructions.
-pub fn compile(body: Body, kernel: &Kernel, shared_base: u32) -> Option<CompiledBody> {
+/// Where a body's shared arrays lie, in emulated words.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedBases {
+    /// The kept array.
+    pub kept: u32,
+    /// The others, one after another.
+    pub own: u32,
+    /// Bytes on the device before the others.
+    pub own_bytes: u32,
+}
+
+/// Compiles a verified body whose shared arrays lie like this; `None` if unrolling it gives more than [`MAXIMUM_CODE`]
+/// instructions.
+pub fn compile(body: Body, kernel: &Kernel, bases: SharedBases) -> Option<CompiledBody> {
     let out = CompiledBody {
         code: Vec::new(),
         locations: Vec::new(),
@@ -106,7 +117,7 @@ pub fn compile(body: Body, kernel: &Kernel, shared_base: u32) -> Option<Compiled
         iterations: 0,
         loops: Vec::new(),
     };
-    compiler.declare(shared_base);
+    compiler.declare(bases);
     compiler.block(&kernel.body)?;
     compiler.statement = 0;
     compiler.emit(Instruction::Return);
@@ -114,7 +125,7 @@ pub fn compile(body: Body, kernel: &Kernel, shared_base: u32) -> Option<Compiled
 }
 
 impl Compiler<'_> {
-    fn declare(&mut self, shared_base: u32) {
+    fn declare(&mut self, bases: SharedBases) {
         for &scalar in self.kernel.locals.values() {
             let value = match scalar {
                 ScalarType::I64 => Value::Wide(self.fresh_wide(1)),
@@ -131,13 +142,17 @@ impl Compiler<'_> {
         }
         self.out.declared = self.out.narrow;
         self.out.declared_wide = self.out.wide;
-        let (mut words, mut bytes) = (shared_base, 0);
-        for array in self.kernel.shared.values() {
+        let (mut words, mut bytes) = (bases.own, bases.own_bytes);
+        for (id, array) in self.kernel.shared.iter() {
+            if self.kernel.kept == Some(id) {
+                self.shared.push(SharedSlots { base: bases.kept, base_bytes: 0 });
+                continue;
+            }
             self.shared.push(SharedSlots { base: words, base_bytes: bytes });
-            words += array.length * array.memory.bytes().div_ceil(4);
-            bytes += (array.length * array.memory.bytes()).next_multiple_of(16);
+            words += emulated_words(array);
+            bytes += array.bytes();
         }
-        self.out.shared_words = words - shared_base;
+        self.out.shared_words = words - bases.own;
     }
 
     fn array(&self, id: ArrayId) -> ArraySlots {
@@ -223,6 +238,11 @@ impl Compiler<'_> {
             }
         }
     }
+}
+
+/// Words that an array takes here: an element a word, two for `I64`.
+pub fn emulated_words(array: &SharedArray) -> u32 {
+    array.length * array.memory.bytes().div_ceil(4)
 }
 
 /// A narrow literal's bits.

@@ -320,6 +320,7 @@ impl Compiler<'_> {
             base: place.base,
             base_bytes: place.base_bytes,
             length: declared.length,
+            kept: self.kernel.kept == Some(array),
             index,
         });
     }

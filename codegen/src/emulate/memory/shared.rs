@@ -50,6 +50,13 @@ pub struct Accessor {
     pub first_thread: u32,
 }
 
+impl Accessor {
+    /// The same for an array that lasts from call to call: whichever call wrote it last.
+    pub fn of_kept(self) -> Self {
+        Self { call: u32::MAX, ..self }
+    }
+}
+
 /// The shared memory of one block, an element a word (`I64` two).
 pub struct Shared {
     /// The contents, as registers hold them.

@@ -17,7 +17,7 @@
 //!   call k0(0, block)
 //! }
 //! ```
-//! `p3` is operand 3 of the running rTask. Integer literals are `i32` unless they end in `_i64`. Operators, functions,
+//! `keeps s0` after the declarations names the array that lasts from call to call. `p3` is operand 3 of the running rTask. Integer literals are `i32` unless they end in `_i64`. Operators, functions,
 //! tables and words have the names of [`words`]. What is parsed names only what is declared; the rules of the IR are those
 //! of [`verify`](crate::verify).
 
@@ -68,6 +68,9 @@ fn kernel(reader: &mut Reader<'_>, kernels: usize) -> Parsed<Kernel> {
         let memory = reader.named::<MemoryType>("a type in memory")?;
         Ok(SharedArray { memory, length: length(reader)? })
     })?;
+    if reader.eat_word("keeps") {
+        kernel.kept = Some(Scope { kernel: &kernel, kernels }.shared(reader)?);
+    }
     let body = statement::statements(reader, &Scope { kernel: &kernel, kernels })?;
     Ok(Kernel { body, ..kernel })
 }

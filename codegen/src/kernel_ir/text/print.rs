@@ -26,6 +26,9 @@ impl fmt::Display for Kernel {
         for (keyword, declared) in declared.iter().filter(|(_, declared)| !declared.is_empty()) {
             writeln!(f, "  {keyword} {}", declared.join(", "))?;
         }
+        if let Some(kept) = self.kept {
+            writeln!(f, "  keeps {kept}")?;
+        }
         block(f, &self.body, 1)
     }
 }

@@ -8,7 +8,7 @@ use super::super::LowerError;
 use super::super::emitter::{Emitter, add, binary, both, less, multiply};
 use super::super::pointwise::reduced_element;
 use super::super::reduce::{accumulate, neutral};
-use super::super::row::across_lanes;
+use super::super::row::across_warp;
 use super::super::scalar::{Point, scalar_type};
 use super::super::tile::decode_box;
 use super::{Phase, Sink};
@@ -54,7 +54,7 @@ pub(super) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerErro
                 accumulate(emitter, &mut point, reducer, &phase.expr.body, accumulator, scalar)
             })
         })?;
-        across_lanes(emitter, reducer, accumulator, scalar);
+        across_warp(emitter, reducer, accumulator, scalar);
         let value = phase.finish(emitter, coordinates.clone(), Some(accumulator.into()))?;
         let first = binary(BinaryOp::Equal, lane, Expression::i32(0));
         emitter.when(both(Some(first), Some(less(number, limit))), |emitter| {

@@ -65,11 +65,11 @@ pub fn stage_shape(body: &GroupBody, params: &ScheduleParams, stage: usize) -> B
             thread[..body.tile_rank].copy_from_slice(&fill(&params.tile, &axes, per_thread));
             Staging::Registers
         }
-        Template::Row(threads) => {
+        Template::Row(_) | Template::Kept => {
             thread[..body.tile_rank].fill(1);
-            let mut width = match threads {
-                RowThreads::Warp => 32,
-                RowThreads::Block => BLOCK_THREADS,
+            let mut width = match params.template {
+                Template::Row(RowThreads::Block) => BLOCK_THREADS,
+                _ => 32,
             };
             for extent in thread[body.tile_rank..].iter_mut().rev() {
                 let across = width.min(*extent);

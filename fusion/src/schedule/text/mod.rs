@@ -70,7 +70,7 @@ fn stream(reader: &mut Reader<'_>, segment: &PersistentSegment, room: &mut usize
     }
     reader.mark(":")?;
     let mut stream = Vec::new();
-    while matches!(reader.peek(), Some("run" | "wait" | "signal")) {
+    while matches!(reader.peek(), Some("run" | "keep" | "wait" | "signal")) {
         step(reader, segment, &mut stream, room)?;
         if !reader.eat(";") {
             break;
@@ -94,6 +94,10 @@ fn step(
         stream.push(Instruction::Wait { counter, signals: reader.integer("a number of signals")? });
     } else if reader.eat_word("signal") {
         stream.push(Instruction::Signal(counter(reader)?));
+    } else if reader.eat_word("keep") {
+        let operator = reader.id::<OperatorId>("an rOperator", segment.operators.len())?;
+        reader.mark(".")?;
+        stream.push(Instruction::Keep(RTask { operator, tile: reader.integer("a tile")? }));
     } else {
         reader.keyword("run")?;
         let operator = reader.id::<OperatorId>("an rOperator", segment.operators.len())?;

@@ -28,6 +28,7 @@ impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Run(task) => write!(f, "run {}.{}", task.operator, task.tile),
+            Self::Keep(task) => write!(f, "keep {}.{}", task.operator, task.tile),
             Self::Wait { counter, signals } => write!(f, "wait {counter} >= {signals}"),
             Self::Signal(counter) => write!(f, "signal {counter}"),
         }

@@ -1,6 +1,6 @@
 //! The plan verifier: proves, before anything is emitted or run, that a plan cannot deadlock or race.
 //!
-//! Checked: every rTask runs exactly once; counters count what their waits assume; the streams run to their end whatever
+//! Checked: every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count what their waits assume; the streams run to their end whatever
 //! the interleaving (counters only grow, so if one order of execution ends, every order does); every element that an
 //! rTask reads is written by rTasks that happen before it; buffers that share bytes are used strictly one after the
 //! other; outputs and inputs survive. "Happens before" is stream order, closed under waits, where a wait is credited with
@@ -85,6 +85,20 @@ pub enum Violation {
     Buffer(TensorId),
     /// A kernel writes an input or a constant.
     WritesConstant(TensorId),
+    /// An rTask runs where its unit does not hold the constants that it keeps on chip.
+    NotKept {
+        /// The rTask.
+        task: RTask,
+        /// The unit.
+        unit: usize,
+    },
+    /// What an operator keeps on chip is no constant.
+    KeepsVariable {
+        /// The operator.
+        operator: OperatorId,
+        /// The tensor.
+        tensor: TensorId,
+    },
 }
 
 impl fmt::Display for Violation {
@@ -112,6 +126,10 @@ impl fmt::Display for Violation {
                 "rTask {}.{} reads {tensor} and may run before rTask {}.{}, which writes it",
                 reader.operator, reader.tile, writer.operator, writer.tile
             ),
+            Self::NotKept { task, unit } => {
+                write!(f, "rTask {}.{} runs on vEU {unit}, which does not hold what it keeps", task.operator, task.tile)
+            }
+            Self::KeepsVariable { operator, tensor } => write!(f, "{operator} keeps {tensor}, which is no constant"),
             Self::Uncovered { operator, tensor } => {
                 write!(f, "{operator} reads elements of {tensor} that nothing writes")
             }

@@ -7,10 +7,13 @@ use warpweave_graph::expr::{Atom, AxisId, Index};
 use warpweave_graph::program::TensorId;
 
 use super::super::dependency::Region;
+use super::super::keep::kept_numbers;
 use super::super::plan::{
     BUFFER_ALIGNMENT, BufferSpace, CounterId, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask,
 };
 use super::Violation;
+use crate::partition::Template;
+use crate::partition::kept::{MOST_ROWS, kept_reads};
 
 /// Violations of everything but order.
 pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Violation> {
@@ -22,6 +25,7 @@ pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Vio
     }
     if violations.is_empty() {
         check_streams(segment, &mut violations);
+        check_kept(segment, memory, &mut violations);
         check_outputs(segment, memory, &mut violations);
         check_memory(segment, memory, &mut violations);
     }
@@ -32,7 +36,11 @@ fn is_tile(operator: &ROperator) -> bool {
     let extents = operator.body.tile_extents();
     let tile = &operator.params.tile;
     let fits = tile.iter().zip(&extents).all(|(&tile, &extent)| (1..=extent.max(1)).contains(&tile));
-    tile.len() == extents.len() && fits
+    let keeps = match operator.params.template {
+        Template::Kept => !kept_reads(&operator.body).is_empty() && tile.iter().product::<usize>() <= MOST_ROWS,
+        Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) | Template::Staged => true,
+    };
+    tile.len() == extents.len() && fits && keeps
 }
 
 fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
@@ -47,6 +55,12 @@ fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
                 Instruction::Run(task) => {
                     let count = segment.operators.get(task.operator).is_some().then(|| &mut runs[task.operator]);
                     count.and_then(|counts| counts.get_mut(task.tile as usize)).map(|count| *count += 1).is_some()
+                }
+                Instruction::Keep(task) => {
+                    let operator = segment.operators.get(task.operator);
+                    operator.is_some_and(|operator| {
+                        operator.params.template == Template::Kept && task.tile < operator.tasks()
+                    })
                 }
                 Instruction::Wait { counter, .. } => segment.counters.get(counter).is_some(),
                 Instruction::Signal(counter) => {
@@ -75,6 +89,36 @@ fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
         }
     }
     check_waits(segment, &signallers, violations);
+}
+
+/// Every rTask that expects constants on chip finds its own there: they are what its unit brought last. Only constants stay
+/// the same for as long as they are kept.
+fn check_kept(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+    let numbers = kept_numbers(&segment.operators);
+    for (id, operator) in segment.operators.iter().filter(|(id, _)| numbers[*id].is_some()) {
+        for kept in kept_reads(&operator.body) {
+            let tensor = operator.body.operands[kept.operand];
+            let in_weights = memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
+            if !in_weights {
+                violations.push(Violation::KeepsVariable { operator: id, tensor });
+            }
+        }
+    }
+    let number = |task: RTask| numbers.get(task.operator).copied().flatten().map(|number| (number, task.tile));
+    for (unit, stream) in segment.streams.iter().enumerate() {
+        let mut held = None;
+        for instruction in stream {
+            match *instruction {
+                Instruction::Keep(task) => held = number(task),
+                Instruction::Run(task) => {
+                    if number(task).is_some_and(|wanted| held != Some(wanted)) {
+                        violations.push(Violation::NotKept { task, unit });
+                    }
+                }
+                Instruction::Wait { .. } | Instruction::Signal(_) => {}
+            }
+        }
+    }
 }
 
 fn check_waits(

@@ -54,6 +54,7 @@ fn kernel() -> impl Strategy<Value = Kernel> {
     (declared, vec(statement(), 0..6)).prop_map(|((locals, arrays, shared), body)| Kernel {
         locals: locals.into_iter().collect(),
         arrays: arrays.into_iter().collect(),
+        kept: (!shared.is_empty()).then_some(Id::from_index(0)),
         shared: shared.into_iter().collect(),
         body,
     })

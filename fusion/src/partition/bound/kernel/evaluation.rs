@@ -141,10 +141,16 @@ pub(super) struct Evaluation {
 impl Evaluation {
     /// Of one scalar of a stage; what the stage reads from earlier stages is in registers.
     pub(super) fn new(body: &GroupBody, stage: usize, scalar: &Scalar) -> Self {
+        Self::reading(body, stage, scalar, &|_| true)
+    }
+
+    /// Of one scalar of a stage where only some of its reads are loads.
+    pub(super) fn reading(body: &GroupBody, stage: usize, scalar: &Scalar, loads: &dyn Fn(ReadId) -> bool) -> Self {
         let sources = &body.stages[stage].sources;
         let expr = &body.stages[stage].expr;
         let mut reads = BTreeSet::new();
         collect(expr, scalar, &mut reads);
+        reads.retain(|read| loads(*read));
         let outside = reads.iter().map(|read| &expr.reads[*read]);
         let outside = outside.filter(|read| matches!(sources[read.operand], StageSource::Operand(_)));
         Self {
@@ -156,6 +162,11 @@ impl Evaluation {
     /// Of nothing.
     pub(super) fn nothing() -> Self {
         Self { reads: Vec::new(), operations: 0 }
+    }
+
+    /// Operations of one lane.
+    pub(super) fn operations(&self) -> usize {
+        self.operations
     }
 
     /// With operations that follow each evaluation.
@@ -176,7 +187,7 @@ impl Evaluation {
         counts
     }
 
-    /// The same where each lane loads `width` neighbouring elements of the only read at once.
+    /// The loads alone where each lane loads `width` neighbouring elements of a read at once.
     pub(super) fn wide_counts(&self, lanes: &Lanes, width: usize) -> KernelCounts {
         let mut counts = KernelCounts::default();
         for read in &self.reads {

@@ -102,6 +102,6 @@ pub fn kernel_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampli
         Template::Pointwise { per_thread } => pointwise::counts(body, params, per_thread, sampling),
         Template::Row(threads) => row::counts(body, params, threads, sampling),
         Template::Contraction(shape) => ContractionModel::new(body).counts(params, shape, sampling),
-        Template::Staged => unreachable!("staged kernels are priced by their phases"),
+        Template::Kept | Template::Staged => unreachable!("kept and staged kernels are priced by their phases"),
     }
 }

@@ -1,13 +1,16 @@
 //! The row template: a warp or the block shares a row.
 
+use std::collections::BTreeSet;
+
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::AxisId;
+use warpweave_graph::expr::{AxisId, ReadId};
 
 use super::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
 use super::tiles::{Tiles, set};
 use super::{KernelCounts, Sampling};
 use crate::partition::body::GroupBody;
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, RowThreads, ScheduleParams};
+use crate::partition::rounds::{Round, rounds};
 
 pub(super) fn counts(
     body: &GroupBody,
@@ -16,12 +19,21 @@ pub(super) fn counts(
     sampling: Sampling,
 ) -> KernelCounts {
     let tiles = Tiles::new(body, params);
-    let stages: Vec<StageModel> = (0..body.stages.len()).map(|stage| StageModel::new(body, stage, threads)).collect();
+    let rounds = rounds(body);
+    let of_round = |round: &Round| -> Vec<StageModel> {
+        round.stages.clone().map(|stage| StageModel::new(body, stage, round, threads)).collect()
+    };
+    let stages: Vec<StageModel> = rounds.iter().flat_map(of_round).collect();
+    let trips = params.tile.iter().product::<usize>().div_ceil(BLOCK_WARPS);
+    let rows = match threads {
+        RowThreads::Warp => BLOCK_WARPS * trips,
+        RowThreads::Block => BLOCK_WARPS,
+    };
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
     for tile in picked {
         let origin = tiles.origin(tile);
-        let (picked, weight) = Sampling::picks(BLOCK_WARPS, sampling.warps);
+        let (picked, weight) = Sampling::picks(rows, sampling.warps);
         for warp in picked {
             let row = Row { tiles: &tiles, origin: &origin, warp, threads };
             stages.iter().for_each(|stage| counts += stage.counts(&row, sampling) * weight);
@@ -30,7 +42,7 @@ pub(super) fn counts(
     counts * weight
 }
 
-/// A warp of a tile.
+/// A warp of a tile, or one of the rows that warps take one after another.
 struct Row<'t> {
     tiles: &'t Tiles,
     origin: &'t [i64],
@@ -64,6 +76,8 @@ impl Row<'_> {
 struct StageModel {
     rank: usize,
     width: usize,
+    /// Elements that a lane takes at once.
+    run: usize,
     /// The axes along which threads share the work, and whether they reduce.
     along: Vec<(usize, usize)>,
     reduces: bool,
@@ -74,8 +88,10 @@ struct StageModel {
 }
 
 impl StageModel {
-    fn new(body: &GroupBody, stage: usize, threads: RowThreads) -> Self {
+    fn new(body: &GroupBody, stage: usize, round: &Round, threads: RowThreads) -> Self {
         let expr = &body.stages[stage].expr;
+        let own: BTreeSet<ReadId> =
+            round.reads(body).into_iter().filter(|(at, ..)| *at == stage).map(|(_, id, _)| id).collect();
         let reduces = expr.reducer.is_some();
         let axes: Vec<AxisId> = if reduces { expr.reduced().collect() } else { body.extra_axes(stage) };
         let combination = if reduces { combination(expr) } else { 0 };
@@ -85,9 +101,10 @@ impl StageModel {
                 RowThreads::Warp => WARP,
                 RowThreads::Block => BLOCK_THREADS,
             },
+            run: round.run,
             along: axes.into_iter().map(|axis| (axis.index(), expr.axes[axis].extent)).collect(),
             reduces,
-            points: Evaluation::new(body, stage, &expr.body).and_operations(combination),
+            points: Evaluation::reading(body, stage, &expr.body, &|id| own.contains(&id)).and_operations(combination),
             after: expr.epilogue.as_ref().map(|epilogue| Evaluation::new(body, stage, epilogue)),
             combination,
             output: Address::of_output(body, stage),
@@ -122,16 +139,21 @@ impl StageModel {
     /// The points of the row, spread over its threads.
     fn along_row(&self, row: &Row, lanes: &mut Lanes, sampling: Sampling) -> KernelCounts {
         let points: usize = self.along.iter().map(|along| along.1).product();
-        let (picked, weight) = Sampling::picks(points.div_ceil(self.width), sampling.steps);
+        let (picked, weight) = Sampling::picks(points.div_ceil(self.width * self.run), sampling.steps);
         let mut counts = KernelCounts::default();
         for trip in picked {
             lanes.place(|lane, point| {
                 let real = row.place(point);
-                let number = trip * self.width + row.first() + lane;
+                let number = (trip * self.width + row.first() + lane) * self.run;
                 set(&self.along, number, point);
                 number < points && (real || self.reduces)
             });
-            counts += self.points.counts(lanes);
+            if self.run == 1 {
+                counts += self.points.counts(lanes);
+            } else {
+                counts += self.points.wide_counts(lanes, self.run);
+                counts.operations += (lanes.count() * self.run * self.points.operations()) as f64;
+            }
             if !self.reduces {
                 self.output.iter().for_each(|output| counts += stored(output, lanes, 1));
             }

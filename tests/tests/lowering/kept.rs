@@ -1,0 +1,40 @@
+//! Kernels whose constants are on chip: well-formed, and their printed text computes what the emulator does.
+
+use warpweave::codegen::verify;
+use warpweave::fusion::partition::{FusionLevel, Template};
+use warpweave::fusion::schedule::PlanOptions;
+use warpweave_tests::evaluate::evaluate;
+use warpweave_tests::machine::{Machine, assert_close};
+use warpweave_tests::pipeline::compile_under;
+use warpweave_tests::printed;
+use warpweave_tests::random::{self, Random};
+use warpweave_tests::samples;
+use warpweave_tests::suite::Suite;
+
+use crate::text::run_text;
+
+/// Units, so that tiles are ragged, of one row, and of several rows a warp.
+const UNITS: [usize; 3] = [2, 7, 40];
+
+/// Adds a trial for each number of units.
+pub fn add(suite: &mut Suite) {
+    for units in UNITS {
+        suite.trial(format!("kept on {units}"), move || check(units));
+    }
+}
+
+fn check(units: usize) {
+    let program = samples::recurrence();
+    let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(units) };
+    let compiled = compile_under(&program, FusionLevel::Register, &options);
+    let mut operators = compiled.plan.plan().persistent().operators.values();
+    assert!(operators.any(|operator| operator.params.template == Template::Kept), "something is kept");
+    printed::check(&compiled);
+    assert_eq!(verify::verify(&compiled.lowered.program), []);
+    let machine = Machine::new(&compiled);
+    let inputs = random::inputs(&mut Random::new(24), &program);
+    let emulated = machine.run(&inputs, 1);
+    assert_close(&emulated, &evaluate(&program, &inputs), 1e-4);
+    // Ten steps, each of which feeds what a function has rounded to the next, differ more than one function does.
+    assert_close(&run_text(&machine, &inputs), &emulated, 1e-5);
+}
