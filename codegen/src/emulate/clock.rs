@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-/// What a warp had seen when it released.
+/// What a thread had seen when it released.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     remote: Rc<Vec<u32>>,
@@ -12,18 +12,22 @@ pub struct Snapshot {
 
 /// One vector clock a warp.
 ///
-/// The warps of a block share what they have seen of other blocks as of their last barrier; what a warp has acquired
-/// since then is its own. A warp's clock only changes together with its own tick, so whatever is derived from
+/// Acquires and releases are those of single threads: the threads beside it in its warp take part in neither, though they
+/// run in step, unless a barrier of the block stands between. So what a thread acquires orders its block's accesses from the
+/// next barrier on, and a release covers them up to the last one. The warps of a block share what they have seen of other
+/// blocks as of their last barrier. A warp's clock only changes together with its own tick, so whatever is derived from
 /// (warp, tick) stays valid.
 #[derive(Debug)]
 pub struct Clocks {
     per_block: usize,
     /// Per block, the ticks of all warps; the entries of the block itself are not used.
     remote: Vec<Rc<Vec<u32>>>,
-    /// Per warp, the same since its last acquire, if there was one since the block's last barrier.
+    /// Per warp, the same for the thread that has acquired since the block's last barrier, if one has.
     acquired: Vec<Option<Rc<Vec<u32>>>>,
     /// Per warp, the ticks of the warps of its block.
     local: Vec<u32>,
+    /// Per warp, its tick at the block's last barrier.
+    met: Vec<u32>,
 }
 
 impl Clocks {
@@ -35,6 +39,7 @@ impl Clocks {
             remote: vec![nothing; blocks],
             acquired: vec![None; blocks * per_block],
             local: vec![0; blocks * per_block * per_block],
+            met: vec![0; blocks * per_block],
         };
         for warp in 0..blocks * per_block {
             clocks.advance(warp);
@@ -58,24 +63,27 @@ impl Clocks {
         let seen = if block == other_block {
             self.local[warp * self.per_block + other % self.per_block]
         } else {
-            self.acquired[warp].as_ref().unwrap_or(&self.remote[block])[other]
+            self.remote[block][other]
         };
         seen >= tick
     }
 
-    /// What `warp` has seen; its later steps are not part of it.
+    /// What a thread of `warp` has seen, the warp's own steps up to the block's last barrier among it.
     pub fn release(&mut self, warp: usize) -> Snapshot {
         let block = warp / self.per_block;
+        let mut local: Box<[u32]> = self.local[warp * self.per_block..][..self.per_block].into();
+        local[warp % self.per_block] = self.met[warp];
         let snapshot = Snapshot {
             remote: Rc::clone(self.acquired[warp].as_ref().unwrap_or(&self.remote[block])),
             first: block * self.per_block,
-            local: self.local[warp * self.per_block..][..self.per_block].into(),
+            local,
         };
         self.advance(warp);
         snapshot
     }
 
-    /// Everything in `seen`, one tick a warp, now happens before what `warp` does.
+    /// Everything in `seen`, one tick a warp, happens before what a thread of `warp` releases from now on, and before what
+    /// the block does from its next barrier on.
     pub fn acquire(&mut self, warp: usize, seen: &[u32]) {
         let block = warp / self.per_block;
         let own = block * self.per_block..(block + 1) * self.per_block;
@@ -98,6 +106,7 @@ impl Clocks {
         let ticks: Vec<u32> = warps.clone().map(|warp| self.tick(warp)).collect();
         for warp in warps {
             self.local[warp * self.per_block..][..self.per_block].copy_from_slice(&ticks);
+            self.met[warp] = self.tick(warp);
             self.advance(warp);
         }
     }

@@ -5,17 +5,26 @@
 // Nobody calls every primitive, and a printed variable may be written for nobody.
 #pragma nv_diag_suppress 177, 550
 #define WW_FUNCTION static __device__ __forceinline__
+// Kernels are called: a compiler's time grows faster than the length of what it is given at once. They take values only,
+// since what is passed by reference needs an address and therefore local memory.
+#define WW_KERNEL static __device__ __noinline__
 #else
 #define WW_FUNCTION static inline
+#define WW_KERNEL static
 #endif
 
 using ww_u32 = unsigned;
 using ww_u64 = unsigned long long;
 
-// Passed by value to the entry. All pointers are to global memory, aligned to 256 bytes.
-struct ww_arguments {
+// What kernels read and write, in global memory and aligned to 256 bytes.
+struct ww_buffers {
   unsigned char* arena;
   unsigned char const* weights;
+};
+
+// Passed by value to the entry. All pointers are to global memory, aligned to 256 bytes.
+struct ww_arguments {
+  ww_buffers buffers;
   int const* stream_start;
   int const* instructions;
   int const* operands;

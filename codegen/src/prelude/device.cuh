@@ -29,51 +29,51 @@ WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {
 
 // Loads and stores of `bytes`-byte elements that registers hold as `type`. `load` and `store` are PTX types.
 #define WW_DEFINE_ACCESS(name, type, bytes, load, store, constraint)                                                   \
-  WW_FUNCTION type ww_arena_load_##name(ww_arguments const& arguments, ww_u64 index) {                                 \
+  WW_FUNCTION type ww_arena_load_##name(ww_buffers const& buffers, ww_u64 index) {                                     \
     type value;                                                                                                        \
     asm volatile("ld.global." load " %0, [%1];"                                                                        \
-                 : "=" constraint(value) : "l"(arguments.arena + bytes * index) : "memory");                           \
+                 : "=" constraint(value) : "l"(buffers.arena + bytes * index) : "memory");                             \
     return value;                                                                                                      \
   }                                                                                                                    \
-  WW_FUNCTION type ww_weights_load_##name(ww_arguments const& arguments, ww_u64 index) {                               \
+  WW_FUNCTION type ww_weights_load_##name(ww_buffers const& buffers, ww_u64 index) {                                   \
     type value;                                                                                                        \
-    asm(WW_CONSTANT_LOAD load " %0, [%1];" : "=" constraint(value) : "l"(arguments.weights + bytes * index));          \
+    asm(WW_CONSTANT_LOAD load " %0, [%1];" : "=" constraint(value) : "l"(buffers.weights + bytes * index));            \
     return value;                                                                                                      \
   }                                                                                                                    \
-  WW_FUNCTION void ww_arena_store_##name(ww_arguments const& arguments, ww_u64 index, type value) {                    \
+  WW_FUNCTION void ww_arena_store_##name(ww_buffers const& buffers, ww_u64 index, type value) {                        \
     asm volatile("st.global." store " [%0], %1;"                                                                       \
-                 :: "l"(arguments.arena + bytes * index), constraint(value) : "memory");                               \
+                 :: "l"(buffers.arena + bytes * index), constraint(value) : "memory");                                 \
   }
 
 #define WW_DEFINE_ACCESS2(name, type, bytes, load, store, constraint)                                                  \
-  WW_FUNCTION void ww_arena_load2_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                      \
+  WW_FUNCTION void ww_arena_load2_##name(type* to, ww_buffers const& buffers, ww_u64 index) {                          \
     asm volatile("ld.global.v2." load " {%0, %1}, [%2];"                                                               \
-                 : "=" constraint(to[0]), "=" constraint(to[1]) : "l"(arguments.arena + bytes * index) : "memory");    \
+                 : "=" constraint(to[0]), "=" constraint(to[1]) : "l"(buffers.arena + bytes * index) : "memory");      \
   }                                                                                                                    \
-  WW_FUNCTION void ww_weights_load2_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                    \
+  WW_FUNCTION void ww_weights_load2_##name(type* to, ww_buffers const& buffers, ww_u64 index) {                        \
     asm(WW_CONSTANT_LOAD "v2." load " {%0, %1}, [%2];"                                                                 \
-        : "=" constraint(to[0]), "=" constraint(to[1]) : "l"(arguments.weights + bytes * index));                      \
+        : "=" constraint(to[0]), "=" constraint(to[1]) : "l"(buffers.weights + bytes * index));                        \
   }                                                                                                                    \
-  WW_FUNCTION void ww_arena_store2_##name(ww_arguments const& arguments, ww_u64 index, type a, type b) {               \
+  WW_FUNCTION void ww_arena_store2_##name(ww_buffers const& buffers, ww_u64 index, type a, type b) {                   \
     asm volatile("st.global.v2." store " [%0], {%1, %2};"                                                              \
-                 :: "l"(arguments.arena + bytes * index), constraint(a), constraint(b) : "memory");                    \
+                 :: "l"(buffers.arena + bytes * index), constraint(a), constraint(b) : "memory");                      \
   }
 
 #define WW_DEFINE_ACCESS4(name, type, bytes, load, store, constraint)                                                  \
-  WW_FUNCTION void ww_arena_load4_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                      \
+  WW_FUNCTION void ww_arena_load4_##name(type* to, ww_buffers const& buffers, ww_u64 index) {                          \
     asm volatile("ld.global.v4." load " {%0, %1, %2, %3}, [%4];"                                                       \
                  : "=" constraint(to[0]), "=" constraint(to[1]), "=" constraint(to[2]), "=" constraint(to[3])          \
-                 : "l"(arguments.arena + bytes * index) : "memory");                                                   \
+                 : "l"(buffers.arena + bytes * index) : "memory");                                                     \
   }                                                                                                                    \
-  WW_FUNCTION void ww_weights_load4_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                    \
+  WW_FUNCTION void ww_weights_load4_##name(type* to, ww_buffers const& buffers, ww_u64 index) {                        \
     asm(WW_CONSTANT_LOAD "v4." load " {%0, %1, %2, %3}, [%4];"                                                         \
         : "=" constraint(to[0]), "=" constraint(to[1]), "=" constraint(to[2]), "=" constraint(to[3])                   \
-        : "l"(arguments.weights + bytes * index));                                                                     \
+        : "l"(buffers.weights + bytes * index));                                                                       \
   }                                                                                                                    \
   WW_FUNCTION void ww_arena_store4_##name(                                                                             \
-      ww_arguments const& arguments, ww_u64 index, type a, type b, type c, type d) {                                   \
+      ww_buffers const& buffers, ww_u64 index, type a, type b, type c, type d) {                                       \
     asm volatile("st.global.v4." store " [%0], {%1, %2, %3, %4};"                                                      \
-                 :: "l"(arguments.arena + bytes * index),                                                              \
+                 :: "l"(buffers.arena + bytes * index),                                                                \
                  constraint(a), constraint(b), constraint(c), constraint(d) : "memory");                               \
   }
 
@@ -93,45 +93,45 @@ WW_DEFINE_ACCESS2(i8, ww_u32, 1, "s8", "u8", "r")
 WW_DEFINE_ACCESS4(i8, ww_u32, 1, "s8", "u8", "r")
 
 // Four 64-bit integers are two accesses of 16 bytes, the widest there is.
-WW_FUNCTION void ww_arena_load4_i64(ww_u64* to, ww_arguments const& arguments, ww_u64 index) {
-  ww_arena_load2_i64(to, arguments, index);
-  ww_arena_load2_i64(to + 2, arguments, index + 2);
+WW_FUNCTION void ww_arena_load4_i64(ww_u64* to, ww_buffers const& buffers, ww_u64 index) {
+  ww_arena_load2_i64(to, buffers, index);
+  ww_arena_load2_i64(to + 2, buffers, index + 2);
 }
-WW_FUNCTION void ww_weights_load4_i64(ww_u64* to, ww_arguments const& arguments, ww_u64 index) {
-  ww_weights_load2_i64(to, arguments, index);
-  ww_weights_load2_i64(to + 2, arguments, index + 2);
+WW_FUNCTION void ww_weights_load4_i64(ww_u64* to, ww_buffers const& buffers, ww_u64 index) {
+  ww_weights_load2_i64(to, buffers, index);
+  ww_weights_load2_i64(to + 2, buffers, index + 2);
 }
 WW_FUNCTION void ww_arena_store4_i64(
-    ww_arguments const& arguments, ww_u64 index, ww_u64 a, ww_u64 b, ww_u64 c, ww_u64 d) {
-  ww_arena_store2_i64(arguments, index, a, b);
-  ww_arena_store2_i64(arguments, index + 2, c, d);
+    ww_buffers const& buffers, ww_u64 index, ww_u64 a, ww_u64 b, ww_u64 c, ww_u64 d) {
+  ww_arena_store2_i64(buffers, index, a, b);
+  ww_arena_store2_i64(buffers, index + 2, c, d);
 }
 
 // Truth values are bytes in memory.
 #define WW_DEFINE_BOOL_LOADS(space)                                                                                    \
-  WW_FUNCTION bool ww_##space##_load_bool(ww_arguments const& arguments, ww_u64 index) {                               \
-    return ww_##space##_load_u8(arguments, index) != 0u;                                                               \
+  WW_FUNCTION bool ww_##space##_load_bool(ww_buffers const& buffers, ww_u64 index) {                                   \
+    return ww_##space##_load_u8(buffers, index) != 0u;                                                                 \
   }                                                                                                                    \
-  WW_FUNCTION void ww_##space##_load2_bool(bool* to, ww_arguments const& arguments, ww_u64 index) {                    \
+  WW_FUNCTION void ww_##space##_load2_bool(bool* to, ww_buffers const& buffers, ww_u64 index) {                        \
     ww_u32 bytes[2];                                                                                                   \
-    ww_##space##_load2_u8(bytes, arguments, index);                                                                    \
+    ww_##space##_load2_u8(bytes, buffers, index);                                                                      \
     to[0] = bytes[0] != 0u, to[1] = bytes[1] != 0u;                                                                    \
   }                                                                                                                    \
-  WW_FUNCTION void ww_##space##_load4_bool(bool* to, ww_arguments const& arguments, ww_u64 index) {                    \
+  WW_FUNCTION void ww_##space##_load4_bool(bool* to, ww_buffers const& buffers, ww_u64 index) {                        \
     ww_u32 bytes[4];                                                                                                   \
-    ww_##space##_load4_u8(bytes, arguments, index);                                                                    \
+    ww_##space##_load4_u8(bytes, buffers, index);                                                                      \
     to[0] = bytes[0] != 0u, to[1] = bytes[1] != 0u, to[2] = bytes[2] != 0u, to[3] = bytes[3] != 0u;                    \
   }
 WW_DEFINE_BOOL_LOADS(arena)
 WW_DEFINE_BOOL_LOADS(weights)
-WW_FUNCTION void ww_arena_store_bool(ww_arguments const& arguments, ww_u64 index, bool value) {
-  ww_arena_store_u8(arguments, index, value);
+WW_FUNCTION void ww_arena_store_bool(ww_buffers const& buffers, ww_u64 index, bool value) {
+  ww_arena_store_u8(buffers, index, value);
 }
-WW_FUNCTION void ww_arena_store2_bool(ww_arguments const& arguments, ww_u64 index, bool a, bool b) {
-  ww_arena_store2_u8(arguments, index, a, b);
+WW_FUNCTION void ww_arena_store2_bool(ww_buffers const& buffers, ww_u64 index, bool a, bool b) {
+  ww_arena_store2_u8(buffers, index, a, b);
 }
-WW_FUNCTION void ww_arena_store4_bool(ww_arguments const& arguments, ww_u64 index, bool a, bool b, bool c, bool d) {
-  ww_arena_store4_u8(arguments, index, a, b, c, d);
+WW_FUNCTION void ww_arena_store4_bool(ww_buffers const& buffers, ww_u64 index, bool a, bool b, bool c, bool d) {
+  ww_arena_store4_u8(buffers, index, a, b, c, d);
 }
 
 // Shared memory is accessed in plain C++: the compiler knows its address space and schedules around it. `memory` is the
@@ -168,12 +168,12 @@ WW_FUNCTION void ww_async_copy(float* to, unsigned char const* from, bool exists
   }
 }
 template <int bytes>
-WW_FUNCTION void ww_async_copy_arena(float* to, ww_arguments const& arguments, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, arguments.arena + (exists ? 4 * index : 0), exists);
+WW_FUNCTION void ww_async_copy_arena(float* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, buffers.arena + (exists ? 4 * index : 0), exists);
 }
 template <int bytes>
-WW_FUNCTION void ww_async_copy_weights(float* to, ww_arguments const& arguments, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, arguments.weights + (exists ? 4 * index : 0), exists);
+WW_FUNCTION void ww_async_copy_weights(float* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, buffers.weights + (exists ? 4 * index : 0), exists);
 }
 WW_FUNCTION void ww_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int pending>

@@ -65,35 +65,35 @@ WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {
   }                                                                                                                    \
   WW_DEFINE_LOADS(arena, name, type, sizeof(memory))                                                                   \
   WW_DEFINE_LOADS(weights, name, type, sizeof(memory))                                                                 \
-  WW_FUNCTION void ww_arena_store_##name(ww_arguments const& arguments, ww_u64 index, type value) {                    \
-    ww_store_element_##name(arguments.arena + ww_host::arena.at("the arena", index, sizeof(memory), 1), value);        \
+  WW_FUNCTION void ww_arena_store_##name(ww_buffers const& buffers, ww_u64 index, type value) {                        \
+    ww_store_element_##name(buffers.arena + ww_host::arena.at("the arena", index, sizeof(memory), 1), value);          \
   }                                                                                                                    \
-  WW_FUNCTION void ww_arena_store2_##name(ww_arguments const& arguments, ww_u64 index, type a, type b) {               \
+  WW_FUNCTION void ww_arena_store2_##name(ww_buffers const& buffers, ww_u64 index, type a, type b) {                   \
     ww_host::arena.at("the arena", index, sizeof(memory), 2);                                                          \
-    ww_arena_store_##name(arguments, index, a), ww_arena_store_##name(arguments, index + 1, b);                        \
+    ww_arena_store_##name(buffers, index, a), ww_arena_store_##name(buffers, index + 1, b);                            \
   }                                                                                                                    \
   WW_FUNCTION void ww_arena_store4_##name(                                                                             \
-      ww_arguments const& arguments, ww_u64 index, type a, type b, type c, type d) {                                   \
+      ww_buffers const& buffers, ww_u64 index, type a, type b, type c, type d) {                                       \
     ww_host::arena.at("the arena", index, sizeof(memory), 4);                                                          \
-    ww_arena_store_##name(arguments, index, a), ww_arena_store_##name(arguments, index + 1, b);                        \
-    ww_arena_store_##name(arguments, index + 2, c), ww_arena_store_##name(arguments, index + 3, d);                    \
+    ww_arena_store_##name(buffers, index, a), ww_arena_store_##name(buffers, index + 1, b);                            \
+    ww_arena_store_##name(buffers, index + 2, c), ww_arena_store_##name(buffers, index + 3, d);                        \
   }                                                                                                                    \
   WW_DEFINE_SHARED(name, type, memory)
 
 #define WW_DEFINE_LOADS(space, name, type, bytes)                                                                      \
-  WW_FUNCTION type ww_##space##_load_##name(ww_arguments const& arguments, ww_u64 index) {                             \
-    return ww_load_element_##name(arguments.space + ww_host::space.at("the " #space, index, bytes, 1));                \
+  WW_FUNCTION type ww_##space##_load_##name(ww_buffers const& buffers, ww_u64 index) {                                 \
+    return ww_load_element_##name(buffers.space + ww_host::space.at("the " #space, index, bytes, 1));                  \
   }                                                                                                                    \
-  WW_FUNCTION void ww_##space##_load2_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                  \
+  WW_FUNCTION void ww_##space##_load2_##name(type* to, ww_buffers const& buffers, ww_u64 index) {                      \
     ww_host::space.at("the " #space, index, bytes, 2);                                                                 \
     for (ww_u32 element = 0; element < 2; ++element) {                                                                 \
-      to[element] = ww_##space##_load_##name(arguments, index + element);                                              \
+      to[element] = ww_##space##_load_##name(buffers, index + element);                                                \
     }                                                                                                                  \
   }                                                                                                                    \
-  WW_FUNCTION void ww_##space##_load4_##name(type* to, ww_arguments const& arguments, ww_u64 index) {                  \
+  WW_FUNCTION void ww_##space##_load4_##name(type* to, ww_buffers const& buffers, ww_u64 index) {                      \
     ww_host::space.at("the " #space, index, bytes, 4);                                                                 \
     for (ww_u32 element = 0; element < 4; ++element) {                                                                 \
-      to[element] = ww_##space##_load_##name(arguments, index + element);                                              \
+      to[element] = ww_##space##_load_##name(buffers, index + element);                                                \
     }                                                                                                                  \
   }
 
@@ -144,12 +144,12 @@ static void ww_async_copy(float* to, unsigned char const* from, bool exists) {
   for (int at = 0; at < bytes; ++at) ((unsigned char*)to)[at] = exists ? from[at] : 0;
 }
 template <int bytes>
-static void ww_async_copy_arena(float* to, ww_arguments const& arguments, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, arguments.arena + (exists ? 4 * index : 0), exists);
+static void ww_async_copy_arena(float* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, buffers.arena + (exists ? 4 * index : 0), exists);
 }
 template <int bytes>
-static void ww_async_copy_weights(float* to, ww_arguments const& arguments, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, arguments.weights + (exists ? 4 * index : 0), exists);
+static void ww_async_copy_weights(float* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, buffers.weights + (exists ? 4 * index : 0), exists);
 }
 WW_FUNCTION void ww_async_commit() {}
 template <int pending>

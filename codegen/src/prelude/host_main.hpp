@@ -76,9 +76,9 @@ int main(int count, char** values) {
   ww_host::tables[0] = stream_start.whole();
   ww_host::tables[1] = instructions.whole();
   ww_host::tables[2] = operands.whole();
-  ww_arguments const arguments = {arena.start,       weights.start,   stream_start.words(),
-                                  instructions.words(), operands.words(), control.words(),
-                                  counters.words(),  status.words(),  launch.time_limit_ns};
+  ww_arguments const arguments = {{arena.start, weights.start}, stream_start.words(), instructions.words(),
+                                  operands.words(), control.words(), counters.words(), status.words(),
+                                  launch.time_limit_ns};
   for (ww_u64 number = 0; number < launch.launches; ++number) ww_host::run_launch(launch, number, arguments);
   arena.write();
   control.write();

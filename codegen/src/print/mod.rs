@@ -33,36 +33,31 @@ pub const ENTRY_NAME: &str = "warpweave_persistent";
 pub fn cuda(program: &Program) -> String {
     let mut text = String::new();
     for (id, kernel) in program.kernels.iter() {
-        let signature = format!(
-            "static __device__ __forceinline__ void {id}(\n    ww_arguments const& arguments, int const* operands, \
-             unsigned tile, unsigned char* shared)"
-        );
-        function(kernel, &signature, "", &Offsets { entry: 0, kept: program.kept_bytes() }, &mut text);
+        let signature = format!("WW_KERNEL void {id}(ww_buffers buffers, int const* operands, unsigned tile)");
+        function(kernel, &signature, &shared_memory(program.entry.shared_bytes()), program.kept_bytes(), &mut text);
         text.push('\n');
     }
     let signature = format!(
         "extern \"C\" __global__ void __launch_bounds__({}, 1) {ENTRY_NAME}(ww_arguments arguments)",
         program.threads
     );
-    let shared = "  unsigned char* const shared = ww_shared_memory();\n";
-    let offsets = Offsets { entry: program.entry.shared_bytes(), kept: 0 };
-    function(&program.entry, &signature, shared, &offsets, &mut text);
+    let prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
+    function(&program.entry, &signature, &prologue, 0, &mut text);
     debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
     text
 }
 
-/// Bytes of a body's part of shared memory that belong to something else.
-struct Offsets {
-    /// To the entry, before what its kernels have.
-    entry: u32,
-    /// To what kernels keep, before their other arrays.
-    kept: u32,
+/// The shared memory of a body from `start` on, in bytes: the entry's own comes first.
+fn shared_memory(start: u32) -> String {
+    let start = if start == 0 { String::new() } else { format!(" + {start}") };
+    format!("  unsigned char* const shared = ww_shared_memory(){start};\n")
 }
 
-fn function(kernel: &Kernel, signature: &str, prologue: &str, offsets: &Offsets, text: &mut String) {
+/// Prints a body; what kernels keep takes the first `kept_bytes` of its shared memory.
+fn function(kernel: &Kernel, signature: &str, prologue: &str, kept_bytes: u32, text: &mut String) {
     let declarations = Declarations::of(kernel);
-    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations, offsets.kept)).expect(INFALLIBLE);
-    statement::body(kernel, &|local| declarations.locals.contains(&local), offsets.entry, text);
+    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations, kept_bytes)).expect(INFALLIBLE);
+    statement::body(kernel, &|local| declarations.locals.contains(&local), text);
     text.push_str("}\n");
 }
 

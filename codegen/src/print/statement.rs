@@ -8,10 +8,9 @@ use crate::kernel_ir::{
     ShuffleMode, Statement, Table, Width,
 };
 
-/// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
-/// top; shared memory from `entry_bytes` on belongs to the kernels that the body calls.
-pub(super) fn body(kernel: &Kernel, is_declared: &dyn Fn(LocalId) -> bool, entry_bytes: u32, text: &mut String) {
-    let mut printer = Printer { kernel, is_declared, entry_bytes, text, depth: 1, loops: 0, enclosing: Vec::new() };
+/// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the top.
+pub(super) fn body(kernel: &Kernel, is_declared: &dyn Fn(LocalId) -> bool, text: &mut String) {
+    let mut printer = Printer { kernel, is_declared, text, depth: 1, loops: 0, enclosing: Vec::new() };
     printer.block(&kernel.body);
 }
 
@@ -26,7 +25,6 @@ enum Enclosing {
 struct Printer<'a> {
     kernel: &'a Kernel,
     is_declared: &'a dyn Fn(LocalId) -> bool,
-    entry_bytes: u32,
     text: &'a mut String,
     depth: usize,
     loops: u32,
@@ -76,11 +74,11 @@ impl Printer<'_> {
             Statement::LoadGlobal { place, space, memory, width, index } => {
                 let space = space_name(*space);
                 let index = global_index(self.kernel, index);
-                self.load(space, *memory, *width, place, &format!("arguments, {index}"));
+                self.load(space, *memory, *width, place, &format!("buffers, {index}"));
             }
             Statement::StoreGlobal { memory, index, values } => {
                 let index = global_index(self.kernel, index);
-                self.store("arena", *memory, values, &format!("arguments, {index}"));
+                self.store("arena", *memory, values, &format!("buffers, {index}"));
             }
             Statement::LoadShared { place, array, width, index } => {
                 let memory = self.kernel.shared[*array].memory;
@@ -97,7 +95,7 @@ impl Printer<'_> {
                 let (index, source) = (self.value(index), global_index(self.kernel, source));
                 let (exists, bytes) = (self.value(exists), 4 * width.elements());
                 let place = format!("{array} + {index}");
-                self.line(&format!("ww_async_copy_{space}<{bytes}>({place}, arguments, {source}, {exists});"));
+                self.line(&format!("ww_async_copy_{space}<{bytes}>({place}, buffers, {source}, {exists});"));
             }
             Statement::AsyncCommit => self.line("ww_async_commit();"),
             Statement::AsyncWait { pending } => self.line(&format!("ww_async_wait<{pending}>();")),
@@ -115,10 +113,8 @@ impl Printer<'_> {
             Statement::Break => self.leave(),
             Statement::Switch { selector, cases } => self.switch(selector, cases),
             Statement::Call { kernel, operands, tile } => {
-                let shared =
-                    if self.entry_bytes == 0 { "shared".to_owned() } else { format!("shared + {}", self.entry_bytes) };
                 let (operands, tile) = (global_index(self.kernel, operands), self.value(tile));
-                self.line(&format!("{kernel}(arguments, arguments.operands + {operands}, {tile}, {shared});"));
+                self.line(&format!("{kernel}(buffers, arguments.operands + {operands}, {tile});"));
             }
             Statement::BlockBarrier => self.line("ww_barrier();"),
             Statement::BlockBarrierOr { place, condition } => {

@@ -1,5 +1,5 @@
-static __device__ __forceinline__ void k0(
-    ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
+WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory();
   unsigned v0, v1, v2, v3, v4, v5, v6;
   float r0[16];
   float r1[4];
@@ -20,12 +20,12 @@ static __device__ __forceinline__ void k0(
   #pragma unroll 1
   for (unsigned v7 = 0u; (int)v7 < (int)ww_shift_right(v0, 4u); ++v7) {
     v6 = v7 * 16u;
-    ww_arena_load4_f32(r3, arguments, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
+    ww_arena_load4_f32(r3, buffers, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
     #pragma unroll
     for (unsigned v9 = 0u; v9 < 4u; ++v9) {
       ww_shared_store_f32(s0, ((ww_thread() & 3u) * 4u + v9) * 64u + ww_shift_right(ww_thread(), 2u), r3[v9]);
     }
-    ww_weights_load4_f32(r3, arguments, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
+    ww_weights_load4_f32(r3, buffers, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
     ww_shared_store4_f32(s1, ww_thread() * 4u, r3[0], r3[1], r3[2], r3[3]);
     ww_barrier();
     #pragma unroll
@@ -44,12 +44,12 @@ static __device__ __forceinline__ void k0(
   }
   #pragma unroll
   for (unsigned v9 = 0u; v9 < 4u; ++v9) {
-    ww_arena_store4_f32(arguments, ww_extend(ww_table(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), r0[v9 * 4u + 0u] + 0.0f, r0[v9 * 4u + 1u] + 0.0f, r0[v9 * 4u + 2u] + 0.0f, r0[v9 * 4u + 3u] + 0.0f);
+    ww_arena_store4_f32(buffers, ww_extend(ww_table(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), r0[v9 * 4u + 0u] + 0.0f, r0[v9 * 4u + 1u] + 0.0f, r0[v9 * 4u + 2u] + 0.0f, r0[v9 * 4u + 3u] + 0.0f);
   }
 }
 
-static __device__ __forceinline__ void k1(
-    ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
+WW_KERNEL void k1(ww_buffers buffers, int const* operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory();
   unsigned v0, v1, v2, v3, v4, v5, v6;
   float r0[16];
   float r1[4];
@@ -70,12 +70,12 @@ static __device__ __forceinline__ void k1(
   #pragma unroll 1
   for (unsigned v7 = 0u; (int)v7 < (int)ww_shift_right(v0, 4u); ++v7) {
     v6 = v7 * 16u;
-    ww_arena_load4_f32(r3, arguments, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
+    ww_arena_load4_f32(r3, buffers, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
     #pragma unroll
     for (unsigned v9 = 0u; v9 < 4u; ++v9) {
       ww_shared_store_f32(s0, ((ww_thread() & 3u) * 4u + v9) * 64u + ww_shift_right(ww_thread(), 2u), r3[v9]);
     }
-    ww_weights_load4_f32(r3, arguments, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
+    ww_weights_load4_f32(r3, buffers, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
     ww_shared_store4_f32(s1, ww_thread() * 4u, r3[0], r3[1], r3[2], r3[3]);
     ww_barrier();
     #pragma unroll
@@ -94,12 +94,13 @@ static __device__ __forceinline__ void k1(
   }
   #pragma unroll
   for (unsigned v9 = 0u; v9 < 4u; ++v9) {
-    ww_arena_store4_f32(arguments, ww_extend(ww_table(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), ww_tanh(r0[v9 * 4u + 0u] + 1.0f), ww_tanh(r0[v9 * 4u + 1u] + 1.0f), ww_tanh(r0[v9 * 4u + 2u] + 1.0f), ww_tanh(r0[v9 * 4u + 3u] + 1.0f));
+    ww_arena_store4_f32(buffers, ww_extend(ww_table(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), ww_tanh(r0[v9 * 4u + 0u] + 1.0f), ww_tanh(r0[v9 * 4u + 1u] + 1.0f), ww_tanh(r0[v9 * 4u + 2u] + 1.0f), ww_tanh(r0[v9 * 4u + 3u] + 1.0f));
   }
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arguments arguments) {
   unsigned char* const shared = ww_shared_memory();
+  ww_buffers const buffers = arguments.buffers;
   bool v8, v9;
   unsigned v0, v1, v2, v3, v4, v5, v6, v7;
   v0 = ww_load_control(arguments, ww_epoch);
@@ -131,11 +132,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arg
         }
       } break;
       case 3u: {
-        k0(arguments, arguments.operands + ww_extend(v5), v6, shared);
+        k0(buffers, arguments.operands + ww_extend(v5), v6);
         ww_barrier();
       } break;
       case 4u: {
-        k1(arguments, arguments.operands + ww_extend(v5), v6, shared);
+        k1(buffers, arguments.operands + ww_extend(v5), v6);
         ww_barrier();
       } break;
       default: break;

@@ -1,15 +1,15 @@
-static __device__ __forceinline__ void k0(
-    ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
+WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory();
   unsigned v0;
   float v1, v2;
   v0 = tile * 64u + ww_thread();
-  v1 = ww_arena_load_f32(arguments, ww_extend(ww_table(operands, 0u) + v0));
-  v2 = ww_weights_load_f32(arguments, ww_extend(ww_thread()));
-  ww_arena_store_f32(arguments, ww_extend(ww_table(operands, 1u) + v0), ww_fused_multiply_add(v1, v2, 1.0f));
+  v1 = ww_arena_load_f32(buffers, ww_extend(ww_table(operands, 0u) + v0));
+  v2 = ww_weights_load_f32(buffers, ww_extend(ww_thread()));
+  ww_arena_store_f32(buffers, ww_extend(ww_table(operands, 1u) + v0), ww_fused_multiply_add(v1, v2, 1.0f));
 }
 
-static __device__ __forceinline__ void k1(
-    ww_arguments const& arguments, int const* operands, unsigned tile, unsigned char* shared) {
+WW_KERNEL void k1(ww_buffers buffers, int const* operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory();
   unsigned v1;
   unsigned long long v0;
   float v2, v3, v4, v6;
@@ -17,7 +17,7 @@ static __device__ __forceinline__ void k1(
   float* const s0 = (float*)(shared + 0);
   float* const s1 = (float*)(shared + 16);
   v0 = ww_extend(ww_table(operands, 0u)) + ww_extend((1u - tile) * 64u);
-  v2 = ww_arena_load_f32(arguments, v0 + ww_extend(ww_thread()));
+  v2 = ww_arena_load_f32(buffers, v0 + ww_extend(ww_thread()));
   ww_shared_store_f32(s1, ww_thread(), v2);
   v3 = ww_shuffle_xor(v2, 16u);
   v2 = ww_maximum(v2, v3);
@@ -46,12 +46,13 @@ static __device__ __forceinline__ void k1(
     v4 = v4 + r0[v5];
   }
   v1 = ww_table(operands, 1u) + tile * 64u + ww_thread();
-  v6 = ww_arena_load_f32(arguments, ww_extend(v1));
-  ww_arena_store_f32(arguments, ww_extend(v1), v6 + (v4 + v2));
+  v6 = ww_arena_load_f32(buffers, ww_extend(v1));
+  ww_arena_store_f32(buffers, ww_extend(v1), v6 + (v4 + v2));
 }
 
 extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_arguments arguments) {
   unsigned char* const shared = ww_shared_memory();
+  ww_buffers const buffers = arguments.buffers;
   bool v8, v9;
   unsigned v0, v1, v2, v3, v4, v5, v6, v7;
   v0 = ww_load_control(arguments, ww_epoch);
@@ -83,11 +84,11 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_argu
         }
       } break;
       case 3u: {
-        k0(arguments, arguments.operands + ww_extend(v5), v6, shared);
+        k0(buffers, arguments.operands + ww_extend(v5), v6);
         ww_barrier();
       } break;
       case 4u: {
-        k1(arguments, arguments.operands + ww_extend(v5), v6, shared);
+        k1(buffers, arguments.operands + ww_extend(v5), v6);
         ww_barrier();
       } break;
       default: break;
