@@ -34,8 +34,7 @@ pub fn cuda(program: &Program) -> String {
     let mut text = String::new();
     for (id, kernel) in program.kernels.iter() {
         let signature = format!("WW_KERNEL void {id}(ww_buffers buffers, int const* operands, unsigned tile)");
-        let prologue = shared_memory(program.entry.shared_bytes());
-        function(kernel, &signature, &prologue, program.kept_bytes(), &mut text);
+        function(kernel, &signature, &shared_memory(program.entry.shared_bytes()), program.kept_bytes(), &mut text);
         text.push('\n');
     }
     let signature = format!(
@@ -54,6 +53,7 @@ fn shared_memory(start: u32) -> String {
     format!("  unsigned char* const shared = ww_shared_memory(){start};\n")
 }
 
+/// Prints a body; what kernels keep takes the first `kept_bytes` of its shared memory.
 fn function(kernel: &Kernel, signature: &str, prologue: &str, kept_bytes: u32, text: &mut String) {
     let declarations = Declarations::of(kernel);
     write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations, kept_bytes)).expect(INFALLIBLE);
