@@ -1,11 +1,15 @@
 //! The compiler's stages one by one, with a hand on the parameters.
 
+use std::collections::BTreeSet;
+
 use warpweave::codegen::lower::{LoweredProgram, lower};
 use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::partition::build::{Uses, build_staged};
 use warpweave::fusion::partition::cost::EstimatedCost;
-use warpweave::fusion::partition::{FusionLevel, GroupBody, ScheduleParams, partition};
+use warpweave::fusion::partition::merge_axes::merge_axes;
+use warpweave::fusion::partition::{FusionGroup, FusionLevel, GroupBody, Partition, ScheduleParams, partition};
 use warpweave::fusion::schedule::{self, ExecutionPlan, PlanOptions, Planned, Verified};
-use warpweave::graph::program::TensorProgram;
+use warpweave::graph::program::{StatementId, TensorProgram};
 use warpweave::graph::views::{inline_views, place_joins};
 
 /// A program with its verified plan and its kernels.
@@ -35,6 +39,23 @@ pub fn compile_with(
 ) -> Compiled {
     let (program, plan) = plan_with(program, units, level, choose);
     verified(program, plan)
+}
+
+/// Compiles a program as one kernel that stages what does not leave it, under these parameters; `None` if no staged kernel
+/// takes it.
+#[track_caller]
+pub fn compile_staged(
+    program: &TensorProgram,
+    units: usize,
+    choose: impl FnOnce(&GroupBody) -> Option<ScheduleParams>,
+) -> Option<Compiled> {
+    let (program, layouts) = place_joins(&inline_views(program));
+    let statements: BTreeSet<StatementId> = program.statements.ids().collect();
+    let body = merge_axes(&build_staged(&program, &Uses::new(&program), &statements)?, &layouts);
+    let params = choose(&body)?;
+    let partition = Partition { groups: vec![FusionGroup { statements, body, params, microseconds: 1.0 }] };
+    let plan = schedule::plan(&program, &layouts, &partition, &EstimatedCost { arch: GpuArch::h200() }, units);
+    Some(verified(program, plan))
 }
 
 /// Compiles under other options of planning, with the parameters that the search chooses.

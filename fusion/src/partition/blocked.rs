@@ -104,7 +104,8 @@ fn wavefronts(expr: &TensorExpr, contraction: &Contraction, side: AxisClass, nei
     reads(factor).into_iter().map(each).sum()
 }
 
-fn reads(factor: &Scalar) -> Vec<ReadId> {
+/// The reads of a factor, each once.
+pub(super) fn reads(factor: &Scalar) -> Vec<ReadId> {
     let mut found = Vec::new();
     factor.visit(&mut |scalar| {
         if let Scalar::Read(read) = scalar
@@ -117,7 +118,7 @@ fn reads(factor: &Scalar) -> Vec<ReadId> {
 }
 
 /// Where a read lies in its operand, laid out row by row.
-fn dense(expr: &TensorExpr, read: &Read) -> Index {
+pub(super) fn dense(expr: &TensorExpr, read: &Read) -> Index {
     Index::linear(&read.index, &expr.operands[read.operand].shape.strides(), 0)
 }
 

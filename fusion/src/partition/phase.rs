@@ -5,6 +5,7 @@ use warpweave_graph::expr::{AxisId, TensorExpr, region};
 use super::arch::GpuArch;
 use super::blocked;
 use super::body::{GroupBody, StageSource};
+use super::bound::kernel::{Sampling, phase_counts};
 use super::estimate::work;
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
 use super::staged::{STAGED_BYTES, StagedBox, boxes, bytes, extents, staged_ranges};
@@ -65,19 +66,41 @@ fn reduction_length(expr: &TensorExpr) -> usize {
 }
 
 /// Cycles of one tile of a staged body while the other multiprocessors that have tiles run theirs: its phases one after
-/// another, no faster than its operands arrive. Infinite where the staged values have no box.
+/// another, each no faster than the wavefronts of its loads from shared memory, all no faster than the operands arrive.
+/// Infinite where the staged values have no box.
 pub fn staged_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
-    let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
+    let Some(phases) = phases(body, params, arch) else { return f64::INFINITY };
+    let tiles = params.tiles(body).max(1) as f64;
+    let counted =
+        phase_counts(body, params, Sampling::COARSE).into_iter().map(|counts| counts.shared_wavefronts / tiles);
+    let cycles: f64 = phases.into_iter().zip(counted).map(|(estimated, wavefronts)| estimated.max(wavefronts)).sum();
+    cycles.max(arrival_cycles(body, params, arch))
+}
+
+/// The same without counting: what it takes at least, for a first choice among many tiles.
+pub fn least_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
+    let Some(phases) = phases(body, params, arch) else { return f64::INFINITY };
+    phases.into_iter().sum::<f64>().max(arrival_cycles(body, params, arch))
+}
+
+/// Estimated cycles of every phase: staged values, then what leaves the group as one.
+fn phases(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> Option<Vec<f64>> {
+    let boxes = boxes(body, params)?;
     let grid = params.grid(body);
     let staged = body.staged.iter().zip(&boxes).map(|(stage, staged): (_, &StagedBox)| {
         let inside = staged.iter().all(|span| span.stays_inside(&grid));
         phase_cycles(&stage.expr, &extents(staged), inside, arch)
     });
-    let main = body.stages.iter().map(|stage| phase_cycles(&stage.expr, &params.tile, false, arch));
+    let main = body.stages.iter().map(|stage| phase_cycles(&stage.expr, &params.tile, false, arch)).sum();
+    Some(staged.chain([main]).collect())
+}
+
+/// Cycles in which a tile's operands arrive from the second-level cache.
+fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
     let tiles = params.tiles(body).clamp(1, arch.multiprocessors.value) as f64;
     let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
     let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
-    staged.chain(main).sum::<f64>().max(operand_bytes(body, params) as f64 / rate)
+    operand_bytes(body, params) as f64 / rate
 }
 
 /// Bytes of the operands that the grid's first tile reads, each region once; operands count as `F32`.

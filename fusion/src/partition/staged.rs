@@ -6,8 +6,9 @@
 //! value, where windows overlap its edge; only elements inside are meant.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Atom, AxisId, Index, Range};
+use warpweave_graph::expr::{Atom, AxisId, Index, Range, Read, TensorExpr};
 
+use super::blocked::{WRITTEN_OUT, is_wide};
 use super::body::{GroupBody, Stage, StageSource};
 use super::params::ScheduleParams;
 
@@ -31,9 +32,14 @@ pub type StagedBox = Vec<StagedSpan>;
 pub const STAGED_BYTES: usize = 128 << 10;
 
 impl StagedSpan {
+    /// The first coordinate of the tile at these grid coordinates.
+    pub fn first_of(&self, tile: &[i64]) -> i64 {
+        self.first + self.steps.iter().zip(tile).map(|(step, at)| step * at).sum::<i64>()
+    }
+
     /// The coordinates inside the value that the tile at these grid coordinates keeps.
     pub fn inside(&self, tile: &[i64]) -> Range {
-        let first = self.first + self.steps.iter().zip(tile).map(|(step, at)| step * at).sum::<i64>();
+        let first = self.first_of(tile);
         let last = self.whole as i64 - 1;
         Range { minimum: first.clamp(0, last), maximum: (first + self.extent as i64 - 1).clamp(0, last) }
     }
@@ -58,6 +64,30 @@ impl StagedSpan {
         let firsts = self.firsts(grid);
         firsts.maximum < self.whole as i64 && firsts.minimum + self.extent as i64 > 0
     }
+}
+
+impl StagedSpan {
+    /// Whether the box starts at a multiple of four in every tile.
+    fn is_aligned(&self) -> bool {
+        self.steps.iter().chain([&self.first]).all(|part| part % WRITTEN_OUT as i64 == 0)
+    }
+}
+
+/// Where a staged value is read, relative to where its box starts: dimensions in which the box has one coordinate do not
+/// count.
+pub fn slot(read: &Read, spans: &[StagedSpan]) -> Index {
+    let extents = extents(spans);
+    let stride = |at: usize| if extents[at] == 1 { 0 } else { extents[at + 1..].iter().product() };
+    Index::linear(&read.index, &(0..extents.len()).map(stride).collect::<Vec<usize>>(), 0)
+}
+
+/// Whether four steps of the innermost reduced axis are four aligned neighbours in a staged value's box.
+pub fn is_wide_in_box(expr: &TensorExpr, read: &Read, spans: &[StagedSpan]) -> bool {
+    let extents = extents(spans);
+    let aligned = |(at, span): (usize, &StagedSpan)| {
+        span.is_aligned() || extents[at + 1..].iter().product::<usize>().is_multiple_of(WRITTEN_OUT)
+    };
+    spans.iter().enumerate().all(aligned) && is_wide(expr, read, &slot(read, spans))
 }
 
 /// The extents of a box.

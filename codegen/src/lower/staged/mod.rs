@@ -39,8 +39,7 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
         let first = axes.iter().map(|axis| axis.first.clone()).collect();
         let stage = StageName::Staged(position);
         emit_phase(emitter, &Phase { stage, expr, axes, sink: Sink::Shared(array) }, method(expr, &extents, inside))?;
-        let aligned = spans.iter().map(is_aligned).collect();
-        emitter.staged.push(StagedArray { array, first, extents, aligned });
+        emitter.staged.push(StagedArray { array, first, spans: spans.clone() });
         emitter.push(Statement::BlockBarrier);
     }
     let lead = &body.stages[0].expr;
@@ -52,11 +51,6 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => emit_points(emitter, &tile),
     }
-}
-
-/// Whether the box starts at a multiple of four in every tile.
-fn is_aligned(span: &StagedSpan) -> bool {
-    span.steps.iter().chain([&span.first]).all(|part| part % WRITTEN_OUT as i64 == 0)
 }
 
 fn emit_phase(emitter: &mut Emitter, phase: &Phase, method: Method) -> Result<(), LowerError> {

@@ -5,18 +5,21 @@
 //! template: lanes that share a sector share its transaction, warps do not. The emulator counts the same quantities from
 //! the addresses of the emitted kernel.
 
+mod blocked;
 mod contraction;
 mod evaluation;
 mod pointwise;
 mod row;
+mod staged;
 mod tiles;
 
-use std::ops::{AddAssign, Mul};
+use std::ops::{Add, AddAssign, Mul};
 
 use crate::partition::body::GroupBody;
 use crate::partition::params::{ScheduleParams, Template};
 
 pub use contraction::ContractionModel;
+pub use staged::phase_counts;
 
 /// What all tiles of a group do together.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -53,6 +56,15 @@ impl AddAssign for KernelCounts {
         self.shared_loads += other.shared_loads;
         self.shared_wavefronts += other.shared_wavefronts;
         self.shared_ideal += other.shared_ideal;
+    }
+}
+
+impl Add for KernelCounts {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
     }
 }
 
@@ -99,9 +111,9 @@ impl Sampling {
 /// What the group's kernel does, over all tiles.
 pub fn kernel_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
     match params.template {
-        Template::Pointwise { per_thread } => pointwise::counts(body, params, per_thread, sampling),
+        Template::Pointwise { per_thread } => pointwise::counts(body, params, &[], per_thread, sampling),
         Template::Row(threads) => row::counts(body, params, threads, sampling),
         Template::Contraction(shape) => ContractionModel::new(body).counts(params, shape, sampling),
-        Template::Staged => unreachable!("staged kernels are priced by their phases"),
+        Template::Staged => phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add),
     }
 }

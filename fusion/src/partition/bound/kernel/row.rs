@@ -87,8 +87,8 @@ impl StageModel {
             },
             along: axes.into_iter().map(|axis| (axis.index(), expr.axes[axis].extent)).collect(),
             reduces,
-            points: Evaluation::new(body, stage, &expr.body).and_operations(combination),
-            after: expr.epilogue.as_ref().map(|epilogue| Evaluation::new(body, stage, epilogue)),
+            points: Evaluation::new(&body.stages[stage], &expr.body, &[]).and_operations(combination),
+            after: expr.epilogue.as_ref().map(|epilogue| Evaluation::new(&body.stages[stage], epilogue, &[])),
             combination,
             output: Address::of_output(body, stage),
         }
