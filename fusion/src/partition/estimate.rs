@@ -24,7 +24,7 @@ const MEETING: f64 = 20.0;
 const STORE_INSTRUCTIONS: f64 = 8.0;
 
 /// Tiles of a staged group whose loads are counted.
-const MOST_COUNTED: usize = 8;
+const MOST_COUNTED: usize = 4;
 /// Parts into which a reduction may be split.
 const SPLITS: [usize; 4] = [2, 4, 8, 16];
 /// Points of the reduction that a part has at least.

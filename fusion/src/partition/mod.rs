@@ -13,6 +13,7 @@ pub mod estimate;
 pub mod host_cost;
 pub mod limit;
 pub mod merge_axes;
+pub mod padded;
 pub mod params;
 pub(crate) mod params_text;
 pub mod phase;

@@ -7,6 +7,7 @@ use super::blocked;
 use super::body::{GroupBody, StageSource};
 use super::bound::kernel::{Sampling, phase_counts};
 use super::estimate::work;
+use super::padded::PaddedBody;
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
 use super::staged::{STAGED_BYTES, StagedBox, boxes, bytes, extents, staged_ranges};
 
@@ -50,7 +51,7 @@ pub enum Method {
 
 /// The method of a phase that computes an expression on a box with one extent a parallel axis. `inside` says that every
 /// element of the box exists; a reduction across lanes needs that.
-pub fn method(expr: &TensorExpr, extents: &[usize], inside: bool) -> Method {
+fn method(expr: &TensorExpr, extents: &[usize], inside: bool) -> Method {
     let points: usize = extents.iter().product();
     let length = reduction_length(expr);
     if let Some(step) = blocked::step(expr, extents) {
@@ -59,6 +60,17 @@ pub fn method(expr: &TensorExpr, extents: &[usize], inside: bool) -> Method {
     let one_by_one = points.div_ceil(BLOCK_THREADS) * length;
     let across = points.div_ceil(BLOCK_WARPS) * (length.div_ceil(32) + 12);
     if expr.reducer.is_some() && inside && across < one_by_one { Method::Warp } else { Method::Thread }
+}
+
+/// The methods of a staged kernel's phases, as it evaluates them: those of the staged values in order, and that of the lead of
+/// what leaves the group.
+pub fn methods(body: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox]) -> (Vec<Method>, Method) {
+    let grid = params.grid(&body.body);
+    let staged = body.body.staged.iter().zip(boxes).map(|(stage, spans)| {
+        let inside = spans.iter().all(|span| span.stays_inside(&grid));
+        method(&stage.expr, &extents(spans), inside)
+    });
+    (staged.collect(), method(&body.body.stages[0].expr, &params.tile, false))
 }
 
 fn reduction_length(expr: &TensorExpr) -> usize {
@@ -72,7 +84,7 @@ pub fn staged_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuA
     let Some(phases) = phases(body, params, arch) else { return f64::INFINITY };
     let tiles = params.tiles(body).max(1) as f64;
     let counted =
-        phase_counts(body, params, Sampling::COARSE).into_iter().map(|counts| counts.shared_wavefronts / tiles);
+        phase_counts(body, params, Sampling::SINGLE).into_iter().map(|counts| counts.shared_wavefronts / tiles);
     let cycles: f64 = phases.into_iter().zip(counted).map(|(estimated, wavefronts)| estimated.max(wavefronts)).sum();
     cycles.max(arrival_cycles(body, params, arch))
 }
@@ -84,8 +96,10 @@ pub fn least_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuAr
 }
 
 /// Estimated cycles of every phase: staged values, then what leaves the group as one.
-fn phases(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> Option<Vec<f64>> {
+pub fn phases(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> Option<Vec<f64>> {
     let boxes = boxes(body, params)?;
+    let padded = PaddedBody::of(body);
+    let body = &*padded.body;
     let grid = params.grid(body);
     let staged = body.staged.iter().zip(&boxes).map(|(stage, staged): (_, &StagedBox)| {
         let inside = staged.iter().all(|span| span.stays_inside(&grid));

@@ -4,8 +4,9 @@ use std::cell::Cell;
 
 use warpweave::codegen::emulate::{Counts, LaunchOptions};
 use warpweave::fusion::partition::bound::kernel::{KernelCounts, Sampling, kernel_counts};
+use warpweave::fusion::partition::padded::PaddedBody;
 use warpweave::fusion::partition::phase::{self, Method};
-use warpweave::fusion::partition::staged::{boxes, extents};
+use warpweave::fusion::partition::staged::boxes;
 use warpweave::fusion::partition::{FusionLevel, GroupBody, ScheduleParams, Template};
 use warpweave::graph::TensorProgram;
 use warpweave_tests::machine::Machine;
@@ -144,12 +145,9 @@ fn kinds(body: &GroupBody, params: &ScheduleParams) -> Vec<usize> {
         Template::Contraction(_) => vec![2],
         Template::Staged => {
             let boxes = boxes(body, params).expect("the parameters fit");
-            let grid = params.grid(body);
-            let staged = body.staged.iter().zip(&boxes).map(|(stage, spans)| {
-                let inside = spans.iter().all(|span| span.stays_inside(&grid));
-                phase::method(&stage.expr, &extents(spans), inside)
-            });
+            let (staged, _) = phase::methods(&PaddedBody::of(body), params, &boxes);
             let mut kinds: Vec<usize> = staged
+                .into_iter()
                 .map(|method| match method {
                     Method::Thread => 3,
                     Method::Warp => 4,

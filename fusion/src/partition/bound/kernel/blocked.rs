@@ -5,7 +5,7 @@ use warpweave_graph::expr::{ReadId, Scalar};
 
 use super::evaluation::{Address, Evaluation, Lanes, WARP, stored};
 use super::staged::PhaseBox;
-use super::tiles::{decode, set};
+use super::tiles::set;
 use super::{KernelCounts, Sampling};
 use crate::partition::blocked::{WRITTEN_OUT, dense, is_wide, reads};
 use crate::partition::body::{Stage, StageSource};
@@ -36,11 +36,13 @@ struct Side {
     wide: Evaluation,
 }
 
-/// Where a thread's block lies in a box.
-struct Block<'p> {
+/// A warp of the threads that cover a box, numbered by batch, block of rows and block of columns.
+struct Warp<'p> {
     place: &'p PhaseBox,
-    /// The numbers of the batch, of the block of rows and of the block of columns.
-    numbers: Vec<i64>,
+    /// The number of its first thread.
+    first: usize,
+    /// Threads that have a block.
+    total: usize,
     /// Blocks along rows and along columns.
     blocks: [usize; 2],
 }
@@ -82,56 +84,61 @@ impl<'b> BlockedModel<'b> {
 
     /// What one tile's phase takes.
     pub(super) fn counts(&self, place: &PhaseBox, sampling: Sampling) -> KernelCounts {
-        let extents = |axes: &[usize]| axes.iter().map(|&axis| place.extents[axis]).product::<usize>();
-        let blocks = [&self.rows, &self.columns].map(|side| extents(&side.axes).div_ceil(side.per_thread));
-        let parts = [extents(&self.batch), blocks[0], blocks[1]];
-        let total: usize = parts.iter().product();
+        let blocks = [&self.rows, &self.columns].map(|side| place.points(&side.axes).div_ceil(side.per_thread));
+        let total = place.points(&self.batch) * blocks[0] * blocks[1];
         let mut counts = KernelCounts::default();
         let warps = total.div_ceil(BLOCK_THREADS) * BLOCK_WARPS;
         let (picked, weight) = Sampling::picks(warps, sampling.warps);
         for warp in picked.filter(|warp| warp * WARP < total) {
-            let numbers = |lane: usize| decode(&parts, (warp * WARP + lane).min(total - 1));
-            let lane_blocks: Vec<Block<'_>> =
-                (0..WARP).map(|lane| Block { place, numbers: numbers(lane), blocks }).collect();
-            let active = total - warp * WARP;
-            counts += self.products(&lane_blocks, active, sampling) * weight;
-            counts += self.finished(&lane_blocks, active, sampling) * weight;
+            let warp = Warp { place, first: warp * WARP, total, blocks };
+            counts += self.products(&warp, sampling) * weight;
+            counts += self.finished(&warp, sampling) * weight;
         }
         counts
     }
 
-    /// The fetches and products of a warp, of which this many lanes at most take part.
-    fn products(&self, blocks: &[Block<'_>], active: usize, sampling: Sampling) -> KernelCounts {
+    /// The fetches and products of a warp.
+    fn products(&self, warp: &Warp<'_>, sampling: Sampling) -> KernelCounts {
+        let length: usize = self.reduction.iter().map(|reduced| reduced.1).product();
+        let mut counts = KernelCounts::default();
+        for side in [&self.rows, &self.columns] {
+            let (picked, weight) = Sampling::picks(side.per_thread, sampling.warps);
+            for at in picked {
+                counts += self.fetches(warp, side, at, sampling) * weight;
+            }
+        }
+        let active = (warp.total - warp.first).min(WARP);
+        let products = 2 * active * length * self.rows.per_thread * self.columns.per_thread;
+        counts += KernelCounts { operations: products as f64, ..KernelCounts::default() };
+        counts
+    }
+
+    /// What bringing one row or column of each thread takes.
+    fn fetches(&self, warp: &Warp<'_>, side: &Side, at: usize, sampling: Sampling) -> KernelCounts {
         let mut lanes = Lanes::new(self.stage.expr.axes.len());
+        lanes.place(|lane, point| {
+            self.place(warp, lane, side, at, point);
+            warp.first + lane < warp.total
+        });
         let length: usize = self.reduction.iter().map(|reduced| reduced.1).product();
         let inner = self.reduction.last().map_or(1, |reduced| reduced.1);
         let run = if inner.is_multiple_of(WRITTEN_OUT) { WRITTEN_OUT } else { 1 };
         let mut counts = KernelCounts::default();
         let (picked, weight) = Sampling::picks(length / run, sampling.steps);
         for trip in picked {
-            for side in [&self.rows, &self.columns] {
-                for at in 0..side.per_thread {
-                    for step in 0..run {
-                        lanes.place(|lane, point| {
-                            set(&self.reduction, trip * run + step, point);
-                            self.place(&blocks[lane], side, at, point);
-                            lane < active
-                        });
-                        if step == 0 {
-                            counts += side.wide.loads(&lanes, WRITTEN_OUT) * weight;
-                        }
-                        counts += side.each.counts(&lanes) * weight;
-                    }
-                }
+            lanes.each(|point| set(&self.reduction, trip * run, point));
+            counts += side.wide.loads(&lanes, WRITTEN_OUT) * weight;
+            let (picked, of_step) = Sampling::picks(run, sampling.steps);
+            for step in picked {
+                lanes.each(|point| set(&self.reduction, trip * run + step, point));
+                counts += side.each.counts(&lanes) * (of_step * weight);
             }
         }
-        let products = 2 * active.min(WARP) * length * self.rows.per_thread * self.columns.per_thread;
-        counts += KernelCounts { operations: products as f64, ..KernelCounts::default() };
         counts
     }
 
     /// What follows the reduction, for every element of the warp's blocks that is stored.
-    fn finished(&self, blocks: &[Block<'_>], active: usize, sampling: Sampling) -> KernelCounts {
+    fn finished(&self, warp: &Warp<'_>, sampling: Sampling) -> KernelCounts {
         let elements = self.rows.per_thread * self.columns.per_thread;
         let mut lanes = Lanes::new(self.stage.expr.axes.len());
         let mut counts = KernelCounts::default();
@@ -139,9 +146,9 @@ impl<'b> BlockedModel<'b> {
         for at in picked {
             let (row, column) = (at / self.columns.per_thread, at % self.columns.per_thread);
             lanes.place(|lane, point| {
-                let real = [(&self.rows, row), (&self.columns, column)]
-                    .map(|(side, at)| self.place(&blocks[lane], side, at, point));
-                lane < active && real[0] && real[1]
+                let row = self.place(warp, lane, &self.rows, row, point);
+                let column = self.place(warp, lane, &self.columns, column, point);
+                row && column && warp.first + lane < warp.total
             });
             for (after, output) in &self.after {
                 counts += after.counts(&lanes) * weight;
@@ -151,23 +158,17 @@ impl<'b> BlockedModel<'b> {
         counts
     }
 
-    /// Sets the coordinates of a block's `at`-th row or column and of its batch; whether the element is stored.
-    fn place(&self, block: &Block<'_>, side: &Side, at: usize, point: &mut [i64]) -> bool {
-        let Block { place, numbers, blocks } = block;
-        let (own, apart) = match side.class {
-            AxisClass::Row => (numbers[1], blocks[0]),
-            AxisClass::Column | AxisClass::Batch | AxisClass::Reduction => (numbers[2], blocks[1]),
+    /// Sets the coordinates of a lane's `at`-th row or column and of its batch; whether the element is stored.
+    fn place(&self, warp: &Warp<'_>, lane: usize, side: &Side, at: usize, point: &mut [i64]) -> bool {
+        let [rows, columns] = warp.blocks;
+        let thread = (warp.first + lane).min(warp.total - 1);
+        let number = match side.class {
+            AxisClass::Row => thread / columns % rows + at * rows,
+            AxisClass::Column | AxisClass::Batch | AxisClass::Reduction => thread % columns + at * columns,
         };
-        let extents: Vec<usize> = side.axes.iter().map(|&axis| place.extents[axis]).collect();
-        let length: usize = extents.iter().product();
-        let number = own as usize + at * apart;
-        let positions = decode(&extents, number.min(length - 1)).into_iter().map(|position| position as usize);
-        let positions: Vec<(usize, usize)> = side.axes.iter().copied().zip(positions).collect();
-        let real = place.place(self.stage, &positions, point);
-        let batches: Vec<usize> = self.batch.iter().map(|&axis| place.extents[axis]).collect();
-        let positions = decode(&batches, numbers[0] as usize).into_iter().map(|position| position as usize);
-        let positions: Vec<(usize, usize)> = self.batch.iter().copied().zip(positions).collect();
-        place.place(self.stage, &positions, point) && real && number < length
+        let length = warp.place.points(&side.axes);
+        let real = warp.place.place(&side.axes, number.min(length - 1), point) && number < length;
+        warp.place.place(&self.batch, thread / columns / rows, point) && real
     }
 }
 

@@ -100,6 +100,8 @@ impl Sampling {
     pub const EXACT: Self = Self { tiles: usize::MAX, warps: usize::MAX, steps: usize::MAX };
     /// What an estimate needs.
     pub const COARSE: Self = Self { tiles: 2, warps: 2, steps: 2 };
+    /// One of everything.
+    pub const SINGLE: Self = Self { tiles: 1, warps: 1, steps: 1 };
 
     /// At most `limit` of `total` numbers, evenly spaced, and how many of all each stands for.
     fn picks(total: usize, limit: usize) -> (impl Iterator<Item = usize>, f64) {

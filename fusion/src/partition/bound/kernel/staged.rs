@@ -10,8 +10,9 @@ use super::tiles::{Tiles, decode, set};
 use super::{KernelCounts, Sampling};
 use crate::partition::body::{GroupBody, Stage};
 use crate::partition::contraction::Contraction;
+use crate::partition::padded::PaddedBody;
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams};
-use crate::partition::phase::{Method, method};
+use crate::partition::phase::{Method, methods};
 use crate::partition::staged::{StagedBox, boxes, extents};
 
 /// What each phase of a staged group does, over all tiles: staged values in order, then what leaves the group.
@@ -20,31 +21,39 @@ use crate::partition::staged::{StagedBox, boxes, extents};
 /// If the staged values have no box under these parameters.
 pub fn phase_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> Vec<KernelCounts> {
     let boxes = boxes(body, params).expect("parameters are chosen so that every staged value has a box");
+    let padded = PaddedBody::of(body);
+    let (methods, lead) = methods(&padded, params, &boxes);
+    let body = &*padded.body;
     let tiles = Tiles::new(body, params);
     let grid = params.grid(body);
     let mut phases = Vec::with_capacity(body.staged.len() + 1);
-    for (stage, spans) in body.staged.iter().zip(&boxes) {
+    for ((stage, spans), method) in body.staged.iter().zip(&boxes).zip(methods) {
         let extents = extents(spans);
-        let inside = spans.iter().all(|span| span.stays_inside(&grid));
-        let method = method(&stage.expr, &extents, inside);
         let model = PhaseModel::new(stage, &boxes, method);
         let mut counts = KernelCounts::default();
         let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
         for tile in picked {
             let coordinates = decode(&grid, tile);
             let first = spans.iter().map(|span| span.first_of(&coordinates)).collect();
-            counts += model.counts(&PhaseBox { first, extents: extents.clone(), is_main: false }, sampling) * weight;
+            let place = PhaseBox::new(stage, first, extents.clone(), Values::Stay);
+            counts += model.counts(&place, sampling) * weight;
         }
         phases.push(counts);
     }
-    phases.push(main_counts(body, params, &boxes, sampling));
+    phases.push(main_counts(body, params, &boxes, lead, sampling));
     phases
 }
 
 /// What the phase does whose values leave the group.
-fn main_counts(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox], sampling: Sampling) -> KernelCounts {
+fn main_counts(
+    body: &GroupBody,
+    params: &ScheduleParams,
+    boxes: &[StagedBox],
+    method: Method,
+    sampling: Sampling,
+) -> KernelCounts {
     let lead = &body.stages[0];
-    match method(&lead.expr, &params.tile, false) {
+    match method {
         Method::Blocked { rows, columns } if Contraction::of(body).is_some() => {
             let after = (0..body.stages.len()).map(|at| finish(&body.stages[at], boxes, Address::of_output(body, at)));
             let model = BlockedModel::new(lead, boxes, rows, columns, after.collect());
@@ -52,7 +61,7 @@ fn main_counts(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox], s
             let mut counts = KernelCounts::default();
             let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
             for tile in picked {
-                let place = PhaseBox { first: tiles.origin(tile), extents: params.tile.clone(), is_main: true };
+                let place = PhaseBox::new(lead, tiles.origin(tile), params.tile.clone(), Values::Leave);
                 counts += model.counts(&place, sampling) * weight;
             }
             counts
@@ -76,36 +85,51 @@ fn finish(stage: &Stage, boxes: &[StagedBox], output: Option<Address>) -> (Evalu
 
 /// The box of one phase in one tile.
 pub(super) struct PhaseBox {
+    /// Per parallel axis, its number in the expression and its largest coordinate.
+    axes: Vec<(usize, i64)>,
     /// The first coordinate along each parallel axis; negative where a window reaches over the edge.
-    pub(super) first: Vec<i64>,
+    first: Vec<i64>,
     pub(super) extents: Vec<usize>,
-    /// Whether the values leave the group, so that elements beyond an edge are not finished.
-    pub(super) is_main: bool,
+    values: Values,
+}
+
+/// Where a phase's values go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Values {
+    /// Into a box, padding included.
+    Stay,
+    /// Out of the group; elements beyond an edge do not exist.
+    Leave,
 }
 
 impl PhaseBox {
-    pub(super) fn points(&self) -> usize {
-        self.extents.iter().product()
+    fn new(stage: &Stage, first: Vec<i64>, extents: Vec<usize>, values: Values) -> Self {
+        let axis = |axis: AxisId| (axis.index(), stage.expr.axes[axis].extent as i64 - 1);
+        Self { axes: stage.expr.parallel().map(axis).collect(), first, extents, values }
     }
 
-    /// Sets the coordinates of the element at these positions of a stage's box, at the edge where it lies beyond it;
-    /// whether it is finished.
-    pub(super) fn place(&self, stage: &Stage, positions: &[(usize, usize)], point: &mut [i64]) -> bool {
+    /// The number of elements along some of the parallel axes.
+    pub(super) fn points(&self, axes: &[usize]) -> usize {
+        axes.iter().map(|&axis| self.extents[axis]).product()
+    }
+
+    /// Sets the coordinates along these parallel axes of the element with this number in their box, at the edge where it
+    /// lies beyond it; whether it is stored.
+    pub(super) fn place(&self, axes: &[usize], number: usize, point: &mut [i64]) -> bool {
+        let mut rest = number;
         let mut real = true;
-        let parallel: Vec<AxisId> = stage.expr.parallel().collect();
-        for &(axis, position) in positions {
-            let last = stage.expr.axes[parallel[axis]].extent as i64 - 1;
-            let plain = self.first[axis] + position as i64;
-            point[parallel[axis].index()] = plain.clamp(0, last);
-            real &= !self.is_main || plain <= last;
+        for &axis in axes.iter().rev() {
+            let plain = self.first[axis] + (rest % self.extents[axis]) as i64;
+            rest /= self.extents[axis];
+            let (at, last) = self.axes[axis];
+            point[at] = plain.clamp(0, last);
+            real &= self.values == Values::Stay || plain <= last;
         }
         real
     }
 
-    fn place_number(&self, stage: &Stage, number: usize, point: &mut [i64]) {
-        let positions: Vec<(usize, usize)> =
-            decode(&self.extents, number).into_iter().map(|at| at as usize).enumerate().collect();
-        self.place(stage, &positions, point);
+    fn all(&self) -> Vec<usize> {
+        (0..self.extents.len()).collect()
     }
 }
 
@@ -140,13 +164,14 @@ impl<'b> PhaseModel<'b> {
 /// A thread an element.
 fn threads(stage: &Stage, model: &StageModel, place: &PhaseBox, sampling: Sampling) -> KernelCounts {
     let mut lanes = Lanes::new(stage.expr.axes.len());
-    let points = place.points();
+    let axes = place.all();
+    let points = place.points(&axes);
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(points.div_ceil(WARP), sampling.warps);
     for warp in picked {
         lanes.place(|lane, point| {
             let number = warp * WARP + lane;
-            place.place_number(stage, number.min(points - 1), point);
+            place.place(&axes, number.min(points - 1), point);
             number < points
         });
         counts += model.counts(&mut lanes, sampling);
@@ -178,7 +203,8 @@ impl<'b> WarpModel<'b> {
 
     fn counts(&self, place: &PhaseBox, sampling: Sampling) -> KernelCounts {
         let length: usize = self.reduced.iter().map(|reduced| reduced.1).product();
-        let points = place.points();
+        let axes = place.all();
+        let points = place.points(&axes);
         let mut lanes = Lanes::new(self.stage.expr.axes.len());
         let mut counts = KernelCounts::default();
         let (picked, weight) = Sampling::picks(points.div_ceil(BLOCK_WARPS) * BLOCK_WARPS, sampling.warps);
@@ -186,7 +212,7 @@ impl<'b> WarpModel<'b> {
             let (steps, of_step) = Sampling::picks(length.div_ceil(WARP), sampling.steps);
             for step in steps {
                 lanes.place(|lane, point| {
-                    place.place_number(self.stage, number.min(points - 1), point);
+                    place.place(&axes, number.min(points - 1), point);
                     let at = step * WARP + lane;
                     set(&self.reduced, at, point);
                     at < length
@@ -194,7 +220,7 @@ impl<'b> WarpModel<'b> {
                 counts += self.point.counts(&lanes) * (of_step * weight);
             }
             lanes.place(|_, point| {
-                place.place_number(self.stage, number.min(points - 1), point);
+                place.place(&axes, number.min(points - 1), point);
                 true
             });
             counts += self.after.counts(&lanes) * weight;
