@@ -10,8 +10,9 @@ use warpweave_fusion::partition::{FusionLevel, GroupBody, Partition, SchedulePar
 use warpweave_fusion::schedule::{self, PlanOptions, Planned, Verified, Violation};
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::prepare::prepare;
 use warpweave_graph::program::TensorId;
-use warpweave_graph::views::{Layout, inline_views, place_joins};
+use warpweave_graph::views::Layout;
 
 use crate::search_limit::SearchLimit;
 
@@ -131,9 +132,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Inlines views and places joins.
+    /// Rewrites a program for partitioning.
     pub fn new(program: &TensorProgram) -> Self {
-        let (program, layouts) = place_joins(&inline_views(program));
+        let (program, layouts) = prepare(program);
         Self { program, layouts }
     }
 

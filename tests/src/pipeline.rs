@@ -9,8 +9,8 @@ use warpweave::fusion::partition::cost::EstimatedCost;
 use warpweave::fusion::partition::merge_axes::merge_axes;
 use warpweave::fusion::partition::{FusionGroup, FusionLevel, GroupBody, Partition, ScheduleParams, partition};
 use warpweave::fusion::schedule::{self, ExecutionPlan, PlanOptions, Planned, Verified};
+use warpweave::graph::prepare::prepare;
 use warpweave::graph::program::{StatementId, TensorProgram};
-use warpweave::graph::views::{inline_views, place_joins};
 
 /// A program with its verified plan and its kernels.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub fn compile_staged(
     units: usize,
     choose: impl FnOnce(&GroupBody) -> Option<ScheduleParams>,
 ) -> Option<Compiled> {
-    let (program, layouts) = place_joins(&inline_views(program));
+    let (program, layouts) = prepare(program);
     let statements: BTreeSet<StatementId> = program.statements.ids().collect();
     let body = merge_axes(&build_staged(&program, &Uses::new(&program), &statements)?, &layouts);
     let params = choose(&body)?;
@@ -67,7 +67,7 @@ pub fn compile_under(program: &TensorProgram, level: FusionLevel, options: &Plan
 
 /// The plan under other options of planning, not verified, and the program that it runs.
 pub fn plan_under(program: &TensorProgram, level: FusionLevel, options: &PlanOptions) -> (TensorProgram, Planned) {
-    let (program, layouts) = place_joins(&inline_views(program));
+    let (program, layouts) = prepare(program);
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, level);
     let planned = schedule::plan_with(&program, &layouts, &partition, &cost, options);
@@ -93,7 +93,7 @@ pub fn plan_with(
     level: FusionLevel,
     choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
 ) -> (TensorProgram, ExecutionPlan) {
-    let (program, layouts) = place_joins(&inline_views(program));
+    let (program, layouts) = prepare(program);
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let mut partition = partition(&program, &layouts, &cost, level);
     for group in &mut partition.groups {

@@ -3,6 +3,7 @@
 mod cases;
 mod counts;
 mod device;
+mod prepared;
 mod printed;
 mod samples;
 mod templates;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     samples::add(&mut suite);
     templates::add(&mut suite);
     counts::add(&mut suite);
+    prepared::add(&mut suite);
     text::add(&mut suite);
     device::add(&mut suite);
     printed::add(&mut suite);
