@@ -1,9 +1,10 @@
 //! A phase that is a sum of products, a block of rows and columns a thread.
 //!
-//! A thread's rows, and its columns, lie a constant number apart, so that neighbouring threads take neighbouring columns.
+//! A thread's rows, and its columns, lie a constant number apart, so that neighbouring threads take neighbouring columns, or
+//! neighbouring rows.
 //! Rows and columns beyond the box repeat its last ones and are not stored.
 
-use warpweave_fusion::partition::blocked::WRITTEN_OUT;
+use warpweave_fusion::partition::blocked::{Across, WRITTEN_OUT};
 use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_graph::arena::Id;
@@ -39,7 +40,13 @@ struct Side<'a> {
 }
 
 /// Emits the phase.
-pub(super) fn emit(emitter: &mut Emitter, phase: &Phase, rows: usize, columns: usize) -> Result<(), LowerError> {
+pub(super) fn emit(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    rows: usize,
+    columns: usize,
+    across: Across,
+) -> Result<(), LowerError> {
     let contraction = Contraction::of_expression(phase.expr).expect("only contractions are blocked");
     let batch = axes_of(phase, &contraction, AxisClass::Batch);
     let batches: Vec<usize> = batch.iter().map(|&axis| phase.axes[axis].extent).collect();
@@ -52,9 +59,16 @@ pub(super) fn emit(emitter: &mut Emitter, phase: &Phase, rows: usize, columns: u
     emitter.repeat(trips, false, |emitter, trip| {
         let number = thread_number(emitter, trip);
         emitter.when(Some(less(number, limit)), |emitter| {
-            let extents = [batches.iter().product(), row.blocks, column.blocks];
-            let parts = decode_box(emitter, &extents, number.into())?;
-            let [of_batch, of_row, of_column] = parts.try_into().expect("a position a part");
+            let sides = match across {
+                Across::Columns => [row.blocks, column.blocks],
+                Across::Rows => [column.blocks, row.blocks],
+            };
+            let parts = decode_box(emitter, &[batches.iter().product(), sides[0], sides[1]], number.into())?;
+            let [of_batch, outer, inner] = parts.try_into().expect("a position a part");
+            let (of_row, of_column) = match across {
+                Across::Columns => (outer, inner),
+                Across::Rows => (inner, outer),
+            };
             let mut coordinates = vec![Expression::i32(0); phase.expr.axes.len()];
             let of_batch = place_batch(emitter, phase, &batch, &batches, of_batch, &mut coordinates)?;
             place(emitter, phase, &mut row, of_row)?;

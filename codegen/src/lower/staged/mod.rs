@@ -47,11 +47,11 @@ pub(super) fn emit(emitter: &mut Emitter, body: &GroupBody, padded: &PaddedBody)
         emitter.push(Statement::BlockBarrier);
     }
     match lead {
-        Method::Blocked { rows, columns } if Contraction::of(body).is_some() => {
+        Method::Blocked { rows, columns, across } if Contraction::of(body).is_some() => {
             let axes = (0..body.tile_rank).map(|axis| main_axis(&tile, axis)).collect();
             let expr = &body.stages[0].expr;
             let phase = Phase { stage: StageName::Main(0), expr, axes, sink: Sink::Outputs };
-            blocked::emit(emitter, &phase, rows, columns)
+            blocked::emit(emitter, &phase, rows, columns, across)
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => emit_points(emitter, &tile),
     }
@@ -61,7 +61,7 @@ fn emit_phase(emitter: &mut Emitter, phase: &Phase, method: Method) -> Result<()
     match method {
         Method::Thread => thread::emit(emitter, phase),
         Method::Warp => warp::emit(emitter, phase),
-        Method::Blocked { rows, columns } => blocked::emit(emitter, phase, rows, columns),
+        Method::Blocked { rows, columns, across } => blocked::emit(emitter, phase, rows, columns, across),
     }
 }
 

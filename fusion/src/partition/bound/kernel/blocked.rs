@@ -7,11 +7,19 @@ use super::evaluation::{Address, Evaluation, Lanes, WARP, stored};
 use super::staged::PhaseBox;
 use super::tiles::set;
 use super::{KernelCounts, Sampling};
-use crate::partition::blocked::{WRITTEN_OUT, dense, is_wide, reads};
+use crate::partition::blocked::{Across, WRITTEN_OUT, dense, is_wide, reads};
 use crate::partition::body::{Stage, StageSource};
 use crate::partition::contraction::{AxisClass, Contraction};
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS};
 use crate::partition::staged::{StagedBox, is_wide_in_box};
+
+/// The block of a thread, and how threads lie.
+#[derive(Clone, Copy)]
+pub(super) struct BlockSides {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) across: Across,
+}
 
 /// The model of a phase under a block a thread.
 pub(super) struct BlockedModel<'b> {
@@ -19,6 +27,7 @@ pub(super) struct BlockedModel<'b> {
     batch: Vec<usize>,
     rows: Side,
     columns: Side,
+    across: Across,
     /// Reduced axes and their extents.
     reduction: Vec<(usize, usize)>,
     /// What follows the reduction, stage by stage.
@@ -36,7 +45,7 @@ struct Side {
     wide: Evaluation,
 }
 
-/// A warp of the threads that cover a box, numbered by batch, block of rows and block of columns.
+/// A warp of the threads that cover a box, numbered by batch and by blocks of both sides.
 struct Warp<'p> {
     place: &'p PhaseBox,
     /// The number of its first thread.
@@ -51,8 +60,7 @@ impl<'b> BlockedModel<'b> {
     pub(super) fn new(
         stage: &'b Stage,
         boxes: &[StagedBox],
-        rows: usize,
-        columns: usize,
+        sides: BlockSides,
         after: Vec<(Evaluation, Option<Address>)>,
     ) -> Self {
         let expr = &stage.expr;
@@ -74,8 +82,9 @@ impl<'b> BlockedModel<'b> {
         };
         Self {
             batch: axes_of(AxisClass::Batch),
-            rows: side(AxisClass::Row, rows),
-            columns: side(AxisClass::Column, columns),
+            rows: side(AxisClass::Row, sides.rows),
+            columns: side(AxisClass::Column, sides.columns),
+            across: sides.across,
             reduction: expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect(),
             stage,
             after,
@@ -162,9 +171,13 @@ impl<'b> BlockedModel<'b> {
     fn place(&self, warp: &Warp<'_>, lane: usize, side: &Side, at: usize, point: &mut [i64]) -> bool {
         let [rows, columns] = warp.blocks;
         let thread = (warp.first + lane).min(warp.total - 1);
+        let (row, column) = match self.across {
+            Across::Columns => (thread / columns % rows, thread % columns),
+            Across::Rows => (thread % rows, thread / rows % columns),
+        };
         let number = match side.class {
-            AxisClass::Row => thread / columns % rows + at * rows,
-            AxisClass::Column | AxisClass::Batch | AxisClass::Reduction => thread % columns + at * columns,
+            AxisClass::Row => row + at * rows,
+            AxisClass::Column | AxisClass::Batch | AxisClass::Reduction => column + at * columns,
         };
         let length = warp.place.points(&side.axes);
         let real = warp.place.place(&side.axes, number.min(length - 1), point) && number < length;

@@ -3,7 +3,7 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::AxisId;
 
-use super::blocked::BlockedModel;
+use super::blocked::{BlockSides, BlockedModel};
 use super::evaluation::{Address, Evaluation, Lanes, WARP, combination};
 use super::pointwise::{self, StageModel};
 use super::tiles::{Tiles, decode, set};
@@ -54,9 +54,9 @@ fn main_counts(
 ) -> KernelCounts {
     let lead = &body.stages[0];
     match method {
-        Method::Blocked { rows, columns } if Contraction::of(body).is_some() => {
+        Method::Blocked { rows, columns, across } if Contraction::of(body).is_some() => {
             let after = (0..body.stages.len()).map(|at| finish(&body.stages[at], boxes, Address::of_output(body, at)));
-            let model = BlockedModel::new(lead, boxes, rows, columns, after.collect());
+            let model = BlockedModel::new(lead, boxes, BlockSides { rows, columns, across }, after.collect());
             let tiles = Tiles::new(body, params);
             let mut counts = KernelCounts::default();
             let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
@@ -145,9 +145,9 @@ impl<'b> PhaseModel<'b> {
         match method {
             Method::Thread => Self::Thread(stage, StageModel::new(stage, boxes, None)),
             Method::Warp => Self::Warp(WarpModel::new(stage, boxes)),
-            Method::Blocked { rows, columns } => {
+            Method::Blocked { rows, columns, across } => {
                 let after = finish(stage, boxes, None);
-                Self::Blocked(BlockedModel::new(stage, boxes, rows, columns, vec![after]))
+                Self::Blocked(BlockedModel::new(stage, boxes, BlockSides { rows, columns, across }, vec![after]))
             }
         }
     }
