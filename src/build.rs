@@ -1,15 +1,18 @@
 //! From a model to the contents of a bundle, a target at a time.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_codegen::lower::lower;
+use warpweave_codegen::lower::{LoweredProgram, lower};
 use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::{ENTRY_NAME, cuda};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, SearchReport};
+use warpweave_fusion::schedule::{ExecutionPlan, PlanOptions, verify};
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
@@ -29,11 +32,15 @@ use crate::timings_file::{TimingsFile, TimingsFileError};
 pub enum Stage {
     /// Views are inlined and joins placed.
     Prepare,
-    /// The program is partitioned; a plan is made and verified.
+    /// The program is partitioned.
+    Partition(BundleTarget),
+    /// A plan is made.
     Schedule(BundleTarget),
-    /// Kernels are made and printed.
+    /// Kernels are made.
     Lower(Target),
-    /// The text is compiled.
+    /// The plan is verified.
+    Verify(BundleTarget),
+    /// The kernels are printed and compiled, and the plan is verified meanwhile.
     Compile(Target),
 }
 
@@ -119,21 +126,41 @@ impl Build {
 
     /// The plan for a target and, for a GPU, its kernels.
     pub fn part(&self, target: BundleTarget, watch: &mut dyn FnMut(Stage)) -> Result<Part, BuildError> {
-        watch(Stage::Schedule(target));
+        let draft = self.draft(target, watch)?;
+        let lowered = match target {
+            BundleTarget::Host => None,
+            BundleTarget::Gpu(gpu) => Some(draft.lower(gpu, watch)?),
+        };
+        watch(Stage::Verify(target));
+        Ok(draft.into_part(lowered)?)
+    }
+
+    /// The plan for a GPU, its kernels and their code. The plan is verified while the device's compiler runs.
+    pub fn part_with_code(
+        &self,
+        target: Target,
+        compiler: &dyn DeviceCompiler,
+        watch: &mut dyn FnMut(Stage),
+    ) -> Result<(Part, Judged), BuildError> {
+        let draft = self.draft(BundleTarget::Gpu(target), watch)?;
+        let lowered = draft.lower(target, watch)?;
+        let program = lowered.program.clone();
+        watch(Stage::Compile(target));
+        thread::scope(|scope| {
+            let part = scope.spawn(|| draft.into_part(Some(lowered)));
+            let judged = device_code(target, &program, compiler);
+            let part = part.join().unwrap_or_else(|panic| resume_unwind(panic));
+            Ok((part?, judged?))
+        })
+    }
+
+    fn draft(&self, target: BundleTarget, watch: &mut dyn FnMut(Stage)) -> Result<Draft, BuildError> {
+        watch(Stage::Partition(target));
         let options = self.options(target)?;
         let (partition, search) = self.prepared.partition_within(&options, &self.limit);
-        let plan = self.prepared.verified(&partition, &options)?;
-        let gpu = match target {
-            BundleTarget::Host => {
-                let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new() };
-                return Ok(Part { target, partition, search, plan, program: None });
-            }
-            BundleTarget::Gpu(gpu) => gpu,
-        };
-        watch(Stage::Lower(gpu));
-        let lowered = lower(plan.plan()).map_err(CompileError::from)?;
-        let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands };
-        Ok(Part { target, partition, search, plan, program: Some(lowered.program) })
+        watch(Stage::Schedule(target));
+        let plan = self.prepared.plan(&partition, &options, &PlanOptions::new(options.units)).plan;
+        Ok(Draft { target, partition, search, plan })
     }
 
     /// What a target's part is decided by.
@@ -168,15 +195,35 @@ impl Build {
     }
 }
 
+/// A target's part whose plan is not verified yet.
+struct Draft {
+    target: BundleTarget,
+    partition: Partition,
+    search: SearchReport,
+    plan: ExecutionPlan,
+}
+
+impl Draft {
+    fn lower(&self, gpu: Target, watch: &mut dyn FnMut(Stage)) -> Result<LoweredProgram, CompileError> {
+        watch(Stage::Lower(gpu));
+        Ok(lower(&self.plan)?)
+    }
+
+    /// The part, if its plan verifies.
+    fn into_part(self, lowered: Option<LoweredProgram>) -> Result<Part, CompileError> {
+        let Self { target, partition, search, plan } = self;
+        let plan = verify(plan).map_err(CompileError::Plan)?;
+        let (program, bindings, operands) = match lowered {
+            Some(LoweredProgram { program, bindings, operands }) => (Some(program), bindings, operands),
+            None => (None, Arena::new(), Vec::new()),
+        };
+        Ok(Part { target, partition, search, plan: TargetPlan { plan, bindings, operands }, program })
+    }
+}
+
 /// Compiles the kernels of a part for its architecture, and judges what comes out.
-pub fn device_code(
-    target: Target,
-    program: &Program,
-    compiler: &dyn DeviceCompiler,
-    watch: &mut dyn FnMut(Stage),
-) -> Result<Judged, BuildError> {
+pub fn device_code(target: Target, program: &Program, compiler: &dyn DeviceCompiler) -> Result<Judged, BuildError> {
     let source = device_source(&cuda(program));
-    watch(Stage::Compile(target));
     let cubin = compiler.compile(&source, target)?;
     let info = CubinInfo::read(&cubin)?;
     let entry = info.entry(ENTRY_NAME).ok_or(CubinError::Damaged("it lacks the entry"))?;

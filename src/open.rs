@@ -113,7 +113,7 @@ fn open_model(
             let target = device_target(&device)?;
             let compiler = compiler().map_err(OpenError::NoCompiler)?;
             let Kernels { plan, program: kernels, .. } = kernels(build, target)?;
-            let code = device_code(target, &kernels, compiler.as_ref(), &mut |_| {})?.code;
+            let code = device_code(target, &kernels, compiler.as_ref())?.code;
             let weights = pack_program(&plan.plan.plan().memory, program)?;
             Ok(Box::new(CudaSession::open(ordinal, &plan, &code, &weights, options.cuda())?))
         }

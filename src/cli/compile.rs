@@ -14,7 +14,7 @@ use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
-use warpweave::{Build, DeviceCompiler, Judged, Model, Part, Stage, device_code};
+use warpweave::{Build, Judged, Model, Part, Stage};
 
 use super::arguments::Shapes;
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
@@ -86,7 +86,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let text = "--timings prices kernels of GPUs, and none is compiled for; add one to --target, such as sm_90a";
         return Err(CliError::Usage(text.to_owned()));
     }
-    let progress = Progress::new(2 + 3 * targets.len());
+    let progress = Progress::new(2 + 4 * targets.len());
     let mut watch = |stage: Stage| progress.stage(&describe(stage));
     progress.stage("import");
     if bundle::is_bundle(&arguments.path).map_err(|error| file_of(error, arguments))? {
@@ -106,21 +106,24 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut parts = BTreeMap::new();
     let mut records = Vec::new();
     for target in targets {
-        let start = Instant::now();
-        let part = build.part(target, &mut watch)?;
-        note_end(output, &target.to_string(), part.search.end);
-        let planned = start.elapsed();
-        let judged = match (target, &part.program) {
-            (BundleTarget::Gpu(gpu), Some(program)) => {
-                let compiler: &dyn DeviceCompiler = match &compiler {
+        let mut stages = Stages::default();
+        let mut watch = |stage: Stage| {
+            progress.stage(&describe(stage));
+            stages.begin(stage);
+        };
+        let (part, judged) = match target {
+            BundleTarget::Host => (build.part(target, &mut watch)?, None),
+            BundleTarget::Gpu(gpu) => {
+                let compiler = match &compiler {
                     Some(compiler) => compiler,
                     None => return Err(Nvrtc::locate().map(|_| ()).err().map_or(no_compiler(), CliError::from)),
                 };
-                Some(device_code(gpu, program, compiler, &mut watch)?)
+                let (part, judged) = build.part_with_code(gpu, compiler, &mut watch)?;
+                (part, Some(judged))
             }
-            (BundleTarget::Host, _) | (BundleTarget::Gpu(_), None) => None,
         };
-        let taken = Taken { planned, compiled: start.elapsed() - planned };
+        let taken = stages.end();
+        note_end(output, &target.to_string(), part.search.end);
         emit_part(arguments, &part, judged.as_ref(), nvrtc.as_ref())?;
         if let Some(judged) = judged.as_ref().filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
@@ -143,13 +146,50 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     Ok(true)
 }
 
+/// When the stages of a target began.
+#[derive(Default)]
+struct Stages(Vec<(Stage, Instant)>);
+
+impl Stages {
+    fn begin(&mut self, stage: Stage) {
+        self.0.push((stage, Instant::now()));
+    }
+
+    fn end(self) -> Taken {
+        let mut taken = Taken::default();
+        let ends = self.0.iter().skip(1).map(|(_, start)| *start).chain([Instant::now()]);
+        for ((stage, start), end) in self.0.iter().zip(ends) {
+            *taken.of(*stage) += end - *start;
+        }
+        taken
+    }
+}
+
 /// How long a target took.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Taken {
-    /// Partition, plan, proof and kernels.
-    planned: Duration,
-    /// The device's compiler and the judgement of what it made.
-    compiled: Duration,
+    partition: Duration,
+    schedule: Duration,
+    lower: Duration,
+    verify: Duration,
+    /// The device's compiler and the judgement of what it made, the proof of the plan beside it.
+    compile: Duration,
+}
+
+impl Taken {
+    fn of(&mut self, stage: Stage) -> &mut Duration {
+        match stage {
+            Stage::Prepare | Stage::Partition(_) => &mut self.partition,
+            Stage::Schedule(_) => &mut self.schedule,
+            Stage::Lower(_) => &mut self.lower,
+            Stage::Verify(_) => &mut self.verify,
+            Stage::Compile(_) => &mut self.compile,
+        }
+    }
+
+    fn planned(&self) -> Duration {
+        self.partition + self.schedule + self.lower + self.verify
+    }
 }
 
 fn summary(path: &str, bytes: u64, seconds: f64, records: &[Value]) -> String {
@@ -206,7 +246,9 @@ fn file_of(error: BundleError, arguments: &Arguments) -> CliError {
 fn describe(stage: Stage) -> String {
     match stage {
         Stage::Prepare => "prepare".to_owned(),
+        Stage::Partition(target) => format!("partition for {target}"),
         Stage::Schedule(target) => format!("schedule for {target}"),
+        Stage::Verify(target) => format!("proof for {target}"),
         Stage::Lower(target) => format!("kernels for {target}"),
         Stage::Compile(target) => format!("NVRTC for {target}"),
     }
@@ -223,8 +265,9 @@ fn record(part: &Part, judged: Option<&Judged>, taken: Taken) -> Value {
         "kernels": part.program.as_ref().map(|program| program.kernels.len()),
         "registers": judged.map(|judged| judged.registers), "local_bytes": judged.map(|judged| judged.local_bytes),
         "cubin_bytes": judged.map(|judged| judged.code.cubin.len()),
-        "plan_seconds": taken.planned.as_secs_f64(),
-        "code_seconds": judged.map(|_| taken.compiled.as_secs_f64())
+        "plan_seconds": taken.planned().as_secs_f64(), "partition_seconds": taken.partition.as_secs_f64(),
+        "schedule_seconds": taken.schedule.as_secs_f64(),
+        "code_seconds": judged.map(|_| taken.compile.as_secs_f64())
     })
 }
 

@@ -99,7 +99,7 @@ impl<'a> DeviceMeasure<'a> {
     }
 
     fn session(&self, kernel: &KernelProgram) -> Result<CudaSession, OpenError> {
-        let code = device_code(self.target, &kernel.kernels, self.compiler, &mut |_| {})?.code;
+        let code = device_code(self.target, &kernel.kernels, self.compiler)?.code;
         let weights = pack_program(&kernel.plan.plan.plan().memory, &kernel.program)?;
         let options = CudaOptions { wait_limit: WAIT_LIMIT, ..CudaOptions::default() };
         Ok(CudaSession::open(self.device.ordinal, &kernel.plan, &code, &weights, options)?)

@@ -258,6 +258,32 @@ impl Scalar {
         }
     }
 
+    /// The same value with the reduction's result as the first operand of every sum and product on the way to it, so that
+    /// `a + reduced` and `reduced + a` are one text and one kernel.
+    pub fn reduced_first(self) -> Self {
+        if !self.holds_reduced() {
+            return self;
+        }
+        match self {
+            Self::Unary(op, of) => of.reduced_first().unary(op),
+            Self::Binary(op @ (BinaryOp::Add | BinaryOp::Multiply), left, right) if !left.holds_reduced() => {
+                right.reduced_first().binary(op, *left)
+            }
+            Self::Binary(op, left, right) => left.reduced_first().binary(op, right.reduced_first()),
+            Self::Select(condition, then, otherwise) => {
+                condition.reduced_first().select(then.reduced_first(), otherwise.reduced_first())
+            }
+            Self::Cast(element, of) => Self::Cast(element, Box::new(of.reduced_first())),
+            leaf @ (Self::Literal(_) | Self::Read(_) | Self::Index(..) | Self::Holds(_) | Self::Reduced) => leaf,
+        }
+    }
+
+    fn holds_reduced(&self) -> bool {
+        let mut holds = false;
+        self.visit(&mut |scalar| holds |= matches!(scalar, Self::Reduced));
+        holds
+    }
+
     /// Arithmetic operations in the scalar: every function counts one.
     pub fn operations(&self) -> usize {
         let mut count = 0;

@@ -91,7 +91,7 @@ pub fn append(producer: &TensorExpr, consumer: &TensorExpr, operand: usize) -> O
         let read = merge.substitute(read, &|axis| Index::axis(axis), &own, position)?;
         own.push(Scalar::Read(merge.builder.push(read)));
     }
-    let epilogue = replace_reads(&consumer.body, &own, &|axis| Index::axis(axis), &ranges)?;
+    let epilogue = replace_reads(&consumer.body, &own, &|axis| Index::axis(axis), &ranges)?.reduced_first();
     let mut operands = producer.operands.clone();
     operands.extend(consumer.operands.iter().enumerate().filter(|(at, _)| *at != operand).map(|(_, ty)| ty.clone()));
     let parts = merge.builder;

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use super::order::Placement;
 use super::problem::{Memo, NodeSet, PartitionProblem, Solution};
 use super::state::{Key, State};
 
@@ -23,7 +24,8 @@ const ALL_SUBSETS: usize = 5;
 /// The best partition that a beam finds, its width fitted to the number of nodes; nodes that a spent budget leaves over
 /// stay by themselves.
 pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
-    let graph = memo.graph();
+    let placement = Placement::of(memo.graph());
+    let graph = placement.graph();
     let width = (PLACEMENTS / graph.len().max(1)).clamp(NARROWEST, WIDEST);
     let mut beam = vec![State::default()];
     let mut placed = 0;
@@ -32,19 +34,20 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
             break;
         }
         placed = node + 1;
-        let mut options: Vec<(usize, Vec<usize>, Vec<usize>, NodeSet)> = Vec::new();
+        let mut options: Vec<Choice> = Vec::new();
         for (position, state) in beam.iter().enumerate() {
             let read = state.read_by(graph, node);
             for joined in subsets(&read) {
                 if let Some(members) = state.union(node, &joined, &read) {
-                    options.push((position, joined, read.clone(), members));
+                    let named = placement.named(&members);
+                    options.push(Choice { position, joined, read: read.clone(), members, named });
                 }
             }
         }
-        memo.prepare(options.iter().map(|(_, _, _, members)| members.clone()).collect());
+        memo.prepare(options.iter().map(|choice| choice.named.clone()).collect());
         let mut next: HashMap<Key, State> = HashMap::new();
-        for (position, joined, read, members) in options {
-            let Some(cost) = memo.price(&members) else { continue };
+        for Choice { position, joined, read, members, named } in options {
+            let Some(cost) = memo.price(&named) else { continue };
             let state = beam[position].place(graph, members, cost, &joined, &read);
             match next.entry(state.key()) {
                 Entry::Vacant(entry) => _ = entry.insert(state),
@@ -59,7 +62,19 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
         beam = ranked.into_iter().map(|(_, _, state)| state).collect();
     }
     let left = (placed..graph.len()).map(|node| NodeSet::from([node]));
-    Solution::new(beam[0].groups().into_iter().chain(left).collect(), memo)
+    let groups = beam[0].groups().into_iter().chain(left).map(|group| placement.named(&group));
+    Solution::new(groups.collect(), memo)
+}
+
+/// A node joining open groups of a state of the beam.
+struct Choice {
+    position: usize,
+    joined: Vec<usize>,
+    read: Vec<usize>,
+    /// The group that results, by place.
+    members: NodeSet,
+    /// The same as the problem numbers its nodes.
+    named: NodeSet,
 }
 
 /// The sets of groups that a node may join, the empty one included.

@@ -8,6 +8,7 @@ pub mod closure;
 pub mod greedy;
 mod limit_staged;
 mod neighbours;
+mod order;
 pub mod problem;
 mod program;
 mod size;

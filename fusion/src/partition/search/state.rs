@@ -1,5 +1,6 @@
 //! A partial partition: the nodes up to a point, in groups that may grow and groups that no later node can join.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::problem::{DependenceGraph, NodeSet};
@@ -14,16 +15,21 @@ pub(super) struct OpenGroup {
 }
 
 impl OpenGroup {
-    fn name(&self) -> usize {
-        self.members[0]
+    fn name(&self) -> u32 {
+        name(&self.members)
     }
 }
 
-/// A dependence of one open group on another.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// A group's name: its first member.
+fn name(members: &NodeSet) -> u32 {
+    u32::try_from(members[0]).expect("a program has fewer than 2^32 statements")
+}
+
+/// A dependence of one open group on another, by name. Where many groups are open there are very many, so they are small.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Dependence {
-    from: usize,
-    to: usize,
+    from: u32,
+    to: u32,
     /// Whether it passes through closed groups: the two can never merge without a cycle.
     indirect: bool,
 }
@@ -46,10 +52,18 @@ pub(super) struct State {
 }
 
 /// What decides everything that can still happen to a state: of states with equal keys, only the cheapest can win.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
     open: Vec<NodeSet>,
-    indirect: Vec<(usize, usize)>,
+    indirect: Vec<(u32, u32)>,
+}
+
+impl Hash for Key {
+    // First members and sizes tell states apart well enough; dependences may be many.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mix = |sum: usize, group: &NodeSet| sum.wrapping_mul(31).wrapping_add(group[0] ^ group.len() << 20);
+        state.write_usize(self.open.iter().fold(0, mix));
+    }
 }
 
 impl State {
@@ -94,10 +108,10 @@ impl State {
 
     /// Whether a path leaves the joined groups and comes back, to them or to a group that the new node reads.
     fn makes_cycle(&self, joined: &[usize], read: &[usize]) -> bool {
-        let inside = |name: usize| joined.iter().any(|&at| self.open[at].name() == name);
-        let target = |name: usize| inside(name) || read.iter().any(|&at| self.open[at].name() == name);
-        let mut stack: Vec<usize> = Vec::new();
-        let mut seen: Vec<usize> = Vec::new();
+        let inside = |name: u32| joined.iter().any(|&at| self.open[at].name() == name);
+        let target = |name: u32| inside(name) || read.iter().any(|&at| self.open[at].name() == name);
+        let mut stack: Vec<u32> = Vec::new();
+        let mut seen: Vec<u32> = Vec::new();
         for dependence in self.dependences.iter().filter(|dependence| inside(dependence.from)) {
             match (inside(dependence.to), dependence.indirect) {
                 (true, true) => return true,
@@ -128,8 +142,8 @@ impl State {
     ) -> Self {
         let node = *members.last().expect("the node itself is a member");
         let mut next = self.clone();
-        let names: Vec<usize> = joined.iter().map(|&at| self.open[at].name()).collect();
-        let name = members[0];
+        let names: Vec<u32> = joined.iter().map(|&at| self.open[at].name()).collect();
+        let name = name(&members);
         for dependence in &mut next.dependences {
             for end in [&mut dependence.from, &mut dependence.to] {
                 if names.contains(end) {
@@ -145,8 +159,7 @@ impl State {
         let position = next.open.partition_point(|group| group.name() < name);
         next.open.insert(position, OpenGroup { members, cost, last_reader });
         next.dependences.retain(|dependence| dependence.from != dependence.to);
-        next.dependences.sort_unstable();
-        next.dependences.dedup();
+        next.tidy();
         next.close(node);
         next
     }
@@ -157,9 +170,9 @@ impl State {
             let group = self.open.remove(position);
             let name = group.name();
             let ends = |dependence: &Dependence| (dependence.from, dependence.to);
-            let into: Vec<usize> =
+            let into: Vec<u32> =
                 self.dependences.iter().map(ends).filter(|ends| ends.1 == name).map(|ends| ends.0).collect();
-            let from: Vec<usize> =
+            let from: Vec<u32> =
                 self.dependences.iter().map(ends).filter(|ends| ends.0 == name).map(|ends| ends.1).collect();
             self.dependences.retain(|dependence| dependence.from != name && dependence.to != name);
             let through = into.iter().flat_map(|&from_group| from.iter().map(move |&to| (from_group, to)));
@@ -167,9 +180,14 @@ impl State {
             self.closed_cost += group.cost;
             self.closed = Some(Arc::new(Closed { group: group.members, before: self.closed.take() }));
             // Where many groups close at once, repeated paths would multiply.
-            self.dependences.sort_unstable();
-            self.dependences.dedup();
+            self.tidy();
         }
+    }
+
+    /// Orders the dependences and drops repetitions. They are in order but for a few, which a stable sort makes use of.
+    fn tidy(&mut self) {
+        self.dependences.sort();
+        self.dependences.dedup();
     }
 
     /// All groups.
