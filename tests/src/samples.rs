@@ -1,7 +1,7 @@
 //! Small programs that between them use every way of depending on an earlier result.
 
 use warpweave::graph::ElementType;
-use warpweave::graph::expr::{BinaryOp, Reducer, UnaryOp};
+use warpweave::graph::expr::{BinaryOp, Reducer, Scalar, UnaryOp};
 use warpweave::graph::program::TensorProgram;
 
 use crate::sketch::{Sketch, Window};
@@ -34,7 +34,8 @@ pub fn all() -> Vec<Sample> {
     ]
 }
 
-/// Two recurrent layers of 16 units over five steps, a state and a cell each, as products and activations.
+/// Two recurrent layers of 16 units over five steps, a state and a cell each, as products and activations. Gates are damped, so
+/// that a step does not enlarge what another has rounded.
 pub fn recurrence() -> TensorProgram {
     const HIDDEN: usize = 16;
     const STEPS: usize = 5;
@@ -54,6 +55,8 @@ pub fn recurrence() -> TensorProgram {
             let sums = sketch.binary(BinaryOp::Add, fresh, kept);
             let gates = [0, 1, 2, 3].map(|gate| {
                 let part = sketch.slice(sums, 1, gate * HIDDEN, HIDDEN, 1);
+                let damping = Scalar::literal(ElementType::F32, 0.125);
+                let part = sketch.map(part, |part| part.binary(BinaryOp::Multiply, damping));
                 sketch.unary(UnaryOp::Tanh, part)
             });
             let (old, new) = (
