@@ -86,7 +86,11 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let text = "--timings prices kernels of GPUs, and none is compiled for; add one to --target, such as sm_90a";
         return Err(CliError::Usage(text.to_owned()));
     }
-    let progress = Progress::new(2 + 4 * targets.len());
+    let stages = |target: &BundleTarget| match target {
+        BundleTarget::Host => 3,
+        BundleTarget::Gpu(_) => 4,
+    };
+    let progress = Progress::new(3 + targets.iter().map(stages).sum::<usize>());
     let mut watch = |stage: Stage| progress.stage(&describe(stage));
     progress.stage("import");
     if bundle::is_bundle(&arguments.path).map_err(|error| file_of(error, arguments))? {
