@@ -10,9 +10,9 @@ use warpweave_fusion::partition::{FusionLevel, GroupBody, Partition, SchedulePar
 use warpweave_fusion::schedule::{self, PlanOptions, Planned, Verified, Violation};
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::prepare::prepare;
 use warpweave_graph::program::TensorId;
-use warpweave_graph::slices::slice_reductions;
-use warpweave_graph::views::{Layout, inline_views, place_joins};
+use warpweave_graph::views::Layout;
 
 use crate::search_limit::SearchLimit;
 
@@ -76,10 +76,6 @@ impl KernelCost for CostModel {
         }
     }
 }
-
-/// Most bytes of constants that are read again for every step of a sequence: with as much again for the recurrence itself,
-/// what the multiprocessors of a large device keep on chip.
-const SLICED_BYTES: usize = 12 << 20;
 
 /// Virtual execution units of plans for the host; they are folded onto the threads that there are.
 pub const HOST_UNITS: usize = 16;
@@ -146,10 +142,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Inlines views, computes what a recurrence consumes step by step so, and places joins.
+    /// Rewrites a program for partitioning.
     pub fn new(program: &TensorProgram) -> Self {
-        let program = slice_reductions(&inline_views(program), SLICED_BYTES);
-        let (program, layouts) = place_joins(&program);
+        let (program, layouts) = prepare(program);
         Self { program, layouts }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::arena::Arena;
 use crate::expr::{ExprBuilder, Index, TensorExpr, substitute};
 use crate::program::{Definition, ProgramBuilder, Source, Statement, TensorId, TensorProgram};
+use crate::tensor::Tensor;
 use crate::types::TensorType;
 
 /// Where a tensor lives: in the buffer of its root, at an offset and with strides in elements. A tensor that is its own
@@ -158,13 +159,13 @@ fn layout(program: &TensorProgram, homes: &BTreeMap<TensorId, (TensorId, usize, 
 }
 
 /// Rebuilds a program statement by statement; tensors keep their order.
-struct Rebuild {
+pub(crate) struct Rebuild {
     builder: ProgramBuilder,
     map: BTreeMap<TensorId, TensorId>,
 }
 
 impl Rebuild {
-    fn new(program: &TensorProgram) -> Self {
+    pub(crate) fn new(program: &TensorProgram) -> Self {
         let mut builder = ProgramBuilder::new();
         let map = program.inputs.iter().map(|&input| (input, builder.input(program.tensors[input].ty.clone())));
         let mut map: BTreeMap<TensorId, TensorId> = map.collect();
@@ -176,11 +177,12 @@ impl Rebuild {
         Self { builder, map }
     }
 
-    fn map(&self, tensor: TensorId) -> TensorId {
+    pub(crate) fn map(&self, tensor: TensorId) -> TensorId {
         self.map[&tensor]
     }
 
-    fn keep(&mut self, statement: &Statement, definition: Definition, operands: Vec<TensorId>) -> TensorId {
+    /// The statement as it is, over renamed operands.
+    pub(crate) fn keep(&mut self, statement: &Statement, definition: Definition, operands: Vec<TensorId>) -> TensorId {
         let operands = operands.into_iter().map(|operand| self.map(operand)).collect();
         self.push(statement, definition, operands)
     }
@@ -195,6 +197,28 @@ impl Rebuild {
         output
     }
 
+    /// A constant that the program did not have.
+    pub(crate) fn constant(&mut self, value: Tensor) -> TensorId {
+        self.builder.constant(value)
+    }
+
+    /// The type of a tensor of the new program.
+    pub(crate) fn ty(&self, tensor: TensorId) -> &TensorType {
+        self.builder.ty(tensor)
+    }
+
+    /// A tensor that the program did not have, where a statement stood.
+    pub(crate) fn compute(&mut self, origin: &Statement, expr: TensorExpr, operands: &[TensorId]) -> TensorId {
+        self.builder.set_origin(origin.origin);
+        self.builder.compute(expr, operands)
+    }
+
+    /// Another expression, over operands of the new program, for what a statement defines.
+    pub(crate) fn define(&mut self, statement: &Statement, expr: TensorExpr, operands: &[TensorId]) {
+        let output = self.compute(statement, expr, operands);
+        self.map.insert(statement.output, output);
+    }
+
     fn copy(&mut self, tensor: TensorId) -> TensorId {
         let ty = self.builder.ty(tensor).clone();
         let mut expr = ExprBuilder::new();
@@ -204,7 +228,7 @@ impl Rebuild {
         self.builder.compute(expr.map(ty.element, read), &[tensor])
     }
 
-    fn finish(self, program: &TensorProgram) -> TensorProgram {
+    pub(crate) fn finish(self, program: &TensorProgram) -> TensorProgram {
         let outputs = program.outputs.iter().map(|&output| self.map(output)).collect();
         self.finish_with(outputs)
     }

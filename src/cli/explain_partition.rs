@@ -39,12 +39,8 @@ pub fn group(position: usize, group: &FusionGroup, explained: &ExplainedGroup) -
     let mut text = format!("{}\n{}", head(position, group), group.body);
     let members: Vec<String> = group.statements.iter().map(ToString::to_string).collect();
     let _ = writeln!(text, "  of {}", members.join(" "));
-    match &explained.bound {
-        Some(bound) => {
-            let _ = writeln!(text, "  bound {:.4} of peak, limited by {}", bound.fraction, bound.limit);
-        }
-        None => text.push_str("  the bound does not describe kernels that stage values\n"),
-    }
+    let bound = &explained.bound;
+    let _ = writeln!(text, "  bound {:.4} of peak, limited by {}", bound.fraction, bound.limit);
     for (params, microseconds) in &explained.runners_up {
         let _ = writeln!(text, "  runner-up {params}, {microseconds:.2} us");
     }
@@ -105,11 +101,10 @@ pub fn group_value(position: usize, group: &FusionGroup, explained: &ExplainedGr
             }),
         })
         .collect();
-    let bound = explained.bound.as_ref().map(|bound| {
-        json!({
-            "fraction": bound.fraction, "limit": bound.limit.to_string(), "global_memory": bound.global_memory,
-            "shared_memory": bound.shared_memory, "work_balance": bound.work_balance
-        })
+    let bound = &explained.bound;
+    let bound = json!({
+        "fraction": bound.fraction, "limit": bound.limit.to_string(), "global_memory": bound.global_memory,
+        "shared_memory": bound.shared_memory, "work_balance": bound.work_balance
     });
     json!({
         "group": position, "chosen": group_fields(group), "bound": bound, "runners_up": runners_up,

@@ -8,7 +8,7 @@ use warpweave_fusion::partition::bound::{BoundMode, PerformanceUpperBound};
 use warpweave_fusion::partition::search::{Neighbour, neighbours};
 use warpweave_fusion::partition::timings::Timing;
 use warpweave_fusion::partition::traffic::Traffic;
-use warpweave_fusion::partition::{FusionLevel, Partition, ScheduleParams, SearchEnd, Template, split};
+use warpweave_fusion::partition::{FusionLevel, Partition, ScheduleParams, SearchEnd, split};
 
 use crate::compiler::{CompileOptions, CostModel, Prepared};
 use crate::search_limit::SearchLimit;
@@ -33,8 +33,8 @@ pub struct LevelFigures {
 /// A group and what it was chosen from.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExplainedGroup {
-    /// The bound of its kernel and what limits it; absent for kernels that the bound does not describe.
-    pub bound: Option<PerformanceUpperBound>,
+    /// The bound of its kernel and what limits it.
+    pub bound: PerformanceUpperBound,
     /// Its recorded time.
     pub timing: Option<Timing>,
     /// The next cheapest parameters with their microseconds, recorded or estimated.
@@ -78,12 +78,7 @@ pub fn group(
 ) -> ExplainedGroup {
     let CompileOptions { cost, fusion, .. } = options;
     let own = &partition.groups[position];
-    let bound = match own.params.template {
-        Template::Staged => None,
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Contraction(_) => {
-            Some(group_bound(&own.body, &own.params.clone().in_one_part(), arch, BoundMode::Corrected))
-        }
-    };
+    let bound = group_bound(&own.body, &own.params.clone().in_one_part(), arch, BoundMode::Corrected);
     let mut others = cost.ranked(&prepared.program, &own.body);
     others.retain(|(params, _)| *params != own.params);
     others.truncate(RUNNERS_UP);

@@ -1,12 +1,16 @@
 //! The compiler's stages one by one, with a hand on the parameters.
 
+use std::collections::BTreeSet;
+
 use warpweave::codegen::lower::{LoweredProgram, lower};
 use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::partition::build::{Uses, build_staged};
 use warpweave::fusion::partition::cost::EstimatedCost;
-use warpweave::fusion::partition::{FusionLevel, GroupBody, ScheduleParams, partition};
+use warpweave::fusion::partition::merge_axes::merge_axes;
+use warpweave::fusion::partition::{FusionGroup, FusionLevel, GroupBody, Partition, ScheduleParams, partition};
 use warpweave::fusion::schedule::{self, ExecutionPlan, PlanOptions, Planned, Verified};
-use warpweave::graph::program::TensorProgram;
-use warpweave::graph::views::{inline_views, place_joins};
+use warpweave::graph::prepare::prepare;
+use warpweave::graph::program::{StatementId, TensorProgram};
 
 /// A program with its verified plan and its kernels.
 #[derive(Clone, Debug)]
@@ -37,6 +41,23 @@ pub fn compile_with(
     verified(program, plan)
 }
 
+/// Compiles a program as one kernel that stages what does not leave it, under these parameters; `None` if no staged kernel
+/// takes it.
+#[track_caller]
+pub fn compile_staged(
+    program: &TensorProgram,
+    units: usize,
+    choose: impl FnOnce(&GroupBody) -> Option<ScheduleParams>,
+) -> Option<Compiled> {
+    let (program, layouts) = prepare(program);
+    let statements: BTreeSet<StatementId> = program.statements.ids().collect();
+    let body = merge_axes(&build_staged(&program, &Uses::new(&program), &statements)?, &layouts);
+    let params = choose(&body)?;
+    let partition = Partition { groups: vec![FusionGroup { statements, body, params, microseconds: 1.0 }] };
+    let plan = schedule::plan(&program, &layouts, &partition, &EstimatedCost { arch: GpuArch::h200() }, units);
+    Some(verified(program, plan))
+}
+
 /// Compiles under other options of planning, with the parameters that the search chooses.
 #[track_caller]
 pub fn compile_under(program: &TensorProgram, level: FusionLevel, options: &PlanOptions) -> Compiled {
@@ -46,7 +67,7 @@ pub fn compile_under(program: &TensorProgram, level: FusionLevel, options: &Plan
 
 /// The plan under other options of planning, not verified, and the program that it runs.
 pub fn plan_under(program: &TensorProgram, level: FusionLevel, options: &PlanOptions) -> (TensorProgram, Planned) {
-    let (program, layouts) = place_joins(&inline_views(program));
+    let (program, layouts) = prepare(program);
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, level);
     let planned = schedule::plan_with(&program, &layouts, &partition, &cost, options);
@@ -72,7 +93,7 @@ pub fn plan_with(
     level: FusionLevel,
     choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
 ) -> (TensorProgram, ExecutionPlan) {
-    let (program, layouts) = place_joins(&inline_views(program));
+    let (program, layouts) = prepare(program);
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let mut partition = partition(&program, &layouts, &cost, level);
     for group in &mut partition.groups {

@@ -171,6 +171,28 @@ impl Sketch {
         self.builder.compute(expr.reduce(ElementType::F32, Reducer::Sum, product, None), &[input, weight])
     }
 
+    /// A convolution of every channel with a window of its own.
+    pub fn depthwise_convolution(&mut self, input: TensorId, window: Window) -> TensorId {
+        let ty = self.builder.ty(input).clone();
+        let [batch, channels, height, width] = ty.shape[..] else { unreachable!("an image has four dimensions") };
+        let weight = self.weight(&[channels, window.size, window.size]);
+        let weight_type = self.builder.ty(weight).clone();
+        let mut expr = ExprBuilder::new();
+        let outer = expr.parallels(&[batch, channels, window.output(height), window.output(width)]);
+        let inner = [window.size, window.size].map(|extent| expr.reduced(extent));
+        let (image, kernel) = (expr.operand(&ty), expr.operand(&weight_type));
+        let place = vec![
+            Index::axis(outer[0]),
+            Index::axis(outer[1]),
+            window.index(outer[2], inner[0]),
+            window.index(outer[3], inner[1]),
+        ];
+        let pixel = expr.padded_read(image, place, 0.0);
+        let factor = expr.read(kernel, [outer[1], inner[0], inner[1]].map(Index::axis).to_vec());
+        let product = pixel.binary(BinaryOp::Multiply, factor);
+        self.builder.compute(expr.reduce(ElementType::F32, Reducer::Sum, product, None), &[input, weight])
+    }
+
     /// The largest element of every window of an image.
     pub fn maximum_pool(&mut self, input: TensorId, window: Window) -> TensorId {
         let ty = self.builder.ty(input).clone();

@@ -1,6 +1,7 @@
 //! Collects the declarations, operands and statements of one kernel.
 
 use warpweave_fusion::partition::GroupBody;
+use warpweave_fusion::partition::staged::StagedBox;
 use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_fusion::schedule::plan::{BufferSpace, OperatorId, ROperator};
 use warpweave_graph::program::TensorId;
@@ -18,17 +19,8 @@ pub(super) struct StagedArray {
     pub(super) array: SharedId,
     /// Per dimension, the first coordinate of the tile's box.
     pub(super) first: Vec<Expression>,
-    /// Per dimension, the extent of the box.
-    pub(super) extents: Vec<usize>,
-    /// Per dimension, whether the first coordinate is a multiple of four in every tile.
-    pub(super) aligned: Vec<bool>,
-}
-
-impl StagedArray {
-    /// Elements from one coordinate to the next along each dimension.
-    pub(super) fn strides(&self) -> Vec<usize> {
-        (0..self.extents.len()).map(|at| self.extents[at + 1..].iter().product()).collect()
-    }
+    /// The box.
+    pub(super) spans: StagedBox,
 }
 
 /// A kernel under construction. Statements go to the innermost open block.

@@ -20,6 +20,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::partition::Template;
+use warpweave_fusion::partition::padded::PaddedBody;
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
 use warpweave_fusion::schedule::tables::Binding;
@@ -112,7 +113,9 @@ fn lower_keep(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Resu
 
 /// The kernel of one rOperator, and its operands.
 fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<(Kernel, Vec<i32>), LowerError> {
-    let mut emitter = Emitter::new(id, operator, memory);
+    let padded = PaddedBody::of(&operator.body);
+    let seen = ROperator { body: padded.body.clone().into_owned(), ..operator.clone() };
+    let mut emitter = Emitter::new(id, &seen, memory);
     if operator.tasks() == 0 {
         return Ok(emitter.finish());
     }
@@ -121,7 +124,7 @@ fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> 
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
         Template::Kept => kept::emit(&mut emitter)?,
         Template::Contraction(shape) => contraction::emit(&mut emitter, shape)?,
-        Template::Staged => staged::emit(&mut emitter)?,
+        Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
     }
     let (kernel, operands) = emitter.finish();
     Ok((hoist::hoist_operands(kernel), operands))

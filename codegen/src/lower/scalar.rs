@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use warpweave_fusion::partition::blocked::{WRITTEN_OUT, is_wide};
+use warpweave_fusion::partition::blocked::is_wide;
+use warpweave_fusion::partition::staged::{extents, is_wide_in_box};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{self, Index, Literal, Read, ReadId, Scalar, TensorExpr};
@@ -164,13 +165,7 @@ impl<'p> Point<'p> {
                 let layout = &emitter.memory.tensors[body.operands[operand]].layout;
                 is_wide(&stage.expr, read, &Index::linear(&read.index, &layout.strides, layout.offset))
             }
-            StageSource::Staged(earlier) => {
-                let staged = &emitter.staged[earlier];
-                let strides = staged.strides();
-                let divides = |stride: &usize| stride.is_multiple_of(WRITTEN_OUT);
-                let aligned = strides.iter().zip(&staged.aligned).all(|(stride, aligned)| *aligned || divides(stride));
-                aligned && is_wide(&stage.expr, read, &Index::linear(&read.index, &strides, 0))
-            }
+            StageSource::Staged(earlier) => is_wide_in_box(&stage.expr, read, &emitter.staged[earlier].spans),
         }
     }
 
@@ -286,8 +281,8 @@ impl<'p> Point<'p> {
         read: &Read,
         staged: usize,
     ) -> Result<Expression, LowerError> {
-        let StagedArray { first, extents, .. } = &emitter.staged[staged];
-        let (first, extents) = (first.clone(), extents.clone());
+        let StagedArray { first, spans, .. } = &emitter.staged[staged];
+        let (first, extents) = (first.clone(), extents(spans));
         let mut slot: Option<Expression> = None;
         for ((index, first), extent) in read.index.iter().zip(first).zip(extents) {
             if extent == 1 {

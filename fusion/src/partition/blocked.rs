@@ -35,6 +35,15 @@ impl Sides {
     }
 }
 
+/// Along which side of its box neighbouring threads take neighbouring blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Across {
+    /// Columns, where results lie side by side.
+    Columns,
+    /// Rows: fewer of the columns are fetched at a time.
+    Rows,
+}
+
 /// The work of a phase under a block a thread, for one step of the reduction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlockedStep {
@@ -42,34 +51,53 @@ pub struct BlockedStep {
     pub rows: usize,
     /// Columns a thread.
     pub columns: usize,
+    /// How threads lie.
+    pub across: Across,
     /// How often the threads of the block go through the reduction to cover the box.
     pub trips: usize,
     /// Cycles: the slower of the instructions of the busiest scheduler and the wavefronts of all warps' loads.
     pub cycles: f64,
 }
 
-/// The cheapest of a few blocks for a box, if the expression is a contraction of more than one element.
-pub fn step(expr: &TensorExpr, extents: &[usize]) -> Option<BlockedStep> {
+/// The cheapest of a few blocks for a box and of these ways across it, if the expression is a contraction of more than one
+/// element.
+pub fn step(expr: &TensorExpr, extents: &[usize], across: &[Across]) -> Option<BlockedStep> {
     let contraction = Contraction::of_expression(expr)?;
     let sides = Sides::of(expr, &contraction, extents);
     let choices = [(4, 4), (4, 2), (2, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
-    let priced = choices.into_iter().map(|(rows, columns)| price(expr, &contraction, sides, rows, columns));
+    let priced = across.iter().flat_map(|&across| {
+        let contraction = &contraction;
+        choices.into_iter().map(move |(rows, columns)| price(expr, contraction, sides, [rows, columns], across))
+    });
     let best = priced.min_by(|a, b| (a.trips as f64 * a.cycles).total_cmp(&(b.trips as f64 * b.cycles)));
     best.filter(|_| sides.rows * sides.columns > 1)
 }
 
-fn price(expr: &TensorExpr, contraction: &Contraction, sides: Sides, rows: usize, columns: usize) -> BlockedStep {
-    let across = sides.columns.div_ceil(columns);
-    let blocks = sides.batch * sides.rows.div_ceil(rows) * across;
+fn price(
+    expr: &TensorExpr,
+    contraction: &Contraction,
+    sides: Sides,
+    [rows, columns]: [usize; 2],
+    across: Across,
+) -> BlockedStep {
+    let (row_blocks, column_blocks) = (sides.rows.div_ceil(rows), sides.columns.div_ceil(columns));
+    let blocks = sides.batch * row_blocks * column_blocks;
     let busy = blocks.min(BLOCK_THREADS).div_ceil(WARP).min(BLOCK_WARPS);
     let instructions = (rows * columns) as f64
         + fetch_instructions(expr, &contraction.row_factor, rows)
         + fetch_instructions(expr, &contraction.column_factor, columns);
-    let lanes = across.min(WARP);
-    let loads = wavefronts(expr, contraction, AxisClass::Row, WARP.div_ceil(lanes)) * rows as f64
-        + wavefronts(expr, contraction, AxisClass::Column, lanes) * columns as f64;
+    let neighbours = |own: usize| (own.min(WARP), WARP.div_ceil(own.min(WARP)));
+    let (of_rows, of_columns) = match across {
+        Across::Columns => {
+            let (columns, rows) = neighbours(column_blocks);
+            (rows, columns)
+        }
+        Across::Rows => neighbours(row_blocks),
+    };
+    let loads = wavefronts(expr, contraction, AxisClass::Row, of_rows) * rows as f64
+        + wavefronts(expr, contraction, AxisClass::Column, of_columns) * columns as f64;
     let cycles = (busy.div_ceil(4) as f64 * instructions).max(busy as f64 * loads);
-    BlockedStep { rows, columns, trips: blocks.div_ceil(BLOCK_THREADS), cycles }
+    BlockedStep { rows, columns, across, trips: blocks.div_ceil(BLOCK_THREADS), cycles }
 }
 
 /// Instructions with which a thread brings a factor for its rows or columns at one step: what does not change from step to
@@ -104,7 +132,8 @@ fn wavefronts(expr: &TensorExpr, contraction: &Contraction, side: AxisClass, nei
     reads(factor).into_iter().map(each).sum()
 }
 
-fn reads(factor: &Scalar) -> Vec<ReadId> {
+/// The reads of a factor, each once.
+pub(super) fn reads(factor: &Scalar) -> Vec<ReadId> {
     let mut found = Vec::new();
     factor.visit(&mut |scalar| {
         if let Scalar::Read(read) = scalar

@@ -3,9 +3,9 @@
 use super::arch::GpuArch;
 use super::body::GroupBody;
 use super::bound::kernel::{ContractionModel, KernelCounts, Sampling};
-use super::bound::work_balance;
+use super::bound::{Overlap, counted_bound};
 use super::contraction::Contraction;
-use super::params::{ContractionShape, Pipeline, ScheduleParams, Template, contraction_shapes, simple_candidates};
+use super::params::{Pipeline, ScheduleParams, Template, contraction_shapes, simple_candidates};
 
 /// The share of all shapes that is kept, and the limits of how many.
 const KEPT: f64 = 0.01;
@@ -34,7 +34,8 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
         .map(|shape| {
             let params = ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, contraction) };
             let counts = model.counts(&params, shape, Sampling::COARSE);
-            (fraction(&counts, useful, params.tiles(body), shape, arch), params, counts)
+            let bound = counted_bound(&counts, useful, params.tiles(body), overlap(shape.pipeline), arch);
+            (bound.fraction, params, counts)
         })
         .collect();
     let kept = ((scored.len() as f64 * KEPT).ceil() as usize).clamp(FEWEST, MOST);
@@ -44,19 +45,9 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
     scored.into_iter().take(end).map(|(_, params, counts)| (params, counts)).collect()
 }
 
-/// The bound in corrected mode, from what the kernel does: useful operations against the traffic, the loads from shared
-/// memory and the operations that it takes.
-fn fraction(counts: &KernelCounts, useful: f64, tiles: usize, shape: ContractionShape, arch: &GpuArch) -> f64 {
-    let bytes = (counts.load_sectors + counts.store_sectors) * arch.transaction_bytes.value as f64;
-    let peak = arch.operations_per_microsecond.value;
-    let global = (useful / bytes * arch.cache_bytes_per_microsecond.value / peak).min(1.0);
-    let words = arch.shared_bytes_per_cycle.value as f64 / 4.0;
-    let loads = counts.shared_loads * counts.conflict_degree();
-    let shared = (useful * words / (2.0 * arch.lanes.value as f64 * loads)).min(1.0);
-    let shared = shared.min(useful / counts.operations);
-    let balance = work_balance(tiles as u64, arch.multiprocessors.value as u64);
-    match shape.pipeline {
-        Pipeline::InTurn => balance / (1.0 / global + 1.0 / shared - 1.0),
-        Pipeline::Registers | Pipeline::Asynchronous { .. } => balance * global.min(shared),
+fn overlap(pipeline: Pipeline) -> Overlap {
+    match pipeline {
+        Pipeline::InTurn => Overlap::InTurn,
+        Pipeline::Registers | Pipeline::Asynchronous { .. } => Overlap::Together,
     }
 }

@@ -15,7 +15,7 @@ use super::contraction::{AxisClass, Contraction};
 use super::cost::KernelCost;
 use super::kept::{kept_elements, shuffles};
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
-use super::phase::{self, staged_tile_cycles};
+use super::phase::{self, least_tile_cycles, staged_tile_cycles};
 use super::rounds::{Round, rounds};
 use super::split::{SplitBodies, split, split_params};
 use super::traffic::{bytes, moved_bytes};
@@ -34,6 +34,8 @@ const FINISH_CYCLES: f64 = 10.0;
 /// Instructions that fetch a run of neighbours: an address and a load.
 const FETCH_INSTRUCTIONS: f64 = 2.0;
 
+/// Tiles of a staged group whose loads are counted.
+const MOST_COUNTED: usize = 4;
 /// Parts into which a reduction may be split.
 const SPLITS: [usize; 4] = [2, 4, 8, 16];
 /// Points of the reduction that a part has at least.
@@ -96,6 +98,25 @@ impl EstimatedCost {
         Self { arch: self.arch.share(share) }.best(program, body)
     }
 
+    /// The staged kernels of a body with their prices: those that cost least before their loads are counted.
+    fn staged_choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let units = self.arch.multiprocessors.value;
+        let mut candidates: Vec<(f64, ScheduleParams)> = phase::candidates(body)
+            .into_iter()
+            .map(|params| {
+                let waves = params.tiles(body).div_ceil(units) as f64;
+                (waves * least_tile_cycles(body, &params, &self.arch), params)
+            })
+            .collect();
+        candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        candidates.truncate(MOST_COUNTED);
+        let price = |params: ScheduleParams| {
+            let time = self.staged_price(program, body, &params);
+            (params, time)
+        };
+        candidates.into_iter().map(|(_, params)| price(params)).collect()
+    }
+
     fn staged_price(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let arch = &self.arch;
         let traffic = bytes(program, body) as f64 / arch.memory_bytes_per_microsecond.value;
@@ -119,11 +140,7 @@ impl EstimatedCost {
         if body.staged.is_empty() {
             return Box::new(self.shortlisted(bytes(program, body), body));
         }
-        let staged = phase::candidates(body).into_iter();
-        Box::new(staged.map(|params| {
-            let time = self.staged_price(program, body, &params);
-            (params, time)
-        }))
+        Box::new(self.staged_choices(program, body).into_iter())
     }
 
     fn shortlisted<'b>(&'b self, moved: u64, body: &'b GroupBody) -> impl Iterator<Item = (ScheduleParams, f64)> + 'b {

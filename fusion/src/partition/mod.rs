@@ -14,6 +14,7 @@ pub mod host_cost;
 pub mod kept;
 pub mod limit;
 pub mod merge_axes;
+pub mod padded;
 pub mod params;
 pub(crate) mod params_text;
 pub mod phase;

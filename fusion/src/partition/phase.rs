@@ -3,11 +3,14 @@
 use warpweave_graph::expr::{AxisId, TensorExpr, region};
 
 use super::arch::GpuArch;
-use super::blocked;
+use super::blocked::{self, Across};
 use super::body::{GroupBody, StageSource};
+use super::bound::kernel::{Sampling, phase_counts};
 use super::estimate::work;
+use super::padded::PaddedBody;
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
-use super::staged::{STAGED_BYTES, StagedBox, boxes, bytes, extents, staged_ranges};
+use super::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes, extents, staged_ranges};
+use super::traffic::Regions;
 
 /// Points of a tile of the staged template.
 const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;
@@ -44,20 +47,58 @@ pub enum Method {
         rows: usize,
         /// Columns a thread.
         columns: usize,
+        /// How threads lie.
+        across: Across,
     },
 }
 
-/// The method of a phase that computes an expression on a box with one extent a parallel axis. `inside` says that every
-/// element of the box exists; a reduction across lanes needs that.
-pub fn method(expr: &TensorExpr, extents: &[usize], inside: bool) -> Method {
+/// Where a phase's values go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sink {
+    /// Into a box of which all elements exist; a reduction across lanes needs that.
+    Inside,
+    /// Into a box that reaches over an edge.
+    Windowed,
+    /// Out of the group, neighbours together.
+    Outputs,
+}
+
+impl Sink {
+    fn across(self) -> &'static [Across] {
+        match self {
+            Self::Inside | Self::Windowed => &[Across::Columns, Across::Rows],
+            Self::Outputs => &[Across::Columns],
+        }
+    }
+}
+
+/// The method of a phase that computes an expression on a box with one extent a parallel axis.
+fn method(expr: &TensorExpr, extents: &[usize], sink: Sink) -> Method {
     let points: usize = extents.iter().product();
     let length = reduction_length(expr);
-    if let Some(step) = blocked::step(expr, extents) {
-        return Method::Blocked { rows: step.rows, columns: step.columns };
+    if let Some(step) = blocked::step(expr, extents, sink.across()) {
+        return Method::Blocked { rows: step.rows, columns: step.columns, across: step.across };
     }
     let one_by_one = points.div_ceil(BLOCK_THREADS) * length;
     let across = points.div_ceil(BLOCK_WARPS) * (length.div_ceil(32) + 12);
-    if expr.reducer.is_some() && inside && across < one_by_one { Method::Warp } else { Method::Thread }
+    if expr.reducer.is_some() && sink == Sink::Inside && across < one_by_one { Method::Warp } else { Method::Thread }
+}
+
+/// The methods of a staged kernel's phases, as it evaluates them: those of the staged values in order, and that of the lead of
+/// what leaves the group.
+pub fn methods(body: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox]) -> (Vec<Method>, Method) {
+    let grid = params.grid(&body.body);
+    let staged = body
+        .body
+        .staged
+        .iter()
+        .zip(boxes)
+        .map(|(stage, spans)| method(&stage.expr, &extents(spans), sink(spans, &grid)));
+    (staged.collect(), method(&body.body.stages[0].expr, &params.tile, Sink::Outputs))
+}
+
+fn sink(spans: &[StagedSpan], grid: &[usize]) -> Sink {
+    if spans.iter().all(|span| span.stays_inside(grid)) { Sink::Inside } else { Sink::Windowed }
 }
 
 fn reduction_length(expr: &TensorExpr) -> usize {
@@ -65,19 +106,43 @@ fn reduction_length(expr: &TensorExpr) -> usize {
 }
 
 /// Cycles of one tile of a staged body while the other multiprocessors that have tiles run theirs: its phases one after
-/// another, no faster than its operands arrive. Infinite where the staged values have no box.
+/// another, each no faster than the wavefronts of its loads from shared memory, all no faster than the operands arrive.
+/// Infinite where the staged values have no box.
 pub fn staged_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
-    let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
+    let Some(phases) = phases(body, params, arch) else { return f64::INFINITY };
+    let tiles = params.tiles(body).max(1) as f64;
+    let counted =
+        phase_counts(body, params, Sampling::SINGLE).into_iter().map(|counts| counts.shared_wavefronts / tiles);
+    let cycles: f64 = phases.into_iter().zip(counted).map(|(estimated, wavefronts)| estimated.max(wavefronts)).sum();
+    cycles.max(arrival_cycles(body, params, arch))
+}
+
+/// The same without counting: what it takes at least, for a first choice among many tiles.
+pub fn least_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
+    let Some(phases) = phases(body, params, arch) else { return f64::INFINITY };
+    phases.into_iter().sum::<f64>().max(arrival_cycles(body, params, arch))
+}
+
+/// Estimated cycles of every phase: staged values, then what leaves the group as one.
+pub fn phases(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> Option<Vec<f64>> {
+    let boxes = boxes(body, params)?;
+    let padded = PaddedBody::of(body);
+    let body = &*padded.body;
     let grid = params.grid(body);
-    let staged = body.staged.iter().zip(&boxes).map(|(stage, staged): (_, &StagedBox)| {
-        let inside = staged.iter().all(|span| span.stays_inside(&grid));
-        phase_cycles(&stage.expr, &extents(staged), inside, arch)
-    });
-    let main = body.stages.iter().map(|stage| phase_cycles(&stage.expr, &params.tile, false, arch));
+    let staged =
+        body.staged.iter().zip(&boxes).map(|(stage, staged): (_, &StagedBox)| {
+            phase_cycles(&stage.expr, &extents(staged), sink(staged, &grid), arch)
+        });
+    let main = body.stages.iter().map(|stage| phase_cycles(&stage.expr, &params.tile, Sink::Outputs, arch)).sum();
+    Some(staged.chain([main]).collect())
+}
+
+/// Cycles in which a tile's operands arrive from the second-level cache.
+fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
     let tiles = params.tiles(body).clamp(1, arch.multiprocessors.value) as f64;
     let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
     let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
-    staged.chain(main).sum::<f64>().max(operand_bytes(body, params) as f64 / rate)
+    operand_bytes(body, params) as f64 / rate
 }
 
 /// Bytes of the operands that the grid's first tile reads, each region once; operands count as `F32`.
@@ -90,26 +155,24 @@ fn operand_bytes(body: &GroupBody, params: &ScheduleParams) -> u64 {
         ranges
     });
     let ranges = staged_ranges(body, params, 0).into_iter().chain(main);
-    let mut read = vec![0u64; body.operands.len()];
+    let mut read = vec![Regions::default(); body.operands.len()];
     for (stage, ranges) in body.staged.iter().chain(&body.stages).zip(ranges) {
         for (id, access) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };
-            let points = region::input_region(&stage.expr, id, &ranges)
-                .map_or(0, |region| region.iter().map(|range| (range.maximum - range.minimum + 1) as u64).product());
-            read[operand] = read[operand].max(points);
+            region::input_region(&stage.expr, id, &ranges).into_iter().for_each(|region| read[operand].add(region));
         }
     }
-    4 * read.iter().sum::<u64>()
+    4 * read.iter().map(Regions::elements).sum::<u64>()
 }
 
 /// Cycles of one phase: the instructions of the busiest scheduler, no faster than one load after another allows.
-fn phase_cycles(expr: &TensorExpr, extents: &[usize], inside: bool, arch: &GpuArch) -> f64 {
+fn phase_cycles(expr: &TensorExpr, extents: &[usize], sink: Sink, arch: &GpuArch) -> f64 {
     let latency = arch.load_latency_cycles.value;
     let points: usize = extents.iter().product();
     let length = reduction_length(expr) as f64;
     let schedulers = 4.0;
     let warps = |busy_threads: usize| (busy_threads.min(BLOCK_THREADS).div_ceil(32) as f64 / schedulers).ceil();
-    let steps = match method(expr, extents, inside) {
+    let steps = match method(expr, extents, sink) {
         Method::Thread => {
             let trips = points.div_ceil(BLOCK_THREADS) as f64;
             trips * length * (warps(points) * work(expr)).max(latency / 8.0)
@@ -119,7 +182,7 @@ fn phase_cycles(expr: &TensorExpr, extents: &[usize], inside: bool, arch: &GpuAr
             trips * ((length / 32.0).ceil() * (2.0 * work(expr)).max(latency / 8.0) + 150.0)
         }
         Method::Blocked { .. } => {
-            let step = blocked::step(expr, extents).expect("only contractions are blocked");
+            let step = blocked::step(expr, extents, sink.across()).expect("only contractions are blocked");
             let exposed =
                 arch.shared_latency_cycles.value / blocked::WRITTEN_OUT as f64 + (step.rows * step.columns) as f64;
             step.trips as f64 * length * step.cycles.max(exposed)

@@ -3,12 +3,14 @@
 //! A staged value is computed tile by tile by the kernel that reads it. The box that a tile needs follows from the reads
 //! of the later stages: along every dimension it starts at an affine function of the tile's coordinates in the grid and has
 //! the same extent in every tile. A dimension whose reads are not of that form is kept whole. Boxes may reach beyond the
-//! value, where windows overlap its edge; only elements inside are meant.
+//! value, where windows overlap its edge; what lies there is padding (see [`super::padded`]) or not meant.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Atom, AxisId, Index, Range};
+use warpweave_graph::expr::{Atom, AxisId, Index, Range, Read, TensorExpr};
 
+use super::blocked::{WRITTEN_OUT, is_wide};
 use super::body::{GroupBody, Stage, StageSource};
+use super::padded::reaches;
 use super::params::ScheduleParams;
 
 /// One dimension of a box.
@@ -31,9 +33,14 @@ pub type StagedBox = Vec<StagedSpan>;
 pub const STAGED_BYTES: usize = 128 << 10;
 
 impl StagedSpan {
+    /// The first coordinate of the tile at these grid coordinates.
+    pub fn first_of(&self, tile: &[i64]) -> i64 {
+        self.first + self.steps.iter().zip(tile).map(|(step, at)| step * at).sum::<i64>()
+    }
+
     /// The coordinates inside the value that the tile at these grid coordinates keeps.
     pub fn inside(&self, tile: &[i64]) -> Range {
-        let first = self.first + self.steps.iter().zip(tile).map(|(step, at)| step * at).sum::<i64>();
+        let first = self.first_of(tile);
         let last = self.whole as i64 - 1;
         Range { minimum: first.clamp(0, last), maximum: (first + self.extent as i64 - 1).clamp(0, last) }
     }
@@ -60,6 +67,30 @@ impl StagedSpan {
     }
 }
 
+impl StagedSpan {
+    /// Whether the box starts at a multiple of four in every tile.
+    fn is_aligned(&self) -> bool {
+        self.steps.iter().chain([&self.first]).all(|part| part % WRITTEN_OUT as i64 == 0)
+    }
+}
+
+/// Where a staged value is read, relative to where its box starts: dimensions in which the box has one coordinate do not
+/// count.
+pub fn slot(read: &Read, spans: &[StagedSpan]) -> Index {
+    let extents = extents(spans);
+    let stride = |at: usize| if extents[at] == 1 { 0 } else { extents[at + 1..].iter().product() };
+    Index::linear(&read.index, &(0..extents.len()).map(stride).collect::<Vec<usize>>(), 0)
+}
+
+/// Whether four steps of the innermost reduced axis are four aligned neighbours in a staged value's box.
+pub fn is_wide_in_box(expr: &TensorExpr, read: &Read, spans: &[StagedSpan]) -> bool {
+    let extents = extents(spans);
+    let aligned = |(at, span): (usize, &StagedSpan)| {
+        span.is_aligned() || extents[at + 1..].iter().product::<usize>().is_multiple_of(WRITTEN_OUT)
+    };
+    spans.iter().enumerate().all(aligned) && is_wide(expr, read, &slot(read, spans))
+}
+
 /// The extents of a box.
 pub fn extents(staged: &[StagedSpan]) -> Vec<usize> {
     staged.iter().map(|span| span.extent).collect()
@@ -76,20 +107,16 @@ pub fn boxes(body: &GroupBody, params: &ScheduleParams) -> Option<Vec<StagedBox>
     let mut boxes: Vec<StagedBox> = vec![Vec::new(); body.staged.len()];
     for position in (0..body.staged.len()).rev() {
         let mut lines: Option<Vec<Line>> = None;
+        let reaches = reaches(body, position);
         for stage in &body.stages {
-            merge_reads(&mut lines, stage, position, &body.staged[position], &tile_lines(stage, body, params, &grid));
+            merge_reads(&mut lines, stage, position, &reaches, &tile_lines(stage, body, params, &grid));
         }
         for (later, stage) in body.staged.iter().enumerate().skip(position + 1) {
-            merge_reads(
-                &mut lines,
-                stage,
-                position,
-                &body.staged[position],
-                &staged_lines(stage, &boxes[later], &grid),
-            );
+            merge_reads(&mut lines, stage, position, &reaches, &staged_lines(stage, &boxes[later], &grid));
         }
         let wholes = wholes(&body.staged[position]);
-        let spans = lines?.into_iter().zip(wholes).map(|(line, whole)| line.span(whole)).collect::<StagedBox>();
+        let lines = lines?.into_iter().zip(wholes).zip(reaches);
+        let spans = lines.map(|((line, whole), reach)| line.span(whole, reach)).collect::<StagedBox>();
         if !spans.iter().all(|span| span.meets(&grid)) {
             return None;
         }
@@ -158,16 +185,17 @@ impl Line {
         self.high += ends[0].max(ends[1]);
     }
 
-    /// The span that covers the line, no larger than the value needs.
-    fn span(self, whole: usize) -> StagedSpan {
-        let last = whole as i64 - 1;
+    /// The span that covers the line, no larger than what is read of the value.
+    fn span(self, whole: usize, reach: Range) -> StagedSpan {
         let extent = (self.high - self.low + 1) as usize;
+        let all = (reach.maximum - reach.minimum + 1) as usize;
         if self.is_fixed() {
-            let (low, high) = (self.low.clamp(0, last), self.high.clamp(0, last));
+            let inside = |end: i64| end.clamp(reach.minimum, reach.maximum);
+            let (low, high) = (inside(self.low), inside(self.high));
             return StagedSpan { steps: self.steps, first: low, extent: (high - low + 1) as usize, whole };
         }
-        if extent >= whole {
-            return StagedSpan { steps: vec![0; self.steps.len()], first: 0, extent: whole, whole };
+        if extent >= all {
+            return StagedSpan { steps: vec![0; self.steps.len()], first: reach.minimum, extent: all, whole };
         }
         StagedSpan { steps: self.steps, first: self.low, extent, whole }
     }
@@ -200,25 +228,30 @@ fn staged_lines(stage: &Stage, staged: &[StagedSpan], grid: &[usize]) -> Vec<Lin
 }
 
 /// Widens `lines` by what a stage with these axes reads of the staged stage at `position`.
-fn merge_reads(lines: &mut Option<Vec<Line>>, stage: &Stage, position: usize, staged: &Stage, axes: &[Line]) {
+fn merge_reads(lines: &mut Option<Vec<Line>>, stage: &Stage, position: usize, reaches: &[Range], axes: &[Line]) {
     let rank = axes.first().map_or(0, |line| line.steps.len());
     for read in stage.expr.reads.values() {
         if stage.sources[read.operand] != StageSource::Staged(position) {
             continue;
         }
-        let whole = |extent: usize| Line::fixed(0, extent as i64 - 1, rank);
-        let of = |(index, extent): (&Index, usize)| line_of(index, axes, rank).unwrap_or_else(|| whole(extent));
-        let found: Vec<Line> = read.index.iter().zip(wholes(staged)).map(of).collect();
+        let of = |(index, reach): (&Index, &Range)| line_of(index, axes, rank).unwrap_or_else(|| all(*reach, rank));
+        let found: Vec<Line> = read.index.iter().zip(reaches).map(of).collect();
         *lines = Some(match lines.take() {
             None => found,
-            Some(known) => known.into_iter().zip(found).zip(wholes(staged)).map(|((a, b), e)| union(a, b, e)).collect(),
+            Some(known) => {
+                known.into_iter().zip(found).zip(reaches).map(|((a, b), reach)| union(a, b, *reach)).collect()
+            }
         });
     }
 }
 
-fn union(known: Line, found: Line, extent: usize) -> Line {
+fn all(reach: Range, rank: usize) -> Line {
+    Line::fixed(reach.minimum, reach.maximum, rank)
+}
+
+fn union(known: Line, found: Line, reach: Range) -> Line {
     if known.steps != found.steps {
-        return Line::fixed(0, extent as i64 - 1, known.steps.len());
+        return all(reach, known.steps.len());
     }
     Line { low: known.low.min(found.low), high: known.high.max(found.high), steps: known.steps }
 }

@@ -1,13 +1,13 @@
 //! Bytes that groups move through global memory.
 
-use warpweave_graph::expr::region;
+use warpweave_graph::expr::{Range, region};
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::types::TensorType;
 
 use super::body::{GroupBody, StageSource};
 use super::search::Partition;
 
-/// Bytes through global memory, each operand's region and each output once a kernel.
+/// Bytes through global memory, each operand's regions and each output once a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
     /// Of values that depend on the inputs.
@@ -32,7 +32,35 @@ impl Traffic {
     }
 }
 
-/// Bytes that a group moves: each operand's region once, each output once.
+/// What is read of a tensor: boxes that do not overlap.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Regions(Vec<Vec<Range>>);
+
+impl Regions {
+    /// Adds a box, joined with those that it overlaps to the box around them.
+    pub(super) fn add(&mut self, mut region: Vec<Range>) {
+        let overlaps = |other: &[Range], region: &[Range]| {
+            other.iter().zip(region).all(|(a, b)| a.minimum <= b.maximum && b.minimum <= a.maximum)
+        };
+        while let Some(position) = self.0.iter().position(|other| overlaps(other, &region)) {
+            for (own, other) in region.iter_mut().zip(self.0.swap_remove(position)) {
+                own.minimum = own.minimum.min(other.minimum);
+                own.maximum = own.maximum.max(other.maximum);
+            }
+        }
+        self.0.push(region);
+    }
+
+    /// The elements of all boxes.
+    pub(super) fn elements(&self) -> u64 {
+        let points = |region: &Vec<Range>| {
+            region.iter().map(|range| (range.maximum - range.minimum + 1) as u64).product::<u64>()
+        };
+        self.0.iter().map(points).sum()
+    }
+}
+
+/// Bytes that a group moves: each operand's regions once, each output once.
 pub fn bytes(program: &TensorProgram, body: &GroupBody) -> u64 {
     moved_bytes(body, |tensor| &program.tensors[tensor].ty)
 }
@@ -47,19 +75,19 @@ fn tensor_bytes<'a>(
     body: &GroupBody,
     ty: impl Fn(TensorId) -> &'a TensorType,
 ) -> impl Iterator<Item = (TensorId, u64)> {
-    let mut read = vec![0u64; body.operands.len()];
+    let mut read = vec![Regions::default(); body.operands.len()];
     for stage in body.staged.iter().chain(&body.stages) {
         let whole = region::whole(&stage.expr);
         for (id, access) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };
-            let points = region::input_region(&stage.expr, id, &whole).map_or(0, |region| {
-                region.iter().map(|range| (range.maximum - range.minimum + 1) as u64).product::<u64>()
-            });
-            read[operand] = read[operand].max(points);
+            region::input_region(&stage.expr, id, &whole).into_iter().for_each(|region| read[operand].add(region));
         }
     }
-    let loaded =
-        body.operands.iter().zip(read).map(|(&tensor, points)| (tensor, points * ty(tensor).element.bytes() as u64));
+    let loaded = body
+        .operands
+        .iter()
+        .zip(read)
+        .map(|(&tensor, regions)| (tensor, regions.elements() * ty(tensor).element.bytes() as u64));
     let stored = body.outputs.iter().map(|&output| (output, ty(output).bytes() as u64));
     loaded.chain(stored).collect::<Vec<_>>().into_iter()
 }

@@ -1,9 +1,9 @@
 //! Small programs, one for each thing that templates must get right.
 
 use warpweave::graph::ElementType;
-use warpweave::graph::TensorType;
 use warpweave::graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar, UnaryOp};
 use warpweave::graph::program::TensorId;
+use warpweave::graph::{Tensor, TensorType};
 use warpweave_tests::sketch::{Sketch, Window};
 
 /// A program that is added to a sketch; what it returns are its outputs.
@@ -64,6 +64,24 @@ pub fn all() -> Vec<Case> {
         exact("depthwise convolution", depthwise),
         exact("pooling", pooling),
         exact("gather", gather),
+        exact("gather of many rows", many_rows),
+    ]
+}
+
+/// Cases that one staged kernel can compute whole.
+pub fn staged() -> Vec<Case> {
+    let exact = |name, build| Case { name, exact: true, build };
+    let close = |name, build| Case { name, exact: false, build };
+    vec![
+        exact("product into product", |sketch| products(sketch, &[40, 24], &[32, 20])),
+        exact("long product into product", |sketch| products(sketch, &[16, 256], &[8, 6])),
+        exact("convolution into convolution", |sketch| convolutions(sketch, 3)),
+        exact("strided convolution into convolution", |sketch| convolutions(sketch, 1)),
+        exact("pointwise convolution into pooling", convolution_into_pooling),
+        exact("expansion into depthwise into projection", inverted_residual),
+        close("product into softmax into product", |sketch| attend(sketch, &[2, 24, 16], 40)),
+        close("product into long softmax into product", |sketch| attend(sketch, &[1, 8, 4], 300)),
+        close("product into normalisation", normalised_product),
     ]
 }
 
@@ -286,4 +304,61 @@ fn gather(sketch: &mut Sketch) -> Vec<TensorId> {
     let table = sketch.weight(&[9, 22]);
     let found = sketch.gather(table, rows);
     vec![sketch.linear(found, 8), found]
+}
+
+fn many_rows(sketch: &mut Sketch) -> Vec<TensorId> {
+    let ty = TensorType::new(ElementType::I64, [60]);
+    let named: Vec<i64> = (0..60).map(|position| position * 37 % 211).collect();
+    let rows = sketch.builder.constant(Tensor::from_i64(ty, &named));
+    let table = sketch.weight(&[211, 24]);
+    let found = sketch.gather(table, rows);
+    let doubled = sketch.binary(BinaryOp::Add, found, found);
+    vec![sketch.linear(found, 8), doubled]
+}
+
+fn products(sketch: &mut Sketch, left: &[usize], columns: &[usize; 2]) -> Vec<TensorId> {
+    let x = sketch.input(left);
+    let hidden = sketch.linear(x, columns[0]);
+    let hidden = sketch.relu(hidden);
+    vec![sketch.linear(hidden, columns[1])]
+}
+
+/// A convolution of a stride into a padded one.
+fn convolutions(sketch: &mut Sketch, size: usize) -> Vec<TensorId> {
+    let x = sketch.input(&[1, 8, 17, 15]);
+    let stride = if size == 1 { 2 } else { 1 };
+    let hidden = sketch.convolution(x, 12, Window { size, stride, padding: size / 2 });
+    let hidden = sketch.relu(hidden);
+    vec![sketch.convolution(hidden, 6, Window { size: 3, stride: 1, padding: 1 })]
+}
+
+fn convolution_into_pooling(sketch: &mut Sketch) -> Vec<TensorId> {
+    let x = sketch.input(&[1, 16, 14, 16]);
+    let hidden = sketch.convolution(x, 8, Window { size: 1, stride: 1, padding: 0 });
+    vec![sketch.maximum_pool(hidden, Window { size: 3, stride: 2, padding: 1 })]
+}
+
+fn inverted_residual(sketch: &mut Sketch) -> Vec<TensorId> {
+    let x = sketch.input(&[1, 8, 12, 12]);
+    let wide = sketch.convolution(x, 24, Window { size: 1, stride: 1, padding: 0 });
+    let wide = sketch.relu(wide);
+    let filtered = sketch.depthwise_convolution(wide, Window { size: 3, stride: 1, padding: 1 });
+    let narrow = sketch.convolution(filtered, 8, Window { size: 1, stride: 1, padding: 0 });
+    vec![sketch.binary(BinaryOp::Add, narrow, x)]
+}
+
+/// Queries `[batch, rows, depth]` against `keys` keys and as many values.
+fn attend(sketch: &mut Sketch, queries: &[usize; 3], keys: usize) -> Vec<TensorId> {
+    let [batch, _, depth] = *queries;
+    let query = sketch.input(queries);
+    let (key, value) = (sketch.input(&[batch, depth, keys]), sketch.input(&[batch, keys, depth]));
+    let scores = sketch.matmul(query, key);
+    let weights = sketch.softmax(scores);
+    vec![sketch.matmul(weights, value)]
+}
+
+fn normalised_product(sketch: &mut Sketch) -> Vec<TensorId> {
+    let x = sketch.input(&[20, 32]);
+    let hidden = sketch.linear(x, 48);
+    vec![sketch.normalise(hidden)]
 }

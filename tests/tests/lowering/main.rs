@@ -4,6 +4,7 @@ mod cases;
 mod counts;
 mod device;
 mod kept;
+mod prepared;
 mod printed;
 mod samples;
 mod templates;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     samples::add(&mut suite);
     templates::add(&mut suite);
     counts::add(&mut suite);
+    prepared::add(&mut suite);
     text::add(&mut suite);
     device::add(&mut suite);
     kept::add(&mut suite);

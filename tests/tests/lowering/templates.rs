@@ -2,10 +2,10 @@
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::verify;
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::{FusionLevel, phase};
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::compile_with;
+use warpweave_tests::pipeline::{compile_staged, compile_with};
 use warpweave_tests::printed;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
@@ -18,6 +18,33 @@ use crate::variants;
 pub fn add(suite: &mut Suite) {
     for case in cases::all() {
         suite.trial(format!("templates {}", case.name), move || check(case));
+    }
+    for case in cases::staged() {
+        suite.trial(format!("templates staged {}", case.name), move || check_staged(case));
+    }
+}
+
+/// Tiles of a staged kernel that are run.
+const STAGED_TILES: usize = 6;
+
+/// A case as one staged kernel, under tiles from all over the space.
+fn check_staged(case: Case) {
+    let mut sketch = Sketch::new(23);
+    let outputs = (case.build)(&mut sketch);
+    let program = sketch.finish(&outputs);
+    let inputs = random::inputs(&mut Random::new(24), &program);
+    let expected = evaluate(&program, &inputs);
+    for number in 0..STAGED_TILES {
+        let compiled = compile_staged(&program, 3, |body| {
+            let mut tiles = phase::candidates(body);
+            Some(tiles.swap_remove(number * tiles.len() / STAGED_TILES))
+        });
+        let compiled = compiled.expect("the case is staged");
+        printed::check(&compiled);
+        assert_eq!(verify::verify(&compiled.lowered.program), []);
+        let (report, found) = Machine::new(&compiled).launch(&inputs, &LaunchOptions::seeded(number as u64));
+        assert!(report.is_clean(), "{report}");
+        assert_close(&found, &expected, 1e-4);
     }
 }
 

@@ -3,7 +3,7 @@
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::fusion::partition::cost::EstimatedCost;
 use warpweave::fusion::partition::{FusionLevel, partition_with_report};
-use warpweave::graph::views::{inline_views, place_joins};
+use warpweave::graph::prepare::prepare;
 use warpweave_tests::models;
 use warpweave_tests::suite::Suite;
 
@@ -11,7 +11,7 @@ use warpweave_tests::suite::Suite;
 pub fn add(suite: &mut Suite) {
     for model in models::all() {
         suite.trial(format!("{} is searched as well as merged", model.name), move || {
-            let (program, layouts) = place_joins(&inline_views(&model.program()));
+            let (program, layouts) = prepare(&model.program());
             let cost = EstimatedCost { arch: GpuArch::h200() };
             let (_, report) = partition_with_report(&program, &layouts, &cost, FusionLevel::Register);
             assert!(report.microseconds <= report.greedy_microseconds, "{report:?}");

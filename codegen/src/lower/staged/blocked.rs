@@ -1,9 +1,10 @@
 //! A phase that is a sum of products, a block of rows and columns a thread.
 //!
-//! A thread's rows, and its columns, lie a constant number apart, so that neighbouring threads take neighbouring columns.
+//! A thread's rows, and its columns, lie a constant number apart, so that neighbouring threads take neighbouring columns, or
+//! neighbouring rows.
 //! Rows and columns beyond the box repeat its last ones and are not stored.
 
-use warpweave_fusion::partition::blocked::WRITTEN_OUT;
+use warpweave_fusion::partition::blocked::{Across, WRITTEN_OUT};
 use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_graph::arena::Id;
@@ -30,6 +31,8 @@ struct Side<'a> {
     slots: ArrayId,
     /// Whether the elements are to be stored; absent if all are.
     real: Option<ArrayId>,
+    /// Whether they are no padding; absent if all are none.
+    exists: Option<ArrayId>,
     /// The factor at one step.
     values: ArrayId,
     /// Reads of which four steps are loaded at once, with arrays of four elements an element of the side.
@@ -37,7 +40,13 @@ struct Side<'a> {
 }
 
 /// Emits the phase.
-pub(super) fn emit(emitter: &mut Emitter, phase: &Phase, rows: usize, columns: usize) -> Result<(), LowerError> {
+pub(super) fn emit(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    rows: usize,
+    columns: usize,
+    across: Across,
+) -> Result<(), LowerError> {
     let contraction = Contraction::of_expression(phase.expr).expect("only contractions are blocked");
     let batch = axes_of(phase, &contraction, AxisClass::Batch);
     let batches: Vec<usize> = batch.iter().map(|&axis| phase.axes[axis].extent).collect();
@@ -50,11 +59,18 @@ pub(super) fn emit(emitter: &mut Emitter, phase: &Phase, rows: usize, columns: u
     emitter.repeat(trips, false, |emitter, trip| {
         let number = thread_number(emitter, trip);
         emitter.when(Some(less(number, limit)), |emitter| {
-            let extents = [batches.iter().product(), row.blocks, column.blocks];
-            let parts = decode_box(emitter, &extents, number.into())?;
-            let [of_batch, of_row, of_column] = parts.try_into().expect("a position a part");
+            let sides = match across {
+                Across::Columns => [row.blocks, column.blocks],
+                Across::Rows => [column.blocks, row.blocks],
+            };
+            let parts = decode_box(emitter, &[batches.iter().product(), sides[0], sides[1]], number.into())?;
+            let [of_batch, outer, inner] = parts.try_into().expect("a position a part");
+            let (of_row, of_column) = match across {
+                Across::Columns => (outer, inner),
+                Across::Rows => (inner, outer),
+            };
             let mut coordinates = vec![Expression::i32(0); phase.expr.axes.len()];
-            let (slot, real) = place_batch(emitter, phase, &batch, &batches, of_batch, &mut coordinates)?;
+            let of_batch = place_batch(emitter, phase, &batch, &batches, of_batch, &mut coordinates)?;
             place(emitter, phase, &mut row, of_row)?;
             place(emitter, phase, &mut column, of_column)?;
             emitter.repeat(Expression::i32((rows * columns) as i32), true, |emitter, at| {
@@ -62,7 +78,7 @@ pub(super) fn emit(emitter: &mut Emitter, phase: &Phase, rows: usize, columns: u
                 Ok::<(), LowerError>(())
             })?;
             reduce(emitter, phase, [&row, &column], &coordinates, accumulators)?;
-            store(emitter, phase, [&row, &column], &coordinates, slot, real, accumulators)
+            store(emitter, phase, [&row, &column], &coordinates, &of_batch, accumulators)
         })
     })
 }
@@ -89,6 +105,7 @@ fn side<'a>(
         blocks: length.div_ceil(per_thread),
         slots: emitter.array(ScalarType::I32, per_thread),
         real: None,
+        exists: None,
         values: emitter.array(ScalarType::F32, per_thread),
         wide: wide_reads(emitter, phase, factor)
             .into_iter()
@@ -168,7 +185,14 @@ fn stride(phase: &Phase, axis: usize) -> usize {
     phase.axes[axis + 1..].iter().map(|axis| axis.extent).product()
 }
 
-/// Coordinates of the batch axes; returns their part of the number in the box and whether they are to be stored.
+/// What the batch axes add to the number in the box, whether the elements are to be stored, and whether they are no padding.
+struct Batch {
+    slot: Expression,
+    real: Option<Expression>,
+    exists: Option<Expression>,
+}
+
+/// Coordinates of the batch axes.
 fn place_batch(
     emitter: &mut Emitter,
     phase: &Phase,
@@ -176,19 +200,20 @@ fn place_batch(
     extents: &[usize],
     number: Expression,
     coordinates: &mut [Expression],
-) -> Result<(Expression, Option<Expression>), LowerError> {
+) -> Result<Batch, LowerError> {
     let parallel = phase.parallel();
     let positions = decode_box(emitter, extents, number)?;
     let mut slot = Expression::i32(0);
-    let mut real = None;
+    let (mut real, mut exists) = (None, None);
     for (&axis, position) in axes.iter().zip(positions) {
         let stride = emitter.operand(stride(phase, axis) as i64)?;
         slot = add(slot, multiply(position.clone(), stride));
-        let (coordinate, kept) = phase.axes[axis].coordinate(emitter, position);
-        coordinates[parallel[axis]] = coordinate;
-        real = both(real, kept);
+        let found = phase.axes[axis].coordinate(emitter, position);
+        coordinates[parallel[axis]] = found.value;
+        real = both(real, found.kept);
+        exists = both(exists, found.exists);
     }
-    Ok((emitter.bind(ScalarType::I32, slot).into(), real))
+    Ok(Batch { slot: emitter.bind(ScalarType::I32, slot).into(), real, exists })
 }
 
 /// Coordinates, numbers and reality of the elements of a side's block.
@@ -197,10 +222,10 @@ fn place(emitter: &mut Emitter, phase: &Phase, side: &mut Side, block: Expressio
     let length: usize = extents.iter().product();
     let apart = emitter.operand(side.blocks as i64)?;
     let partial = !length.is_multiple_of(side.per_thread);
-    let mut real = None;
+    let (mut real, mut exists) = (None, None);
     emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
         let number = emitter.bind(ScalarType::I32, add(block, multiply(at, apart)));
-        let mut kept = None;
+        let (mut kept, mut found) = (None, None);
         let mut inside = Expression::Local(number);
         if partial {
             let limit = emitter.operand(length as i64)?;
@@ -213,19 +238,22 @@ fn place(emitter: &mut Emitter, phase: &Phase, side: &mut Side, block: Expressio
         for ((&axis, &array), position) in side.axes.iter().zip(&side.coordinates).zip(positions) {
             let stride = emitter.operand(stride(phase, axis) as i64)?;
             slot = add(slot, multiply(position.clone(), stride));
-            let (coordinate, exists) = phase.axes[axis].coordinate(emitter, position);
-            emitter.push(set(array, at.into(), coordinate));
-            kept = both(kept, exists);
+            let coordinate = phase.axes[axis].coordinate(emitter, position);
+            emitter.push(set(array, at.into(), coordinate.value));
+            kept = both(kept, coordinate.kept);
+            found = both(found, coordinate.exists);
         }
         emitter.push(set(side.slots, at.into(), slot));
-        if let Some(kept) = kept {
-            let array = emitter.array(ScalarType::Bool, side.per_thread);
-            emitter.push(set(array, at.into(), kept));
-            real = Some(array);
+        for (condition, array) in [(kept, &mut real), (found, &mut exists)] {
+            if let Some(condition) = condition {
+                let conditions = emitter.array(ScalarType::Bool, side.per_thread);
+                emitter.push(set(conditions, at.into(), condition));
+                *array = Some(conditions);
+            }
         }
         Ok::<(), LowerError>(())
     })?;
-    side.real = real;
+    (side.real, side.exists) = (real, exists);
     Ok(())
 }
 
@@ -281,22 +309,23 @@ fn store(
     phase: &Phase,
     [rows, columns]: [&Side; 2],
     coordinates: &[Expression],
-    slot: Expression,
-    real: Option<Expression>,
+    batch: &Batch,
     accumulators: ArrayId,
 ) -> Result<(), LowerError> {
     let kept = |side: &Side, at: LocalId| side.real.map(|array| element(array, at));
+    let exists = |side: &Side, at: LocalId| side.exists.map(|array| element(array, at));
     emitter.repeat(Expression::i32(rows.per_thread as i32), true, |emitter, row| {
-        emitter.when(all([real, kept(rows, row)]), |emitter| {
+        emitter.when(all([batch.real.clone(), kept(rows, row)]), |emitter| {
             emitter.repeat(Expression::i32(columns.per_thread as i32), true, |emitter, column| {
                 emitter.when(kept(columns, column), |emitter| {
                     let mut coordinates = coordinates.to_vec();
                     element_axes(phase, rows, row, &mut coordinates);
                     element_axes(phase, columns, column, &mut coordinates);
-                    let slot = add(slot, add(element(rows.slots, row), element(columns.slots, column)));
+                    let slot = add(batch.slot.clone(), add(element(rows.slots, row), element(columns.slots, column)));
                     let at = accumulator_number(columns, row, column);
                     let reduced = Expression::Element(accumulators, Box::new(at));
-                    phase.store(emitter, coordinates, slot, reduced)
+                    let exists = all([batch.exists.clone(), exists(rows, row), exists(columns, column)]);
+                    phase.store(emitter, coordinates, slot, reduced, exists)
                 })
             })
         })

@@ -1,69 +1,67 @@
 //! The template at shared-memory level: staged values one after another into shared memory, then the group's stages.
 //!
 //! Every phase computes one expression on a box and meets the block behind it. Elements of a box that lie beyond the
-//! value's edge are computed at the edge; nothing reads them.
+//! value's edge are computed at the edge; the padding is stored in their place, or nothing reads them.
 
 mod blocked;
 mod thread;
 mod warp;
 
+use warpweave_fusion::partition::GroupBody;
 use warpweave_fusion::partition::blocked::WRITTEN_OUT;
 use warpweave_fusion::partition::contraction::Contraction;
+use warpweave_fusion::partition::padded::PaddedBody;
 use warpweave_fusion::partition::params::BLOCK_THREADS;
-use warpweave_fusion::partition::phase::{Method, method};
+use warpweave_fusion::partition::phase::{Method, methods};
 use warpweave_fusion::partition::staged::{self, StagedSpan};
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, TensorExpr};
+use warpweave_graph::expr::{AxisId, Literal, TensorExpr};
 
 use super::LowerError;
 use super::contraction::epilogue::finish_element;
 use super::emitter::{Emitter, StagedArray, add, binary, both, less, multiply};
 use super::pointwise::emit_point;
-use super::scalar::{Point, StageName};
+use super::scalar::{Point, StageName, emit_literal};
 use super::tile::TileAxes;
 use crate::kernel_ir::{BinaryOp, Builtin, Expression, LocalId, MemoryType, ScalarType, SharedId, Statement};
 
-/// Emits the kernel.
-pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
+/// Emits the kernel of a body whose padding has been found.
+pub(super) fn emit(emitter: &mut Emitter, body: &GroupBody, padded: &PaddedBody) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
-    let (body, params) = (emitter.body(), &emitter.operator.params);
+    let params = &emitter.operator.params;
     let grid = params.grid(body);
     let boxes = staged::boxes(body, params).expect("parameters are chosen so that every staged value has a box");
-    for (position, spans) in boxes.iter().enumerate() {
+    let (methods, lead) = methods(padded, params, &boxes);
+    let body = emitter.body();
+    for (position, (spans, method)) in boxes.iter().zip(methods).enumerate() {
         let expr = &body.staged[position].expr;
         let extents = staged::extents(spans);
-        let inside = spans.iter().all(|span| span.stays_inside(&grid));
+        let padding = padded.padding[position];
         let array = emitter.shared(MemoryType::F32, extents.iter().product());
-        let axes = spans.iter().map(|span| staged_axis(emitter, &tile, span, span.stays_inside(&grid)));
+        let axes = spans.iter().map(|span| staged_axis(emitter, &tile, span, span.stays_inside(&grid), padding));
         let axes = axes.collect::<Result<Vec<_>, _>>()?;
         let first = axes.iter().map(|axis| axis.first.clone()).collect();
         let stage = StageName::Staged(position);
-        emit_phase(emitter, &Phase { stage, expr, axes, sink: Sink::Shared(array) }, method(expr, &extents, inside))?;
-        let aligned = spans.iter().map(is_aligned).collect();
-        emitter.staged.push(StagedArray { array, first, extents, aligned });
+        emit_phase(emitter, &Phase { stage, expr, axes, sink: Sink::Shared { array, padding } }, method)?;
+        emitter.staged.push(StagedArray { array, first, spans: spans.clone() });
         emitter.push(Statement::BlockBarrier);
     }
-    let lead = &body.stages[0].expr;
-    match method(lead, &params.tile, false) {
-        Method::Blocked { rows, columns } if Contraction::of(body).is_some() => {
+    match lead {
+        Method::Blocked { rows, columns, across } if Contraction::of(body).is_some() => {
             let axes = (0..body.tile_rank).map(|axis| main_axis(&tile, axis)).collect();
-            let phase = Phase { stage: StageName::Main(0), expr: lead, axes, sink: Sink::Outputs };
-            blocked::emit(emitter, &phase, rows, columns)
+            let expr = &body.stages[0].expr;
+            let phase = Phase { stage: StageName::Main(0), expr, axes, sink: Sink::Outputs };
+            blocked::emit(emitter, &phase, rows, columns, across)
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => emit_points(emitter, &tile),
     }
-}
-
-/// Whether the box starts at a multiple of four in every tile.
-fn is_aligned(span: &StagedSpan) -> bool {
-    span.steps.iter().chain([&span.first]).all(|part| part % WRITTEN_OUT as i64 == 0)
 }
 
 fn emit_phase(emitter: &mut Emitter, phase: &Phase, method: Method) -> Result<(), LowerError> {
     match method {
         Method::Thread => thread::emit(emitter, phase),
         Method::Warp => warp::emit(emitter, phase),
-        Method::Blocked { rows, columns } => blocked::emit(emitter, phase, rows, columns),
+        Method::Blocked { rows, columns, across } => blocked::emit(emitter, phase, rows, columns, across),
     }
 }
 
@@ -91,7 +89,11 @@ struct Phase<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sink {
     /// Into the staged value's array, at the element's number in the box.
-    Shared(SharedId),
+    Shared {
+        array: SharedId,
+        /// What lies beyond the value's edges.
+        padding: Option<Literal>,
+    },
     /// Through the group's stages to its outputs.
     Outputs,
 }
@@ -109,8 +111,19 @@ enum Bounds {
     Inside,
     /// Beyond the end, in the grid's last tile.
     Ragged(Expression),
-    /// At both ends, where windows overlap the edge: the largest coordinate.
+    /// At both ends, where windows overlap the edge: the largest coordinate. What lies beyond is not meant.
     Windowed(Expression),
+    /// The same where padding lies beyond.
+    Padded(Expression),
+}
+
+/// A coordinate along an axis, at the edge where the position lies beyond it.
+struct Coordinate {
+    value: Expression,
+    /// Whether the element is to be stored; absent if it always is.
+    kept: Option<Expression>,
+    /// Whether it is no padding; absent if it never is.
+    exists: Option<Expression>,
 }
 
 fn staged_axis(
@@ -118,6 +131,7 @@ fn staged_axis(
     tile: &TileAxes,
     span: &StagedSpan,
     inside: bool,
+    padding: Option<Literal>,
 ) -> Result<PhaseAxis, LowerError> {
     let mut first: Option<Expression> = None;
     for (coordinate, &step) in tile.coordinates().iter().zip(&span.steps) {
@@ -129,7 +143,11 @@ fn staged_axis(
     let start = emitter.operand(span.first)?;
     let first = first.map_or(start.clone(), |moved| add(moved, start));
     let first = Expression::Local(emitter.bind(ScalarType::I32, first));
-    let bounds = if inside { Bounds::Inside } else { Bounds::Windowed(emitter.operand(span.whole as i64 - 1)?) };
+    let bounds = match (inside, padding) {
+        (true, _) => Bounds::Inside,
+        (false, None) => Bounds::Windowed(emitter.operand(span.whole as i64 - 1)?),
+        (false, Some(_)) => Bounds::Padded(emitter.operand(span.whole as i64 - 1)?),
+    };
     Ok(PhaseAxis { first, extent: span.extent, bounds })
 }
 
@@ -140,19 +158,22 @@ fn main_axis(tile: &TileAxes, axis: usize) -> PhaseAxis {
 }
 
 impl PhaseAxis {
-    /// The coordinate of a position in the box, at the edge where it lies beyond, and whether it is to be stored.
-    fn coordinate(&self, emitter: &mut Emitter, position: Expression) -> (Expression, Option<Expression>) {
+    /// The coordinate of a position in the box.
+    fn coordinate(&self, emitter: &mut Emitter, position: Expression) -> Coordinate {
         let plain = Expression::Local(emitter.bind(ScalarType::I32, add(self.first.clone(), position)));
         match &self.bounds {
-            Bounds::Inside => (plain, None),
+            Bounds::Inside => Coordinate { value: plain, kept: None, exists: None },
             Bounds::Ragged(limit) => {
                 let last = binary(BinaryOp::Subtract, limit.clone(), Expression::i32(1));
                 let clamped = binary(BinaryOp::Minimum, plain.clone(), last);
-                (emitter.bind(ScalarType::I32, clamped).into(), Some(less(plain, limit.clone())))
+                let value = emitter.bind(ScalarType::I32, clamped).into();
+                Coordinate { value, kept: Some(less(plain, limit.clone())), exists: None }
             }
-            Bounds::Windowed(last) => {
-                let above = binary(BinaryOp::Maximum, plain, Expression::i32(0));
-                (emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, above, last.clone())).into(), None)
+            Bounds::Windowed(last) => Coordinate { value: between(emitter, plain, last), kept: None, exists: None },
+            Bounds::Padded(last) => {
+                let value = between(emitter, plain.clone(), last);
+                let exists = Some(binary(BinaryOp::Equal, plain, value.clone()));
+                Coordinate { value, kept: None, exists }
             }
         }
     }
@@ -169,13 +190,32 @@ impl Phase<'_> {
         self.axes.iter().map(|axis| axis.extent).product()
     }
 
-    /// Coordinates of all axes, reduced ones at 0, from positions in the box.
-    fn coordinates(&self, emitter: &mut Emitter, positions: Vec<Expression>) -> Vec<Expression> {
+    /// Coordinates of all axes, reduced ones at 0, from positions in the box, and whether the element is no padding.
+    fn coordinates(&self, emitter: &mut Emitter, positions: Vec<Expression>) -> (Vec<Expression>, Option<Expression>) {
         let mut coordinates = vec![Expression::i32(0); self.expr.axes.len()];
+        let mut exists = None;
         for ((axis, number), position) in self.axes.iter().zip(self.parallel()).zip(positions) {
-            coordinates[number] = axis.coordinate(emitter, position).0;
+            let found = axis.coordinate(emitter, position);
+            coordinates[number] = found.value;
+            exists = both(exists, found.exists);
         }
-        coordinates
+        (coordinates, exists)
+    }
+
+    /// An element's value, or the padding in its place.
+    fn padded(
+        &self,
+        emitter: &Emitter,
+        value: Expression,
+        exists: Option<Expression>,
+    ) -> Result<Expression, LowerError> {
+        match (self.sink, exists) {
+            (Sink::Shared { padding: Some(fill), .. }, Some(exists)) => {
+                let fill = emit_literal(emitter, fill)?;
+                Ok(Expression::Select(Box::new(exists), Box::new(value), Box::new(fill)))
+            }
+            (Sink::Shared { .. } | Sink::Outputs, _) => Ok(value),
+        }
     }
 
     /// The value of an element: the epilogue of what was reduced, or the body.
@@ -194,23 +234,31 @@ impl Phase<'_> {
         }
     }
 
-    /// Stores an element: `slot` is its number in the box.
+    /// Stores an element: `slot` is its number in the box, `exists` whether it is no padding.
     fn store(
         &self,
         emitter: &mut Emitter,
         coordinates: Vec<Expression>,
         slot: Expression,
         reduced: Expression,
+        exists: Option<Expression>,
     ) -> Result<(), LowerError> {
         match self.sink {
             Sink::Outputs => finish_element(emitter, coordinates, reduced),
-            Sink::Shared(array) => {
+            Sink::Shared { array, .. } => {
                 let value = self.finish(emitter, coordinates, Some(reduced))?;
+                let value = self.padded(emitter, value, exists)?;
                 emitter.push(Statement::StoreShared { array, index: slot, values: vec![value] });
                 Ok(())
             }
         }
     }
+}
+
+/// The coordinate between 0 and `last` that is nearest.
+fn between(emitter: &mut Emitter, plain: Expression, last: &Expression) -> Expression {
+    let above = binary(BinaryOp::Maximum, plain, Expression::i32(0));
+    emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, above, last.clone())).into()
 }
 
 /// `trip · threads + thread`.

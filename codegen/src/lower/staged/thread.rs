@@ -14,7 +14,7 @@ use crate::kernel_ir::Statement;
 
 /// Emits the phase; its values go to shared memory.
 pub(super) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerError> {
-    let Sink::Shared(array) = phase.sink else { unreachable!("outputs are emitted point by point elsewhere") };
+    let Sink::Shared { array, .. } = phase.sink else { unreachable!("outputs are emitted point by point elsewhere") };
     let extents: Vec<usize> = phase.axes.iter().map(|axis| axis.extent).collect();
     let volume = phase.volume();
     let trips = emitter.operand(volume.div_ceil(BLOCK_THREADS) as i64)?;
@@ -23,9 +23,10 @@ pub(super) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerErro
         let number = thread_number(emitter, trip);
         emitter.when(Some(less(number, limit)), |emitter| {
             let positions = decode_box(emitter, &extents, number.into())?;
-            let coordinates = phase.coordinates(emitter, positions);
+            let (coordinates, exists) = phase.coordinates(emitter, positions);
             let reduced = reduce(emitter, phase, &coordinates)?;
             let value = phase.finish(emitter, coordinates, reduced.map(Into::into))?;
+            let value = phase.padded(emitter, value, exists)?;
             emitter.push(Statement::StoreShared { array, index: number.into(), values: vec![value] });
             Ok(())
         })

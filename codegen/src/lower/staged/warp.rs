@@ -16,7 +16,7 @@ use crate::kernel_ir::{BinaryOp, Builtin, Expression, ScalarType, Statement, WAR
 
 /// Emits the phase; its values go to shared memory. Warps beyond the last element repeat it and store nothing.
 pub(super) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerError> {
-    let Sink::Shared(array) = phase.sink else { unreachable!("outputs are emitted point by point elsewhere") };
+    let Sink::Shared { array, .. } = phase.sink else { unreachable!("outputs are emitted point by point elsewhere") };
     let reducer = phase.expr.reducer.expect("only reductions run across lanes");
     let element = reduced_element(phase.expr);
     let scalar = scalar_type(emitter, element)?;
@@ -38,7 +38,7 @@ pub(super) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerErro
         let number = emitter.bind(ScalarType::I32, number);
         let kept = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, number, last));
         let positions = decode_box(emitter, &extents, kept.into())?;
-        let coordinates = phase.coordinates(emitter, positions);
+        let (coordinates, _) = phase.coordinates(emitter, positions);
         let start = neutral(emitter, reducer, element)?;
         let accumulator = emitter.bind(scalar, start);
         emitter.repeat(steps, false, |emitter, step| {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Read, TensorExpr};
 
+use super::counted::staged_bound;
 use super::counts::{self, Counts};
 use super::{BlockShape, BoundMode, PerformanceUpperBound, Staging, overlaps, ratios};
 use crate::partition::arch::GpuArch;
@@ -13,13 +14,17 @@ use crate::partition::contraction::{AxisClass, Contraction};
 use crate::partition::params::{BLOCK_THREADS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template, fill};
 
 /// The bound of a group: operations are summed over its stages, traffic is that of the tensors outside (erratum E11),
-/// the stages' on-chip factors combine as parts that run in turn (erratum E12), and one grid balances them all.
+/// the stages' on-chip factors combine as parts that run in turn (erratum E12), and one grid balances them all. The bound of
+/// a staged group is the corrected one in either mode, from what its phases do.
 pub fn group_bound(
     body: &GroupBody,
     params: &ScheduleParams,
     arch: &GpuArch,
     mode: BoundMode,
 ) -> PerformanceUpperBound {
+    if params.template == Template::Staged {
+        return staged_bound(body, params, arch);
+    }
     let shapes: Vec<BlockShape> = (0..body.stages.len()).map(|stage| stage_shape(body, params, stage)).collect();
     let counted: Vec<Counts> =
         body.stages.iter().zip(&shapes).map(|(stage, shape)| Counts::of(&stage.expr, shape, arch, mode)).collect();
@@ -55,7 +60,7 @@ pub fn group_bound(
 }
 
 /// The boxes of one stage under a template: a block's is the tile by all other axes whole.
-pub fn stage_shape(body: &GroupBody, params: &ScheduleParams, stage: usize) -> BlockShape {
+fn stage_shape(body: &GroupBody, params: &ScheduleParams, stage: usize) -> BlockShape {
     let expr = &body.stages[stage].expr;
     let block = extents(expr, &params.tile);
     let mut thread = block.clone();
@@ -89,13 +94,7 @@ pub fn stage_shape(body: &GroupBody, params: &ScheduleParams, stage: usize) -> B
             }
             if expr.reducer.is_some() { staged(expr, &block, shape) } else { Staging::Registers }
         }
-        Template::Staged => {
-            let axes: Vec<usize> = (0..body.tile_rank).collect();
-            let points: usize = params.tile.iter().product();
-            let own = fill(&params.tile, &axes, points.div_ceil(BLOCK_THREADS));
-            thread[..body.tile_rank].copy_from_slice(&own);
-            Staging::Registers
-        }
+        Template::Staged => unreachable!("the bound of staged groups follows their phases"),
     };
     BlockShape { block, thread, staging }
 }

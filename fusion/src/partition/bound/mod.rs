@@ -2,6 +2,7 @@
 //! footprints of its tensor expression on the boxes of a block and a thread.
 
 pub mod conflicts;
+mod counted;
 pub mod counts;
 pub mod footprint;
 pub mod group;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_graph::expr::TensorExpr;
 
 use super::arch::GpuArch;
+pub use counted::{Overlap, counted_bound};
 use counts::Counts;
 pub use group::group_bound;
 pub use ratios::{combine, work_balance};
@@ -151,6 +153,11 @@ impl PerformanceUpperBound {
         let smallest = named.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are factors");
         let (fraction, limit) = if fits { (fraction, smallest.1) } else { (0.0, LimitingFactor::Resources) };
         Self { fraction, global_memory, shared_memory, work_balance, fits, limit }
+    }
+
+    /// The bound of a kernel that does not fit a multiprocessor.
+    fn without_resources(self) -> Self {
+        Self { fraction: 0.0, fits: false, limit: LimitingFactor::Resources, ..self }
     }
 
     /// Microseconds that `operations` take at least.

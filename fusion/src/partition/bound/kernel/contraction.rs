@@ -44,16 +44,16 @@ impl<'b> ContractionModel<'b> {
         let stage = |stage: usize| {
             let expr = &body.stages[stage].expr;
             let after = match (&expr.reducer, &expr.epilogue) {
-                (Some(_), Some(epilogue)) => Evaluation::new(body, stage, epilogue),
+                (Some(_), Some(epilogue)) => Evaluation::new(&body.stages[stage], epilogue, &[]),
                 (Some(_), None) => Evaluation::nothing(),
-                (None, _) => Evaluation::new(body, stage, &expr.body),
+                (None, _) => Evaluation::new(&body.stages[stage], &expr.body, &[]),
             };
             (after, Address::of_output(body, stage))
         };
         Self {
             body,
             reduction: reduction.collect(),
-            factors: SIDES.map(|class| Evaluation::new(body, 0, contraction.factor(class))),
+            factors: SIDES.map(|class| Evaluation::new(&body.stages[0], contraction.factor(class), &[])),
             stages: (0..body.stages.len()).map(stage).collect(),
             contraction,
             fetched: RefCell::default(),
@@ -145,8 +145,7 @@ impl<'b> ContractionModel<'b> {
                         set(&self.reduction, number, point);
                         inside && number < length
                     });
-                    of_warps +=
-                        if side.width == 1 { factor.counts(&lanes) } else { factor.wide_counts(&lanes, side.width) };
+                    of_warps += if side.width == 1 { factor.counts(&lanes) } else { factor.loads(&lanes, side.width) };
                 }
                 of_steps += of_warps * weight;
             }

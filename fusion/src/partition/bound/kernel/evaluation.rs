@@ -8,6 +8,7 @@ use warpweave_graph::types::ElementType;
 
 use super::KernelCounts;
 use crate::partition::body::{GroupBody, Stage, StageSource};
+use crate::partition::staged::{StagedBox, slot};
 
 /// Lanes of a warp.
 pub(super) const WARP: usize = 32;
@@ -44,23 +45,39 @@ impl Lanes {
     }
 
     fn active(&self) -> impl Iterator<Item = &[i64]> {
-        let of_lane = |lane: usize| &self.points[lane * self.rank..(lane + 1) * self.rank];
+        self.numbered().map(|(_, point)| point)
+    }
+
+    /// The lanes that take part, with their numbers.
+    fn numbered(&self) -> impl Iterator<Item = (usize, &[i64])> {
+        let of_lane = |lane: usize| (lane, &self.points[lane * self.rank..(lane + 1) * self.rank]);
         (0..WARP).filter(|lane| self.active[*lane]).map(of_lane)
     }
 }
 
+/// How far apart the places lie that neighbouring elements of data name: what data decide is not known, so they are taken
+/// to name different places, none beside another.
+const SCATTER: i64 = 7919;
+
 /// An index as coefficients of the axes where it is affine.
 enum Linear {
     Affine(Vec<i64>, i64),
-    General(Index),
+    /// Any other, with the elements of data inside it.
+    General(Index, Vec<(ReadId, Self)>),
 }
 
 impl Linear {
-    fn new(index: Index, rank: usize) -> Self {
+    fn new(expr: &TensorExpr, index: &Index) -> Self {
         if !index.is_affine() {
-            return Self::General(index);
+            let mut data = Vec::new();
+            index.visit(&mut |_| {}, &mut |read| data.push(read));
+            let element = |read: ReadId| {
+                let of = &expr.reads[read];
+                (read, Self::new(expr, &Index::linear(&of.index, &expr.operands[of.operand].shape.strides(), 0)))
+            };
+            return Self::General(index.clone(), data.into_iter().map(element).collect());
         }
-        let coefficients = (0..rank).map(|axis| index.coefficient(AxisId::from_index(axis))).collect();
+        let coefficients = expr.axes.ids().map(|axis| index.coefficient(axis)).collect();
         Self::Affine(coefficients, index.offset())
     }
 
@@ -69,7 +86,13 @@ impl Linear {
             Self::Affine(coefficients, offset) => {
                 coefficients.iter().zip(point).map(|(coefficient, at)| coefficient * at).sum::<i64>() + offset
             }
-            Self::General(index) => index.evaluate(&|axis: AxisId| point[axis.index()], &|_| 0),
+            Self::General(index, data) => {
+                let value = |read: ReadId| {
+                    let element = data.iter().find(|(other, _)| *other == read).expect("every read has its element");
+                    element.1.at(point) * SCATTER
+                };
+                index.evaluate(&|axis: AxisId| point[axis.index()], &value)
+            }
         }
     }
 }
@@ -85,12 +108,20 @@ impl Address {
     /// Where an operand is read.
     fn of_read(expr: &TensorExpr, read: &Read) -> Self {
         let operand = &expr.operands[read.operand];
-        let rank = expr.axes.len();
-        let condition =
-            |condition: &Condition| (Linear::new(condition.index.clone(), rank), condition.lower, condition.upper);
+        Self::at(expr, read, &Index::linear(&read.index, &operand.shape.strides(), 0))
+    }
+
+    /// Where a staged value is read, relative to where its box starts.
+    fn of_staged(expr: &TensorExpr, read: &Read, spans: &StagedBox) -> Self {
+        Self::at(expr, read, &slot(read, spans))
+    }
+
+    fn at(expr: &TensorExpr, read: &Read, element: &Index) -> Self {
+        let linear = |index: &Index| Linear::new(expr, index);
+        let condition = |condition: &Condition| (linear(&condition.index), condition.lower, condition.upper);
         Self {
-            element: Linear::new(Index::linear(&read.index, &operand.shape.strides(), 0), rank),
-            bytes: operand.element.bytes() as i64,
+            element: linear(element),
+            bytes: expr.operands[read.operand].element.bytes() as i64,
             conditions: read.guard.conditions().iter().map(condition).collect(),
         }
     }
@@ -104,7 +135,7 @@ impl Address {
         for at in (1..index.len()).rev() {
             strides[at - 1] = strides[at] * extent(&index[at]);
         }
-        let element = Linear::new(Index::linear(index, &strides, 0), expr.axes.len());
+        let element = Linear::new(expr, &Index::linear(index, &strides, 0));
         Some(Self { element, bytes: expr.element.bytes() as i64, conditions: Vec::new() })
     }
 
@@ -130,38 +161,75 @@ impl Address {
         }
         (found, taking_part)
     }
+
+    /// The loads of `width` words a lane from shared memory: 32 banks of a word, a quarter of the warp at a time where each
+    /// lane takes four.
+    fn wavefronts(&self, lanes: &Lanes, width: usize) -> KernelCounts {
+        let together = WARP / width;
+        let mut counts = KernelCounts::default();
+        let mut words: [Vec<i64>; 4] = Default::default();
+        for (lane, point) in lanes.numbered() {
+            let holds = |(index, lower, upper): &(Linear, i64, i64)| (*lower..*upper).contains(&index.at(point));
+            if self.conditions.iter().all(holds) {
+                let first = self.element.at(point);
+                words[lane / together].extend(first..first + width as i64);
+                counts.shared_loads += width as f64;
+            }
+        }
+        for words in words.iter_mut().filter(|words| !words.is_empty()) {
+            words.sort_unstable();
+            words.dedup();
+            let mut banks = [0u32; WARP];
+            words.iter().for_each(|word| banks[word.rem_euclid(WARP as i64) as usize] += 1);
+            counts.shared_wavefronts += f64::from(banks.into_iter().max().unwrap_or(0));
+            counts.shared_ideal += 1.0;
+        }
+        counts
+    }
 }
 
 /// The reads and operations of evaluating a scalar once.
+#[derive(Default)]
 pub(super) struct Evaluation {
     reads: Vec<Address>,
+    /// Reads of staged values.
+    staged: Vec<Address>,
     operations: usize,
 }
 
 impl Evaluation {
-    /// Of one scalar of a stage; what the stage reads from earlier stages is in registers.
-    pub(super) fn new(body: &GroupBody, stage: usize, scalar: &Scalar) -> Self {
-        Self::reading(body, stage, scalar, &|_| true)
+    /// Of one scalar of a stage; what the stage reads from earlier stages is in registers, staged values are in these boxes.
+    pub(super) fn new(stage: &Stage, scalar: &Scalar, boxes: &[StagedBox]) -> Self {
+        Self::without(stage, scalar, boxes, &[])
     }
 
-    /// Of one scalar of a stage where only some of its reads are loads.
-    pub(super) fn reading(body: &GroupBody, stage: usize, scalar: &Scalar, loads: &dyn Fn(ReadId) -> bool) -> Self {
-        let sources = &body.stages[stage].sources;
-        let expr = &body.stages[stage].expr;
+    /// The same where some reads have been made before.
+    pub(super) fn without(stage: &Stage, scalar: &Scalar, boxes: &[StagedBox], known: &[ReadId]) -> Self {
         let mut reads = BTreeSet::new();
-        collect(expr, scalar, &mut reads);
-        reads.retain(|read| loads(*read));
-        let outside = reads.iter().map(|read| &expr.reads[*read]);
-        let outside = outside.filter(|read| matches!(sources[read.operand], StageSource::Operand(_)));
-        Self {
-            reads: outside.map(|read| Address::of_read(expr, read)).collect(),
-            operations: float_operations(expr, scalar),
+        collect(&stage.expr, scalar, &mut reads);
+        reads.retain(|read| !known.contains(read));
+        Self { operations: float_operations(&stage.expr, scalar), ..Self::of_reads(stage, boxes, reads) }
+    }
+
+    /// Of reads alone.
+    pub(super) fn of_reads(stage: &Stage, boxes: &[StagedBox], reads: impl IntoIterator<Item = ReadId>) -> Self {
+        let mut found = Self::default();
+        for read in reads {
+            let read = &stage.expr.reads[read];
+            match stage.sources[read.operand] {
+                StageSource::Operand(_) => found.reads.push(Address::of_read(&stage.expr, read)),
+                StageSource::Staged(staged) => {
+                    found.staged.push(Address::of_staged(&stage.expr, read, &boxes[staged]));
+                }
+                StageSource::Stage(_) => {}
+            }
         }
+        found
     }
 
     /// Of nothing.
     pub(super) fn nothing() -> Self {
-        Self { reads: Vec::new(), operations: 0 }
+        Self::default()
     }
 
     /// Operations of one lane.
@@ -179,17 +247,16 @@ impl Evaluation {
     pub(super) fn counts(&self, lanes: &Lanes) -> KernelCounts {
         let mut counts =
             KernelCounts { operations: (lanes.count() * self.operations) as f64, ..KernelCounts::default() };
-        for read in &self.reads {
-            let (sectors, loads) = read.sectors(lanes, 1);
-            counts.load_sectors += sectors as f64;
-            counts.global_loads += loads as f64;
-        }
+        counts += self.loads(lanes, 1);
         counts
     }
 
-    /// The loads alone where each lane loads `width` neighbouring elements of a read at once.
-    pub(super) fn wide_counts(&self, lanes: &Lanes, width: usize) -> KernelCounts {
+    /// What the reads alone take where each lane loads `width` neighbouring elements at once.
+    pub(super) fn loads(&self, lanes: &Lanes, width: usize) -> KernelCounts {
         let mut counts = KernelCounts::default();
+        for read in &self.staged {
+            counts += read.wavefronts(lanes, width);
+        }
         for read in &self.reads {
             let (sectors, loads) = read.sectors(lanes, width);
             counts.load_sectors += sectors as f64;

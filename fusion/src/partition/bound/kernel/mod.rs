@@ -5,18 +5,21 @@
 //! template: lanes that share a sector share its transaction, warps do not. The emulator counts the same quantities from
 //! the addresses of the emitted kernel.
 
+mod blocked;
 mod contraction;
 mod evaluation;
 mod pointwise;
 mod row;
+mod staged;
 mod tiles;
 
-use std::ops::{AddAssign, Mul};
+use std::ops::{Add, AddAssign, Mul};
 
 use crate::partition::body::GroupBody;
 use crate::partition::params::{ScheduleParams, Template};
 
 pub use contraction::ContractionModel;
+pub use staged::phase_counts;
 
 /// What all tiles of a group do together.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -56,6 +59,15 @@ impl AddAssign for KernelCounts {
     }
 }
 
+impl Add for KernelCounts {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
 impl Mul<f64> for KernelCounts {
     type Output = Self;
 
@@ -88,6 +100,8 @@ impl Sampling {
     pub const EXACT: Self = Self { tiles: usize::MAX, warps: usize::MAX, steps: usize::MAX };
     /// What an estimate needs.
     pub const COARSE: Self = Self { tiles: 2, warps: 2, steps: 2 };
+    /// One of everything.
+    pub const SINGLE: Self = Self { tiles: 1, warps: 1, steps: 1 };
 
     /// At most `limit` of `total` numbers, evenly spaced, and how many of all each stands for.
     fn picks(total: usize, limit: usize) -> (impl Iterator<Item = usize>, f64) {
@@ -99,9 +113,10 @@ impl Sampling {
 /// What the group's kernel does, over all tiles.
 pub fn kernel_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
     match params.template {
-        Template::Pointwise { per_thread } => pointwise::counts(body, params, per_thread, sampling),
+        Template::Pointwise { per_thread } => pointwise::counts(body, params, &[], per_thread, sampling),
         Template::Row(threads) => row::counts(body, params, threads, sampling),
         Template::Contraction(shape) => ContractionModel::new(body).counts(params, shape, sampling),
-        Template::Kept | Template::Staged => unreachable!("kept and staged kernels are priced by their phases"),
+        Template::Staged => phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add),
+        Template::Kept => unreachable!("kept kernels are priced by their rounds"),
     }
 }

@@ -5,17 +5,25 @@ use warpweave_graph::arena::Id;
 use super::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
 use super::tiles::{Tiles, set};
 use super::{KernelCounts, Sampling};
-use crate::partition::body::GroupBody;
+use crate::partition::body::{GroupBody, Stage};
 use crate::partition::params::{BLOCK_THREADS, ScheduleParams};
+use crate::partition::staged::StagedBox;
 
-pub(super) fn counts(body: &GroupBody, params: &ScheduleParams, per_thread: usize, sampling: Sampling) -> KernelCounts {
+/// The counts of `per_thread` points a thread; staged values are in these boxes.
+pub(super) fn counts(
+    body: &GroupBody,
+    params: &ScheduleParams,
+    boxes: &[StagedBox],
+    per_thread: usize,
+    sampling: Sampling,
+) -> KernelCounts {
     let tiles = Tiles::new(body, params);
     let axes: Vec<usize> = (0..body.tile_rank).collect();
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
     let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
     for stage in 0..body.stages.len() {
-        let model = StageModel::new(body, stage);
+        let model = StageModel::new(&body.stages[stage], boxes, Address::of_output(body, stage));
         let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
         for origin in &origins {
             let (picked, weight) = Sampling::picks(per_thread * BLOCK_THREADS / WARP, sampling.warps);
@@ -32,8 +40,8 @@ pub(super) fn counts(body: &GroupBody, params: &ScheduleParams, per_thread: usiz
     counts * weight
 }
 
-/// One stage: what a point of its reduction costs, what follows, and where the value goes.
-struct StageModel {
+/// One stage, a thread an element: what a point of its reduction costs, what follows, and where the value goes.
+pub(super) struct StageModel {
     reduced: Vec<(usize, usize)>,
     inner: Option<Evaluation>,
     outer: Option<Evaluation>,
@@ -41,19 +49,20 @@ struct StageModel {
 }
 
 impl StageModel {
-    fn new(body: &GroupBody, stage: usize) -> Self {
-        let expr = &body.stages[stage].expr;
-        let evaluation = Evaluation::new(body, stage, &expr.body);
-        let epilogue = expr.epilogue.as_ref().map(|epilogue| Evaluation::new(body, stage, epilogue));
+    pub(super) fn new(stage: &Stage, boxes: &[StagedBox], output: Option<Address>) -> Self {
+        let expr = &stage.expr;
+        let evaluation = Evaluation::new(stage, &expr.body, boxes);
+        let epilogue = expr.epilogue.as_ref().map(|epilogue| Evaluation::new(stage, epilogue, boxes));
         let (inner, outer) = match expr.reducer {
             Some(_) => (Some(evaluation.and_operations(combination(expr))), epilogue),
             None => (None, epilogue.or(Some(evaluation))),
         };
         let reduced = expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect();
-        Self { reduced, inner, outer, output: Address::of_output(body, stage) }
+        Self { reduced, inner, outer, output }
     }
 
-    fn counts(&self, lanes: &mut Lanes, sampling: Sampling) -> KernelCounts {
+    /// What a warp's active lanes do.
+    pub(super) fn counts(&self, lanes: &mut Lanes, sampling: Sampling) -> KernelCounts {
         let mut counts = KernelCounts::default();
         if let Some(inner) = &self.inner {
             let points = self.reduced.iter().map(|reduced| reduced.1).product();

@@ -92,6 +92,7 @@ impl StageModel {
         let expr = &body.stages[stage].expr;
         let own: BTreeSet<ReadId> =
             round.reads(body).into_iter().filter(|(at, ..)| *at == stage).map(|(_, id, _)| id).collect();
+        let others: Vec<ReadId> = expr.reads.iter().map(|(id, _)| id).filter(|id| !own.contains(id)).collect();
         let reduces = expr.reducer.is_some();
         let axes: Vec<AxisId> = if reduces { expr.reduced().collect() } else { body.extra_axes(stage) };
         let combination = if reduces { combination(expr) } else { 0 };
@@ -104,8 +105,8 @@ impl StageModel {
             run: round.run,
             along: axes.into_iter().map(|axis| (axis.index(), expr.axes[axis].extent)).collect(),
             reduces,
-            points: Evaluation::reading(body, stage, &expr.body, &|id| own.contains(&id)).and_operations(combination),
-            after: expr.epilogue.as_ref().map(|epilogue| Evaluation::new(body, stage, epilogue)),
+            points: Evaluation::without(&body.stages[stage], &expr.body, &[], &others).and_operations(combination),
+            after: expr.epilogue.as_ref().map(|epilogue| Evaluation::new(&body.stages[stage], epilogue, &[])),
             combination,
             output: Address::of_output(body, stage),
         }
@@ -151,7 +152,7 @@ impl StageModel {
             if self.run == 1 {
                 counts += self.points.counts(lanes);
             } else {
-                counts += self.points.wide_counts(lanes, self.run);
+                counts += self.points.loads(lanes, self.run);
                 counts.operations += (lanes.count() * self.run * self.points.operations()) as f64;
             }
             if !self.reduces {

@@ -40,7 +40,7 @@ impl Tiles {
 }
 
 /// The coordinates of the point with this number in a box, the last axis fastest.
-fn decode(extents: &[usize], number: usize) -> Vec<i64> {
+pub(super) fn decode(extents: &[usize], number: usize) -> Vec<i64> {
     let mut point = vec![0; extents.len()];
     let axes: Vec<(usize, usize)> = extents.iter().copied().enumerate().collect();
     set(&axes, number, &mut point);
