@@ -4,5 +4,6 @@ mod index;
 mod passes;
 mod random;
 mod robustness;
+mod slices;
 mod substitution;
 mod text;
