@@ -65,71 +65,83 @@ pub fn step(expr: &TensorExpr, extents: &[usize], across: &[Across]) -> Option<B
     let contraction = Contraction::of_expression(expr)?;
     let sides = Sides::of(expr, &contraction, extents);
     let choices = [(4, 4), (4, 2), (2, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
+    let loads = [AxisClass::Row, AxisClass::Column].map(|side| SideLoads::of(expr, &contraction, side));
+    let loads = &loads;
     let priced = across.iter().flat_map(|&across| {
-        let contraction = &contraction;
-        choices.into_iter().map(move |(rows, columns)| price(expr, contraction, sides, [rows, columns], across))
+        choices.into_iter().map(move |(rows, columns)| price(loads, sides, [rows, columns], across))
     });
     let best = priced.min_by(|a, b| (a.trips as f64 * a.cycles).total_cmp(&(b.trips as f64 * b.cycles)));
     best.filter(|_| sides.rows * sides.columns > 1)
 }
 
-fn price(
-    expr: &TensorExpr,
-    contraction: &Contraction,
-    sides: Sides,
-    [rows, columns]: [usize; 2],
-    across: Across,
-) -> BlockedStep {
+fn price(loads: &[SideLoads; 2], sides: Sides, [rows, columns]: [usize; 2], across: Across) -> BlockedStep {
     let (row_blocks, column_blocks) = (sides.rows.div_ceil(rows), sides.columns.div_ceil(columns));
     let blocks = sides.batch * row_blocks * column_blocks;
     let busy = blocks.min(BLOCK_THREADS).div_ceil(WARP).min(BLOCK_WARPS);
-    let instructions = (rows * columns) as f64
-        + fetch_instructions(expr, &contraction.row_factor, rows)
-        + fetch_instructions(expr, &contraction.column_factor, columns);
+    let [of_rows, of_columns] = loads;
+    let instructions =
+        (rows * columns) as f64 + of_rows.instructions * rows as f64 + of_columns.instructions * columns as f64;
     let neighbours = |own: usize| (own.min(WARP), WARP.div_ceil(own.min(WARP)));
-    let (of_rows, of_columns) = match across {
+    let (row_lanes, column_lanes) = match across {
         Across::Columns => {
             let (columns, rows) = neighbours(column_blocks);
             (rows, columns)
         }
         Across::Rows => neighbours(row_blocks),
     };
-    let loads = wavefronts(expr, contraction, AxisClass::Row, of_rows) * rows as f64
-        + wavefronts(expr, contraction, AxisClass::Column, of_columns) * columns as f64;
+    let loads = of_rows.wavefronts(row_lanes) * rows as f64 + of_columns.wavefronts(column_lanes) * columns as f64;
     let cycles = (busy.div_ceil(4) as f64 * instructions).max(busy as f64 * loads);
     BlockedStep { rows, columns, across, trips: blocks.div_ceil(BLOCK_THREADS), cycles }
 }
 
-/// Instructions with which a thread brings a factor for its rows or columns at one step: what does not change from step to
-/// step is computed before, so a read is an addition and a load, and a guard a comparison or two more.
-fn fetch_instructions(expr: &TensorExpr, factor: &Scalar, per_thread: usize) -> f64 {
-    let mut instructions = factor.operations() as f64;
-    for read in reads(factor) {
-        let read = &expr.reads[read];
-        let wide = is_wide(expr, read, &dense(expr, read));
-        instructions += if wide { 2.0 / WRITTEN_OUT as f64 } else { 2.0 };
-        instructions += 3.0 * read.guard.conditions().len() as f64;
-    }
-    instructions * per_thread as f64
+/// What bringing a factor for one row, or one column, takes at one step.
+struct SideLoads {
+    /// Instructions of a thread: what does not change from step to step is computed before, so a read is an addition and a
+    /// load, and a guard a comparison or two more.
+    instructions: f64,
+    reads: Vec<SideRead>,
 }
 
-/// Wavefronts with which a warp loads one element a lane of a factor, where its lanes hold this many neighbours of the
-/// side; a wide load brings several steps at once.
-fn wavefronts(expr: &TensorExpr, contraction: &Contraction, side: AxisClass, neighbours: usize) -> f64 {
-    let innermost = expr.parallel().filter(|axis| contraction.class(*axis) == side).last();
-    let each = |read: ReadId| {
-        let read = &expr.reads[read];
-        let index = dense(expr, read);
-        let stride = innermost.map_or(0, |axis| index.coefficient(axis).unsigned_abs() as usize);
-        if is_wide(expr, read, &index) {
+/// A read of a factor.
+struct SideRead {
+    /// Whether four steps are loaded at once.
+    wide: bool,
+    /// Elements from one row, or column, to the next.
+    stride: usize,
+}
+
+impl SideLoads {
+    fn of(expr: &TensorExpr, contraction: &Contraction, side: AxisClass) -> Self {
+        let innermost = expr.parallel().filter(|axis| contraction.class(*axis) == side).last();
+        let factor = contraction.factor(side);
+        let mut loads = Self { instructions: factor.operations() as f64, reads: Vec::new() };
+        for read in reads(factor) {
+            let read = &expr.reads[read];
+            let index = dense(expr, read);
+            let wide = is_wide(expr, read, &index);
+            let stride = innermost.map_or(0, |axis| index.coefficient(axis).unsigned_abs() as usize);
+            loads.instructions += if wide { 2.0 / WRITTEN_OUT as f64 } else { 2.0 };
+            loads.instructions += 3.0 * read.guard.conditions().len() as f64;
+            loads.reads.push(SideRead { wide, stride });
+        }
+        loads
+    }
+
+    /// Wavefronts with which a warp loads one element a lane, where its lanes hold this many neighbours of the side.
+    fn wavefronts(&self, neighbours: usize) -> f64 {
+        self.reads.iter().map(|read| read.wavefronts(neighbours)).sum()
+    }
+}
+
+impl SideRead {
+    fn wavefronts(&self, neighbours: usize) -> f64 {
+        if self.wide {
             // Each neighbour's four words lie side by side; eight neighbours' fill a line's worth of banks.
-            let lines = if stride * WRITTEN_OUT <= LINE { neighbours.div_ceil(8) } else { neighbours };
+            let lines = if self.stride * WRITTEN_OUT <= LINE { neighbours.div_ceil(8) } else { neighbours };
             return lines.max(1) as f64 / WRITTEN_OUT as f64;
         }
-        (neighbours * stride.min(LINE)).div_ceil(LINE).max(1) as f64
-    };
-    let factor = contraction.factor(side);
-    reads(factor).into_iter().map(each).sum()
+        (neighbours * self.stride.min(LINE)).div_ceil(LINE).max(1) as f64
+    }
 }
 
 /// The reads of a factor, each once.

@@ -15,7 +15,7 @@ use super::contraction::{AxisClass, Contraction};
 use super::cost::KernelCost;
 use super::kept::{kept_elements, shuffles};
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
-use super::phase::{self, least_tile_cycles, staged_tile_cycles};
+use super::phase::{self, staged_tile_cycles};
 use super::rounds::{Round, rounds};
 use super::split::{SplitBodies, split, split_params};
 use super::traffic::{bytes, moved_bytes};
@@ -100,21 +100,11 @@ impl EstimatedCost {
 
     /// The staged kernels of a body with their prices: those that cost least before their loads are counted.
     fn staged_choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
-        let units = self.arch.multiprocessors.value;
-        let mut candidates: Vec<(f64, ScheduleParams)> = phase::candidates(body)
-            .into_iter()
-            .map(|params| {
-                let waves = params.tiles(body).div_ceil(units) as f64;
-                (waves * least_tile_cycles(body, &params, &self.arch), params)
-            })
-            .collect();
-        candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
-        candidates.truncate(MOST_COUNTED);
         let price = |params: ScheduleParams| {
             let time = self.staged_price(program, body, &params);
             (params, time)
         };
-        candidates.into_iter().map(|(_, params)| price(params)).collect()
+        phase::shortlist(body, MOST_COUNTED, &self.arch).into_iter().map(price).collect()
     }
 
     fn staged_price(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {

@@ -9,7 +9,7 @@ use super::bound::kernel::{Sampling, phase_counts};
 use super::estimate::work;
 use super::padded::PaddedBody;
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
-use super::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes, extents, staged_ranges};
+use super::staged::{STAGED_BYTES, StagedBox, StagedSpan, box_ranges, boxes, bytes, extents};
 use super::traffic::Regions;
 
 /// Points of a tile of the staged template.
@@ -18,6 +18,11 @@ const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;
 /// The choices for a body that stages values: tiles of up to 16,384 points, whole or a power of two along each axis, whose
 /// staged values fit.
 pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+    fitting(body).into_iter().map(|(params, _)| params).collect()
+}
+
+/// The same with their boxes.
+fn fitting(body: &GroupBody) -> Vec<(ScheduleParams, Vec<StagedBox>)> {
     let mut tiles: Vec<Vec<usize>> = vec![Vec::new()];
     for extent in body.tile_extents() {
         let powers = [1, 4, 8, 16, 32, 64].into_iter().filter(|power| *power < extent);
@@ -31,7 +36,21 @@ pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     let smallest = body.tile_extents().iter().product::<usize>().min(STAGED_POINTS.start);
     let fits = |tile: &Vec<usize>| (smallest..STAGED_POINTS.end).contains(&tile.iter().product());
     let params = tiles.into_iter().filter(fits).map(|tile| ScheduleParams { template: Template::Staged, tile });
-    params.filter(|params| boxes(body, params).is_some_and(|boxes| bytes(&boxes) <= STAGED_BYTES)).collect()
+    let boxed = params.filter_map(|params| boxes(body, &params).map(|boxes| (params, boxes)));
+    boxed.filter(|(_, boxes)| bytes(boxes) <= STAGED_BYTES).collect()
+}
+
+/// The `count` cheapest of the choices before their loads are counted, in order.
+pub fn shortlist(body: &GroupBody, count: usize, arch: &GpuArch) -> Vec<ScheduleParams> {
+    let padded = PaddedBody::of(body);
+    let least = |(params, boxes): (ScheduleParams, Vec<StagedBox>)| {
+        let cycles = phases(&padded, &params, &boxes, arch).into_iter().sum::<f64>();
+        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
+        (waves * cycles.max(arrival_cycles(&padded.body, &params, &boxes, arch)), params)
+    };
+    let mut priced: Vec<(f64, ScheduleParams)> = fitting(body).into_iter().map(least).collect();
+    priced.sort_by(|a, b| a.0.total_cmp(&b.0));
+    priced.into_iter().take(count).map(|(_, params)| params).collect()
 }
 
 /// How the block's threads share a phase's box.
@@ -74,14 +93,20 @@ impl Sink {
 
 /// The method of a phase that computes an expression on a box with one extent a parallel axis.
 fn method(expr: &TensorExpr, extents: &[usize], sink: Sink) -> Method {
+    match blocked::step(expr, extents, sink.across()) {
+        Some(step) => Method::Blocked { rows: step.rows, columns: step.columns, across: step.across },
+        None if runs_across_lanes(expr, extents, sink) => Method::Warp,
+        None => Method::Thread,
+    }
+}
+
+/// Whether a warp an element takes fewer steps than a thread an element.
+fn runs_across_lanes(expr: &TensorExpr, extents: &[usize], sink: Sink) -> bool {
     let points: usize = extents.iter().product();
     let length = reduction_length(expr);
-    if let Some(step) = blocked::step(expr, extents, sink.across()) {
-        return Method::Blocked { rows: step.rows, columns: step.columns, across: step.across };
-    }
     let one_by_one = points.div_ceil(BLOCK_THREADS) * length;
     let across = points.div_ceil(BLOCK_WARPS) * (length.div_ceil(32) + 12);
-    if expr.reducer.is_some() && sink == Sink::Inside && across < one_by_one { Method::Warp } else { Method::Thread }
+    expr.reducer.is_some() && sink == Sink::Inside && across < one_by_one
 }
 
 /// The methods of a staged kernel's phases, as it evaluates them: those of the staged values in order, and that of the lead of
@@ -109,44 +134,36 @@ fn reduction_length(expr: &TensorExpr) -> usize {
 /// another, each no faster than the wavefronts of its loads from shared memory, all no faster than the operands arrive.
 /// Infinite where the staged values have no box.
 pub fn staged_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
-    let Some(phases) = phases(body, params, arch) else { return f64::INFINITY };
+    let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
+    let padded = PaddedBody::of(body);
     let tiles = params.tiles(body).max(1) as f64;
     let counted =
         phase_counts(body, params, Sampling::SINGLE).into_iter().map(|counts| counts.shared_wavefronts / tiles);
-    let cycles: f64 = phases.into_iter().zip(counted).map(|(estimated, wavefronts)| estimated.max(wavefronts)).sum();
-    cycles.max(arrival_cycles(body, params, arch))
-}
-
-/// The same without counting: what it takes at least, for a first choice among many tiles.
-pub fn least_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
-    let Some(phases) = phases(body, params, arch) else { return f64::INFINITY };
-    phases.into_iter().sum::<f64>().max(arrival_cycles(body, params, arch))
+    let phases = phases(&padded, params, &boxes, arch).into_iter().zip(counted);
+    let cycles: f64 = phases.map(|(estimated, wavefronts)| estimated.max(wavefronts)).sum();
+    cycles.max(arrival_cycles(&padded.body, params, &boxes, arch))
 }
 
 /// Estimated cycles of every phase: staged values, then what leaves the group as one.
-pub fn phases(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> Option<Vec<f64>> {
-    let boxes = boxes(body, params)?;
-    let padded = PaddedBody::of(body);
+fn phases(padded: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox], arch: &GpuArch) -> Vec<f64> {
     let body = &*padded.body;
     let grid = params.grid(body);
-    let staged =
-        body.staged.iter().zip(&boxes).map(|(stage, staged): (_, &StagedBox)| {
-            phase_cycles(&stage.expr, &extents(staged), sink(staged, &grid), arch)
-        });
+    let staged = body.staged.iter().zip(boxes);
+    let staged = staged.map(|(stage, spans)| phase_cycles(&stage.expr, &extents(spans), sink(spans, &grid), arch));
     let main = body.stages.iter().map(|stage| phase_cycles(&stage.expr, &params.tile, Sink::Outputs, arch)).sum();
-    Some(staged.chain([main]).collect())
+    staged.chain([main]).collect()
 }
 
 /// Cycles in which a tile's operands arrive from the second-level cache.
-fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
+fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox], arch: &GpuArch) -> f64 {
     let tiles = params.tiles(body).clamp(1, arch.multiprocessors.value) as f64;
     let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
     let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
-    operand_bytes(body, params) as f64 / rate
+    operand_bytes(body, params, boxes) as f64 / rate
 }
 
 /// Bytes of the operands that the grid's first tile reads, each region once; operands count as `F32`.
-fn operand_bytes(body: &GroupBody, params: &ScheduleParams) -> u64 {
+fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox]) -> u64 {
     let main = body.stages.iter().map(|stage| {
         let mut ranges = region::whole(&stage.expr);
         for (range, tile) in ranges.iter_mut().zip(&params.tile) {
@@ -154,7 +171,7 @@ fn operand_bytes(body: &GroupBody, params: &ScheduleParams) -> u64 {
         }
         ranges
     });
-    let ranges = staged_ranges(body, params, 0).into_iter().chain(main);
+    let ranges = box_ranges(body, boxes, &vec![0; body.tile_rank]).into_iter().chain(main);
     let mut read = vec![Regions::default(); body.operands.len()];
     for (stage, ranges) in body.staged.iter().chain(&body.stages).zip(ranges) {
         for (id, access) in stage.expr.reads.iter() {
@@ -172,20 +189,19 @@ fn phase_cycles(expr: &TensorExpr, extents: &[usize], sink: Sink, arch: &GpuArch
     let length = reduction_length(expr) as f64;
     let schedulers = 4.0;
     let warps = |busy_threads: usize| (busy_threads.min(BLOCK_THREADS).div_ceil(32) as f64 / schedulers).ceil();
-    let steps = match method(expr, extents, sink) {
-        Method::Thread => {
-            let trips = points.div_ceil(BLOCK_THREADS) as f64;
-            trips * length * (warps(points) * work(expr)).max(latency / 8.0)
-        }
-        Method::Warp => {
-            let trips = points.div_ceil(BLOCK_WARPS) as f64;
-            trips * ((length / 32.0).ceil() * (2.0 * work(expr)).max(latency / 8.0) + 150.0)
-        }
-        Method::Blocked { .. } => {
-            let step = blocked::step(expr, extents, sink.across()).expect("only contractions are blocked");
+    let steps = match blocked::step(expr, extents, sink.across()) {
+        Some(step) => {
             let exposed =
                 arch.shared_latency_cycles.value / blocked::WRITTEN_OUT as f64 + (step.rows * step.columns) as f64;
             step.trips as f64 * length * step.cycles.max(exposed)
+        }
+        None if runs_across_lanes(expr, extents, sink) => {
+            let trips = points.div_ceil(BLOCK_WARPS) as f64;
+            trips * ((length / 32.0).ceil() * (2.0 * work(expr)).max(latency / 8.0) + 150.0)
+        }
+        None => {
+            let trips = points.div_ceil(BLOCK_THREADS) as f64;
+            trips * length * (warps(points) * work(expr)).max(latency / 8.0)
         }
     };
     latency + steps

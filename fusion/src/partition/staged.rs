@@ -144,15 +144,19 @@ pub fn staged_ranges(body: &GroupBody, params: &ScheduleParams, tile: u32) -> Ve
         return Vec::new();
     }
     let boxes = boxes(body, params).expect("a body's parameters give every staged value a box");
-    let coordinates = tile_coordinates(body, params, tile);
+    box_ranges(body, &boxes, &tile_coordinates(body, params, tile))
+}
+
+/// The same of these boxes in the tile at these grid coordinates.
+pub fn box_ranges(body: &GroupBody, boxes: &[StagedBox], coordinates: &[i64]) -> Vec<Vec<Range>> {
     let ranges = |(stage, staged): (&Stage, &StagedBox)| {
         let mut ranges: Vec<Range> = stage.expr.axes.ids().map(|axis| stage.expr.range(axis)).collect();
         for (axis, span) in stage.expr.parallel().zip(staged) {
-            ranges[axis.index()] = span.inside(&coordinates);
+            ranges[axis.index()] = span.inside(coordinates);
         }
         ranges
     };
-    body.staged.iter().zip(&boxes).map(ranges).collect()
+    body.staged.iter().zip(boxes).map(ranges).collect()
 }
 
 fn wholes(stage: &Stage) -> Vec<usize> {
