@@ -167,7 +167,7 @@ impl Bodies<'_> {
             self.drafts.push(Draft { expr, sources, tensor, leaves });
             return Some(());
         }
-        if let Some((position, mut draft)) = self.append(&expr, &sources) {
+        if let Some((position, mut draft)) = self.append(&expr, &sources, tensor) {
             draft.tensor = tensor;
             draft.leaves = leaves;
             self.drafts[position] = draft;
@@ -226,9 +226,9 @@ impl Bodies<'_> {
         Some((expr, sources))
     }
 
-    /// The last reduction that `expr` reads with `expr` as its epilogue, if nothing else reads the reductions that it reads.
-    /// Only registers hold the others at the same point.
-    fn append(&self, expr: &TensorExpr, sources: &[Source]) -> Option<(usize, Draft)> {
+    /// The last reduction that `expr`, the value of `tensor`, reads with `expr` as its epilogue, if nothing else reads that
+    /// reduction. Only registers hold the other reductions that it reads at the same point.
+    fn append(&self, expr: &TensorExpr, sources: &[Source], tensor: TensorId) -> Option<(usize, Draft)> {
         let read = sources.iter().enumerate().filter_map(|(position, source)| match source {
             Source::Draft(draft) => Some((*draft, position)),
             Source::Tensor(_) | Source::Staged(_) => None,
@@ -239,7 +239,8 @@ impl Bodies<'_> {
         let together = read.len() == 1 || self.sharing == Sharing::Registers;
         let producer = &self.drafts[draft];
         let reduces = |draft: &Draft| draft.expr.reducer.is_some();
-        if !together || !read.iter().all(|(draft, _)| alone(&self.drafts[*draft]) && reduces(&self.drafts[*draft])) {
+        let fits = read.iter().all(|(draft, _)| alone(&self.drafts[*draft]) && reduces(&self.drafts[*draft]));
+        if !together || !fits || !self.is_only_for(producer.tensor, tensor) {
             return None;
         }
         let appended = substitute::append(&producer.expr, expr, position)?;
@@ -247,5 +248,17 @@ impl Bodies<'_> {
         let operands: Vec<Source> = producer.sources.iter().copied().chain(others).collect();
         let (expr, sources) = merge_operands(&appended, &operands);
         Some((draft, Draft { expr, sources, ..producer.clone() }))
+    }
+
+    /// Whether nothing reads `tensor` but `reader`, be it through values that are composed into their readers.
+    fn is_only_for(&self, mut tensor: TensorId, reader: TensorId) -> bool {
+        while tensor != reader {
+            let [statement] = self.uses.readers(tensor) else { return false };
+            tensor = self.program.statements[*statement].output;
+            if tensor != reader && self.uses.leaves(tensor, self.members) {
+                return false;
+            }
+        }
+        true
     }
 }

@@ -30,8 +30,16 @@ fn size() -> (u32, u64) {
 /// A step of a program: what is done, and to which earlier results.
 type Step = (u8, u8, u8);
 
-/// Adds the trial.
+/// A value and a reduction over the row that it belongs to, added: a reduction's epilogue reads what another reduction made.
+fn value_and_product() -> Recipe {
+    let layers = [(0, 0, 0); 4];
+    let steps = [(0, 0, 0), (152, 92, 0), (67, 173, 142), (155, 187, 31)].into_iter().chain(layers);
+    Recipe { rows: 1, steps: steps.chain([(105, 148, 101)]).collect(), units: 1, fewer: 1 }
+}
+
+/// Adds the trials.
 pub fn add(suite: &mut Suite) {
+    suite.trial("a value and a product of its row", || check(&value_and_product()));
     suite.trial("random programs", || {
         let config = Config { cases: size().0, failure_persistence: None, ..Config::default() };
         let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
