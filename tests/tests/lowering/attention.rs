@@ -4,8 +4,11 @@ use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::prelude::device_source;
 use warpweave::codegen::print::{ENTRY_NAME, cuda};
 use warpweave::codegen::verify;
-use warpweave::fusion::partition::{GroupBody, attention, phase};
+use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::partition::cost::EstimatedCost;
+use warpweave::fusion::partition::{FusionLevel, GroupBody, Template, attention, partition_with_report, phase};
 use warpweave::graph::expr::{BinaryOp, ExprBuilder, Guard, Index, Scalar};
+use warpweave::graph::prepare::prepare;
 use warpweave::graph::program::TensorId;
 use warpweave::graph::{ElementType, Tensor, TensorType};
 use warpweave::runtime::gates::judge;
@@ -34,6 +37,9 @@ pub fn add(suite: &mut Suite) {
         suite.trial(format!("attention {}", case.name), move || check(case));
     }
     suite.trial("attention over more keys than fit", longer_than_shared_memory);
+    for shape in [Shape::new(4, 256, 64, 1024), Shape::new(2, 512, 64, 40_000)] {
+        suite.trial(format!("attention to {} keys is chosen", shape.keys), move || is_chosen(shape));
+    }
 }
 
 /// Cases that the template takes whole.
@@ -55,7 +61,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 #[derive(Clone, Copy)]
-struct Shape {
+pub struct Shape {
     heads: usize,
     rows: usize,
     depth: usize,
@@ -63,13 +69,13 @@ struct Shape {
 }
 
 impl Shape {
-    fn new(heads: usize, rows: usize, depth: usize, keys: usize) -> Self {
+    pub fn new(heads: usize, rows: usize, depth: usize, keys: usize) -> Self {
         Self { heads, rows, depth, keys }
     }
 }
 
 #[derive(Clone, Copy)]
-enum Mask {
+pub enum Mask {
     None,
     /// Added to the scores.
     Added,
@@ -81,7 +87,7 @@ enum Mask {
     Blind,
 }
 
-fn attend(sketch: &mut Sketch, shape: Shape, mask: Mask) -> Vec<TensorId> {
+pub fn attend(sketch: &mut Sketch, shape: Shape, mask: Mask) -> Vec<TensorId> {
     let Shape { heads, rows, depth, keys } = shape;
     let query = sketch.input(&[heads, rows, depth]);
     let (key, value) = (sketch.input(&[heads, depth, keys]), sketch.input(&[heads, keys, depth]));
@@ -248,4 +254,17 @@ fn longer_than_shared_memory() {
     });
     let expected = evaluate(&program, &inputs);
     emulated(&compiled.expect("the keys fit block by block"), &inputs, &expected, 1);
+}
+
+/// The search finds one kernel of this template, which costs less than what there is at register level.
+fn is_chosen(shape: Shape) {
+    let mut sketch = Sketch::new(45);
+    let outputs = attend(&mut sketch, shape, Mask::None);
+    let (program, layouts) = prepare(&sketch.finish(&outputs));
+    let cost = EstimatedCost { arch: GpuArch::h200() };
+    let at = |level| partition_with_report(&program, &layouts, &cost, level);
+    let (partition, report) = at(FusionLevel::Full);
+    let templates: Vec<Template> = partition.groups.iter().map(|group| group.params.template).collect();
+    assert!(matches!(templates.as_slice(), [Template::Attention { .. }]), "{templates:?}");
+    assert!(report.microseconds < at(FusionLevel::Register).1.microseconds);
 }
