@@ -103,12 +103,6 @@ impl Attention {
         let index = body.stages[0].expr.reads[self.read].index.iter().enumerate();
         index.filter(|(at, _)| Some(*at) != self.streams[self.weights]).map(|(_, index)| index.clone()).collect()
     }
-
-    /// Whether the first stage reads, beside the weights, what is computed block by block.
-    pub fn streams_values(&self, body: &GroupBody) -> bool {
-        let mut streamed = (0..body.staged.len()).filter(|&at| at != self.weights && self.streams[at].is_some());
-        streamed.any(|at| readers(body, at).any(|(place, _)| place == Place::Main(0)))
-    }
 }
 
 /// A reader of a staged value.
@@ -185,7 +179,7 @@ impl AttentionKernel {
     }
 
     /// Bytes of shared memory: the boxes, and of every row its maximum, its total and the factor of its sums.
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let state = [self.attention.maximum, self.attention.total];
         let boxes = self.boxes.iter().enumerate().filter(|(at, _)| !state.contains(at));
         boxes.map(|(_, spans)| bytes(std::slice::from_ref(spans))).sum::<usize>() + 3 * 4 * self.rows()

@@ -28,16 +28,14 @@ use crate::text::run_text;
 
 /// Parameters of a case that are run, from all over the space.
 const CHOICES: usize = 8;
-/// Of these, every how many are printed and compiled.
-const PRINTED: usize = 4;
 
 /// Adds a trial a case, and one for keys whose rows do not fit on chip.
 pub fn add(suite: &mut Suite) {
-    for case in cases() {
-        suite.trial(format!("attention {}", case.name), move || check(case));
+    for (position, case) in cases().into_iter().enumerate() {
+        suite.trial(format!("attention {}", case.name), move || check(case, position % CHOICES));
     }
     suite.trial("attention over more keys than fit", longer_than_shared_memory);
-    for shape in [Shape::new(4, 256, 64, 1024), Shape::new(2, 512, 64, 40_000)] {
+    for shape in [Shape::new(12, 197, 64, 197), Shape::new(8, 1024, 64, 40_000)] {
         suite.trial(format!("attention to {} keys is chosen", shape.keys), move || is_chosen(shape));
     }
 }
@@ -195,7 +193,8 @@ fn followed(sketch: &mut Sketch) -> Vec<TensorId> {
     vec![sum, positive]
 }
 
-fn check(case: Case) {
+/// Runs a case under all choices, and what is printed of one of them.
+fn check(case: Case, printed: usize) {
     let mut sketch = Sketch::new(41);
     let outputs = (case.build)(&mut sketch);
     let program = sketch.finish(&outputs);
@@ -210,7 +209,7 @@ fn check(case: Case) {
         let compiled = compile_staged(&program, 3, choose).expect("the case is staged");
         let machine = emulated(&compiled, &inputs, &expected, number as u64);
         assert_close(&on_host(&compiled, &inputs), &expected, 1e-4);
-        if number % PRINTED == 0 {
+        if number == printed {
             assert_close(&run_text(&machine, &inputs), &expected, 1e-4);
             passes_gates(&machine);
         }
@@ -256,7 +255,7 @@ fn longer_than_shared_memory() {
     emulated(&compiled.expect("the keys fit block by block"), &inputs, &expected, 1);
 }
 
-/// The search finds one kernel of this template, which costs less than what there is at register level.
+/// The search finds a kernel of this template, and what it finds costs less than what there is at register level.
 fn is_chosen(shape: Shape) {
     let mut sketch = Sketch::new(45);
     let outputs = attend(&mut sketch, shape, Mask::None);
@@ -264,7 +263,7 @@ fn is_chosen(shape: Shape) {
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let at = |level| partition_with_report(&program, &layouts, &cost, level);
     let (partition, report) = at(FusionLevel::Full);
-    let templates: Vec<Template> = partition.groups.iter().map(|group| group.params.template).collect();
-    assert!(matches!(templates.as_slice(), [Template::Attention { .. }]), "{templates:?}");
+    let mut templates = partition.groups.iter().map(|group| group.params.template);
+    assert!(templates.any(|template| matches!(template, Template::Attention { .. })), "{:?}", partition.groups);
     assert!(report.microseconds < at(FusionLevel::Register).1.microseconds);
 }

@@ -8,6 +8,7 @@ mod blocked;
 mod law;
 mod thread;
 mod warp;
+mod weights;
 
 use warpweave_fusion::partition::GroupBody;
 use warpweave_fusion::partition::blocked::WRITTEN_OUT;
