@@ -62,6 +62,9 @@ pub(super) struct Placed {
     batch: Batch,
 }
 
+/// What gives a value for the coordinates of a row.
+type OfRow<'f> = dyn Fn(&mut Emitter, &[Expression]) -> Result<LocalId, LowerError> + 'f;
+
 /// Emits the phase.
 pub(super) fn emit(
     emitter: &mut Emitter,
@@ -152,7 +155,7 @@ impl<'a> Product<'a> {
         &self,
         emitter: &mut Emitter,
         placed: &Placed,
-        of_row: &dyn Fn(&mut Emitter, &[Expression]) -> Result<LocalId, LowerError>,
+        of_row: &OfRow,
         each: BinaryOp,
     ) -> Result<(), LowerError> {
         emitter.repeat(Expression::i32(self.row.per_thread as i32), true, |emitter, row| {
