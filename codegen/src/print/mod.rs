@@ -14,14 +14,16 @@ mod literal;
 mod scope;
 mod statement;
 mod types;
+mod units;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Kernel, Program, SharedId};
+use crate::kernel_ir::{Kernel, KernelId, Program, SharedId};
 use scope::Declarations;
+pub use units::{DeviceUnits, UnitSize, device_units};
 
 /// The name of the entry function, with C linkage.
 pub const ENTRY_NAME: &str = "warpweave_persistent";
@@ -32,18 +34,34 @@ pub const ENTRY_NAME: &str = "warpweave_persistent";
 /// If the program is ill-formed: an id of another body, a wide access to a scalar, a break outside a loop.
 pub fn cuda(program: &Program) -> String {
     let mut text = String::new();
-    for (id, kernel) in program.kernels.iter() {
-        let signature = format!("WW_KERNEL void {id}(ww_buffers buffers, int const* operands, unsigned tile)");
-        function(kernel, &signature, &shared_memory(program.entry.shared_bytes()), program.kept_bytes(), &mut text);
-        text.push('\n');
+    for id in program.kernels.ids() {
+        text.push_str(&kernel(program, id));
     }
+    text.push_str(&entry(program));
+    debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
+    text
+}
+
+fn kernel(program: &Program, id: KernelId) -> String {
+    let mut text = String::new();
+    let memory = shared_memory(program.entry.shared_bytes());
+    function(&program.kernels[id], &signature(id), &memory, program.kept_bytes(), &mut text);
+    text.push('\n');
+    text
+}
+
+fn signature(id: KernelId) -> String {
+    format!("WW_KERNEL void {id}(ww_buffers buffers, int const* operands, unsigned tile)")
+}
+
+fn entry(program: &Program) -> String {
+    let mut text = String::new();
     let signature = format!(
         "extern \"C\" __global__ void __launch_bounds__({}, 1) {ENTRY_NAME}(ww_arguments arguments)",
         program.threads
     );
     let prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
     function(&program.entry, &signature, &prologue, 0, &mut text);
-    debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
     text
 }
 
