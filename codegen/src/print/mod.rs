@@ -20,7 +20,7 @@ use std::fmt::Write;
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Kernel, Program, SharedId};
+use crate::kernel_ir::{Block, Kernel, Program, SharedId, Statement};
 use scope::Declarations;
 
 /// The name of the entry function, with C linkage.
@@ -32,17 +32,24 @@ pub const ENTRY_NAME: &str = "warpweave_persistent";
 /// If the program is ill-formed: an id of another body, a wide access to a scalar, a break outside a loop.
 pub fn cuda(program: &Program) -> String {
     let mut text = String::new();
+    let exchanges = program.kernels.values().any(|kernel| exchanges(&kernel.body));
+    let parameter = if exchanges { "ww_exchange exchange, " } else { "" };
     for (id, kernel) in program.kernels.iter() {
-        let signature = format!("WW_KERNEL void {id}(ww_buffers buffers, int const* operands, unsigned tile)");
-        function(kernel, &signature, &shared_memory(program.entry.shared_bytes()), program.kept_bytes(), &mut text);
+        let name = format!("WW_KERNEL void {id}");
+        let signature = format!("{name}(ww_buffers buffers, {parameter}int const* operands, unsigned tile)");
+        let prologue = shared_memory(program.entry.shared_bytes());
+        function(kernel, &Head { signature, prologue, exchanges, kept_bytes: program.kept_bytes() }, &mut text);
         text.push('\n');
     }
     let signature = format!(
         "extern \"C\" __global__ void __launch_bounds__({}, 1) {ENTRY_NAME}(ww_arguments arguments)",
         program.threads
     );
-    let prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
-    function(&program.entry, &signature, &prologue, 0, &mut text);
+    let mut prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
+    if exchanges {
+        prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
+    }
+    function(&program.entry, &Head { signature, prologue, exchanges, kept_bytes: 0 }, &mut text);
     debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
     text
 }
@@ -53,11 +60,30 @@ fn shared_memory(start: u32) -> String {
     format!("  unsigned char* const shared = ww_shared_memory(){start};\n")
 }
 
-/// Prints a body; what kernels keep takes the first `kept_bytes` of its shared memory.
-fn function(kernel: &Kernel, signature: &str, prologue: &str, kept_bytes: u32, text: &mut String) {
+/// Whether a block marks or polls.
+fn exchanges(block: &Block) -> bool {
+    block.iter().any(|statement| {
+        let own = matches!(statement, Statement::LoadSentinel { .. } | Statement::StoreSentinel { .. });
+        own || statement.blocks().into_iter().any(exchanges)
+    })
+}
+
+/// What stands before a body.
+struct Head {
+    signature: String,
+    prologue: String,
+    /// Whether kernels take what sentinels need.
+    exchanges: bool,
+    /// What kernels keep takes so many first bytes of the body's shared memory.
+    kept_bytes: u32,
+}
+
+/// Prints a body.
+fn function(kernel: &Kernel, head: &Head, text: &mut String) {
+    let Head { signature, prologue, exchanges, kept_bytes } = head;
     let declarations = Declarations::of(kernel);
-    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations, kept_bytes)).expect(INFALLIBLE);
-    statement::body(kernel, &|local| declarations.locals.contains(&local), text);
+    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations, *kept_bytes)).expect(INFALLIBLE);
+    statement::body(kernel, &|local| declarations.locals.contains(&local), *exchanges, text);
     text.push_str("}\n");
 }
 
