@@ -127,8 +127,8 @@ fn the_recurrent_network_with_counters() {
     check("LSTM with counters", sketch.microseconds(&[step]), 208.0);
 }
 
-/// The same network through sentinels, a wave of all layers after another. What a step computes is taken from the program
-/// with counters, 1.90 µs a wave, so that the exchange through sentinels is predicted.
+/// The same network through sentinels, a wave of all layers after another. What a step computes is taken from the
+/// program with counters, 1.90 µs a wave, so that the exchange through sentinels is predicted.
 #[test]
 fn the_recurrent_network_with_sentinels() {
     const LAYERS: usize = 10;

@@ -8,8 +8,8 @@
 //!   reported whatever the order in which the emulator happened to run things, and gives poison;
 //! - shared memory is undefined when a kernel is entered, kept arrays when a launch begins; between warps only block barriers order accesses of it,
 //!   between lanes of a warp also warp barriers and shuffles;
-//! - a value that carries its own validity is polled until its mark is this launch's; that orders nothing else, and no other
-//!   access may touch its bytes;
+//! - a value that carries its own validity is polled until its mark is this launch's; that orders nothing else, and no
+//!   other access may touch its bytes;
 //! - barriers must be reached by all threads, warp operations by all lanes, and what is block-uniform must be.
 //!
 //! Clocks are kept for warps, not for lanes: a missing barrier between lanes of one warp is seen in shared memory, but
@@ -164,8 +164,8 @@ impl<'a> Device<'a> {
     }
 
     /// Sets counters and control words to what they are before launch number `epoch` if all launches so far were
-    /// regular. With 1, this is the zeroing that an aborted session needs. Where values carry their own validity, the arena's
-    /// contents are lost: every mark is that of the launch before.
+    /// regular. With 1, this is the zeroing that an aborted session needs. Where values carry their own validity, the
+    /// arena's contents are lost: every mark is that of the launch before.
     pub fn restart(&mut self, epoch: u32) {
         let launches = epoch.wrapping_sub(1);
         if self.exchanges {

@@ -159,9 +159,9 @@ pub enum Statement {
         /// One, two or four values.
         values: Vec<Expression>,
     },
-    /// Polls `width` consecutive elements that carry their own validity until each bears the number of this launch, and reads
-    /// them; orders no other access. Gives up with any value, as [`Statement::Wait`] does, after the time limit or an abort.
-    /// Only inside kernels.
+    /// Polls `width` consecutive elements that carry their own validity until each bears the number of this launch, and
+    /// reads them; orders no other access. Gives up with any value, as [`Statement::Wait`] does, after the time limit
+    /// or an abort. Only inside kernels.
     LoadSentinel {
         /// What is written, `F32`; the first of `width` array elements.
         place: Place,

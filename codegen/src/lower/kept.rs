@@ -1,8 +1,9 @@
 //! The template of kept rows: a warp a row, one factor of every product in shared memory since the launch began.
 //!
-//! A row's sums are combined across the lanes of its warp and put into shared memory; when all rows have theirs, a thread a
-//! row computes what follows them. What that reads of global memory is loaded before the products. Vectors that carry their
-//! own validity are polled once a tile, by as many threads at once as there are, and put into shared memory for all rows.
+//! A row's sums are combined across the lanes of its warp and put into shared memory; when all rows have theirs, a
+//! thread a row computes what follows them. What that reads of global memory is loaded before the products. Vectors
+//! that carry their own validity are polled once a tile, by as many threads at once as there are, and put into shared
+//! memory for all rows.
 
 use warpweave_fusion::partition::blocked::is_wide;
 use warpweave_fusion::partition::kept::{KeptRead, kept_elements, kept_reads, shared_vectors, sum_groups};
@@ -196,8 +197,8 @@ struct Held<'p> {
     rows: usize,
 }
 
-/// Polls what all rows read into shared memory, pairs of neighbours at once where they are; every vector begins with the
-/// threads that the one before it leaves idle.
+/// Polls what all rows read into shared memory, pairs of neighbours at once where they are; every vector begins with
+/// the threads that the one before it leaves idle.
 fn poll_vectors(emitter: &mut Emitter, tile: &TileAxes) -> Result<Vec<PolledVector>, LowerError> {
     let mut polled = Vec::new();
     let mut busy = 0;

@@ -34,7 +34,8 @@ struct ww_arguments {
   ww_u64 time_limit_ns;
 };
 
-// What kernels need to exchange values that carry their own validity: eight bytes each, a single and the launch's number.
+// What kernels need to exchange values that carry their own validity: eight bytes each, a single and the launch's
+// number.
 struct ww_exchange {
   int* control;
   int* status;
@@ -45,7 +46,8 @@ struct ww_exchange {
 // Words from one counter to the next: a 128-byte line each.
 constexpr ww_u32 ww_counter_stride = 32;
 constexpr ww_u32 ww_control_words = 32;
-// [claimed, block, position, counter, seen, wanted], claimed by a wait; [claimed, block, element, -, seen, wanted] by a poll.
+// [claimed, block, position, counter, seen, wanted], claimed by a wait; [claimed, block, element, -, seen, wanted] by a
+// poll.
 constexpr ww_u32 ww_status_words = 8;
 
 // Words of ww_arguments::control.

@@ -300,8 +300,8 @@ WW_FUNCTION void ww_sentinel_store(
 
 WW_FUNCTION bool ww_is_marked(ww_u64 both, ww_u32 epoch) { return (ww_u32)(both >> 32) == epoch; }
 
-// Whether a poll goes on after `poll` failures; it gives up after time_limit_ns from the first look at the clock, or when
-// abort is raised. Clock and abort word are read at every 64th poll.
+// Whether a poll goes on after `poll` failures; it gives up after time_limit_ns from the first look at the clock, or
+// when abort is raised. Clock and abort word are read at every 64th poll.
 WW_FUNCTION bool ww_polls_on(ww_exchange const& exchange, ww_u32 poll, ww_u64& start, ww_u64 element, ww_u64 both) {
   if (poll % 64u != 63u) return true;
   if (ww_load_control(exchange, ww_abort) != 0u) return false;

@@ -8,7 +8,8 @@ use crate::kernel_ir::{
     ShuffleMode, Statement, Table, Width,
 };
 
-/// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the top,
+/// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
+/// top,
 /// `exchanges` whether kernels take what sentinels need.
 pub(super) fn body(kernel: &Kernel, is_declared: &dyn Fn(LocalId) -> bool, exchanges: bool, text: &mut String) {
     let mut printer = Printer { kernel, is_declared, exchanges, text, depth: 1, loops: 0, enclosing: Vec::new() };

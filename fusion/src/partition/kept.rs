@@ -48,8 +48,8 @@ pub fn kept_reads(body: &GroupBody) -> Vec<KeptRead<'_>> {
     reads.collect()
 }
 
-/// The reads of a body's reductions that are the same for every row: vectors of singles which a block may bring into shared
-/// memory once a tile.
+/// The reads of a body's reductions that are the same for every row: vectors of singles which a block may bring into
+/// shared memory once a tile.
 pub fn shared_vectors(body: &GroupBody) -> Vec<KeptRead<'_>> {
     let rounds = rounds(body);
     let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {

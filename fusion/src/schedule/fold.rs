@@ -1,8 +1,8 @@
 //! Folds a plan onto fewer virtual execution units.
 //!
-//! An rTask that polls stands in the global order after all rTasks whose sentinels it polls, so in a merged stream no rTask
-//! polls what a later one of the same stream writes. By induction over the global order every stream gets to its end: the
-//! first rTask that has not ended waits only for what stands before it, which has ended.
+//! An rTask that polls stands in the global order after all rTasks whose sentinels it polls, so in a merged stream no
+//! rTask polls what a later one of the same stream writes. By induction over the global order every stream gets to its
+//! end: the first rTask that has not ended waits only for what stands before it, which has ended.
 
 use std::collections::BTreeSet;
 

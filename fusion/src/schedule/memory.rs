@@ -70,9 +70,9 @@ pub struct PlacedMemory {
 ///
 /// Two buffers share bytes only where, in the order of the placement, every rTask of an rOperator that touches the one
 /// stands before every rTask of an rOperator that writes the other; `after` makes the schedule keep to it. Inputs keep
-/// their bytes for the whole launch, so that a launch can be repeated; outputs keep theirs to the end. Bytes of sentinels
-/// are theirs alone, and so, unless the arena has to be small, is what else their rOperators touch: polls order nothing, so
-/// that every reuse would take waits which nobody needs otherwise.
+/// their bytes for the whole launch, so that a launch can be repeated; outputs keep theirs to the end. Bytes of
+/// sentinels are theirs alone, and so, unless the arena has to be small, is what else their rOperators touch: polls
+/// order nothing, so that every reuse would take waits which nobody needs otherwise.
 pub fn place(
     mut memory: MemoryPlan,
     program: &TensorProgram,

@@ -88,9 +88,9 @@ pub fn plan(
     plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
 }
 
-/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators. Constants that many
-/// groups read are kept on chip where there is room and the plan is predicted to be faster so; what their rTasks exchange
-/// then carries its own validity where that is predicted to be faster still.
+/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators. Constants that
+/// many groups read are kept on chip where there is room and the plan is predicted to be faster so; what their rTasks
+/// exchange then carries its own validity where that is predicted to be faster still.
 pub fn plan_with(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,

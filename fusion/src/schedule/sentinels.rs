@@ -1,8 +1,8 @@
 //! Which tensors carry their own validity.
 //!
-//! What rows that keep their constants on chip read of one another is small, and every row reads all of it: the state of a
-//! recurrent layer. Such a vector becomes a sentinel. Where something else reads the tensor too, or the host does, its
-//! writer writes both: the tensor, and a copy that is polled.
+//! What rows that keep their constants on chip read of one another is small, and every row reads all of it: the state
+//! of a recurrent layer. Such a vector becomes a sentinel. Where something else reads the tensor too, or the host does,
+//! its writer writes both: the tensor, and a copy that is polled.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,8 +2,8 @@
 //! the signals arrive.
 //!
 //! An exchange takes longer the more units take part at the counter; a signal after an rTask waits for what it has
-//! stored; a wait that finds its signals still polls once. An rTask that polls has what it polls one sentinel's way after
-//! the rTasks that write it end, and takes its time from there. Units do not slow one another down otherwise.
+//! stored; a wait that finds its signals still polls once. An rTask that polls has what it polls one sentinel's way
+//! after the rTasks that write it end, and takes its time from there. Units do not slow one another down otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +26,8 @@ pub struct Event {
     pub polled: f64,
     /// When the unit goes on.
     pub end: f64,
-    /// What decided when it ended, if not the instruction before it: unit and position of a signal, or of an rTask whose
-    /// sentinels are polled.
+    /// What decided when it ended, if not the instruction before it: unit and position of a signal, or of an rTask
+    /// whose sentinels are polled.
     pub released_by: Option<(usize, usize)>,
 }
 

@@ -37,8 +37,8 @@ pub const COUNTER_STRIDE_WORDS: usize = 32;
 pub const CONTROL_WORDS: usize = 32;
 
 /// Words of the status buffer, then padding: `[claimed, vEU, position, counter, seen, wanted]` if `claimed` is
-/// [`CLAIMED_BY_WAIT`], `[claimed, vEU, element, 0, seen, wanted]` if it is [`CLAIMED_BY_POLL`]. It is 0 while nothing has timed
-/// out.
+/// [`CLAIMED_BY_WAIT`], `[claimed, vEU, element, 0, seen, wanted]` if it is [`CLAIMED_BY_POLL`]. It is 0 while nothing
+/// has timed out.
 pub const STATUS_WORDS: usize = 8;
 /// A wait for a counter has timed out.
 pub const CLAIMED_BY_WAIT: i32 = 1;

@@ -2,8 +2,8 @@
 //!
 //! Harm is a read that is not ordered after the unique writers of its elements, two accesses of the same bytes in no
 //! order or in the wrong one, an input or output that does not survive, a wait that starves, an rTask that does not run
-//! exactly once, a wait that does not say for what, constants that are not on chip where they are used, a value that carries
-//! its own validity in bytes which somebody else uses, and memory that is not as a plan promises.
+//! exactly once, a wait that does not say for what, constants that are not on chip where they are used, a value that
+//! carries its own validity in bytes which somebody else uses, and memory that is not as a plan promises.
 
 use std::collections::BTreeSet;
 

@@ -2,9 +2,8 @@
 //!
 //! A phase is a longest run of waits, then rTasks, then signals of one stream. Everything that one of its waits orders
 //! comes before all of its rTasks, and all of them before each of its signals, so the closure over phases, with stream
-//! order inside them, is the closure over instructions. An
-//! rTask that polls begins a phase, which runs only after those of the rTasks whose values it polls; the closure knows nothing of
-//! that.
+//! order inside them, is the closure over instructions. An rTask that polls begins a phase, which runs only after those
+//! of the rTasks whose values it polls; the closure knows nothing of that.
 
 use std::collections::BTreeSet;
 

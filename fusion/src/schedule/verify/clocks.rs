@@ -1,5 +1,5 @@
-//! Vector clocks: for every rTask, how much of every unit's stream has happened before it. Polls make an rTask run later but
-//! leave its clock as it is.
+//! Vector clocks: for every rTask, how much of every unit's stream has happened before it. Polls make an rTask run
+//! later but leave its clock as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,8 @@ impl Clocks {
 
 /// Runs the streams in one admissible order; a deadlock if they do not end.
 ///
-/// Counters only grow, what is polled is written once, and a wait, once satisfied, stays so: whatever one order of execution can finish, every order can.
+/// Counters only grow, what is polled is written once, and a wait, once satisfied, stays so: whatever one order of
+/// execution can finish, every order can.
 pub(super) fn run(segment: &PersistentSegment, polls: &Polls) -> Result<Clocks, Vec<Violation>> {
     let mut state = State::new(segment, polls);
     let mut runnable: Vec<usize> = (0..segment.units()).rev().collect();

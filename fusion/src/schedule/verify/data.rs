@@ -10,7 +10,8 @@ use super::Violation;
 use super::clocks::{Clocks, Moment};
 use super::writers::Writers;
 
-/// Checks that what every rTask reads has been written before, or is polled; the number of pairs whose order was proved.
+/// Checks that what every rTask reads has been written before, or is polled; the number of pairs whose order was
+/// proved.
 pub(super) fn check_reads(
     segment: &PersistentSegment,
     memory: &MemoryPlan,

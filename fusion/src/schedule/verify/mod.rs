@@ -1,12 +1,13 @@
 //! The plan verifier: proves, before anything is emitted or run, that a plan cannot deadlock or race.
 //!
-//! Checked: every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count what their waits assume; the streams run to their end whatever
-//! the interleaving (counters only grow, so if one order of execution ends, every order does); every element that an
-//! rTask reads is written by rTasks that happen before it; buffers that share bytes are used strictly one after the
-//! other; outputs and inputs survive; every sentinel that is polled is written by an rTask that stands before the one which
-//! polls in the order of execution, in bytes of its own. "Happens before" is stream order, closed under waits, where a wait is credited with
-//! the signals that every admissible order implies: all of a counter's, or the first n of a single unit's. A poll is a wait
-//! inside an rTask, but no part of what happens before: it is sure of the value that it fetches and of nothing else.
+//! Checked: every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
+//! what their waits assume; the streams run to their end whatever the interleaving (counters only grow, so if one order
+//! of execution ends, every order does); every element that an rTask reads is written by rTasks that happen before it;
+//! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every sentinel that is
+//! polled is written by an rTask that stands before the one which polls in the order of execution, in bytes of its own.
+//! "Happens before" is stream order, closed under waits, where a wait is credited with the signals that every
+//! admissible order implies: all of a counter's, or the first n of a single unit's. A poll is a wait inside an rTask,
+//! but no part of what happens before: it is sure of the value that it fetches and of nothing else.
 
 mod clocks;
 mod data;

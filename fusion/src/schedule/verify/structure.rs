@@ -216,8 +216,8 @@ fn check_memory(segment: &PersistentSegment, memory: &MemoryPlan, violations: &m
     }
 }
 
-/// Sentinels are single-precision tensors of their own in the arena which the host does not touch, and kernels of all rOperators
-/// that use them can mark and poll.
+/// Sentinels are single-precision tensors of their own in the arena which the host does not touch, and kernels of all
+/// rOperators that use them can mark and poll.
 fn check_sentinels(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
     let is_sentinel = |tensor: TensorId| memory.tensors[memory.tensors[tensor].layout.root].edge == EdgeKind::Sentinel;
     let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
