@@ -81,6 +81,8 @@ pub struct Build {
     pub model: Model,
     /// How far operators are fused; as each target's default unless given.
     pub fusion: Option<FusionLevel>,
+    /// The constants of the GPU that is compiled for; an H200's unless given.
+    pub arch: GpuArch,
     /// Recorded times that price kernels of GPUs.
     pub timings: Option<Arc<TimingsFile>>,
     /// When the search of each target ends early.
@@ -123,7 +125,7 @@ impl Build {
         let prepared = Prepared::new(&model.program);
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
-        Self { model, fusion: None, timings: None, limit: SearchLimit::default(), prepared }
+        Self { model, fusion: None, arch: GpuArch::h200(), timings: None, limit: SearchLimit::default(), prepared }
     }
 
     /// The plan for a target and, for a GPU, its kernels.
@@ -171,11 +173,11 @@ impl Build {
 
     /// What a target's part is decided by.
     pub fn options(&self, target: BundleTarget) -> Result<CompileOptions, TimingsFileError> {
+        let arch = self.arch;
         let defaults = match (target, &self.timings) {
             (BundleTarget::Host, _) => CompileOptions::host(),
-            (BundleTarget::Gpu(_), None) => CompileOptions::default(),
+            (BundleTarget::Gpu(_), None) => CompileOptions::gpu(arch),
             (BundleTarget::Gpu(gpu), Some(file)) => {
-                let arch = GpuArch::h200();
                 let cost = CostModel::Recorded(file.cost(gpu, EstimatedCost { arch })?);
                 CompileOptions { cost, ..CompileOptions::gpu(arch) }
             }

@@ -3,8 +3,10 @@
 //! The façade over the crates: a [`Model`] comes in, [`build`] makes a verified plan and its program for every target, a
 //! bundle holds them, and [`open`] runs a model or a bundle on a device.
 
+mod arch_file;
 pub mod bench;
 mod build;
+pub mod calibrate;
 pub mod compiler;
 mod device_compiler;
 pub mod explain;
@@ -16,6 +18,7 @@ mod search_limit;
 mod timings_file;
 pub mod tune;
 
+pub use arch_file::{ArchFileError, read_arch, write_arch};
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess, ProgramCode, compile_program};
 pub use model::{Model, ModelError};

@@ -80,7 +80,7 @@ const DEFAULT_TARGET: Target = Target::Sm90a;
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let start = Instant::now();
-    let timings = arguments.search.timings()?;
+    let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
     let (targets, nvrtc) = targets(arguments, output)?;
     if timings.is_some() && targets == [BundleTarget::Host] {
         let text = "--timings prices kernels of GPUs, and none is compiled for; add one to --target, such as sm_90a";
@@ -102,7 +102,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let mut build = Build::new(Model::import(&arguments.path, &arguments.shapes.import_options())?, &mut watch);
     build.fusion = arguments.fusion;
-    build.timings = timings;
+    (build.arch, build.timings) = (arch, timings);
     build.limit = arguments.search.limit(output);
     let import = start.elapsed();
     emit_common(arguments, &build)?;

@@ -1,17 +1,21 @@
 //! `warpweave doctor`: what this machine offers.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use warpweave::calibrate::{Calibration, DeviceStopwatch, Reading, calibrate};
 use warpweave::runtime::cubin::CubinInfo;
 use warpweave::runtime::cuda::Driver;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
+use warpweave::runtime::session::{Device, SessionError};
 use warpweave::runtime::target::Target;
 use warpweave::runtime::text::compiler_identity;
-use warpweave::{DeviceCompiler, InProcess};
+use warpweave::{DeviceCompiler, InProcess, write_arch};
 
 use super::Passed;
+use super::arguments::child_compiler;
 use super::device_compile::ChildProcess;
 use super::error::CliError;
 use super::output::Output;
@@ -19,6 +23,12 @@ use super::output::Output;
 /// Arguments of `doctor`.
 #[derive(Args)]
 pub struct Arguments {
+    /// Measures the GPU's constants and writes them here, for --arch of compile and explain
+    #[arg(long, value_name = "FILE")]
+    calibrate: Option<PathBuf>,
+    /// The GPU to measure: cuda:N
+    #[arg(long, default_value_t = Device::Cuda(0), requires = "calibrate")]
+    device: Device,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -28,7 +38,10 @@ const TEST_KERNEL: &str = "extern \"C\" __global__ void k(float* a) { a[threadId
 const TEST_TARGETS: [Target; 2] = [Target::Sm80, Target::Sm90a];
 
 /// Runs the command. It fails only where something is there and does not work.
-pub fn execute(_: &Arguments, output: &Output) -> Result<Passed, CliError> {
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    if let Some(path) = &arguments.calibrate {
+        return calibrated(path, arguments.device, output);
+    }
     let mut text = String::new();
     let mut passed = true;
     let nvrtc = nvrtc(&mut text, &mut passed);
@@ -54,6 +67,32 @@ pub fn execute(_: &Arguments, output: &Output) -> Result<Passed, CliError> {
     });
     output.result("doctor", &value, &text);
     Ok(passed)
+}
+
+/// Measures the constants of a GPU. It fails where one could not be measured.
+fn calibrated(path: &Path, device: Device, output: &Output) -> Result<Passed, CliError> {
+    let Device::Cuda(ordinal) = device else {
+        return Err(CliError::Usage(format!("{device} has no constants to measure; give --device cuda:N")));
+    };
+    Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
+    let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device, reason })?;
+    let mut stopwatch = DeviceStopwatch::new(compiler.as_ref(), ordinal)?;
+    let Calibration { arch, readings } = calibrate(stopwatch.base(), &mut stopwatch)?;
+    write_arch(path, &arch)?;
+    let mut text = format!("{}: constants of {device}\n", path.display());
+    let mut records = Vec::new();
+    for Reading { probe, microseconds: [small, large], before, now } in &readings {
+        let name = probe.name();
+        let _ = match now {
+            Some(now) => writeln!(text, "  {name}: {now:.4e}, was {before:.4e} ({small:.2} and {large:.2} us)"),
+            None => writeln!(text, "  {name}: not measured, the larger program was no slower; {before:.4e} stays"),
+        };
+        records.push(json!({"constant": name, "now": now, "before": before, "microseconds": [small, large]}));
+    }
+    let _ = writeln!(text, "  assumed still: {}", arch.assumptions().join(", "));
+    let value = json!({"file": path.display().to_string(), "readings": records, "assumed": arch.assumptions()});
+    output.result("doctor", &value, &text);
+    Ok(readings.iter().all(|reading| reading.now.is_some()))
 }
 
 fn nvrtc(text: &mut String, passed: &mut bool) -> Value {

@@ -16,7 +16,7 @@ use warpweave::runtime::npz::NpzError;
 use warpweave::runtime::nvrtc::NvrtcError;
 use warpweave::runtime::sass::SassError;
 use warpweave::runtime::session::{Device, FailureKind, SessionError};
-use warpweave::{BuildError, DeviceCompileError, ModelError, OpenError, TimingsFileError};
+use warpweave::{ArchFileError, BuildError, DeviceCompileError, ModelError, OpenError, TimingsFileError};
 
 /// A check has failed.
 pub const EXIT_CHECK: u8 = 1;
@@ -45,6 +45,9 @@ pub enum CliError {
         /// The reason.
         source: std::io::Error,
     },
+    /// A device's constants cannot be read or written.
+    #[error(transparent)]
+    Arch(#[from] ArchFileError),
     /// Stored arrays cannot be read.
     #[error(transparent)]
     Npz(#[from] NpzError),
@@ -176,6 +179,7 @@ impl CliError {
             Self::Zoo(
                 models::ModelError::Unknown { .. } | models::ModelError::Batch { .. } | models::ModelError::Form { .. },
             ) => "benchmark-model",
+            Self::Arch(_) => "arch",
             Self::Npz(_) | Self::Npy { .. } => "array",
             Self::UnknownInput { .. } | Self::MissingInput { .. } | Self::WrongInput { .. } => "input",
             Self::WrongOutputs(_) => "output",
@@ -219,6 +223,7 @@ impl CliError {
             Self::NoDevice { .. } => EXIT_ENVIRONMENT,
             Self::Zoo(_)
             | Self::File { .. }
+            | Self::Arch(_)
             | Self::Npz(_)
             | Self::Npy { .. }
             | Self::UnknownInput { .. }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use warpweave::compiler::CompileOptions;
 use warpweave::explain::{ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
-use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::fusion::partition::{FusionGroup, FusionLevel};
 use warpweave::fusion::schedule::{self, PlanOptions, SyncPolicy};
 use warpweave::runtime::bundle::BundleTarget;
@@ -84,11 +83,11 @@ enum Arena {
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let timings = arguments.search.timings()?;
+    let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
     let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
     let name = model.record.name.clone();
     let mut build = Build::new(model, &mut |_| {});
-    (build.fusion, build.timings) = (Some(arguments.fusion), timings);
+    (build.arch, build.fusion, build.timings) = (arch, Some(arguments.fusion), timings);
     build.limit = arguments.search.limit(output);
     let compile = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
     let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };
@@ -150,8 +149,7 @@ fn of_partition(
             statements.saturating_sub(1)
         )));
     };
-    let arch = GpuArch::h200();
-    let explained = partition::group(prepared, &arch, compile, &chosen, position);
+    let explained = partition::group(prepared, &build.arch, compile, &chosen, position);
     let group = &chosen.groups[position];
     let value = explain_partition::group_value(position, group, &explained);
     output.result("explain", &value, &explain_partition::group(position, group, &explained));

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use warpweave::fusion::partition::SearchEnd;
-use warpweave::{SearchLimit, TimingsFile};
+use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::{SearchLimit, TimingsFile, read_arch};
 
 use super::error::CliError;
 use super::output::Output;
@@ -21,6 +22,9 @@ pub struct SearchArguments {
     /// Recorded times of kernels, as `tune` writes them; estimates stand in, scaled, where there are none
     #[arg(long, value_name = "FILE")]
     timings: Option<PathBuf>,
+    /// The constants of the GPU, as `doctor --calibrate` writes them; an H200's unless given
+    #[arg(long, value_name = "FILE")]
+    arch: Option<PathBuf>,
     /// Seconds after which each search for a partition ends with the best so far, as after Ctrl-C; no limit unless given
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     search_budget: Option<Duration>,
@@ -36,6 +40,11 @@ impl SearchArguments {
     /// The recorded times.
     pub fn timings(&self) -> Result<Option<Arc<TimingsFile>>, CliError> {
         Ok(self.timings.as_deref().map(TimingsFile::read).transpose()?.map(Arc::new))
+    }
+
+    /// The constants of the GPU.
+    pub fn arch(&self) -> Result<GpuArch, CliError> {
+        Ok(self.arch.as_deref().map_or_else(|| Ok(GpuArch::h200()), read_arch)?)
     }
 
     /// When searches end. From here on, Ctrl-C ends the search that runs; at other times, or again, it ends the process.

@@ -161,7 +161,7 @@ fn one_element() -> TensorProgram {
 }
 
 /// The median of the device's times in microseconds.
-fn median(session: &mut CudaSession, inputs: &[Tensor], runs: u32) -> Result<f64, SessionError> {
+pub(crate) fn median(session: &mut CudaSession, inputs: &[Tensor], runs: u32) -> Result<f64, SessionError> {
     let mut times = Vec::with_capacity(runs as usize);
     for run in 0..WARM_UP + runs {
         session.run(inputs)?;

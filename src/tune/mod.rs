@@ -7,6 +7,7 @@ mod device;
 mod kernel_program;
 mod work;
 
+pub(crate) use device::median;
 pub use device::{DeviceMeasure, excess};
 pub use kernel_program::KernelProgram;
 pub use work::{Untimed, untimed};

@@ -2,6 +2,7 @@
 
 mod archive;
 mod bundles;
+mod calibration;
 mod explain;
 mod inputs;
 mod measurements;

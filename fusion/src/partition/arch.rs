@@ -196,6 +196,53 @@ impl GpuArch {
         }
     }
 
+    /// The same generation with what a device says of itself; the rates of the whole device grow with its multiprocessors.
+    pub fn with_attributes(self, multiprocessors: usize, shared_bytes_per_block: usize) -> Self {
+        let times = multiprocessors as f64 / self.multiprocessors.value as f64;
+        let scaled = |rate: Constant<f64>| if times == 1.0 { rate } else { assumed(rate.value * times) };
+        Self {
+            multiprocessors: datasheet(multiprocessors),
+            shared_bytes_per_block: datasheet(shared_bytes_per_block),
+            operations_per_microsecond: scaled(self.operations_per_microsecond),
+            cache_bytes_per_microsecond: scaled(self.cache_bytes_per_microsecond),
+            ..self
+        }
+    }
+
+    /// A constant that was measured on the device.
+    pub fn measured<T: Copy>(value: T) -> Constant<T> {
+        measured(value)
+    }
+
+    /// Whether every constant is a number that a device can have: finite and above 0.
+    pub fn is_sound(&self) -> bool {
+        let counts = [
+            self.multiprocessors,
+            self.lanes,
+            self.cache_bytes,
+            self.transaction_bytes,
+            self.shared_bytes_per_cycle,
+            self.shared_bytes_per_block,
+            self.threads_per_block,
+            self.registers_per_thread,
+            self.registers_per_multiprocessor,
+            self.schedulers,
+        ];
+        let rates = [
+            self.multiply_adds_per_cycle,
+            self.cycles_per_microsecond,
+            self.operations_per_microsecond,
+            self.memory_bytes_per_microsecond,
+            self.cache_bytes_per_microsecond,
+            self.cache_bytes_per_cycle_alone,
+            self.load_latency_cycles,
+            self.shared_latency_cycles,
+            self.step_microseconds,
+        ];
+        let is_count = |count: &Constant<usize>| (1..1 << 40).contains(&count.value);
+        counts.iter().all(is_count) && rates.iter().all(|rate| rate.value.is_finite() && rate.value > 0.0)
+    }
+
     /// The device that a group sees which has only a share of the multiprocessors: bandwidths shrink with them.
     pub fn share(&self, share: DeviceShare) -> Self {
         let parts = share.parts();

@@ -1,0 +1,65 @@
+//! Measuring a device's constants with small programs of its own kernels.
+//!
+//! Each constant is a slope: the same program in two sizes, the difference of their work by the difference of their times,
+//! so that what a launch costs cancels out.
+
+mod device;
+mod probe;
+#[cfg(test)]
+mod tests;
+
+pub use device::DeviceStopwatch;
+pub use probe::{Probe, Size};
+
+use warpweave_fusion::partition::FusionLevel;
+use warpweave_fusion::partition::arch::GpuArch;
+use warpweave_graph::TensorProgram;
+
+use crate::open::OpenError;
+
+/// What runs programs and takes their times.
+pub trait Stopwatch {
+    /// The median time of a launch of `program`, partitioned at `fusion`, in microseconds.
+    fn microseconds(&mut self, program: &TensorProgram, fusion: FusionLevel) -> Result<f64, OpenError>;
+}
+
+/// What a probe came to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Reading {
+    /// The probe.
+    pub probe: Probe,
+    /// Microseconds of the small and the large program.
+    pub microseconds: [f64; 2],
+    /// The constant before.
+    pub before: f64,
+    /// The constant now; none where the larger program was not slower, which leaves it as it was.
+    pub now: Option<f64>,
+}
+
+/// A device's constants, measured as far as probes go.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Calibration {
+    /// The constants.
+    pub arch: GpuArch,
+    /// The probes, in order.
+    pub readings: Vec<Reading>,
+}
+
+/// Replaces the constants of `base` by what `stopwatch` measures.
+pub fn calibrate(base: GpuArch, stopwatch: &mut dyn Stopwatch) -> Result<Calibration, OpenError> {
+    let mut arch = base;
+    let mut readings = Vec::new();
+    for probe in Probe::ALL {
+        let mut time = |size| stopwatch.microseconds(&probe.program(&base, size), probe.fusion());
+        let microseconds = [time(Size::Small)?, time(Size::Large)?];
+        let work = probe.work(&base, Size::Large) - probe.work(&base, Size::Small);
+        let before = probe.constant(&mut arch).value;
+        let slope = microseconds[1] - microseconds[0];
+        let now = (slope.is_finite() && slope > 0.0).then(|| probe.value(&arch, work, slope));
+        if let Some(now) = now {
+            *probe.constant(&mut arch) = GpuArch::measured(now);
+        }
+        readings.push(Reading { probe, microseconds, before, now });
+    }
+    Ok(Calibration { arch, readings })
+}

@@ -1,0 +1,94 @@
+use std::collections::BTreeMap;
+
+use warpweave_fusion::partition::FusionLevel;
+use warpweave_fusion::partition::arch::{GpuArch, Provenance};
+use warpweave_graph::TensorProgram;
+use warpweave_graph::reference::evaluate;
+use warpweave_graph::{ElementType, Tensor};
+
+use super::{Probe, Size, Stopwatch, calibrate};
+use crate::compiler::{CompileOptions, compile};
+use crate::open::OpenError;
+
+/// A device whose launches take 5 µs and whose constants are three times those of another.
+struct Made {
+    programs: BTreeMap<String, f64>,
+}
+
+impl Made {
+    fn of(arch: &GpuArch) -> Self {
+        let mut programs = BTreeMap::new();
+        for probe in Probe::ALL {
+            for size in [Size::Small, Size::Large] {
+                let work = probe.work(arch, size);
+                let mut arch = *arch;
+                let constant = 3.0 * probe.constant(&mut arch).value;
+                let slope = match probe {
+                    Probe::Memory | Probe::Cache | Probe::Arithmetic => work / constant,
+                    Probe::Latency => work * constant / arch.cycles_per_microsecond.value,
+                    Probe::Step => work * constant,
+                };
+                programs.insert(probe.program(&arch, size).to_string(), 5.0 + slope);
+            }
+        }
+        Self { programs }
+    }
+}
+
+impl Stopwatch for Made {
+    fn microseconds(&mut self, program: &TensorProgram, _: FusionLevel) -> Result<f64, OpenError> {
+        Ok(self.programs[&program.to_string()])
+    }
+}
+
+#[test]
+fn slopes_give_the_constants_whatever_a_launch_takes() {
+    let base = GpuArch::h200();
+    let calibration = calibrate(base, &mut Made::of(&base)).expect("nothing fails");
+    assert_eq!(calibration.readings.len(), Probe::ALL.len());
+    let mut arch = calibration.arch;
+    for reading in calibration.readings {
+        let now = reading.now.expect("every slope is above 0");
+        assert!((now / reading.before - 3.0).abs() < 1e-6, "{reading:?}");
+        let constant = *reading.probe.constant(&mut arch);
+        assert_eq!((constant.value, constant.provenance), (now, Provenance::Measured));
+    }
+    assert_eq!(arch.cache_bytes, base.cache_bytes);
+    assert!(arch.is_sound());
+}
+
+#[test]
+fn what_does_not_get_slower_measures_nothing() {
+    struct Constant;
+    impl Stopwatch for Constant {
+        fn microseconds(&mut self, _: &TensorProgram, _: FusionLevel) -> Result<f64, OpenError> {
+            Ok(7.0)
+        }
+    }
+    let base = GpuArch::h200();
+    let calibration = calibrate(base, &mut Constant).expect("nothing fails");
+    assert_eq!(calibration.arch, base);
+    assert!(calibration.readings.iter().all(|reading| reading.now.is_none()));
+}
+
+#[test]
+fn probes_are_the_kernels_that_are_meant() {
+    for probe in Probe::ALL {
+        let counts = [Size::Small, Size::Large].map(|size| {
+            let options = CompileOptions { fusion: probe.fusion(), ..CompileOptions::default() };
+            let compiled = compile(&probe.program(&GpuArch::h200(), size), &options).expect("the probe compiles");
+            compiled.partition.groups.len()
+        });
+        let expected = if probe == Probe::Step { [24, 48] } else { [1, 1] };
+        assert_eq!(counts, expected, "{probe:?}");
+    }
+}
+
+#[test]
+fn the_chain_of_loads_walks_the_ring() {
+    let program = Probe::Latency.program(&GpuArch::h200(), Size::Small);
+    let found = evaluate(&program, &[]).expect("it runs");
+    let ty = found[0].ty().clone();
+    assert_eq!(ty.element, ElementType::I64);
+    assert_eq!(found, [Tensor::from_i64(ty, &[48 * 32])]);
+}
