@@ -1,8 +1,7 @@
 //! Attention over blocks of keys: emulator, printed text, host and device code of every kind of mask and shape.
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::prelude::device_source;
-use warpweave::codegen::print::{ENTRY_NAME, cuda};
+use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::verify;
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::fusion::partition::cost::EstimatedCost;
@@ -11,11 +10,10 @@ use warpweave::graph::expr::{BinaryOp, ExprBuilder, Guard, Index, Scalar};
 use warpweave::graph::prepare::prepare;
 use warpweave::graph::program::TensorId;
 use warpweave::graph::{ElementType, Tensor, TensorType};
-use warpweave::runtime::gates::judge;
 use warpweave::runtime::host::{HostSession, pack_weights};
-use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::target::Target;
 use warpweave_tests::evaluate::evaluate;
+use warpweave_tests::gates;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_staged};
 use warpweave_tests::printed;
@@ -211,7 +209,7 @@ fn check(case: Case, printed: usize) {
         assert_close(&on_host(&compiled, &inputs), &expected, 1e-4);
         if number == printed {
             assert_close(&run_text(&machine, &inputs), &expected, 1e-4);
-            passes_gates(&machine);
+            gates::check(&machine.program, UnitSize::default(), Target::Sm90a);
         }
     }
 }
@@ -232,13 +230,6 @@ fn on_host(compiled: &Compiled, inputs: &[Tensor]) -> Vec<Tensor> {
     let weights = pack_weights(&compiled.plan, |id| compiled.program.constant(id)).expect("constants are there");
     let mut session = HostSession::new(&compiled.plan, weights, 2).expect("the plan folds");
     session.run(inputs).expect("the plan runs")
-}
-
-fn passes_gates(machine: &Machine) {
-    let nvrtc = Nvrtc::locate().unwrap_or_else(|error| panic!("{error}"));
-    let source = device_source(&cuda(&machine.program));
-    let report = judge(&nvrtc, &source, ENTRY_NAME, machine.program.threads, Target::Sm90a);
-    assert_eq!(report.unwrap_or_else(|error| panic!("{error}")).violations, []);
 }
 
 /// One row of scores and weights is larger than what a block keeps on chip.
