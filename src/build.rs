@@ -12,7 +12,7 @@ use warpweave_codegen::print::{ENTRY_NAME, UnitSize, cuda};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, SearchReport};
-use warpweave_fusion::schedule::{ExecutionPlan, PlanOptions, verify};
+use warpweave_fusion::schedule::{ExecutionPlan, verify};
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
@@ -161,7 +161,11 @@ impl Build {
         let options = self.options(target)?;
         let (partition, search) = self.prepared.partition_within(&options, &self.limit);
         watch(Stage::Schedule(target));
-        let plan = self.prepared.plan(&partition, &options, &PlanOptions::new(options.units)).plan;
+        let mut planning = options.plan_options();
+        if let BundleTarget::Gpu(gpu) = target {
+            planning.shared_bytes = planning.shared_bytes.min(gpu.shared_bytes_per_block());
+        }
+        let plan = self.prepared.plan(&partition, &options, &planning).plan;
         Ok(Draft { target, partition, search, plan })
     }
 

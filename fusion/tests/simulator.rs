@@ -1,8 +1,10 @@
 //! The simulator against what was measured on an H200.
 
+use std::collections::BTreeMap;
+
 use warpweave_fusion::schedule::plan::{Counter, CounterId, OperatorId};
 use warpweave_fusion::schedule::simulate::{Launch, kernel_sequence, simulate_with};
-use warpweave_fusion::schedule::{Instruction, PersistentSegment, RTask, SyncCosts};
+use warpweave_fusion::schedule::{Instruction, PersistentSegment, Polls, RTask, SyncCosts};
 use warpweave_graph::arena::{Arena, Id};
 
 /// How far a prediction may be from a measurement.
@@ -54,7 +56,12 @@ impl Sketch {
 
     /// Microseconds, with a time a kind of rTask.
     fn microseconds(&self, kinds: &[f64]) -> f64 {
-        simulate_with(&self.segment, &SyncCosts::h200(), &|task| kinds[task.operator.index()]).makespan
+        self.polled(&Polls::default(), kinds)
+    }
+
+    /// The same where rTasks poll what others write.
+    fn polled(&self, polls: &Polls, kinds: &[f64]) -> f64 {
+        simulate_with(&self.segment, polls, &SyncCosts::h200(), &|task| kinds[task.operator.index()]).makespan
     }
 }
 
@@ -118,6 +125,50 @@ fn the_recurrent_network_with_counters() {
         }
     }
     check("LSTM with counters", sketch.microseconds(&[step]), 208.0);
+}
+
+/// The same network through sentinels, a wave of all layers after another. What a step computes is taken from the
+/// program with counters, 1.90 µs a wave, so that the exchange through sentinels is predicted.
+#[test]
+fn the_recurrent_network_with_sentinels() {
+    const LAYERS: usize = 10;
+    const STEPS: usize = 100;
+    const WIDTH: usize = 13;
+    let costs = SyncCosts::h200();
+    let step = 1.90 - costs.drain.value - costs.exchange_microseconds(2 * WIDTH);
+    let mut sketch = Sketch::new(LAYERS * WIDTH);
+    let mut writers = BTreeMap::new();
+    let number = |layer: usize, time: usize, unit: usize| RTask {
+        operator: OperatorId::from_index(0),
+        tile: ((time * LAYERS + layer) * WIDTH + unit) as u32,
+    };
+    for (time, layer, unit) in
+        (0..STEPS).flat_map(|time| (0..LAYERS).flat_map(move |layer| (0..WIDTH).map(move |unit| (time, layer, unit))))
+    {
+        let own = time.checked_sub(1).map(|before| (layer, before));
+        let below = layer.checked_sub(1).map(|below| (below, time));
+        let read = own.into_iter().chain(below);
+        let polled = read.flat_map(|(layer, time)| (0..WIDTH).map(move |unit| number(layer, time, unit)));
+        writers.insert(number(layer, time, unit), polled.collect());
+        sketch.segment.streams[layer * WIDTH + unit].push(Instruction::Run(number(layer, time, unit)));
+    }
+    check("LSTM with sentinels", sketch.polled(&Polls::new(writers), &[step]), 119.0);
+}
+
+/// 48 dependent products whose rTasks poll what all of the one before have written. Without any waits they take 181 µs.
+#[test]
+fn the_matrix_products_with_sentinels() {
+    const UNITS: u32 = 132;
+    let mut sketch = Sketch::new(UNITS as usize);
+    let mut writers = BTreeMap::new();
+    let task = |product: u32, unit: u32| RTask { operator: OperatorId::from_index(0), tile: product * UNITS + unit };
+    for (product, unit) in (0..48u32).flat_map(|product| (0..UNITS).map(move |unit| (product, unit))) {
+        let before = product.checked_sub(1);
+        let polled = before.into_iter().flat_map(|before| (0..UNITS).map(move |unit| task(before, unit)));
+        writers.insert(task(product, unit), polled.collect());
+        sketch.segment.streams[unit as usize].push(Instruction::Run(task(product, unit)));
+    }
+    check("48 products through sentinels", sketch.polled(&Polls::new(writers), &[181.0 / 48.0]), 221.0);
 }
 
 /// 48 dependent products, all units meeting after each. Without any waits they take 181 µs.

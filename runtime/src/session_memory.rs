@@ -1,6 +1,10 @@
 //! The memory of a session that launches change: arena, control block, counters and status buffer.
 
-use warpweave_fusion::schedule::tables::{CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
+use std::ops::Range;
+
+use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::schedule::plan::{EdgeKind, SENTINEL_BYTES};
+use warpweave_fusion::schedule::tables::{Awaited, CLAIMED_BY_POLL, CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
 
 /// Host copy of a session's memory, in the layout that a persistent program reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,21 +15,19 @@ pub struct SessionMemory {
     pub control: Vec<i32>,
     /// A counter every [`COUNTER_STRIDE_WORDS`] words.
     pub counters: Vec<i32>,
-    /// What the first wait that timed out has written.
+    /// What the first wait or poll that timed out has written.
     pub status: Vec<i32>,
 }
 
-/// A wait that gave up.
+/// A wait or a poll that gave up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the wait of vEU {veu} at instruction {position} timed out: counter {counter} holds {seen}, wanted {wanted}")]
+#[error("vEU {veu} waited too long: {awaited} holds {seen}, wanted {wanted}")]
 pub struct TimedOutWait {
     /// The vEU that waited.
     pub veu: i32,
-    /// The index of the wait in the instruction table.
-    pub position: i32,
-    /// The counter's index.
-    pub counter: i32,
-    /// What the counter held at last.
+    /// What it waited for.
+    pub awaited: Awaited,
+    /// What that held at last.
     pub seen: i32,
     /// What it should have reached.
     pub wanted: i32,
@@ -56,6 +58,15 @@ impl SessionMemory {
         self
     }
 
+    /// The same memory with the marks that the launch before would have left. `memory` describes the arena.
+    pub fn marked(mut self, memory: &MemoryPlan) -> Self {
+        let element = marked_element(self.epoch());
+        for range in sentinels(memory) {
+            self.arena[range].chunks_exact_mut(SENTINEL_BYTES).for_each(|bytes| bytes.copy_from_slice(&element));
+        }
+        self
+    }
+
     /// The number of the next launch.
     pub fn epoch(&self) -> i32 {
         self.control[0]
@@ -66,9 +77,27 @@ impl SessionMemory {
         self.counters[index * COUNTER_STRIDE_WORDS]
     }
 
-    /// The wait that timed out, if one did; the session is then of no more use.
+    /// The wait or poll that timed out, if one did; the session is then of no more use.
     pub fn timed_out_wait(&self) -> Option<TimedOutWait> {
-        let &[claimed, veu, position, counter, seen, wanted, ..] = self.status.as_slice() else { return None };
-        (claimed != 0).then_some(TimedOutWait { veu, position, counter, seen, wanted })
+        let &[claimed, veu, first, second, seen, wanted, ..] = self.status.as_slice() else { return None };
+        let awaited = match claimed {
+            CLAIMED_BY_POLL => Awaited::Sentinel { element: first },
+            _ => Awaited::Counter { position: first, counter: second },
+        };
+        (claimed != 0).then_some(TimedOutWait { veu, awaited, seen, wanted })
     }
+}
+
+/// The bytes of the arena in which values carry their own validity.
+pub fn sentinels(memory: &MemoryPlan) -> impl Iterator<Item = Range<usize>> {
+    let marked = memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel);
+    marked
+        .filter_map(|tensor| tensor.buffer)
+        .map(|buffer| buffer.offset as usize..(buffer.offset + buffer.bytes) as usize)
+}
+
+/// An element that the launch before number `epoch` has marked.
+pub fn marked_element(epoch: i32) -> [u8; SENTINEL_BYTES] {
+    let mark = epoch.wrapping_sub(1).to_le_bytes();
+    [0, 0, 0, 0, mark[0], mark[1], mark[2], mark[3]]
 }

@@ -81,6 +81,15 @@ impl Target {
         }
     }
 
+    /// Bytes of shared memory that a block may have, at most.
+    pub fn shared_bytes_per_block(self) -> usize {
+        match self {
+            Self::Sm80 | Self::Sm87 => 163 << 10,
+            Self::Sm86 | Self::Sm89 | Self::Sm120 | Self::Sm120a | Self::Sm121 | Self::Sm121a => 99 << 10,
+            Self::Sm90 | Self::Sm90a | Self::Sm100 | Self::Sm100a | Self::Sm103 | Self::Sm103a => 227 << 10,
+        }
+    }
+
     /// Whether instructions of this architecture alone are allowed.
     pub fn is_architecture_specific(self) -> bool {
         match self {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use warpweave::explain::{Comparison, ExplainedPlan, PolicyFigures, Win};
+use warpweave::fusion::schedule::EdgeKind;
 use warpweave::runtime::json::{Value, json};
 
 /// rOperators of the critical path that are listed.
@@ -22,6 +23,10 @@ pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
     let _ =
         writeln!(text, "  waits                {} of {} needed, all proved to end", evidence.waits, explained.needs);
     let _ = writeln!(text, "  counters             {}", segment.counters.len());
+    let sentinels = plan.memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel).count();
+    if sentinels > 0 {
+        let _ = writeln!(text, "  sentinels            {sentinels} tensors, {} polls proved to end", evidence.polls);
+    }
     let _ = writeln!(text, "  proved               {} reads follow their writes", evidence.ordered_reads);
     let _ = writeln!(
         text,
@@ -69,7 +74,7 @@ pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
     json!({
         "model": name, "units": plan.persistent().units(), "sync": explained.sync.name(),
         "scheduling_seconds": explained.seconds, "operators": plan.persistent().operators.len(),
-        "tasks": evidence.tasks, "waits": evidence.waits, "needs": explained.needs,
+        "tasks": evidence.tasks, "waits": evidence.waits, "polls": evidence.polls, "needs": explained.needs,
         "counters": plan.persistent().counters.len(), "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "arena_bound_bytes": explained.arena_bound_bytes,
         "predicted_makespan_microseconds": explained.simulation.makespan,

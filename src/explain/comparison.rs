@@ -2,7 +2,7 @@
 
 use warpweave_fusion::partition::Partition;
 use warpweave_fusion::schedule::simulate::{self, Jitter, Launch};
-use warpweave_fusion::schedule::{PersistentSegment, PlanOptions, SyncCosts, SyncPolicy};
+use warpweave_fusion::schedule::{PersistentSegment, PlanOptions, Polls, SyncCosts, SyncPolicy};
 
 use super::{ExplainedPlan, explain};
 use crate::compiler::{CompileError, CompileOptions, Prepared};
@@ -76,7 +76,8 @@ pub fn compare(
     for sync in SyncPolicy::ALL {
         let explained = explain(prepared, partition, compile, &PlanOptions { sync: Some(sync), ..*options })?;
         let segment = explained.plan.plan().persistent();
-        let varied = variations(segment, &options.costs);
+        let polls = Polls::of(segment, &explained.plan.plan().memory);
+        let varied = variations(segment, &polls, &options.costs);
         kernel_per_operator = simulate::kernel_per_operator(segment, Launch::Graph, &options.costs);
         policies.push(figures(&explained, &varied));
         times.push(varied);
@@ -91,11 +92,11 @@ pub fn compare(
 }
 
 /// Makespans under every variation, in a fixed order.
-fn variations(segment: &PersistentSegment, costs: &SyncCosts) -> Vec<f64> {
+fn variations(segment: &PersistentSegment, polls: &Polls, costs: &SyncCosts) -> Vec<f64> {
     let jitters = || std::iter::once(Jitter::None).chain(SEEDS.map(Jitter::Seeded));
     let under = |factor: f64| {
         let costs = costs.with_assumed(factor);
-        jitters().map(move |jitter| simulate::simulate(segment, &costs, jitter).makespan)
+        jitters().map(move |jitter| simulate::simulate(segment, polls, &costs, jitter).makespan)
     };
     FACTORS.into_iter().flat_map(under).collect()
 }

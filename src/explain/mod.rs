@@ -18,7 +18,7 @@ use std::time::Instant;
 use warpweave_fusion::partition::Partition;
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::simulate::{self, Jitter, Shares, Simulation};
-use warpweave_fusion::schedule::{self, Instruction, PlanOptions, SyncPolicy, Verified};
+use warpweave_fusion::schedule::{self, Instruction, PlanOptions, Polls, SyncPolicy, Verified};
 
 use crate::compiler::{CompileError, CompileOptions, Prepared};
 
@@ -61,7 +61,8 @@ pub fn explain(
     let planned = prepared.plan(partition, compile, options);
     let seconds = start.elapsed().as_secs_f64();
     let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
-    let simulation = simulate::simulate(plan.plan().persistent(), &options.costs, Jitter::None);
+    let polls = Polls::of(plan.plan().persistent(), &plan.plan().memory);
+    let simulation = simulate::simulate(plan.plan().persistent(), &polls, &options.costs, Jitter::None);
     let (sync, needs, arena_bound_bytes) = (planned.sync, planned.needs, planned.arena_bound_bytes);
     Ok(ExplainedPlan { plan, sync, needs, arena_bound_bytes, seconds, simulation })
 }

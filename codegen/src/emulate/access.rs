@@ -246,6 +246,7 @@ pub fn unordered(world: &mut World, agent: Agent, lane: usize, address: usize, p
     let name = |warp: usize| WarpName { block: (warp / per_block) as u32, warp: (warp % per_block) as u32 };
     let fault = match problem {
         Unordered::Uninitialised => Fault::GlobalUninitialised { address },
+        Unordered::Sentinel => Fault::SentinelMixed { address },
         Unordered::Write(warp) => Fault::GlobalRace { address, race, other: name(warp) },
         Unordered::Read(warp) => Fault::GlobalRace { address, race: GlobalRace::WriteAfterRead, other: name(warp) },
     };

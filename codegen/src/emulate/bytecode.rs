@@ -36,6 +36,13 @@ pub struct GlobalAccess {
     pub index: Index,
 }
 
+/// Parameters of a poll or of a store with a mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SentinelAccess {
+    pub registers: Registers,
+    pub index: Index,
+}
+
 /// Parameters of a shared access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedAccess {
@@ -190,6 +197,8 @@ pub enum Instruction {
     },
     LoadGlobal(u32),
     StoreGlobal(u32),
+    LoadSentinel(u32),
+    StoreSentinel(u32),
     LoadShared(u32),
     StoreShared(u32),
     AsyncCopy(u32),
@@ -297,6 +306,7 @@ pub struct CompiledBody {
     pub locations: Vec<u32>,
     pub statements: Vec<Location>,
     pub global: Vec<GlobalAccess>,
+    pub sentinels: Vec<SentinelAccess>,
     pub shared: Vec<SharedAccess>,
     pub copies: Vec<CopyAccess>,
     pub waits: Vec<WaitAccess>,

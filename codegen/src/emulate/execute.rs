@@ -72,6 +72,8 @@ pub struct Core {
     tile: i32,
     /// The wait at which the warp stands has been counted.
     pub counted: bool,
+    /// The byte where the warp polls for a mark that is not there.
+    pub polled: Option<usize>,
     copies: Copies,
 }
 
@@ -80,7 +82,7 @@ pub struct Core {
 pub enum Stop {
     /// It may go on at once.
     Preempted,
-    /// It waits for a counter.
+    /// It waits for a counter or polls.
     Waiting,
     /// It waits at a barrier.
     Barrier,
@@ -114,6 +116,7 @@ impl Warp {
             operands: 0,
             tile: 0,
             counted: false,
+            polled: None,
             copies: Copies::default(),
         };
         let (entry, kernel) = (Frame::default(), Frame::default());
@@ -371,6 +374,21 @@ impl Core {
                     let site = |lane| self.site(body, at, lane);
                     let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
                     access::global(access, store, frame, agent, world);
+                    if self.tired(pc) {
+                        return Event::Stop(Stop::Preempted);
+                    }
+                }
+                Instruction::LoadSentinel(number) => {
+                    if !self.poll(&body.sentinels[number as usize], body, at, frame, world) {
+                        self.pc = at;
+                        return Event::Stop(Stop::Waiting);
+                    }
+                    if self.tired(pc) {
+                        return Event::Stop(Stop::Preempted);
+                    }
+                }
+                Instruction::StoreSentinel(number) => {
+                    self.mark(&body.sentinels[number as usize], body, at, frame, world);
                     if self.tired(pc) {
                         return Event::Stop(Stop::Preempted);
                     }

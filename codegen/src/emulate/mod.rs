@@ -8,6 +8,8 @@
 //!   reported whatever the order in which the emulator happened to run things, and gives poison;
 //! - shared memory is undefined when a kernel is entered, kept arrays when a launch begins; between warps only block barriers order accesses of it,
 //!   between lanes of a warp also warp barriers and shuffles;
+//! - a value that carries its own validity is polled until its mark is this launch's; that orders nothing else, and no
+//!   other access may touch its bytes;
 //! - barriers must be reached by all threads, warp operations by all lanes, and what is block-uniform must be.
 //!
 //! Clocks are kept for warps, not for lanes: a missing barrier between lanes of one warp is seen in shared memory, but
@@ -30,10 +32,12 @@ pub mod random;
 pub mod report;
 mod scalar;
 mod schedule;
+mod sentinel;
 mod statistics;
 mod synchronise;
 mod world;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use thiserror::Error;
@@ -85,6 +89,8 @@ pub struct LaunchOptions {
     /// The wait, by order of execution from 0, whose time limit passes at its first poll. It raises the abort flag; no
     /// other wait ever runs out of time.
     pub time_out_wait: Option<u64>,
+    /// The poll, by order of those that find no mark, from 0, whose time limit passes then. It raises the abort flag.
+    pub time_out_poll: Option<u64>,
     /// Whether the dearer statistics are taken.
     pub count: bool,
 }
@@ -92,7 +98,7 @@ pub struct LaunchOptions {
 impl LaunchOptions {
     /// The interleaving of `seed`, 2⁴⁰ instructions, no time-out, no statistics.
     pub fn seeded(seed: u64) -> Self {
-        Self { seed, step_budget: 1 << 40, time_out_wait: None, count: false }
+        Self { seed, step_budget: 1 << 40, time_out_wait: None, time_out_poll: None, count: false }
     }
 }
 
@@ -104,6 +110,8 @@ pub struct Device<'a> {
     tables: &'a Tables,
     weights: &'a [u8],
     grid: u32,
+    /// Whether kernels exchange values that carry their own validity.
+    exchanges: bool,
     arena: Arena,
     /// The counters, as the next launch finds them.
     pub counters: Vec<u32>,
@@ -140,6 +148,7 @@ impl<'a> Device<'a> {
         let bases = SharedBases { kept: 0, own: kernel_words, own_bytes: 0 };
         let entry = compile::compile(Body::Entry, &program.entry, bases).ok_or(PrepareError::TooLarge(Body::Entry))?;
         let shared_words = (kernel_words + entry.shared_words) as usize;
+        let exchanges = kernels.iter().any(|kernel| !kernel.sentinels.is_empty());
         Ok(Self {
             compiled: Compiled { entry, kernels },
             warps_per_block: (program.threads / WARP_SIZE) as usize,
@@ -147,6 +156,7 @@ impl<'a> Device<'a> {
             tables,
             weights,
             grid,
+            exchanges,
             arena: Arena::new(arena_bytes),
             counters: vec![0; counters],
             control: Control { epoch: 1, left: 0, abort: 0 },
@@ -154,9 +164,14 @@ impl<'a> Device<'a> {
     }
 
     /// Sets counters and control words to what they are before launch number `epoch` if all launches so far were
-    /// regular. With 1, this is the zeroing that an aborted session needs.
+    /// regular. With 1, this is the zeroing that an aborted session needs. Where values carry their own validity, the
+    /// arena's contents are lost: every mark is that of the launch before.
     pub fn restart(&mut self, epoch: u32) {
         let launches = epoch.wrapping_sub(1);
+        if self.exchanges {
+            let marked = [[0; 4], launches.to_le_bytes()].concat();
+            self.arena.bytes.chunks_exact_mut(marked.len()).for_each(|element| element.copy_from_slice(&marked));
+        }
         self.counters.fill(0);
         for instruction in self.tables.instructions.chunks_exact(INSTRUCTION_WORDS) {
             if instruction[0] == OPCODE_SIGNAL
@@ -203,6 +218,8 @@ impl<'a> Device<'a> {
             woken: Vec::new(),
             stopped: false,
             waits: 0,
+            polls: 0,
+            polling: BTreeMap::new(),
         };
         let scheduler = Scheduler::new(&self.compiled, blocks, self.warps_per_block, &mut world.random);
         let completed = blocks == 0 || scheduler.run(&mut world);

@@ -2,7 +2,9 @@
 
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
 
-use crate::kernel_ir::{Block, Expression, MemoryOrder, Program, Statement};
+use crate::kernel_ir::{
+    BinaryOp, Block, Expression, GlobalSpace, MemoryOrder, MemoryType, Place, Program, Statement, Width,
+};
 
 /// The errors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -54,6 +56,64 @@ impl ProgramMutation {
                 Statement::Switch { cases, .. } => cases.iter_mut().for_each(|case| self.change(case)),
                 _ => {}
             }
+        }
+    }
+}
+
+/// Errors of values that carry their own validity.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SentinelMutation {
+    /// Values are written without their marks.
+    DropMark,
+    /// Values are read without a look at their marks.
+    ReadUnpolled,
+}
+
+impl SentinelMutation {
+    /// Every mutation.
+    pub const ALL: [Self; 2] = [Self::DropMark, Self::ReadUnpolled];
+
+    /// `program` with this error in all its kernels.
+    pub fn apply(self, program: &Program) -> Program {
+        let mut mutant = program.clone();
+        mutant.kernels.values_mut().for_each(|kernel| self.change(&mut kernel.body));
+        mutant
+    }
+
+    fn change(self, block: &mut Block) {
+        let word = |index: &Expression, element: i32| {
+            let index = Expression::binary(BinaryOp::Add, index.clone(), Expression::i32(element));
+            Expression::binary(BinaryOp::Multiply, index, Expression::i32(2))
+        };
+        let memory = MemoryType::F32;
+        let changed = std::mem::take(block).into_iter().flat_map(|mut statement| {
+            statement.blocks_mut().into_iter().for_each(|inner| self.change(inner));
+            match (self, &statement) {
+                (Self::DropMark, Statement::StoreSentinel { index, value }) => {
+                    vec![Statement::StoreGlobal { memory, index: word(index, 0), values: vec![value.clone()] }]
+                }
+                (Self::ReadUnpolled, Statement::LoadSentinel { place, width, index }) => {
+                    let loads = (0..width.elements() as i32).map(|element| Statement::LoadGlobal {
+                        place: neighbour(place, element),
+                        space: GlobalSpace::Arena,
+                        memory,
+                        width: Width::One,
+                        index: word(index, element),
+                    });
+                    loads.collect()
+                }
+                _ => vec![statement],
+            }
+        });
+        *block = changed.collect();
+    }
+}
+
+fn neighbour(place: &Place, element: i32) -> Place {
+    match place {
+        Place::Local(local) => Place::Local(*local),
+        Place::Element(array, index) => {
+            Place::Element(*array, Expression::binary(BinaryOp::Add, index.clone(), Expression::i32(element)))
         }
     }
 }

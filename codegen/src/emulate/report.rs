@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 
 use thiserror::Error;
+use warpweave_fusion::schedule::tables::Awaited;
 
 use crate::kernel_ir::{GlobalSpace, KernelId, Location, Table};
 
@@ -96,6 +97,34 @@ pub enum Fault {
         race: GlobalRace,
         /// Who made the other access.
         other: WarpName,
+    },
+    /// An access that looks at no mark, of bytes that carry their own validity, or a poll of bytes that do not.
+    #[error("arena byte {address} carries its own validity for some accesses and not for others")]
+    SentinelMixed {
+        /// The first byte.
+        address: usize,
+    },
+    /// A value is written a second time with the mark of one launch.
+    #[error("arena byte {address} is marked twice")]
+    SentinelTwice {
+        /// The first byte.
+        address: usize,
+    },
+    /// A mark of this launch that nobody has written in it.
+    #[error("arena byte {address} bears the mark of this launch before it is written")]
+    SentinelStale {
+        /// The first byte.
+        address: usize,
+    },
+    /// All blocks wait and nobody can write what is polled; the launch ends. One for each poll.
+    #[error("deadlock: the mark of arena byte {address} is {seen}, polled for {wanted}")]
+    PollDeadlock {
+        /// The first byte of the value.
+        address: usize,
+        /// The mark.
+        seen: u32,
+        /// The launch.
+        wanted: u32,
     },
     /// Two lanes of one store write the same byte.
     #[error("lanes {} and {} of one store write arena byte {address}", lanes.0, lanes.1)]
@@ -221,18 +250,16 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a block writes to the status buffer when a wait gives up because of the time limit.
+/// What a block writes to the status buffer when a wait or a poll gives up because of the time limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StatusRecord {
     /// The vEU.
     pub block: u32,
-    /// The position that the wait names: the instruction index.
-    pub position: i32,
-    /// The counter.
-    pub counter: u32,
-    /// Its value.
+    /// What it waited for.
+    pub awaited: Awaited,
+    /// The counter's value, or the mark.
     pub seen: u32,
-    /// The target.
+    /// The target, or the launch's number.
     pub wanted: u32,
 }
 

@@ -142,6 +142,12 @@ impl<'p> Scheduler<'p> {
     fn report_deadlock(&self, world: &mut World) {
         let mut waiting = 0;
         for warp in &self.warps {
+            if let Some(address) = warp.core.polled {
+                let (seen, wanted) = (world.arena.mark_at(address), world.control.epoch);
+                world.fault(|| warp.site(self.program, 0), Fault::PollDeadlock { address, seen, wanted });
+                waiting += 1;
+                continue;
+            }
             let Some((counter, wanted)) = warp.wanted(self.program).filter(|_| warp.barrier.is_none()) else {
                 continue;
             };

@@ -1,5 +1,7 @@
 //! Plan tables, control words and counters.
 
+use warpweave_fusion::schedule::tables::Awaited;
+
 use crate::kernel_ir::{ControlWord, MemoryOrder, Table};
 
 use super::access::lanes;
@@ -117,8 +119,7 @@ impl Core {
         let counter = frame.lanes(wait.counter)[lane];
         world.report.status = Some(StatusRecord {
             block: self.block as u32,
-            position: frame.lanes(wait.position)[lane] as i32,
-            counter,
+            awaited: Awaited::Counter { position: frame.lanes(wait.position)[lane] as i32, counter: counter as i32 },
             seen: world.counters.get(counter as usize).map_or(0, |counter| counter.value),
             wanted: frame.lanes(wait.target)[lane],
         });

@@ -1,5 +1,7 @@
 //! What all warps of a launch share.
 
+use std::collections::BTreeMap;
+
 use warpweave_fusion::schedule::tables::Tables;
 
 use crate::kernel_ir::{ControlWord, Table};
@@ -97,6 +99,10 @@ pub struct World<'a> {
     pub stopped: bool,
     /// Waits executed so far.
     pub waits: u64,
+    /// Polls so far that have found no mark.
+    pub polls: u64,
+    /// Per byte address where warps poll, which.
+    pub polling: BTreeMap<usize, Vec<u32>>,
 }
 
 impl World<'_> {
@@ -136,5 +142,6 @@ impl World<'_> {
         for counter in &mut self.counters {
             self.woken.append(&mut counter.waiting);
         }
+        self.woken.extend(std::mem::take(&mut self.polling).into_values().flatten());
     }
 }

@@ -60,6 +60,8 @@ impl Statement {
             Self::Assign { .. }
             | Self::LoadGlobal { .. }
             | Self::StoreGlobal { .. }
+            | Self::LoadSentinel { .. }
+            | Self::StoreSentinel { .. }
             | Self::LoadShared { .. }
             | Self::StoreShared { .. }
             | Self::AsyncCopy { .. }
@@ -85,6 +87,7 @@ impl Statement {
         match self {
             Self::Assign { place, .. }
             | Self::LoadGlobal { place, .. }
+            | Self::LoadSentinel { place, .. }
             | Self::LoadShared { place, .. }
             | Self::Shuffle { place, .. }
             | Self::BlockBarrierOr { place, .. }
@@ -93,6 +96,7 @@ impl Statement {
             | Self::AddControl { place, .. }
             | Self::Wait { place, .. } => Some(place),
             Self::StoreGlobal { .. }
+            | Self::StoreSentinel { .. }
             | Self::StoreShared { .. }
             | Self::AsyncCopy { .. }
             | Self::AsyncCommit
@@ -117,9 +121,11 @@ impl Statement {
             | Self::Shuffle { value, .. }
             | Self::StoreControl { value, .. }
             | Self::AddControl { value, .. } => vec![value],
-            Self::LoadGlobal { index, .. } | Self::LoadShared { index, .. } | Self::LoadTable { index, .. } => {
-                vec![index]
-            }
+            Self::LoadGlobal { index, .. }
+            | Self::LoadSentinel { index, .. }
+            | Self::LoadShared { index, .. }
+            | Self::LoadTable { index, .. } => vec![index],
+            Self::StoreSentinel { index, value } => vec![index, value],
             Self::StoreGlobal { index, values, .. } | Self::StoreShared { index, values, .. } => {
                 std::iter::once(index).chain(values).collect()
             }

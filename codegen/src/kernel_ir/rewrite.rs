@@ -48,6 +48,8 @@ impl Statement {
             Self::Assign { .. }
             | Self::LoadGlobal { .. }
             | Self::StoreGlobal { .. }
+            | Self::LoadSentinel { .. }
+            | Self::StoreSentinel { .. }
             | Self::LoadShared { .. }
             | Self::StoreShared { .. }
             | Self::AsyncCopy { .. }
@@ -83,6 +85,7 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         | Statement::Shuffle { place, value, .. }
         | Statement::AddControl { place, value, .. } => index_of(place).into_iter().chain([value]).collect(),
         Statement::LoadGlobal { place, index, .. }
+        | Statement::LoadSentinel { place, index, .. }
         | Statement::LoadShared { place, index, .. }
         | Statement::LoadTable { place, index, .. } => index_of(place).into_iter().chain([index]).collect(),
         Statement::BlockBarrierOr { place, condition } => index_of(place).into_iter().chain([condition]).collect(),
@@ -93,6 +96,7 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         Statement::StoreGlobal { index, values, .. } | Statement::StoreShared { index, values, .. } => {
             std::iter::once(index).chain(values).collect()
         }
+        Statement::StoreSentinel { index, value } => vec![index, value],
         Statement::AsyncCopy { index, source, exists, .. } => vec![index, source, exists],
         Statement::If { condition, .. } => vec![condition],
         Statement::Switch { selector, .. } => vec![selector],

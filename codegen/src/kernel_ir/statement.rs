@@ -159,6 +159,24 @@ pub enum Statement {
         /// One, two or four values.
         values: Vec<Expression>,
     },
+    /// Polls `width` consecutive elements that carry their own validity until each bears the number of this launch, and
+    /// reads them; orders no other access. Gives up with any value, as [`Statement::Wait`] does, after the time limit
+    /// or an abort. Only inside kernels.
+    LoadSentinel {
+        /// What is written, `F32`; the first of `width` array elements.
+        place: Place,
+        /// Elements polled: one or two.
+        width: Width,
+        /// The element index in the arena, in units of eight bytes, `I64` or `I32`.
+        index: Expression,
+    },
+    /// Writes an element together with the number of this launch, at once; orders no other access. Only inside kernels.
+    StoreSentinel {
+        /// The element index in the arena, in units of eight bytes, `I64` or `I32`.
+        index: Expression,
+        /// An `F32`.
+        value: Expression,
+    },
     /// Reads `width` elements of shared memory.
     LoadShared {
         /// What is written; the first of `width` array elements.

@@ -3,7 +3,7 @@
 use warpweave_fusion::partition::GroupBody;
 use warpweave_fusion::partition::staged::StagedBox;
 use warpweave_fusion::schedule::MemoryPlan;
-use warpweave_fusion::schedule::plan::{BufferSpace, OperatorId, ROperator};
+use warpweave_fusion::schedule::plan::{BufferSpace, EdgeKind, OperatorId, ROperator};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 
@@ -171,6 +171,11 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// Whether a tensor's values carry their own validity.
+    pub(super) fn is_sentinel(&self, tensor: TensorId) -> bool {
+        self.memory.tensors[tensor].edge == EdgeKind::Sentinel
+    }
+
     /// The space of a tensor and its first element's position there, in elements.
     pub(super) fn place(&self, tensor: TensorId) -> (GlobalSpace, i64) {
         let planned = &self.memory.tensors[tensor];
@@ -179,7 +184,7 @@ impl<'a> Emitter<'a> {
             BufferSpace::Arena => GlobalSpace::Arena,
             BufferSpace::Weights => GlobalSpace::Weights,
         };
-        (space, buffer.offset as i64 / planned.ty.element.bytes() as i64)
+        (space, buffer.offset as i64 / planned.pitch() as i64)
     }
 }
 

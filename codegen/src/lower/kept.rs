@@ -1,12 +1,15 @@
 //! The template of kept rows: a warp a row, one factor of every product in shared memory since the launch began.
 //!
-//! A row's sums are combined across the lanes of its warp and put into shared memory; when all rows have theirs, a thread a
-//! row computes what follows them. What that reads of global memory is loaded before the products.
+//! A row's sums are combined across the lanes of its warp and put into shared memory; when all rows have theirs, a
+//! thread a row computes what follows them. What that reads of global memory is loaded before the products. Vectors
+//! that carry their own validity are polled once a tile, by as many threads at once as there are, and put into shared
+//! memory for all rows.
 
-use warpweave_fusion::partition::kept::{KeptRead, kept_elements, kept_reads, sum_groups};
+use warpweave_fusion::partition::blocked::is_wide;
+use warpweave_fusion::partition::kept::{KeptRead, kept_elements, kept_reads, shared_vectors, sum_groups};
 use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_fusion::partition::rounds::{RUN, Round, rounds};
-use warpweave_graph::expr::{ReadId, Scalar};
+use warpweave_graph::expr::{Index, ReadId, Scalar};
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, both, multiply};
@@ -30,6 +33,7 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
 
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
     let rows = tile.volume(&axes);
+    let polled = poll_vectors(emitter, &tile)?;
     let sums = emitter.shared(MemoryType::F32, rows * emitter.body().reductions().count());
     let trips = rows.div_ceil(BLOCK_WARPS);
     let count = emitter.operand(trips as i64)?;
@@ -37,7 +41,7 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
         let first = multiply(trip, Expression::i32(BLOCK_WARPS as i32));
         let number = emitter.bind(ScalarType::I32, add(first, warp));
         let row = emit_row(emitter, &tile, number, lane, trips * BLOCK_WARPS)?;
-        emit_sums(emitter, &row, number, kept, sums, rows)
+        emit_sums(emitter, &row, number, &Held { kept, polled: &polled, rows }, sums)
     })?;
     emitter.push(Statement::BlockBarrier);
     emitter.when(finishing.real.clone(), |emitter| finish(emitter, &finishing, &early, thread, sums, rows))
@@ -100,14 +104,8 @@ fn reduced_point(
 }
 
 /// The sums of one row, into shared memory.
-fn emit_sums(
-    emitter: &mut Emitter,
-    row: &Row,
-    number: LocalId,
-    kept: SharedId,
-    sums: SharedId,
-    rows: usize,
-) -> Result<(), LowerError> {
+fn emit_sums(emitter: &mut Emitter, row: &Row, number: LocalId, held: &Held, sums: SharedId) -> Result<(), LowerError> {
+    let rows = held.rows;
     // A warp without a row of its own repeats the first.
     let own = match &row.real {
         Some(real) => Expression::Select(Box::new(real.clone()), Box::new(number.into()), Box::new(Expression::i32(0))),
@@ -120,7 +118,7 @@ fn emit_sums(
         for stage in round.stages.clone() {
             accumulators.push(Accumulator::emit(emitter, stage)?);
         }
-        let sources = run_sources(emitter, &round, own, kept, rows)?;
+        let sources = run_sources(emitter, &round, own, held)?;
         accumulate_runs(emitter, row, &round, &accumulators, &sources, &[])?;
         for group in groups(&accumulators) {
             let (sum, which) = spread_across_lanes(emitter, row.lane, group);
@@ -156,14 +154,9 @@ fn reducing_rounds(emitter: &Emitter) -> Vec<Round> {
     rounds(body).into_iter().filter(reduces).collect()
 }
 
-/// Where a round's reads come from for the row of this number: kept ones from their row in shared memory.
-fn run_sources(
-    emitter: &mut Emitter,
-    round: &Round,
-    row: LocalId,
-    kept: SharedId,
-    rows: usize,
-) -> Result<Vec<RunSource>, LowerError> {
+/// Where a round's reads come from for the row of this number: kept and polled ones from shared memory.
+fn run_sources(emitter: &mut Emitter, round: &Round, row: LocalId, held: &Held) -> Result<Vec<RunSource>, LowerError> {
+    let &Held { kept, polled, rows } = held;
     let mut offsets: Vec<((usize, ReadId), usize, usize)> = Vec::new();
     let mut offset = 0;
     for read in kept_reads(emitter.body()) {
@@ -173,9 +166,14 @@ fn run_sources(
     let mut sources = Vec::new();
     for (stage, id, _) in round.reads(emitter.body()) {
         let found = offsets.iter().find(|(name, ..)| *name == (stage, id));
-        sources.push(match found {
-            None => RunSource::Memory,
-            Some(&(_, offset, length)) => {
+        let vector = polled.iter().find(|vector| (vector.stage, vector.id) == (stage, id));
+        sources.push(match (found, vector) {
+            (None, None) => RunSource::Memory,
+            (None, Some(vector)) => {
+                let first = emitter.bind(ScalarType::I32, Expression::i32(0));
+                RunSource::Shared { array: vector.array, first }
+            }
+            (Some(&(_, offset, length)), _) => {
                 let (start, length) = (emitter.operand(offset as i64)?, emitter.operand(length as i64)?);
                 let first = emitter.bind(ScalarType::I32, add(multiply(row, length), start));
                 RunSource::Shared { array: kept, first }
@@ -183,6 +181,78 @@ fn run_sources(
         });
     }
     Ok(sources)
+}
+
+/// A vector that has been polled into shared memory.
+struct PolledVector {
+    stage: usize,
+    id: ReadId,
+    array: SharedId,
+}
+
+/// What a tile has in shared memory before its sums.
+struct Held<'p> {
+    kept: SharedId,
+    polled: &'p [PolledVector],
+    rows: usize,
+}
+
+/// Polls what all rows read into shared memory, pairs of neighbours at once where they are; every vector begins with
+/// the threads that the one before it leaves idle.
+fn poll_vectors(emitter: &mut Emitter, tile: &TileAxes) -> Result<Vec<PolledVector>, LowerError> {
+    let mut polled = Vec::new();
+    let mut busy = 0;
+    for read in shared_vectors(emitter.body()) {
+        if !emitter.is_sentinel(emitter.body().operands[read.operand]) {
+            continue;
+        }
+        let array = emitter.shared(MemoryType::F32, read.length);
+        poll_vector(emitter, tile, &read, array, busy)?;
+        busy = (busy + (read.length / 2).next_multiple_of(WARP_SIZE as usize)) % BLOCK_THREADS;
+        polled.push(PolledVector { stage: read.stage, id: read.id, array });
+    }
+    if !polled.is_empty() {
+        emitter.push(Statement::BlockBarrier);
+    }
+    Ok(polled)
+}
+
+fn poll_vector(
+    emitter: &mut Emitter,
+    tile: &TileAxes,
+    read: &KeptRead,
+    array: SharedId,
+    busy: usize,
+) -> Result<(), LowerError> {
+    let width = if are_neighbours(emitter, read) { Width::Two } else { Width::One };
+    let each = width.elements() as usize;
+    let count = read.length / each;
+    let free = add(Expression::Builtin(Builtin::Thread), Expression::i32((BLOCK_THREADS - busy) as i32));
+    let own = binary(BinaryOp::BitAnd, free, Expression::i32(BLOCK_THREADS as i32 - 1));
+    let own = emitter.bind(ScalarType::I32, own);
+    let trips = emitter.operand(count.div_ceil(BLOCK_THREADS) as i64)?;
+    let limit = emitter.operand(count as i64)?;
+    emitter.repeat(trips, false, |emitter, trip| {
+        let number = add(multiply(trip, Expression::i32(BLOCK_THREADS as i32)), own);
+        let number = emitter.bind(ScalarType::I32, number);
+        emitter.when(Some(binary(BinaryOp::Less, number, limit)), |emitter| {
+            let first = emitter.bind(ScalarType::I32, multiply(number, Expression::i32(each as i32)));
+            let point = reduced_point(emitter, read, tile.origin(), first.into())?;
+            let values = emitter.array(ScalarType::F32, each);
+            Point::new(read.stage, point, &[]).poll(emitter, read.id, values, width)?;
+            let element = |at: usize| Expression::Element(values, Box::new(Expression::i32(at as i32)));
+            let values = (0..each).map(element).collect();
+            emitter.push(Statement::StoreShared { array, index: first.into(), values });
+            Ok(())
+        })
+    })
+}
+
+/// Whether pairs of neighbours along a vector are aligned neighbours in memory.
+fn are_neighbours(emitter: &Emitter, read: &KeptRead) -> bool {
+    let expr = &emitter.body().stages[read.stage].expr;
+    let layout = &emitter.memory.tensors[emitter.body().operands[read.operand]].layout;
+    is_wide(expr, read.read, &Index::linear(&read.read.index, &layout.strides, layout.offset))
 }
 
 /// What the finishing thread reads of memory, by stage, loaded.

@@ -143,8 +143,11 @@ impl<'p> Point<'p> {
                 }
                 emitter.when(guard, |emitter| {
                     let (space, memory, index) = self.address(emitter, operand, read)?;
-                    let place = Place::Local(value);
-                    emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::One, index });
+                    let (place, width) = (Place::Local(value), Width::One);
+                    emitter.push(match emitter.is_sentinel(body.operands[operand]) {
+                        true => Statement::LoadSentinel { place, width, index },
+                        false => Statement::LoadGlobal { place, space, memory, width, index },
+                    });
                     Ok(())
                 })?;
                 value
@@ -162,8 +165,10 @@ impl<'p> Point<'p> {
         match stage.sources[read.operand] {
             StageSource::Stage(_) => false,
             StageSource::Operand(operand) => {
-                let layout = &emitter.memory.tensors[body.operands[operand]].layout;
-                is_wide(&stage.expr, read, &Index::linear(&read.index, &layout.strides, layout.offset))
+                let tensor = body.operands[operand];
+                let layout = &emitter.memory.tensors[tensor].layout;
+                !emitter.is_sentinel(tensor)
+                    && is_wide(&stage.expr, read, &Index::linear(&read.index, &layout.strides, layout.offset))
             }
             StageSource::Staged(earlier) => is_wide_in_box(&stage.expr, read, &emitter.staged[earlier].spans),
         }
@@ -203,6 +208,20 @@ impl<'p> Point<'p> {
             }
         };
         emitter.push(statement);
+        Ok(())
+    }
+
+    /// Polls a read's value, or two neighbours from this point on, into an array.
+    pub(super) fn poll(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+        to: ArrayId,
+        width: Width,
+    ) -> Result<(), LowerError> {
+        let (_, index, _) = self.source(emitter, id)?;
+        let place = Place::Element(to, Expression::i32(0));
+        emitter.push(Statement::LoadSentinel { place, width, index });
         Ok(())
     }
 

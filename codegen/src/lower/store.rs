@@ -22,6 +22,9 @@ pub(super) fn store(emitter: &mut Emitter, point: &mut Point, stage: usize, valu
         [] => base,
         _ => add(point.index(emitter, &body.stages[stage].expr, &relative)?, base),
     };
-    emitter.push(Statement::StoreGlobal { memory, index, values: vec![value.into()] });
+    emitter.push(match emitter.is_sentinel(tensor) {
+        true => Statement::StoreSentinel { index, value: value.into() },
+        false => Statement::StoreGlobal { memory, index, values: vec![value.into()] },
+    });
     Ok(())
 }

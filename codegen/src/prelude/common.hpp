@@ -40,14 +40,27 @@ struct ww_arguments {
   ww_u64 time_limit_ns;
 };
 
+// What kernels need to exchange values that carry their own validity: eight bytes each, a single and the launch's
+// number.
+struct ww_exchange {
+  int* control;
+  int* status;
+  ww_u64 time_limit_ns;
+  ww_u32 epoch;
+};
+
 // Words from one counter to the next: a 128-byte line each.
 constexpr ww_u32 ww_counter_stride = 32;
 constexpr ww_u32 ww_control_words = 32;
-// [claimed, block, position, counter, seen, wanted].
+// [claimed, block, position, counter, seen, wanted], claimed by a wait; [claimed, block, element, -, seen, wanted] by a
+// poll.
 constexpr ww_u32 ww_status_words = 8;
 
 // Words of ww_arguments::control.
 enum ww_control_word : ww_u32 { ww_epoch = 0, ww_left = 1, ww_abort = 2 };
+
+// Values of `claimed`.
+enum ww_claim : ww_u32 { ww_by_wait = 1, ww_by_poll = 2 };
 
 WW_FUNCTION ww_u64 ww_extend(ww_u32 value) { return (ww_u64)(long long)(int)value; }
 

@@ -203,13 +203,14 @@ template <class T> WW_FUNCTION T ww_shuffle(T value, ww_u32 lane) {
   return (T)__shfl_sync(0xffffffffu, value, (int)lane);
 }
 
-WW_FUNCTION ww_u32 ww_load_control(ww_arguments const& arguments, ww_control_word word) {
+// `who` has the session's control words: ww_arguments or ww_exchange.
+template <class T> WW_FUNCTION ww_u32 ww_load_control(T const& who, ww_control_word word) {
   ww_u32 value;
-  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(arguments.control + word) : "memory");
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(who.control + word) : "memory");
   return value;
 }
-WW_FUNCTION void ww_store_control(ww_arguments const& arguments, ww_control_word word, ww_u32 value) {
-  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(arguments.control + word), "r"(value) : "memory");
+template <class T> WW_FUNCTION void ww_store_control(T const& who, ww_control_word word, ww_u32 value) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(who.control + word), "r"(value) : "memory");
 }
 WW_FUNCTION ww_u32 ww_add_control(ww_arguments const& arguments, ww_control_word word, ww_u32 value) {
   ww_u32 before;
@@ -244,10 +245,11 @@ WW_FUNCTION ww_u64 ww_time_ns() {
 }
 
 // Writes the first time-out of the session to the status buffer and makes every block leave at its next wait.
-WW_FUNCTION void ww_time_out(
-    ww_arguments const& arguments, ww_u32 position, ww_u32 counter, ww_u32 seen, ww_u32 target) {
+template <class T> WW_FUNCTION void ww_time_out(
+    T const& arguments, ww_claim claim, ww_u32 position, ww_u32 counter, ww_u32 seen, ww_u32 target) {
   ww_u32 claimed;
-  asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, 1;" : "=r"(claimed) : "l"(arguments.status) : "memory");
+  asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, %2;"
+               : "=r"(claimed) : "l"(arguments.status), "r"((ww_u32)claim) : "memory");
   if (claimed == 0u) {
     asm volatile("st.global.u32 [%0 + 4], %1;" :: "l"(arguments.status), "r"(ww_block()) : "memory");
     asm volatile("st.global.u32 [%0 + 8], %1;" :: "l"(arguments.status), "r"(position) : "memory");
@@ -272,7 +274,7 @@ WW_FUNCTION bool ww_wait(ww_arguments const& arguments, ww_u32 counter, ww_u32 t
     ww_u64 const now = ww_time_ns();
     if (poll == 0u) start = now;
     if (now - start > arguments.time_limit_ns) {
-      ww_time_out(arguments, position, counter, seen, target);
+      ww_time_out(arguments, ww_by_wait, position, counter, seen, target);
       return false;
     }
   }
@@ -282,4 +284,53 @@ WW_FUNCTION bool ww_wait_acquire(ww_arguments const& arguments, ww_u32 counter, 
 }
 WW_FUNCTION bool ww_wait_relaxed(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
   return ww_wait<false>(arguments, counter, target, position);
+}
+
+WW_FUNCTION ww_exchange ww_exchange_of(ww_arguments const& arguments) {
+  ww_u32 const epoch = ww_load_control(arguments, ww_epoch);
+  return {arguments.control, arguments.status, arguments.time_limit_ns, epoch};
+}
+
+// The value and its mark are one access, so whoever sees the mark sees the value.
+WW_FUNCTION void ww_sentinel_store(
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, float value) {
+  ww_u64 const both = (ww_u64)exchange.epoch << 32 | __float_as_uint(value);
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" :: "l"(buffers.arena + 8 * index), "l"(both) : "memory");
+}
+
+WW_FUNCTION bool ww_is_marked(ww_u64 both, ww_u32 epoch) { return (ww_u32)(both >> 32) == epoch; }
+
+// Whether a poll goes on after `poll` failures; it gives up after time_limit_ns from the first look at the clock, or
+// when abort is raised. Clock and abort word are read at every 64th poll.
+WW_FUNCTION bool ww_polls_on(ww_exchange const& exchange, ww_u32 poll, ww_u64& start, ww_u64 element, ww_u64 both) {
+  if (poll % 64u != 63u) return true;
+  if (ww_load_control(exchange, ww_abort) != 0u) return false;
+  ww_u64 const now = ww_time_ns();
+  if (poll == 63u) start = now;
+  if (now - start <= exchange.time_limit_ns) return true;
+  ww_time_out(exchange, ww_by_poll, (ww_u32)element, 0u, (ww_u32)(both >> 32), exchange.epoch);
+  return false;
+}
+
+WW_FUNCTION float ww_sentinel_load(ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index) {
+  ww_u64 both, start = 0;
+  for (ww_u32 poll = 0;; ++poll) {
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(buffers.arena + 8 * index) : "memory");
+    if (ww_is_marked(both, exchange.epoch) || !ww_polls_on(exchange, poll, start, index, both)) break;
+  }
+  return __uint_as_float((ww_u32)both);
+}
+
+// Two neighbours: each of both halves of the access is as good as an access of its own.
+WW_FUNCTION void ww_sentinel_load2(
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index) {
+  ww_u64 first, second, start = 0;
+  for (ww_u32 poll = 0;; ++poll) {
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(first), "=l"(second) : "l"(buffers.arena + 8 * index) : "memory");
+    bool const has_first = ww_is_marked(first, exchange.epoch);
+    if (has_first && ww_is_marked(second, exchange.epoch)) break;
+    if (!ww_polls_on(exchange, poll, start, has_first ? index + 1 : index, has_first ? second : first)) break;
+  }
+  to[0] = __uint_as_float((ww_u32)first), to[1] = __uint_as_float((ww_u32)second);
 }

@@ -181,11 +181,12 @@ template <class T> WW_FUNCTION T ww_shuffle(T value, ww_u32 lane) {
 }
 template <class T> WW_FUNCTION T ww_shuffle_xor(T value, ww_u32 mask) { return ww_shuffle(value, ww_thread() ^ mask); }
 
-WW_FUNCTION ww_u32 ww_load_control(ww_arguments const& arguments, ww_control_word word) {
-  return (ww_u32)__atomic_load_n(arguments.control + word, __ATOMIC_RELAXED);
+// `who` has the session's control words: ww_arguments or ww_exchange.
+template <class T> WW_FUNCTION ww_u32 ww_load_control(T const& who, ww_control_word word) {
+  return (ww_u32)__atomic_load_n(who.control + word, __ATOMIC_RELAXED);
 }
-WW_FUNCTION void ww_store_control(ww_arguments const& arguments, ww_control_word word, ww_u32 value) {
-  __atomic_store_n(arguments.control + word, (int)value, __ATOMIC_RELAXED);
+template <class T> WW_FUNCTION void ww_store_control(T const& who, ww_control_word word, ww_u32 value) {
+  __atomic_store_n(who.control + word, (int)value, __ATOMIC_RELAXED);
 }
 WW_FUNCTION ww_u32 ww_add_control(ww_arguments const& arguments, ww_control_word word, ww_u32 value) {
   return (ww_u32)__atomic_fetch_add(arguments.control + word, (int)value, __ATOMIC_ACQ_REL);
@@ -209,9 +210,10 @@ WW_FUNCTION ww_u64 ww_time_ns() {
 }
 
 // Writes the first time-out of the session to the status buffer and makes every block leave at its next wait.
-static void ww_time_out(ww_arguments const& arguments, ww_u32 position, ww_u32 counter, ww_u32 seen, ww_u32 target) {
+template <class T> static void ww_time_out(
+    T const& arguments, ww_claim claim, ww_u32 position, ww_u32 counter, ww_u32 seen, ww_u32 target) {
   int claimed = 0;
-  if (__atomic_compare_exchange_n(arguments.status, &claimed, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  if (__atomic_compare_exchange_n(arguments.status, &claimed, (int)claim, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     arguments.status[1] = (int)ww_block();
     arguments.status[2] = (int)position;
     arguments.status[3] = (int)counter;
@@ -231,7 +233,7 @@ static bool ww_wait(ww_arguments const& arguments, ww_u32 counter, ww_u32 target
     if (ww_reached(seen, target)) return true;
     if (ww_load_control(arguments, ww_abort) != 0u) return false;
     if (ww_time_ns() - start > arguments.time_limit_ns) {
-      ww_time_out(arguments, position, counter, seen, target);
+      ww_time_out(arguments, ww_by_wait, position, counter, seen, target);
       return false;
     }
     ww_host::yield();
@@ -253,6 +255,43 @@ WW_FUNCTION ww_u32 ww_bits_of_f32(float value) {
   ww_u32 bits;
   std::memcpy(&bits, &value, sizeof bits);
   return bits;
+}
+
+WW_FUNCTION ww_exchange ww_exchange_of(ww_arguments const& arguments) {
+  ww_u32 const epoch = ww_load_control(arguments, ww_epoch);
+  return {arguments.control, arguments.status, arguments.time_limit_ns, epoch};
+}
+
+WW_FUNCTION ww_u64* ww_sentinel(ww_buffers const& buffers, ww_u64 index) {
+  return (ww_u64*)(buffers.arena + ww_host::arena.at("the arena", index, 8, 1));
+}
+
+// The value and its mark are one access, so whoever sees the mark sees the value.
+WW_FUNCTION void ww_sentinel_store(
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, float value) {
+  ww_u64 const both = (ww_u64)exchange.epoch << 32 | ww_bits_of_f32(value);
+  __atomic_store_n(ww_sentinel(buffers, index), both, __ATOMIC_RELAXED);
+}
+
+// Polls until the mark is this launch's; gives up with any value after time_limit_ns, or when abort is raised.
+WW_FUNCTION float ww_sentinel_load(ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index) {
+  ww_u64 const* const place = ww_sentinel(buffers, index);
+  ww_u64 const start = ww_time_ns();
+  for (;;) {
+    ww_u64 const both = __atomic_load_n(place, __ATOMIC_RELAXED);
+    bool const is_marked = (ww_u32)(both >> 32) == exchange.epoch;
+    if (is_marked || ww_load_control(exchange, ww_abort) != 0u) return ww_f32_of_bits((ww_u32)both);
+    if (ww_time_ns() - start > exchange.time_limit_ns) {
+      ww_time_out(exchange, ww_by_poll, (ww_u32)index, 0u, (ww_u32)(both >> 32), exchange.epoch);
+      return ww_f32_of_bits((ww_u32)both);
+    }
+    ww_host::yield();
+  }
+}
+WW_FUNCTION void ww_sentinel_load2(
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index) {
+  ww_host::arena.at("the arena", index, 8, 2);
+  to[0] = ww_sentinel_load(buffers, exchange, index), to[1] = ww_sentinel_load(buffers, exchange, index + 1);
 }
 WW_FUNCTION float ww_fused_multiply_add(float x, float y, float z) { return std::fma(x, y, z); }
 

@@ -21,7 +21,7 @@ use std::fmt::Write;
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Kernel, KernelId, Program, SharedId};
+use crate::kernel_ir::{Block, Kernel, KernelId, Program, SharedId, Statement};
 use scope::Declarations;
 pub use units::{DeviceUnits, UnitSize, device_units};
 
@@ -33,36 +33,47 @@ pub const ENTRY_NAME: &str = "warpweave_persistent";
 /// # Panics
 /// If the program is ill-formed: an id of another body, a wide access to a scalar, a break outside a loop.
 pub fn cuda(program: &Program) -> String {
-    let mut text = String::new();
-    for id in program.kernels.ids() {
-        text.push_str(&kernel(program, id));
-    }
-    text.push_str(&entry(program));
+    let printer = Printer::new(program);
+    let kernels: String = program.kernels.ids().map(|id| printer.kernel(id)).collect();
+    let text = kernels + &printer.entry();
     debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
     text
 }
 
-fn kernel(program: &Program, id: KernelId) -> String {
-    let mut text = String::new();
-    let memory = shared_memory(program.entry.shared_bytes());
-    function(&program.kernels[id], &signature(id), &memory, program.kept_bytes(), &mut text);
-    text.push('\n');
-    text
+/// What is printed, and what all of it knows.
+struct Printer<'a> {
+    program: &'a Program,
+    /// Whether kernels take what sentinels need.
+    exchanges: bool,
 }
 
-fn signature(id: KernelId) -> String {
-    format!("WW_KERNEL void {id}(ww_buffers buffers, int const* operands, unsigned tile)")
-}
+impl<'a> Printer<'a> {
+    fn new(program: &'a Program) -> Self {
+        Self { program, exchanges: program.kernels.values().any(|kernel| exchanges(&kernel.body)) }
+    }
 
-fn entry(program: &Program) -> String {
-    let mut text = String::new();
-    let signature = format!(
-        "extern \"C\" __global__ void __launch_bounds__({}, 1) {ENTRY_NAME}(ww_arguments arguments)",
-        program.threads
-    );
-    let prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
-    function(&program.entry, &signature, &prologue, 0, &mut text);
-    text
+    fn kernel(&self, id: KernelId) -> String {
+        let prologue = shared_memory(self.program.entry.shared_bytes());
+        let kept_bytes = self.program.kept_bytes();
+        let head = Head { signature: self.signature(id), prologue, exchanges: self.exchanges, kept_bytes };
+        function(&self.program.kernels[id], &head) + "\n"
+    }
+
+    fn signature(&self, id: KernelId) -> String {
+        let parameter = if self.exchanges { "ww_exchange exchange, " } else { "" };
+        format!("WW_KERNEL void {id}(ww_buffers buffers, {parameter}int const* operands, unsigned tile)")
+    }
+
+    fn entry(&self) -> String {
+        let threads = self.program.threads;
+        let bounds = format!("extern \"C\" __global__ void __launch_bounds__({threads}, 1)");
+        let signature = format!("{bounds} {ENTRY_NAME}(ww_arguments arguments)");
+        let mut prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
+        if self.exchanges {
+            prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
+        }
+        function(&self.program.entry, &Head { signature, prologue, exchanges: self.exchanges, kept_bytes: 0 })
+    }
 }
 
 /// The shared memory of a body from `start` on, in bytes: the entry's own comes first.
@@ -71,12 +82,32 @@ fn shared_memory(start: u32) -> String {
     format!("  unsigned char* const shared = ww_shared_memory(){start};\n")
 }
 
-/// Prints a body; what kernels keep takes the first `kept_bytes` of its shared memory.
-fn function(kernel: &Kernel, signature: &str, prologue: &str, kept_bytes: u32, text: &mut String) {
+/// Whether a block marks or polls.
+fn exchanges(block: &Block) -> bool {
+    block.iter().any(|statement| {
+        let own = matches!(statement, Statement::LoadSentinel { .. } | Statement::StoreSentinel { .. });
+        own || statement.blocks().into_iter().any(exchanges)
+    })
+}
+
+/// What stands before a body.
+struct Head {
+    signature: String,
+    prologue: String,
+    /// Whether kernels take what sentinels need.
+    exchanges: bool,
+    /// What kernels keep takes so many first bytes of the body's shared memory.
+    kept_bytes: u32,
+}
+
+/// A body as text.
+fn function(kernel: &Kernel, head: &Head) -> String {
+    let Head { signature, prologue, exchanges, kept_bytes } = head;
     let declarations = Declarations::of(kernel);
-    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations, kept_bytes)).expect(INFALLIBLE);
-    statement::body(kernel, &|local| declarations.locals.contains(&local), text);
+    let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *kept_bytes));
+    statement::body(kernel, &|local| declarations.locals.contains(&local), *exchanges, &mut text);
     text.push_str("}\n");
+    text
 }
 
 /// Scalars by type, then register arrays, then shared arrays at their offsets.

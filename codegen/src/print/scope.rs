@@ -141,6 +141,7 @@ fn place_of(statement: &Statement) -> Option<&Place> {
     match statement {
         Statement::Assign { place, .. }
         | Statement::LoadGlobal { place, .. }
+        | Statement::LoadSentinel { place, .. }
         | Statement::LoadShared { place, .. }
         | Statement::Shuffle { place, .. }
         | Statement::BlockBarrierOr { place, .. }
@@ -149,6 +150,7 @@ fn place_of(statement: &Statement) -> Option<&Place> {
         | Statement::AddControl { place, .. }
         | Statement::Wait { place, .. } => Some(place),
         Statement::StoreGlobal { .. }
+        | Statement::StoreSentinel { .. }
         | Statement::StoreShared { .. }
         | Statement::AsyncCopy { .. }
         | Statement::AsyncCommit
@@ -174,11 +176,13 @@ fn values(statement: &Statement) -> Vec<&Expression> {
         | Statement::StoreControl { value, .. }
         | Statement::AddControl { value, .. } => vec![value],
         Statement::LoadGlobal { index, .. }
+        | Statement::LoadSentinel { index, .. }
         | Statement::LoadShared { index, .. }
         | Statement::LoadTable { index, .. } => vec![index],
         Statement::StoreGlobal { index, values, .. } | Statement::StoreShared { index, values, .. } => {
             std::iter::once(index).chain(values).collect()
         }
+        Statement::StoreSentinel { index, value } => vec![index, value],
         Statement::AsyncCopy { index, source, exists, .. } => vec![index, source, exists],
         Statement::For { extent, .. } => vec![extent],
         Statement::If { condition, .. } | Statement::BlockBarrierOr { condition, .. } => vec![condition],

@@ -8,9 +8,11 @@ use crate::kernel_ir::{
     ShuffleMode, Statement, Table, Width,
 };
 
-/// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the top.
-pub(super) fn body(kernel: &Kernel, is_declared: &dyn Fn(LocalId) -> bool, text: &mut String) {
-    let mut printer = Printer { kernel, is_declared, text, depth: 1, loops: 0, enclosing: Vec::new() };
+/// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
+/// top,
+/// `exchanges` whether kernels take what sentinels need.
+pub(super) fn body(kernel: &Kernel, is_declared: &dyn Fn(LocalId) -> bool, exchanges: bool, text: &mut String) {
+    let mut printer = Printer { kernel, is_declared, exchanges, text, depth: 1, loops: 0, enclosing: Vec::new() };
     printer.block(&kernel.body);
 }
 
@@ -25,6 +27,7 @@ enum Enclosing {
 struct Printer<'a> {
     kernel: &'a Kernel,
     is_declared: &'a dyn Fn(LocalId) -> bool,
+    exchanges: bool,
     text: &'a mut String,
     depth: usize,
     loops: u32,
@@ -80,6 +83,14 @@ impl Printer<'_> {
                 let index = global_index(self.kernel, index);
                 self.store("arena", *memory, values, &format!("buffers, {index}"));
             }
+            Statement::LoadSentinel { place, width, index } => {
+                let address = format!("buffers, exchange, {}", global_index(self.kernel, index));
+                self.load_as("ww_sentinel_load", "", *width, place, &address);
+            }
+            Statement::StoreSentinel { index, value } => {
+                let (index, value) = (global_index(self.kernel, index), self.value(value));
+                self.line(&format!("ww_sentinel_store(buffers, exchange, {index}, {value});"));
+            }
             Statement::LoadShared { place, array, width, index } => {
                 let memory = self.kernel.shared[*array].memory;
                 let index = self.value(index);
@@ -114,7 +125,8 @@ impl Printer<'_> {
             Statement::Switch { selector, cases } => self.switch(selector, cases),
             Statement::Call { kernel, operands, tile } => {
                 let (operands, tile) = (global_index(self.kernel, operands), self.value(tile));
-                self.line(&format!("{kernel}(buffers, arguments.operands + {operands}, {tile});"));
+                let exchange = if self.exchanges { "exchange, " } else { "" };
+                self.line(&format!("{kernel}(buffers, {exchange}arguments.operands + {operands}, {tile});"));
             }
             Statement::BlockBarrier => self.line("ww_barrier();"),
             Statement::BlockBarrierOr { place, condition } => {
@@ -160,16 +172,20 @@ impl Printer<'_> {
     }
 
     fn load(&mut self, space: &str, memory: MemoryType, width: Width, place: &Place, address: &str) {
-        let suffix = suffix(memory);
+        self.load_as(&format!("ww_{space}_load"), &format!("_{}", suffix(memory)), width, place, address);
+    }
+
+    /// A call of the function of this name, with the width between it and the suffix.
+    fn load_as(&mut self, name: &str, suffix: &str, width: Width, place: &Place, address: &str) {
         match (width, place) {
-            (Width::One, place) => self.assign(place, &format!("ww_{space}_load_{suffix}({address})")),
+            (Width::One, place) => self.assign(place, &format!("{name}{suffix}({address})")),
             (Width::Two | Width::Four, Place::Element(array, first)) => {
                 let target = match (position(self.kernel, first), first) {
                     (first, _) if first == "0" => array.to_string(),
                     (first, Expression::Constant(_)) => format!("{array} + {first}"),
                     (first, _) => format!("{array} + ({first})"),
                 };
-                self.line(&format!("ww_{space}_load{}_{suffix}({target}, {address});", width.elements()));
+                self.line(&format!("{name}{}{suffix}({target}, {address});", width.elements()));
             }
             (Width::Two | Width::Four, Place::Local(_)) => {
                 unreachable!("accesses wider than one element take an array place")

@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use super::{INFALLIBLE, entry, kernel, signature};
-use crate::kernel_ir::{KernelId, Program};
+use super::{INFALLIBLE, Printer};
+use crate::kernel_ir::Program;
 use crate::prelude::{device_source, linked_source};
 
 /// The translation units of a program.
@@ -39,23 +39,23 @@ impl Default for UnitSize {
 /// # Panics
 /// As [`super::cuda`].
 pub fn device_units(program: &Program, size: UnitSize) -> DeviceUnits {
-    let groups = groups(program, size);
+    let printer = Printer::new(program);
+    let groups = groups(program.kernels.ids().map(|id| printer.kernel(id)).collect(), size);
     if groups.len() <= 1 {
         return DeviceUnits::Whole(device_source(&super::cuda(program)));
     }
     let mut declarations = String::new();
     for id in program.kernels.ids() {
-        writeln!(declarations, "{};", signature(id)).expect(INFALLIBLE);
+        writeln!(declarations, "{};", printer.signature(id)).expect(INFALLIBLE);
     }
     let kernels = groups.iter().map(|group| group.concat());
-    let units = kernels.chain([declarations + &entry(program)]);
+    let units = kernels.chain([declarations + &printer.entry()]);
     DeviceUnits::Linked(units.map(|body| linked_source(&body)).collect())
 }
 
-/// The printed kernels, unit by unit, in order.
-fn groups(program: &Program, size: UnitSize) -> Vec<Vec<String>> {
+/// The printed kernels, unit by unit, in order; the units are about equally long.
+fn groups(texts: Vec<String>, size: UnitSize) -> Vec<Vec<String>> {
     let mut groups: Vec<Vec<String>> = Vec::new();
-    let texts: Vec<String> = program.kernels.ids().map(|id: KernelId| kernel(program, id)).collect();
     let total: usize = texts.iter().map(String::len).sum();
     let count = texts.len().div_ceil(size.kernels.max(1)).max(total.div_ceil(size.bytes.max(1)));
     let even = UnitSize { kernels: size.kernels.max(1), bytes: total.div_ceil(count.max(1)) };

@@ -84,6 +84,8 @@ impl Flow<'_> {
             Statement::Assign { .. }
             | Statement::LoadGlobal { .. }
             | Statement::StoreGlobal { .. }
+            | Statement::LoadSentinel { .. }
+            | Statement::StoreSentinel { .. }
             | Statement::LoadShared { .. }
             | Statement::StoreShared { .. }
             | Statement::AsyncCopy { .. }

@@ -50,6 +50,9 @@ pub enum Problem {
     /// A store of another number of values than one, two or four.
     #[error("a store of {0} values")]
     StoreWidth(usize),
+    /// A poll of more than two elements.
+    #[error("a poll of four elements")]
+    SentinelWidth,
     /// An access wider than one element whose place is not in an array.
     #[error("a wide load into a scalar variable")]
     WidePlace,

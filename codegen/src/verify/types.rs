@@ -97,6 +97,21 @@ impl Checker<'_> {
                 self.index(index);
                 self.values(values, Some(memory.scalar_type()));
             }
+            Statement::LoadSentinel { place, width, index } => {
+                self.kernel_only("LoadSentinel");
+                if *width == Width::Four {
+                    self.report(Problem::SentinelWidth);
+                }
+                self.wide_place(place, *width);
+                let place = self.place(place);
+                self.same(place, Some(ScalarType::F32));
+                self.index(index);
+            }
+            Statement::StoreSentinel { index, value } => {
+                self.kernel_only("StoreSentinel");
+                self.index(index);
+                self.expect(value, ScalarType::F32);
+            }
             Statement::LoadShared { place, array, width, index } => {
                 self.wide_place(place, *width);
                 let place = self.place(place);

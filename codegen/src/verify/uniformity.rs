@@ -66,11 +66,13 @@ impl Flow<'_> {
             }
             // What other threads may change is taken as different in each thread.
             Statement::LoadGlobal { place, .. }
+            | Statement::LoadSentinel { place, .. }
             | Statement::LoadShared { place, .. }
             | Statement::LoadControl { place, .. }
             | Statement::AddControl { place, .. }
             | Statement::Wait { place, .. } => self.write(place, Level::Thread),
             Statement::StoreGlobal { .. }
+            | Statement::StoreSentinel { .. }
             | Statement::StoreShared { .. }
             | Statement::AsyncCopy { .. }
             | Statement::AsyncCommit

@@ -229,6 +229,19 @@ fn accesses() -> Kernel {
             values: vec![Expression::Element(array, Box::new(Expression::i32(7)))],
         });
     }
+    let polled = kernel.locals.push(ScalarType::F32);
+    let pair = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 2 });
+    let first = || Place::Element(pair, Expression::i32(0));
+    kernel.body.extend((0..2).map(|element| Statement::Assign {
+        place: Place::Element(pair, Expression::i32(element)),
+        value: Expression::f32(0.0),
+    }));
+    for (place, width) in [(Place::Local(polled), Width::One), (first(), Width::Two)] {
+        kernel.body.push(Statement::LoadSentinel { place, width, index: Expression::Tile });
+    }
+    for value in [Expression::Local(polled), Expression::Element(pair, Box::new(Expression::i32(1)))] {
+        kernel.body.push(Statement::StoreSentinel { index: Expression::Tile, value });
+    }
     let body = std::mem::take(&mut kernel.body);
     kernel.body = stored(&kernel, body);
     kernel

@@ -1,4 +1,4 @@
-WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
+WW_KERNEL void k0(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile) {
   unsigned char* const shared = ww_shared_memory() + 16;
   bool v0;
   unsigned v1;
@@ -222,18 +222,19 @@ WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
   ww_arena_store_f32(buffers, ww_extend(14720u + ww_thread()), v3);
 }
 
-WW_KERNEL void k1(ww_buffers buffers, int const* operands, unsigned tile) {
+WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile) {
   unsigned char* const shared = ww_shared_memory() + 16;
   bool v0;
   unsigned v1, v2, v3;
   unsigned long long v4;
-  float v5;
+  float v5, v6;
   bool r0[8];
   unsigned r1[8];
   unsigned r2[8];
   unsigned r3[8];
   unsigned long long r4[8];
   float r5[8];
+  float r6[2];
   unsigned char* const s0 = (unsigned char*)(shared + 0);
   signed char* const s1 = (signed char*)(shared + 32);
   unsigned char* const s2 = (unsigned char*)(shared + 64);
@@ -402,9 +403,15 @@ WW_KERNEL void k1(ww_buffers buffers, int const* operands, unsigned tile) {
   ww_arena_store4_f32(buffers, ww_extend(tile), r5[0], r5[1], r5[2], r5[3]);
   ww_shared_store4_f32(s5, 8u, r5[0], r5[1], r5[2], r5[3]);
   ww_arena_store_f32(buffers, ww_extend(tile), r5[7]);
+  r6[0] = 0.0f;
+  r6[1] = 0.0f;
+  v6 = ww_sentinel_load(buffers, exchange, ww_extend(tile));
+  ww_sentinel_load2(r6, buffers, exchange, ww_extend(tile));
+  ww_sentinel_store(buffers, exchange, ww_extend(tile), v6);
+  ww_sentinel_store(buffers, exchange, ww_extend(tile), r6[1]);
 }
 
-WW_KERNEL void k2(ww_buffers buffers, int const* operands, unsigned tile) {
+WW_KERNEL void k2(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile) {
   unsigned char* const shared = ww_shared_memory() + 16;
   float* const s0 = (float*)(shared + 0);
   ww_async_copy_arena<4>(s0 + 8u, buffers, ww_extend(tile), true);
@@ -420,7 +427,7 @@ WW_KERNEL void k2(ww_buffers buffers, int const* operands, unsigned tile) {
   ww_async_wait<0>();
 }
 
-WW_KERNEL void k3(ww_buffers buffers, int const* operands, unsigned tile) {
+WW_KERNEL void k3(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile) {
   unsigned char* const shared = ww_shared_memory() + 16;
   bool v3;
   unsigned v2;
@@ -481,14 +488,15 @@ WW_KERNEL void k3(ww_buffers buffers, int const* operands, unsigned tile) {
 extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arguments arguments) {
   unsigned char* const shared = ww_shared_memory();
   ww_buffers const buffers = arguments.buffers;
+  ww_exchange const exchange = ww_exchange_of(arguments);
   bool v2;
   unsigned v0, v1;
   v0 = ww_block();
   v1 = ww_block();
-  k0(buffers, arguments.operands + ww_extend(v0), 3u);
-  k1(buffers, arguments.operands + ww_extend(v0), 3u);
-  k2(buffers, arguments.operands + ww_extend(v0), 3u);
-  k3(buffers, arguments.operands + ww_extend(v0), 3u);
+  k0(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
+  k1(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
+  k2(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
+  k3(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
   v0 = ww_table(arguments.stream_start, v0);
   v0 = ww_table(arguments.instructions, v0);
   v0 = ww_table(arguments.operands, v0);

@@ -5,6 +5,7 @@
 
 use warpweave_graph::expr::{AxisKind, Index, Read, ReadId, TensorExpr};
 use warpweave_graph::program::TensorId;
+use warpweave_graph::types::ElementType;
 
 use super::body::{GroupBody, StageSource};
 use super::params::{BLOCK_THREADS, ScheduleParams, Template};
@@ -13,7 +14,7 @@ use super::rounds::{RUN, rounds};
 /// Most rows of a tile: a thread finishes each.
 pub const MOST_ROWS: usize = BLOCK_THREADS;
 
-/// One place of memory of which a tile keeps a row of elements a point of the tile.
+/// One place of memory that a reduction walks along: a row of elements a point of the tile, or one for all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptRead<'b> {
     /// The stage where it first occurs.
@@ -47,8 +48,29 @@ pub fn kept_reads(body: &GroupBody) -> Vec<KeptRead<'_>> {
     reads.collect()
 }
 
+/// The reads of a body's reductions that are the same for every row: vectors of singles which a block may bring into
+/// shared memory once a tile.
+pub fn shared_vectors(body: &GroupBody) -> Vec<KeptRead<'_>> {
+    let rounds = rounds(body);
+    let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
+        let expr = &body.stages[stage].expr;
+        let StageSource::Operand(operand) = body.stages[stage].sources[read.operand] else { return None };
+        let single = expr.operands[read.operand].element == ElementType::F32;
+        let free = read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads);
+        let (tile, reduced) = moves(body, expr, read);
+        let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
+        (single && free && reduced && !tile).then_some(KeptRead { stage, id, read, operand, length })
+    });
+    reads.collect()
+}
+
 /// Whether a read differs both from point to point of a tile and along the reduction.
 fn moves_along(body: &GroupBody, expr: &TensorExpr, read: &Read) -> bool {
+    moves(body, expr, read) == (true, true)
+}
+
+/// Whether a read differs from point to point of a tile, and along the reduction.
+fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read) -> (bool, bool) {
     let (mut tile, mut reduced) = (false, false);
     for index in &read.index {
         index.visit(
@@ -59,7 +81,7 @@ fn moves_along(body: &GroupBody, expr: &TensorExpr, read: &Read) -> bool {
             &mut |_| {},
         );
     }
-    tile && reduced
+    (tile, reduced)
 }
 
 /// Elements that a tile keeps, each of four bytes.

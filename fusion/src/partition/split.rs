@@ -91,7 +91,7 @@ fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
 }
 
 /// A body of these stages whose operands are those of `body` that they read, and `more`, which follows them there.
-fn with_operands(
+pub(crate) fn with_operands(
     body: &GroupBody,
     mut stages: Vec<Stage>,
     tile_rank: usize,

@@ -10,7 +10,7 @@ use warpweave_graph::typed_id;
 use super::costs::SyncCosts;
 use super::edges::Edge;
 use super::grid::Span;
-use super::plan::{OperatorId, ROperator};
+use super::plan::{EdgeKind, OperatorId, ROperator};
 
 typed_id!(
     /// A band of a segment.
@@ -76,7 +76,7 @@ impl Bands {
         costs: &SyncCosts,
     ) -> Self {
         let mut readers: Arena<OperatorId, Vec<&Edge>> = operators.values().map(|_| Vec::new()).collect();
-        for edge in edges.values().flatten() {
+        for edge in edges.values().flatten().filter(|edge| edge.kind == EdgeKind::Counter) {
             readers[edge.producer].push(edge);
         }
         let mut bands = Self { blocks: Arena::new(), count: 0 };

@@ -46,6 +46,12 @@ impl Region {
         self.root == other.root && self.ranges.iter().zip(&other.ranges).all(meets)
     }
 
+    /// Whether all elements of another box are in this one.
+    pub fn holds(&self, other: &Self) -> bool {
+        let inside = |(own, other): (&Range, &Range)| own.minimum <= other.minimum && other.maximum <= own.maximum;
+        self.root == other.root && self.ranges.iter().zip(&other.ranges).all(inside)
+    }
+
     /// The number of elements.
     pub fn elements(&self) -> u64 {
         self.ranges.iter().map(|range| (range.maximum - range.minimum + 1) as u64).product()

@@ -6,13 +6,15 @@ use warpweave_graph::program::TensorId;
 
 use super::dependency::reads;
 use super::grid::{Span, WrittenGrid};
-use super::plan::{MemoryPlan, OperatorId, ROperator, RTask};
+use super::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator, RTask};
 
-/// What the rTasks of one rOperator read of another.
+/// What the rTasks of one rOperator read of another, of tensors with edges of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
     /// Who writes.
     pub producer: OperatorId,
+    /// How the readers come to know of it.
+    pub kind: EdgeKind,
     /// Tile axes of the producer, at least 1: one that has none has one tile.
     rank: usize,
     /// `rank` spans an rTask of the reader; a span that ends before it begins stands for nothing.
@@ -22,9 +24,9 @@ pub struct Edge {
 const NOTHING: Span = Span { first: 1, last: 0 };
 
 impl Edge {
-    fn new(producer: OperatorId, rank: usize, tasks: usize) -> Self {
+    fn new(producer: OperatorId, kind: EdgeKind, rank: usize, tasks: usize) -> Self {
         let rank = rank.max(1);
-        Self { producer, rank, spans: vec![NOTHING; rank * tasks] }
+        Self { producer, kind, rank, spans: vec![NOTHING; rank * tasks] }
     }
 
     /// The box of the producer's tiles that an rTask reads from; `None` if it reads none. The box may hold more.
@@ -47,7 +49,7 @@ impl Edge {
     }
 }
 
-/// Per rOperator, what it reads of which others, producers ascending.
+/// Per rOperator, what it reads of which others, producers and kinds ascending.
 pub fn edges(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Arena<OperatorId, Vec<Edge>> {
     let mut writers: Arena<TensorId, Vec<(OperatorId, usize)>> = memory.tensors.values().map(|_| Vec::new()).collect();
     let ids: Vec<OperatorId> = operators.ids().collect();
@@ -64,18 +66,20 @@ pub fn edges(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> A
             let mut edges: Vec<Edge> = Vec::new();
             for tile in 0..operator.tasks() {
                 for region in reads(operator, memory, RTask { operator: id, tile }) {
+                    let kind = memory.tensors[region.root].edge;
                     for &(producer, position) in &writers[region.root] {
                         let Some(spans) = grids[producer.index()][position].meeting(&region) else { continue };
-                        let at = edges.iter().position(|edge| edge.producer == producer).unwrap_or_else(|| {
+                        let at = edges.iter().position(|edge| (edge.producer, edge.kind) == (producer, kind));
+                        let at = at.unwrap_or_else(|| {
                             let rank = operators[producer].body.tile_rank;
-                            edges.push(Edge::new(producer, rank, operator.tasks() as usize));
+                            edges.push(Edge::new(producer, kind, rank, operator.tasks() as usize));
                             edges.len() - 1
                         });
                         edges[at].add(tile, &spans);
                     }
                 }
             }
-            edges.sort_by_key(|edge| edge.producer);
+            edges.sort_by_key(|edge| (edge.producer, edge.kind));
             edges
         })
         .collect();

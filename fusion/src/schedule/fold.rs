@@ -1,9 +1,16 @@
 //! Folds a plan onto fewer virtual execution units.
+//!
+//! An rTask that polls stands in the global order after all rTasks whose sentinels it polls, so in a merged stream no
+//! rTask polls what a later one of the same stream writes. By induction over the global order every stream gets to its
+//! end: the first rTask that has not ended waits only for what stands before it, which has ended.
+
+use std::collections::BTreeSet;
 
 use warpweave_graph::arena::Arena;
 
 use super::keep::with_keeps;
-use super::plan::{CounterId, ExecutionPlan, Instruction, PersistentSegment, Segment};
+use super::plan::{CounterId, ExecutionPlan, Instruction, PersistentSegment, RTask, Segment};
+use super::polls::Polls;
 
 /// The plan on at most `units` units: streams are merged in the order in which one execution runs them, so every merged
 /// stream agrees with one global rank and no new deadlock can arise. Must be verified again.
@@ -12,16 +19,17 @@ use super::plan::{CounterId, ExecutionPlan, Instruction, PersistentSegment, Segm
 pub fn fold(plan: &ExecutionPlan, units: usize) -> ExecutionPlan {
     let segments = plan.segments.iter().map(|segment| {
         let Segment::Persistent(segment) = segment;
-        Segment::Persistent(fold_segment(segment, units.max(1)))
+        let polls = Polls::of(segment, &plan.memory);
+        Segment::Persistent(fold_segment(segment, &polls, units.max(1)))
     });
     ExecutionPlan { segments: segments.collect(), memory: plan.memory.clone() }
 }
 
-fn fold_segment(segment: &PersistentSegment, units: usize) -> PersistentSegment {
+fn fold_segment(segment: &PersistentSegment, polls: &Polls, units: usize) -> PersistentSegment {
     if segment.units() <= units {
         return segment.clone();
     }
-    let Some(order) = global_order(segment) else { return segment.clone() };
+    let Some(order) = global_order(segment, polls) else { return segment.clone() };
     let mut streams: Vec<Vec<Instruction>> = vec![Vec::new(); units];
     for (unit, position) in order {
         streams[unit % units].push(segment.streams[unit][position]);
@@ -33,11 +41,12 @@ fn fold_segment(segment: &PersistentSegment, units: usize) -> PersistentSegment 
 /// All instructions, as (unit, position), in an order in which they can run; `None` for a deadlock.
 ///
 /// Units take turns an instruction at a time, so that work which can run side by side stays interleaved.
-fn global_order(segment: &PersistentSegment) -> Option<Vec<(usize, usize)>> {
+fn global_order(segment: &PersistentSegment, polls: &Polls) -> Option<Vec<(usize, usize)>> {
     let mut signalled: Arena<CounterId, u32> = segment.counters.values().map(|_| 0).collect();
     let mut positions = vec![0; segment.units()];
     let total: usize = segment.streams.iter().map(Vec::len).sum();
     let mut order = Vec::with_capacity(total);
+    let mut ran: BTreeSet<RTask> = BTreeSet::new();
     while order.len() < total {
         let before = order.len();
         for (unit, position) in positions.iter_mut().enumerate() {
@@ -45,7 +54,15 @@ fn global_order(segment: &PersistentSegment) -> Option<Vec<(usize, usize)>> {
             match *instruction {
                 Instruction::Wait { counter, signals } if signalled[counter] < signals => continue,
                 Instruction::Signal(counter) => signalled[counter] += 1,
-                Instruction::Wait { .. } | Instruction::Run(_) | Instruction::Keep(_) => {}
+                Instruction::Run(task) => {
+                    if !polls.writers(task).iter().all(|writer| ran.contains(writer)) {
+                        continue;
+                    }
+                    if polls.is_polled(task) {
+                        ran.insert(task);
+                    }
+                }
+                Instruction::Wait { .. } | Instruction::Keep(_) => {}
             }
             order.push((unit, *position));
             *position += 1;

@@ -175,4 +175,4 @@ fn other_bytes(partition: &Partition, families: &BTreeMap<KeptKey, Vec<usize>>) 
 }
 
 /// Bytes of shared memory in which rows are combined or finished, at most.
-const ROW_BYTES: usize = 4 * MOST_ROWS * 8;
+pub(super) const ROW_BYTES: usize = 4 * MOST_ROWS * 8;

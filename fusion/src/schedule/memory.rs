@@ -6,7 +6,7 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, MemoryPlan, OperatorId, PlannedTensor, ROperator};
+use super::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MemoryPlan, OperatorId, PlannedTensor, ROperator};
 use super::wavefront::{Placement, Time};
 
 /// When tensors may share bytes.
@@ -34,12 +34,18 @@ impl ArenaPolicy {
     }
 }
 
-/// The memory plan without buffers: types and layouts only, which is what dependencies follow from.
-pub fn unplaced(program: &TensorProgram, layouts: &Arena<TensorId, Layout>) -> MemoryPlan {
+/// The memory plan without buffers: types, layouts and kinds of edges only, which is what dependencies follow from.
+pub fn unplaced(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    sentinels: &BTreeSet<TensorId>,
+) -> MemoryPlan {
+    let edge = |tensor| if sentinels.contains(&tensor) { EdgeKind::Sentinel } else { EdgeKind::Counter };
     let tensors = program.tensors.iter().map(|(id, tensor)| PlannedTensor {
         ty: tensor.ty.clone(),
         layout: layouts[id].clone(),
         buffer: None,
+        edge: edge(layouts[id].root),
     });
     MemoryPlan {
         tensors: tensors.collect(),
@@ -64,7 +70,9 @@ pub struct PlacedMemory {
 ///
 /// Two buffers share bytes only where, in the order of the placement, every rTask of an rOperator that touches the one
 /// stands before every rTask of an rOperator that writes the other; `after` makes the schedule keep to it. Inputs keep
-/// their bytes for the whole launch, so that a launch can be repeated; outputs keep theirs to the end.
+/// their bytes for the whole launch, so that a launch can be repeated; outputs keep theirs to the end. Bytes of
+/// sentinels are theirs alone, and so, unless the arena has to be small, is what else their rOperators touch: polls
+/// order nothing, so that every reuse would take waits which nobody needs otherwise.
 pub fn place(
     mut memory: MemoryPlan,
     program: &TensorProgram,
@@ -76,24 +84,29 @@ pub fn place(
     let periods = periods(operators.len(), placement);
     let mut buffers: BTreeMap<TensorId, Buffer> = BTreeMap::new();
     let mut lives = Vec::new();
+    let polling = exchanging(&memory, operators);
     for (tensor, uses) in uses(&memory, operators) {
-        let bytes = memory.tensors[tensor].ty.bytes() as u64;
+        let bytes = memory.tensors[tensor].bytes();
         if let Source::Constant(_) = program.tensors[tensor].source {
             let offset = memory.weights_bytes.next_multiple_of(BUFFER_ALIGNMENT);
             memory.weights_bytes = offset + bytes;
             memory.constants.push(tensor);
             buffers.insert(tensor, Buffer { space: BufferSpace::Weights, offset, bytes });
         } else {
-            lives.push(Life::new(tensor, bytes, uses, &periods));
+            let is_alone = match (memory.tensors[tensor].edge, policy) {
+                (EdgeKind::Sentinel, _) | (_, ArenaPolicy::Separate) => true,
+                (EdgeKind::Counter, ArenaPolicy::Small) => false,
+                (EdgeKind::Counter, ArenaPolicy::Fast) => !uses.touching.is_disjoint(&polling),
+            };
+            lives.push(Life { is_alone, ..Life::new(tensor, bytes, uses, &periods) });
         }
     }
     let bound_bytes = most_at_once(&lives);
     let slack = match policy {
-        ArenaPolicy::Small => Some(0),
-        ArenaPolicy::Fast => Some(exchange),
-        ArenaPolicy::Separate => None,
+        ArenaPolicy::Small | ArenaPolicy::Separate => 0,
+        ArenaPolicy::Fast => exchange,
     };
-    let placed = pack(lives, |earlier, later| slack.is_some_and(|slack| earlier.ends_before(later, slack)));
+    let placed = pack(lives, |earlier, later| earlier.ends_before(later, slack));
     memory.arena_bytes = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
     let after = overwritten(operators.len(), &placed);
     buffers.extend(placed.into_iter().map(|(life, buffer)| (life.tensor, buffer)));
@@ -125,6 +138,13 @@ fn periods(operators: usize, placement: &Placement) -> Arena<OperatorId, Period>
         };
     }
     periods
+}
+
+/// The rOperators that write or poll sentinels.
+fn exchanging(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> BTreeSet<OperatorId> {
+    let is_sentinel = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Sentinel;
+    let exchanges = |operator: &ROperator| operator.body.operands.iter().chain(&operator.body.outputs).any(is_sentinel);
+    operators.iter().filter(|(_, operator)| exchanges(operator)).map(|(id, _)| id).collect()
 }
 
 /// Who uses a root.
@@ -165,6 +185,8 @@ struct Life {
     last: usize,
     start: Time,
     end: Time,
+    /// Whether it shares its bytes with no other.
+    is_alone: bool,
 }
 
 impl Life {
@@ -181,13 +203,14 @@ impl Life {
         }
         let start = written().map(|period| period.start).min().unwrap_or(0);
         let end = touched().map(|period| period.end).max().unwrap_or(0);
-        Self { tensor, bytes, uses, first, last, start, end }
+        Self { tensor, bytes, uses, first, last, start, end, is_alone: false }
     }
 
     /// Sharing the bytes of small tensors saves little, so it takes more slack: a wait that somebody might feel costs more.
     fn ends_before(&self, later: &Self, slack: Time) -> bool {
         let slack = if self.bytes.min(later.bytes) <= SMALL_BYTES { SMALL_SLACK * slack } else { slack };
-        self.last < later.first && (slack == 0 || self.end + slack <= later.start)
+        let share = !self.is_alone && !later.is_alone;
+        share && self.last < later.first && (slack == 0 || self.end + slack <= later.start)
     }
 }
 

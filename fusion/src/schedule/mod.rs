@@ -9,6 +9,8 @@ pub mod grid;
 pub mod keep;
 pub mod memory;
 pub mod plan;
+pub mod polls;
+pub mod sentinels;
 pub mod simulate;
 mod synchronise;
 pub mod tables;
@@ -19,8 +21,11 @@ pub mod wavefront;
 pub use bands::SyncPolicy;
 pub use costs::SyncCosts;
 pub use memory::ArenaPolicy;
-pub use plan::{ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, ROperator, RTask, Segment};
+pub use plan::{EdgeKind, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, ROperator, RTask, Segment};
+pub use polls::Polls;
 pub use verify::{Verified, Violation, verify};
+
+use std::collections::BTreeSet;
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
@@ -29,6 +34,7 @@ use warpweave_graph::views::Layout;
 use crate::partition::cost::KernelCost;
 use crate::partition::{Partition, split};
 use plan::OperatorId;
+use sentinels::Exchanged;
 use wavefront::Work;
 
 /// What planning decides by.
@@ -82,8 +88,9 @@ pub fn plan(
     plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
 }
 
-/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators. Constants that many
-/// groups read are kept on chip where there is room and the plan is predicted to be faster so.
+/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators. Constants that
+/// many groups read are kept on chip where there is room and the plan is predicted to be faster so; what their rTasks
+/// exchange then carries its own validity where that is predicted to be faster still.
 pub fn plan_with(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -91,48 +98,55 @@ pub fn plan_with(
     cost: &impl KernelCost,
     options: &PlanOptions,
 ) -> Planned {
-    let kept = keep::keep_constants(program, partition, options.units, options.shared_bytes);
-    let plain = plan_groups(program, layouts, partition, cost, options);
-    let kept = kept.map(|kept| plan_groups(program, layouts, &kept, cost, options));
-    kept.filter(|kept| kept.makespan < plain.makespan).unwrap_or(plain)
+    let plain = plan_groups(program, layouts, partition, cost, options, EdgeKind::Counter);
+    let mut best = plain.expect("everything can be exchanged by counters");
+    let Some(kept) = keep::keep_constants(program, partition, options.units, options.shared_bytes) else { return best };
+    for kind in EdgeKind::ALL {
+        let planned = plan_groups(program, layouts, &kept, cost, options, kind);
+        best = planned.filter(|planned| planned.makespan < best.makespan).unwrap_or(best);
+    }
+    best
 }
 
+/// The plan in which rTasks exchange by these edges what they can; `None` if that is nothing.
 fn plan_groups(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
     cost: &impl KernelCost,
     options: &PlanOptions,
-) -> Planned {
+    kind: EdgeKind,
+) -> Option<Planned> {
     let (program, layouts, partition) = split::expand(program, layouts, partition);
-    let (program, layouts) = (&program, &layouts);
+    let exchanged = match kind {
+        EdgeKind::Counter => Exchanged { program, layouts, partition, sentinels: BTreeSet::new() },
+        EdgeKind::Sentinel => sentinels::exchange(program, layouts, partition)?,
+    };
+    let Exchanged { program, layouts, partition, sentinels } = &exchanged;
     let operator = |group: &crate::partition::FusionGroup| ROperator {
         body: group.body.clone(),
         params: group.params.clone(),
         task_microseconds: cost.task_microseconds(&group.body, &group.params),
     };
     let operators: Arena<OperatorId, ROperator> = partition.groups.iter().map(operator).collect();
-    let memory = memory::unplaced(program, layouts);
+    let memory = memory::unplaced(program, layouts, sentinels);
     let edges = edges::edges(&operators, &memory);
     let made = |sync: SyncPolicy, arena: ArenaPolicy| {
         plan_under(&PlanOptions { arena, ..*options }, sync, program, &memory, &operators, &edges)
     };
-    let fastest = match options.sync {
-        Some(sync) => made(sync, options.arena),
-        None => {
-            let candidates = SyncPolicy::ALL.map(|sync| made(sync, options.arena));
-            let fastest = candidates.into_iter().rev().min_by(|a, b| a.makespan.total_cmp(&b.makespan));
-            fastest.expect("there are candidates")
-        }
-    };
-    match options.arena {
+    // Where all units meet, marks tell nothing new.
+    let is_useful = |sync: &SyncPolicy| kind == EdgeKind::Counter || *sync != SyncPolicy::Barrier;
+    let wanted = SyncPolicy::ALL.into_iter().filter(|sync| options.sync.is_none_or(|wanted| wanted == *sync));
+    let candidates = wanted.rev().filter(is_useful).map(|sync| made(sync, options.arena));
+    let fastest = candidates.min_by(|a, b| a.makespan.total_cmp(&b.makespan))?;
+    Some(match options.arena {
         ArenaPolicy::Small | ArenaPolicy::Separate => fastest,
         ArenaPolicy::Fast => {
             let small = made(fastest.sync, ArenaPolicy::Small);
             let free = small.makespan <= fastest.makespan * (1.0 + FREE_SHARE);
             if free && small.plan.memory.arena_bytes < fastest.plan.memory.arena_bytes { small } else { fastest }
         }
-    }
+    })
 }
 
 fn plan_under(
@@ -153,7 +167,7 @@ fn plan_under(
     let streams = synchronise::synchronise(&work, &placement, &placed.after, units);
     let kept = keep::with_keeps(streams.streams, operators);
     let segment = PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: kept };
-    let makespan = simulate::makespan(&segment, costs);
+    let makespan = simulate::makespan(&segment, &Polls::of(&segment, &placed.memory), costs);
     let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
     Planned { plan, sync, needs: streams.needs, arena_bound_bytes: placed.bound_bytes, makespan }
 }

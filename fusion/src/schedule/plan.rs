@@ -94,6 +94,23 @@ pub struct Buffer {
 /// Alignment of every buffer in bytes.
 pub const BUFFER_ALIGNMENT: u64 = 256;
 
+/// How the readers of a tensor come to know that its values are there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum EdgeKind {
+    /// By stream order and counters; a barrier is a counter at which all units meet.
+    Counter,
+    /// Every value carries a mark of its launch and is polled by the load that fetches it. A poll orders nothing else.
+    Sentinel,
+}
+
+impl EdgeKind {
+    /// Both kinds.
+    pub const ALL: [Self; 2] = [Self::Counter, Self::Sentinel];
+}
+
+/// Bytes of an element that carries its own validity: the single, then the launch's number.
+pub const SENTINEL_BYTES: usize = 8;
+
 /// How a tensor of the plan is stored and what it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PlannedTensor {
@@ -103,6 +120,23 @@ pub struct PlannedTensor {
     pub layout: Layout,
     /// The buffer of its root; `None` if no kernel touches the tensor.
     pub buffer: Option<Buffer>,
+    /// How its readers come to know of its values.
+    pub edge: EdgeKind,
+}
+
+impl PlannedTensor {
+    /// Bytes from one element to the next.
+    pub fn pitch(&self) -> usize {
+        match self.edge {
+            EdgeKind::Counter => self.ty.element.bytes(),
+            EdgeKind::Sentinel => SENTINEL_BYTES,
+        }
+    }
+
+    /// Bytes of all elements.
+    pub fn bytes(&self) -> u64 {
+        (self.ty.shape.elements() * self.pitch()) as u64
+    }
 }
 
 /// The memory of a plan.

@@ -2,9 +2,10 @@
 //! the signals arrive.
 //!
 //! An exchange takes longer the more units take part at the counter; a signal after an rTask waits for what it has
-//! stored; a wait that finds its signals still polls once. Units do not slow one another down otherwise.
+//! stored; a wait that finds its signals still polls once. An rTask that polls has what it polls one sentinel's way
+//! after the rTasks that write it end, and takes its time from there. Units do not slow one another down otherwise.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
 
@@ -12,6 +13,7 @@ use super::costs::SyncCosts;
 use crate::partition::kept::kept_elements;
 
 use super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, RTask};
+use super::polls::Polls;
 
 /// One instruction in time, in microseconds from the start of the segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -20,9 +22,12 @@ pub struct Event {
     pub instruction: Instruction,
     /// When the unit comes to it.
     pub start: f64,
+    /// Microseconds from there in which an rTask polls.
+    pub polled: f64,
     /// When the unit goes on.
     pub end: f64,
-    /// What decided when it ended, if not the instruction before it: unit and position of a signal.
+    /// What decided when it ended, if not the instruction before it: unit and position of a signal, or of an rTask
+    /// whose sentinels are polled.
     pub released_by: Option<(usize, usize)>,
 }
 
@@ -40,7 +45,7 @@ pub struct Simulation {
 pub struct Shares {
     /// The share of all units' time in which rTasks run, or what they keep comes on chip.
     pub running: f64,
-    /// The share in which units wait for signals.
+    /// The share in which units wait for signals or poll.
     pub waiting: f64,
     /// The share in which they give signals.
     pub signalling: f64,
@@ -76,7 +81,7 @@ impl Jitter {
 ///
 /// # Panics
 /// If the segment deadlocks; verified ones do not.
-pub fn simulate(segment: &PersistentSegment, costs: &SyncCosts, jitter: Jitter) -> Simulation {
+pub fn simulate(segment: &PersistentSegment, polls: &Polls, costs: &SyncCosts, jitter: Jitter) -> Simulation {
     let mut first: Arena<OperatorId, u64> = Arena::new();
     let mut tasks = 0;
     for operator in segment.operators.values() {
@@ -87,20 +92,25 @@ pub fn simulate(segment: &PersistentSegment, costs: &SyncCosts, jitter: Jitter) 
         let number = first[task.operator] + u64::from(task.tile);
         segment.operators[task.operator].task_microseconds * jitter.factor(number)
     };
-    simulate_with(segment, costs, &time)
+    simulate_with(segment, polls, costs, &time)
 }
 
 /// The microseconds of [`simulate`] without jitter.
-pub fn makespan(segment: &PersistentSegment, costs: &SyncCosts) -> f64 {
-    simulate(segment, costs, Jitter::None).makespan
+pub fn makespan(segment: &PersistentSegment, polls: &Polls, costs: &SyncCosts) -> f64 {
+    simulate(segment, polls, costs, Jitter::None).makespan
 }
 
 /// Simulates a segment whose rTasks take `time` microseconds.
 ///
 /// # Panics
 /// If the segment deadlocks; verified ones do not.
-pub fn simulate_with(segment: &PersistentSegment, costs: &SyncCosts, time: &impl Fn(RTask) -> f64) -> Simulation {
-    let mut run = Run::new(segment, costs);
+pub fn simulate_with(
+    segment: &PersistentSegment,
+    polls: &Polls,
+    costs: &SyncCosts,
+    time: &impl Fn(RTask) -> f64,
+) -> Simulation {
+    let mut run = Run::new(segment, polls, costs);
     let mut runnable: Vec<usize> = (0..segment.units()).rev().collect();
     while let Some(unit) = runnable.pop() {
         run.advance(unit, time, &mut runnable);
@@ -164,7 +174,11 @@ impl Simulation {
         let mut shares = Shares { running: 0.0, waiting: 0.0, signalling: 0.0 };
         for event in self.units.iter().flatten() {
             let share = match event.instruction {
-                Instruction::Run(_) | Instruction::Keep(_) => &mut shares.running,
+                Instruction::Run(_) | Instruction::Keep(_) => {
+                    shares.waiting += event.polled;
+                    shares.running -= event.polled;
+                    &mut shares.running
+                }
                 Instruction::Wait { .. } => &mut shares.waiting,
                 Instruction::Signal(_) => &mut shares.signalling,
             };
@@ -179,7 +193,7 @@ impl Simulation {
     pub fn utilisation(&self) -> Vec<f64> {
         let of_unit = |events: &Vec<Event>| {
             let runs = events.iter().filter(|event| matches!(event.instruction, Instruction::Run(_)));
-            runs.map(|event| event.end - event.start).sum::<f64>() / self.makespan.max(f64::MIN_POSITIVE)
+            runs.map(|event| event.end - event.start - event.polled).sum::<f64>() / self.makespan.max(f64::MIN_POSITIVE)
         };
         self.units.iter().map(of_unit).collect()
     }
@@ -204,15 +218,38 @@ struct CounterState {
     waiting: Vec<usize>,
 }
 
+/// What is known of an rTask whose sentinels are polled.
+#[derive(Default)]
+struct PolledState {
+    /// When it ends, and where it stands.
+    ended: Option<Arrival>,
+    waiting: Vec<usize>,
+}
+
+/// When an instruction ends, and why then.
+struct Ended {
+    at: f64,
+    polled: f64,
+    released_by: Option<(usize, usize)>,
+}
+
+impl Ended {
+    fn at(at: f64) -> Self {
+        Self { at, polled: 0.0, released_by: None }
+    }
+}
+
 struct Run<'a> {
     segment: &'a PersistentSegment,
+    polls: &'a Polls,
+    polled: BTreeMap<RTask, PolledState>,
     costs: &'a SyncCosts,
     counters: Arena<CounterId, CounterState>,
     units: Vec<Vec<Event>>,
 }
 
 impl<'a> Run<'a> {
-    fn new(segment: &'a PersistentSegment, costs: &'a SyncCosts) -> Self {
+    fn new(segment: &'a PersistentSegment, polls: &'a Polls, costs: &'a SyncCosts) -> Self {
         let mut parties: Arena<CounterId, BTreeSet<usize>> =
             segment.counters.values().map(|_| BTreeSet::new()).collect();
         let mut partial: Arena<CounterId, bool> = segment.counters.values().map(|_| false).collect();
@@ -235,6 +272,8 @@ impl<'a> Run<'a> {
         };
         Self {
             segment,
+            polls,
+            polled: BTreeMap::new(),
             costs,
             counters: segment.counters.ids().map(state).collect(),
             units: segment.streams.iter().map(|stream| Vec::with_capacity(stream.len())).collect(),
@@ -245,17 +284,38 @@ impl<'a> Run<'a> {
     fn advance(&mut self, unit: usize, time: &impl Fn(RTask) -> f64, runnable: &mut Vec<usize>) {
         while let Some(&instruction) = self.segment.streams[unit].get(self.units[unit].len()) {
             let start = self.units[unit].last().map_or(0.0, |event| event.end);
-            let (end, released_by) = match instruction {
-                Instruction::Run(task) => (start + time(task), None),
-                Instruction::Keep(task) => (start + self.bring(task), None),
-                Instruction::Signal(counter) => (self.signal(counter, unit, start, runnable), None),
-                Instruction::Wait { counter, signals } => match self.wait(counter, signals, unit, start) {
-                    Some(ended) => ended,
-                    None => return,
-                },
+            let ended = match instruction {
+                Instruction::Run(task) => self.run(task, time(task), unit, start, runnable),
+                Instruction::Keep(task) => Some(Ended::at(start + self.bring(task))),
+                Instruction::Signal(counter) => Some(Ended::at(self.signal(counter, unit, start, runnable))),
+                Instruction::Wait { counter, signals } => self.wait(counter, signals, unit, start),
             };
-            self.units[unit].push(Event { instruction, start, end, released_by });
+            let Some(Ended { at: end, polled, released_by }) = ended else { return };
+            self.units[unit].push(Event { instruction, start, polled, end, released_by });
         }
+    }
+
+    /// Runs an rTask after what it polls; `None` if some of that is not there.
+    fn run(&mut self, task: RTask, time: f64, unit: usize, start: f64, runnable: &mut Vec<usize>) -> Option<Ended> {
+        let mut latest: Option<Arrival> = None;
+        for &writer in self.polls.writers(task) {
+            let state = self.polled.entry(writer).or_default();
+            let Some(ended) = state.ended else {
+                state.waiting.push(unit);
+                return None;
+            };
+            let there = Arrival { at: ended.at + self.costs.sentinel.value, ..ended };
+            latest = latest.filter(|latest| latest.at >= there.at).or(Some(there));
+        }
+        let late = latest.filter(|latest| latest.at > start);
+        let polled = late.map_or(0.0, |late| late.at - start);
+        let at = start + polled + time;
+        if self.polls.is_polled(task) {
+            let state = self.polled.entry(task).or_default();
+            state.ended = Some(Arrival { at, from: (unit, self.units[unit].len()) });
+            runnable.append(&mut state.waiting);
+        }
+        Some(Ended { at, polled, released_by: late.map(|late| late.from) })
     }
 
     /// Microseconds in which what an rTask keeps comes on chip, while every unit brings its own.
@@ -282,13 +342,7 @@ impl<'a> Run<'a> {
     }
 
     /// When a wait ends, and whose signal ended it; `None` if signals are missing.
-    fn wait(
-        &mut self,
-        counter: CounterId,
-        signals: u32,
-        unit: usize,
-        start: f64,
-    ) -> Option<(f64, Option<(usize, usize)>)> {
+    fn wait(&mut self, counter: CounterId, signals: u32, unit: usize, start: f64) -> Option<Ended> {
         let polled = start + self.costs.poll.value;
         let state = &mut self.counters[counter];
         if state.signals < signals {
@@ -301,8 +355,10 @@ impl<'a> Run<'a> {
             Some(_) | None => state.latest.filter(|_| signals > 0),
         };
         match last {
-            Some(arrival) if arrival.at > polled => Some((arrival.at, Some(arrival.from))),
-            Some(_) | None => Some((polled, None)),
+            Some(arrival) if arrival.at > polled => {
+                Some(Ended { at: arrival.at, polled: 0.0, released_by: Some(arrival.from) })
+            }
+            Some(_) | None => Some(Ended::at(polled)),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Streams of a placement: waits where order is not known yet, signals where somebody waits.
 //!
 //! Per unit a clock says how much of every other unit has happened before. A band that the clock covers needs no wait:
-//! that is the transitive reduction over stream order and earlier waits.
+//! that is the transitive reduction over stream order and earlier waits. What is polled needs no wait, and a poll adds
+//! nothing to the clock.
 
 use warpweave_graph::arena::Arena;
 
 use super::bands::{BandId, Bands};
-use super::plan::{Counter, CounterId, Instruction, OperatorId};
+use super::plan::{Counter, CounterId, EdgeKind, Instruction, OperatorId};
 use super::wavefront::{Placement, Step, Work};
 
 /// The streams and counters of a segment.
@@ -63,7 +64,7 @@ pub fn synchronise(
         while let Some((barrier, _)) = barriers.next_if(|(_, at)| *at == number) {
             synchroniser.meet(barrier);
         }
-        work.needs(step.task, &mut needs);
+        work.needs(step.task, EdgeKind::Counter, &mut needs);
         if settled[step.unit] != Some(step.task.operator) {
             needs.extend(after[step.task.operator].iter().map(|&operator| work.bands.whole(operator)));
         }

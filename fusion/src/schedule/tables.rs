@@ -1,5 +1,7 @@
 //! The `I32` tables with which a plan is handed to the persistent program.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::{Arena, Id};
 
@@ -34,9 +36,40 @@ pub const COUNTER_STRIDE_WORDS: usize = 32;
 /// Words of a session's control block: epoch, left and abort in words 0, 1 and 2, then padding to a line.
 pub const CONTROL_WORDS: usize = 32;
 
-/// Words of the status buffer: `[claimed, vEU, position, counter, seen, wanted]`, then padding. `claimed` is 0 while no
-/// wait has timed out.
+/// Words of the status buffer, then padding: `[claimed, vEU, position, counter, seen, wanted]` if `claimed` is
+/// [`CLAIMED_BY_WAIT`], `[claimed, vEU, element, 0, seen, wanted]` if it is [`CLAIMED_BY_POLL`]. It is 0 while nothing
+/// has timed out.
 pub const STATUS_WORDS: usize = 8;
+/// A wait for a counter has timed out.
+pub const CLAIMED_BY_WAIT: i32 = 1;
+/// A poll for a value that carries its own validity has timed out.
+pub const CLAIMED_BY_POLL: i32 = 2;
+
+/// What somebody waited for who gave up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// A counter.
+    Counter {
+        /// The index of the wait in the instruction table.
+        position: i32,
+        /// The counter's index.
+        counter: i32,
+    },
+    /// A value that carries its own validity.
+    Sentinel {
+        /// Its place in the arena, in units of eight bytes.
+        element: i32,
+    },
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counter { position, counter } => write!(f, "counter {counter} at instruction {position}"),
+            Self::Sentinel { element } => write!(f, "the mark of element {element} of the arena"),
+        }
+    }
+}
 
 /// How an rOperator is run: by which kernel of the program, on which operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use super::bands::{BandId, Bands, SyncPolicy};
 use super::costs::SyncCosts;
 use super::edges::Edge;
 use super::keep::Homes;
-use super::plan::{OperatorId, ROperator, RTask};
+use super::plan::{EdgeKind, OperatorId, ROperator, RTask};
 
 /// Estimated time in nanoseconds.
 pub type Time = u64;
@@ -53,10 +53,10 @@ pub struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// The bands that an rTask waits for, each once.
-    pub fn needs(&self, task: RTask, found: &mut Vec<BandId>) {
+    /// The bands that an rTask comes after by edges of a kind, each once.
+    pub fn needs(&self, task: RTask, kind: EdgeKind, found: &mut Vec<BandId>) {
         found.clear();
-        for edge in &self.edges[task.operator] {
+        for edge in self.edges[task.operator].iter().filter(|edge| edge.kind == kind) {
             if let Some(tiles) = edge.tiles(task.tile) {
                 self.bands.holding(edge.producer, tiles, found);
             }
@@ -73,7 +73,7 @@ impl Work<'_> {
     }
 
     /// Per rOperator, the estimated time from its start to the end of everything that depends on it.
-    fn urgency(&self, units: usize, exchange: Time) -> Arena<OperatorId, Time> {
+    fn urgency(&self, units: usize, reach: impl Fn(EdgeKind) -> Time) -> Arena<OperatorId, Time> {
         let mut urgency: Arena<OperatorId, Time> = self.operators.values().map(|_| 0).collect();
         for id in self.operators.ids().rev() {
             let operator = &self.operators[id];
@@ -82,7 +82,7 @@ impl Work<'_> {
             urgency[id] = own;
             for edge in &self.edges[id] {
                 let producer = &mut urgency[edge.producer];
-                *producer = (*producer).max(own + exchange);
+                *producer = (*producer).max(own + reach(edge.kind));
             }
         }
         urgency
@@ -187,8 +187,10 @@ struct Placer<'a> {
     signal: Time,
     urgency: Arena<OperatorId, Time>,
     bands: Arena<BandId, BandState>,
+    /// From the end of an rTask to the start of another that polls what it made.
+    sentinel: Time,
     /// Per band, the rTasks that wait for it: `waiting[starts[band]..starts[band + 1]]`.
-    waiting: Vec<u32>,
+    waiting: Vec<(u32, EdgeKind)>,
     starts: Vec<u32>,
     /// Per rTask, how many of its bands are incomplete.
     missing: Vec<u32>,
@@ -240,9 +242,11 @@ impl<'a> Placer<'a> {
         let mut needs = Vec::new();
         for (number, &task) in tasks.iter().enumerate() {
             work.bands.of(task.operator, task.tile).for_each(|band| bands[band].missing += 1);
-            work.needs(task, &mut needs);
-            missing[number] = needs.len() as u32;
-            needs.iter().for_each(|band| starts[band.index() + 1] += 1);
+            for kind in EdgeKind::ALL {
+                work.needs(task, kind, &mut needs);
+                missing[number] += needs.len() as u32;
+                needs.iter().for_each(|band| starts[band.index() + 1] += 1);
+            }
         }
         for (band, state) in bands.values_mut().enumerate() {
             // Neither more units than tiles can signal, nor more than there are readers wait.
@@ -250,23 +254,31 @@ impl<'a> Placer<'a> {
             state.reach = nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(parties));
             starts[band + 1] += starts[band];
         }
-        let mut waiting = vec![0; starts[work.bands.len()] as usize];
+        let mut waiting = vec![(0, EdgeKind::Counter); starts[work.bands.len()] as usize];
         let mut next = starts.clone();
         for (number, &task) in tasks.iter().enumerate() {
-            work.needs(task, &mut needs);
-            for band in &needs {
-                let place = &mut next[band.index()];
-                waiting[*place as usize] = number as u32;
-                *place += 1;
+            for kind in EdgeKind::ALL {
+                work.needs(task, kind, &mut needs);
+                for band in &needs {
+                    let place = &mut next[band.index()];
+                    waiting[*place as usize] = (number as u32, kind);
+                    *place += 1;
+                }
             }
         }
         let ready = missing.iter().enumerate().filter(|(_, missing)| **missing == 0);
         let pending = ready.map(|(task, _)| Reverse(Pending { from: 0, task: task as u32 })).collect();
+        let sentinel = nanoseconds(costs.sentinel.value);
+        let reach = |kind: EdgeKind| match kind {
+            EdgeKind::Counter => exchange,
+            EdgeKind::Sentinel => sentinel,
+        };
         Self {
             work,
             signal: nanoseconds(costs.signal_microseconds()),
-            urgency: work.urgency(units, exchange),
+            urgency: work.urgency(units, reach),
             bands,
+            sentinel,
             waiting,
             starts,
             from: vec![0; tasks.len()],
@@ -373,9 +385,13 @@ impl<'a> Placer<'a> {
     fn wake(&mut self, band: BandId, state: BandState) {
         let (first, end) = (self.starts[band.index()], self.starts[band.index() + 1]);
         for at in first..end {
-            let number = self.waiting[at as usize];
+            let (number, kind) = self.waiting[at as usize];
             let task = number as usize;
-            let far = state.end + state.reach;
+            let reach = match kind {
+                EdgeKind::Counter => state.reach,
+                EdgeKind::Sentinel => self.sentinel,
+            };
+            let far = state.end + reach;
             // The unit that completes the last band may go on at once if it has all of it.
             match state.home {
                 Home::At(unit) if far > self.from[task] => {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute};
 use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::plan::SENTINEL_BYTES;
 use warpweave_graph::Tensor;
 
 use super::driver::{DeviceInfo, Driver, check};
@@ -17,7 +18,7 @@ use super::memory::{Buffer, Context, Event, Module, Stream};
 use crate::bundle::{BundleTarget, DeviceCode, TargetPlan};
 use crate::cubin::CubinInfo;
 use crate::session::{Session, SessionError, check_inputs, input_types, output, place};
-use crate::session_memory::SessionMemory;
+use crate::session_memory::{SessionMemory, marked_element, sentinels};
 
 /// The entry of every persistent program.
 const ENTRY_NAME: &str = "warpweave_persistent";
@@ -153,6 +154,10 @@ impl CudaSession {
         self.loaded.control.write(0, bytemuck::cast_slice(&memory.control))?;
         self.loaded.counters.write(0, bytemuck::cast_slice(&memory.counters))?;
         self.loaded.status.zero()?;
+        for range in sentinels(&self.plan.plan.plan().memory) {
+            let marked = marked_element(epoch).repeat(range.len() / SENTINEL_BYTES);
+            self.loaded.arena.write(range.start, &marked)?;
+        }
         self.state = State::Ready;
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! The host back end: virtual execution units are threads of this machine.
 //!
-//! It runs the plan — every rTask, every wait and signal — on expressions and native matrix products instead of kernels.
-//! It is for correctness and first contact, not a product for CPUs.
+//! It runs the plan — every rTask, every wait and signal — on expressions and native matrix products instead of
+//! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins: the plan is
+//! verified as it was folded onto the threads, so they stand before it in one order of all streams, and the first rTask
+//! in it that has not ended can always go on. It is for correctness and first contact, not a product for CPUs.
 
 mod contraction;
 mod lanes;
@@ -16,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use warpweave_fusion::schedule::fold::fold;
 use warpweave_fusion::schedule::plan::{BufferSpace, CounterId, Instruction, OperatorId, PersistentSegment, RTask};
-use warpweave_fusion::schedule::{Verified, Violation, verify};
+use warpweave_fusion::schedule::{Polls, Verified, Violation, verify};
 use warpweave_graph::Tensor;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
@@ -71,6 +73,7 @@ pub enum HostError {
 pub struct HostSession {
     plan: Verified,
     operators: Arena<OperatorId, HostOperator>,
+    polls: Polls,
     arena: SharedArena,
     weights: Arc<[u8]>,
     trace: Vec<RTask>,
@@ -87,8 +90,9 @@ impl HostSession {
         }
         let segment = plan.plan().persistent();
         let operators = segment.operators.values().map(|operator| HostOperator::new(operator, memory)).collect();
+        let polls = Polls::of(segment, memory);
         let arena = SharedArena::new(memory.arena_bytes as usize);
-        Ok(Self { plan, operators, arena, weights, trace: Vec::new() })
+        Ok(Self { plan, operators, polls, arena, weights, trace: Vec::new() })
     }
 
     /// Runs the plan once.
@@ -105,7 +109,7 @@ impl HostSession {
             }
             self.arena.write(self.offset(id), input.bytes());
         }
-        let launch = Launch::new(self.plan.plan().persistent(), &self.operators);
+        let launch = Launch::new(self.plan.plan().persistent(), &self.operators, &self.polls);
         self.trace = launch.run(&Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new() })?;
         let output = |id: &TensorId| {
             let ty = memory.tensors[*id].ty.clone();
@@ -134,18 +138,24 @@ impl HostSession {
     }
 }
 
-/// One launch: the streams and this launch's counters.
+/// One launch: the streams, this launch's counters, and which rTasks have ended of those that somebody polls.
 struct Launch<'a> {
     segment: &'a PersistentSegment,
     operators: &'a Arena<OperatorId, HostOperator>,
+    polls: &'a Polls,
+    ended: Arena<OperatorId, Vec<AtomicBool>>,
     counters: Arena<CounterId, AtomicU32>,
     failed: AtomicBool,
 }
 
 impl<'a> Launch<'a> {
-    fn new(segment: &'a PersistentSegment, operators: &'a Arena<OperatorId, HostOperator>) -> Self {
+    fn new(segment: &'a PersistentSegment, operators: &'a Arena<OperatorId, HostOperator>, polls: &'a Polls) -> Self {
         let counters = segment.counters.values().map(|_| AtomicU32::new(0)).collect();
-        Self { segment, operators, counters, failed: AtomicBool::new(false) }
+        let ended = segment.operators.values().map(|operator| match polls.is_empty() {
+            true => Vec::new(),
+            false => (0..operator.tasks()).map(|_| AtomicBool::new(false)).collect(),
+        });
+        Self { segment, operators, polls, ended: ended.collect(), counters, failed: AtomicBool::new(false) }
     }
 
     fn run(&self, memory: &Memory) -> Result<Vec<RTask>, HostError> {
@@ -164,30 +174,43 @@ impl<'a> Launch<'a> {
         for instruction in stream {
             match *instruction {
                 Instruction::Run(task) => {
+                    for &writer in self.polls.writers(task) {
+                        let ended = &self.ended[writer.operator][writer.tile as usize];
+                        self.wait(|| ended.load(Ordering::Acquire))?;
+                    }
                     self.operators[task.operator].run(task.tile, memory);
+                    if self.polls.is_polled(task) {
+                        self.ended[task.operator][task.tile as usize].store(true, Ordering::Release);
+                    }
                     trace.push(task);
                 }
                 // Every constant is as near as any other.
                 Instruction::Keep(_) => {}
                 Instruction::Signal(counter) => _ = self.counters[counter].fetch_add(1, Ordering::Release),
                 Instruction::Wait { counter, signals } => {
-                    let mut polls = 0u32;
-                    while self.counters[counter].load(Ordering::Acquire) < signals {
-                        if self.failed.load(Ordering::Relaxed) {
-                            return None;
-                        }
-                        polls += 1;
-                        if polls.is_multiple_of(64) {
-                            std::thread::yield_now();
-                        } else {
-                            std::hint::spin_loop();
-                        }
-                    }
+                    self.wait(|| self.counters[counter].load(Ordering::Acquire) >= signals)?;
                 }
             }
         }
         std::mem::forget(guard);
         Some(trace)
+    }
+
+    /// Spins until something has happened; `None` if another thread failed.
+    fn wait(&self, happened: impl Fn() -> bool) -> Option<()> {
+        let mut polls = 0u32;
+        while !happened() {
+            if self.failed.load(Ordering::Relaxed) {
+                return None;
+            }
+            polls += 1;
+            if polls.is_multiple_of(64) {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        Some(())
     }
 }
 

@@ -90,5 +90,5 @@ fn memory_at(plan: &TargetPlan, epoch: i32) -> SessionMemory {
     let segment = plan.persistent();
     let arrivals: Vec<i32> = segment.counters.values().map(|counter| counter.arrivals as i32).collect();
     let arena = vec![0; plan.memory.arena_bytes as usize];
-    SessionMemory::new(arena, arrivals.len()).at_epoch(epoch, &arrivals, segment.units() as i32)
+    SessionMemory::new(arena, arrivals.len()).at_epoch(epoch, &arrivals, segment.units() as i32).marked(&plan.memory)
 }

@@ -1,4 +1,5 @@
-//! Kernels whose constants are on chip: well-formed, and their printed text computes what the emulator does.
+//! Kernels whose constants are on chip, and which exchange values that carry their own validity: well-formed, and their
+//! printed text computes what the emulator does, in launch after launch.
 
 use warpweave::codegen::verify;
 use warpweave::fusion::partition::{FusionLevel, Template};
@@ -11,7 +12,7 @@ use warpweave_tests::random::{self, Random};
 use warpweave_tests::samples;
 use warpweave_tests::suite::Suite;
 
-use crate::text::run_text;
+use crate::text::run_launches;
 
 /// Units, so that tiles are ragged, of one row, and of several rows a warp.
 const UNITS: [usize; 3] = [2, 7, 40];
@@ -35,5 +36,8 @@ fn check(units: usize) {
     let inputs = random::inputs(&mut Random::new(24), &program);
     let emulated = machine.run(&inputs, 1);
     assert_close(&emulated, &evaluate(&program, &inputs), 1e-4);
-    assert_close(&run_text(&machine, &inputs), &emulated, 1e-6);
+    // Numbers of launches that are the first, cross the wrap of signed ones, and pass 0.
+    for epoch in [1, i32::MAX - 1, -2] {
+        assert_close(&run_launches(&machine, &inputs, epoch, 3), &emulated, 1e-6);
+    }
 }

@@ -62,6 +62,11 @@ fn check(number: usize) {
 
 /// The outputs of one launch of the printed text.
 pub fn run_text(machine: &Machine, inputs: &[Tensor]) -> Vec<Tensor> {
+    run_launches(machine, inputs, 1, 1)
+}
+
+/// The outputs of the last of several launches of the printed text, from this number on.
+pub fn run_launches(machine: &Machine, inputs: &[Tensor], epoch: i32, launches: u32) -> Vec<Tensor> {
     let cache = Cache::new(Path::new(env!("CARGO_TARGET_TMPDIR")).join("text"));
     let text = TextProgram::compile(&cuda(&machine.program), Some(&cache)).unwrap_or_else(|error| panic!("{error}"));
     let launch = TextLaunch {
@@ -70,11 +75,15 @@ pub fn run_text(machine: &Machine, inputs: &[Tensor]) -> Vec<Tensor> {
         shared_bytes: machine.program.shared_bytes(),
         tables: &machine.tables,
         weights: &machine.weights,
-        launches: 1,
+        launches,
         wait_limit: Duration::from_secs(60),
         run_limit: Duration::from_secs(120),
     };
-    let mut memory = SessionMemory::new(machine.arena(inputs), machine.counters());
+    let arrivals: Vec<i32> =
+        machine.plan.persistent().counters.values().map(|counter| counter.arrivals as i32).collect();
+    let mut memory = SessionMemory::new(machine.arena(inputs), machine.counters())
+        .at_epoch(epoch, &arrivals, machine.units() as i32)
+        .marked(&machine.plan.memory);
     text.run(launch, &mut memory).unwrap_or_else(|error| panic!("{error}"));
     machine.outputs(&memory.arena)
 }

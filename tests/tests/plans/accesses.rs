@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use warpweave::fusion::partition::{Stage, StageSource};
-use warpweave::fusion::schedule::plan::{BufferSpace, ExecutionPlan, MemoryPlan, OperatorId, ROperator, RTask};
+use warpweave::fusion::schedule::plan::{
+    BufferSpace, EdgeKind, ExecutionPlan, MemoryPlan, OperatorId, ROperator, RTask,
+};
 use warpweave::graph::arena::{Arena, Id};
 use warpweave::graph::expr::{AxisId, AxisKind, Condition, Guard, Index, Range, ReadId, TensorExpr, region};
 use warpweave::graph::program::TensorId;
@@ -84,6 +86,8 @@ pub struct Accesses {
     first: Arena<OperatorId, TaskNumber>,
     /// Per rTask, who must have written before: the sets are shared between rTasks that read the same boxes.
     pub sources: Vec<Vec<Rc<[TaskNumber]>>>,
+    /// Per rTask, whose values it polls.
+    pub polled: Vec<Vec<Rc<[TaskNumber]>>>,
     /// Every root that anything touches.
     pub roots: BTreeMap<TensorId, RootUses>,
     /// What is wrong whatever the order: elements written twice, or read and never written.
@@ -103,6 +107,7 @@ impl Accesses {
         }
         let mut accesses = Self {
             sources: vec![Vec::new(); tasks.len()],
+            polled: vec![Vec::new(); tasks.len()],
             boxes: vec![Vec::new(); tasks.len()],
             tasks,
             first,
@@ -197,7 +202,11 @@ impl Accesses {
                 }
             };
             if !owners.is_empty() {
-                self.sources[task as usize].push(owners);
+                let list = match memory.tensors[area.root].edge {
+                    EdgeKind::Counter => &mut self.sources,
+                    EdgeKind::Sentinel => &mut self.polled,
+                };
+                list[task as usize].push(owners);
             }
         }
         self.boxes[task as usize] = boxes.into_iter().collect();
@@ -224,6 +233,15 @@ impl Accesses {
             self.faults.push(format!("{missing} elements of {} are read and nobody writes them", area.root));
         }
         owners.into_iter().collect()
+    }
+
+    /// The matrices of constants that an rTask reads parts of: what it may keep on chip.
+    pub fn constants(&self, memory: &MemoryPlan, task: TaskNumber) -> Vec<&impl PartialEq> {
+        let is_matrix = |area: &&ElementBox| area.dimensions.iter().filter(|(extent, _)| *extent > 1).count() > 1;
+        let in_weights = |area: &&ElementBox| {
+            memory.tensors[area.root].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights)
+        };
+        self.boxes[task as usize].iter().filter(is_matrix).filter(in_weights).collect()
     }
 
     /// The elements of a root that an rTask reads, as runs: first and number.

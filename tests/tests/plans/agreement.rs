@@ -122,7 +122,9 @@ pub fn check_all(plan: &ExecutionPlan, limit: impl Fn(Change) -> usize, tally: &
 
 fn check(plan: &ExecutionPlan, change: Change, accesses: &Accesses, tally: &mut Tally) {
     let mutant = change.apply(plan);
-    let verdict = judge(&mutant, accesses);
+    // Who polls what follows from the marks.
+    let unmarked = matches!(change, Change::DropMarks(_)).then(|| Accesses::new(&mutant, Reads::Boxes));
+    let verdict = judge(&mutant, unmarked.as_ref().unwrap_or(accesses));
     let verified = verify(mutant);
     let counts = tally.counts.entry(change.kind()).or_default();
     let agree = match (&verdict, &verified) {

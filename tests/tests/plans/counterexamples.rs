@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::{FusionLevel, Template};
 use warpweave::fusion::schedule::plan::{
-    CounterId, ExecutionPlan, Instruction, OperatorId, PersistentSegment, RTask, Segment,
+    CounterId, EdgeKind, ExecutionPlan, Instruction, OperatorId, PersistentSegment, PlannedTensor, RTask, Segment,
 };
 use warpweave::fusion::schedule::{PlanOptions, Violation, verify};
 use warpweave::graph::arena::Id;
@@ -20,7 +20,8 @@ pub fn add(suite: &mut Suite) {
     suite.trial("counterexamples: the unchanged plan", || _ = verify(base()).expect("the plan is right"));
     suite.trial("counterexamples", || {
         let mut found = BTreeSet::new();
-        for (position, (expected, plan)) in cases().into_iter().chain(kept_cases()).enumerate() {
+        for (position, (expected, plan)) in cases().into_iter().chain(kept_cases()).chain(sentinel_cases()).enumerate()
+        {
             let violations = verify(plan).expect_err(expected);
             let names: Vec<&str> = violations.iter().map(name).collect();
             assert!(names.contains(&expected), "case {position}: {names:?} instead of {expected}");
@@ -31,7 +32,7 @@ pub fn add(suite: &mut Suite) {
     });
 }
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 17] = [
     "TaskCount",
     "Unknown",
     "Tile",
@@ -47,6 +48,8 @@ const NAMES: [&str; 15] = [
     "WritesConstant",
     "NotKept",
     "KeepsVariable",
+    "Sentinel",
+    "CannotExchange",
 ];
 
 fn name(violation: &Violation) -> &'static str {
@@ -66,6 +69,8 @@ fn name(violation: &Violation) -> &'static str {
         Violation::WritesConstant(_) => "WritesConstant",
         Violation::NotKept { .. } => "NotKept",
         Violation::KeepsVariable { .. } => "KeepsVariable",
+        Violation::Sentinel(_) => "Sentinel",
+        Violation::CannotExchange { .. } => "CannotExchange",
     }
 }
 
@@ -220,6 +225,68 @@ fn kept_cases() -> Vec<(&'static str, ExecutionPlan)> {
         ("NotKept", stream(&swap)),
         ("Unknown", stream(&unknown)),
         ("KeepsVariable", variable),
+    ]
+}
+
+/// The plan of [`base`] without counters: its middle tensor is polled.
+fn polled() -> ExecutionPlan {
+    let mut plan = base();
+    segment(&mut plan).counters = Default::default();
+    segment(&mut plan).streams = (0..2).map(|tile| vec![run(0, tile), run(1, tile)]).collect();
+    mark(&mut plan, MIDDLE);
+    plan
+}
+
+/// Lets a tensor's values carry their validity, in bytes at the end of the arena.
+fn mark(plan: &mut ExecutionPlan, tensor: usize) {
+    let start = plan.memory.arena_bytes.next_multiple_of(256);
+    let planned = &mut plan.memory.tensors[TensorId::from_index(tensor)];
+    planned.edge = EdgeKind::Sentinel;
+    let bytes = planned.bytes();
+    let buffer = planned.buffer.as_mut().expect("every tensor has a buffer");
+    (buffer.offset, buffer.bytes) = (start, bytes);
+    plan.memory.arena_bytes = start + bytes;
+}
+
+/// Plans whose values carry their own validity, each wrong in one way; the unchanged one is right.
+fn sentinel_cases() -> Vec<(&'static str, ExecutionPlan)> {
+    verify(polled()).unwrap_or_else(|violations| panic!("the plan is right: {violations:?}"));
+    let changed = |change: &dyn Fn(&mut ExecutionPlan)| {
+        let mut plan = polled();
+        change(&mut plan);
+        plan
+    };
+    let planned = |plan: &mut ExecutionPlan, change: &dyn Fn(&mut PlannedTensor)| {
+        change(&mut plan.memory.tensors[TensorId::from_index(MIDDLE)]);
+    };
+    let unmarked = |tensor: &mut PlannedTensor| {
+        tensor.edge = EdgeKind::Counter;
+        let bytes = tensor.bytes();
+        tensor.buffer.as_mut().expect("it has one").bytes = bytes;
+    };
+    let shared = |plan: &mut ExecutionPlan| {
+        let other = plan.memory.tensors[TensorId::from_index(INPUT)].buffer.expect("an input has one").offset;
+        planned(plan, &|tensor| tensor.buffer.as_mut().expect("it has one").offset = other);
+    };
+    let unwritten = |plan: &mut ExecutionPlan| {
+        let body = &mut segment(plan).operators[OperatorId::from_index(0)].body;
+        body.stages[0].output = None;
+        body.outputs.clear();
+    };
+    let staged = |plan: &mut ExecutionPlan| {
+        segment(plan).operators[OperatorId::from_index(1)].params.template = Template::Staged;
+    };
+    vec![
+        // Whoever polls waits for what stands behind it.
+        ("Deadlock", changed(&|plan| segment(plan).streams.iter_mut().for_each(|stream| stream.swap(0, 1)))),
+        ("Deadlock", changed(&|plan| segment(plan).streams[0].swap(0, 1))),
+        ("UnorderedRead", changed(&|plan| planned(plan, &unmarked))),
+        ("Buffer", changed(&|plan| planned(plan, &|tensor| tensor.buffer.as_mut().expect("it has one").bytes /= 2))),
+        ("Alias", changed(&shared)),
+        ("Uncovered", changed(&unwritten)),
+        ("Sentinel", changed(&|plan| plan.memory.outputs.push(TensorId::from_index(MIDDLE)))),
+        ("Sentinel", changed(&|plan| mark(plan, INPUT))),
+        ("CannotExchange", changed(&staged)),
     ]
 }
 

@@ -2,11 +2,13 @@
 //!
 //! Harm is a read that is not ordered after the unique writers of its elements, two accesses of the same bytes in no
 //! order or in the wrong one, an input or output that does not survive, a wait that starves, an rTask that does not run
-//! exactly once, a wait that does not say for what, and memory that is not as a plan promises.
+//! exactly once, a wait that does not say for what, constants that are not on chip where they are used, a value that
+//! carries its own validity in bytes which somebody else uses, and memory that is not as a plan promises.
 
 use std::collections::BTreeSet;
 
-use warpweave::fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, ExecutionPlan};
+use warpweave::fusion::partition::Template;
+use warpweave::fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, Instruction};
 use warpweave::graph::program::TensorId;
 
 use crate::accesses::{Accesses, NOBODY, TaskNumber};
@@ -39,6 +41,7 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
     }
     check_memory(plan, accesses)?;
     let order = Order::new(plan.persistent(), accesses).map_err(|disorder| describe(&disorder))?;
+    check_kept(plan, accesses)?;
     for (reader, sources) in accesses.sources.iter().enumerate() {
         for &writer in sources.iter().flat_map(|writers| writers.iter()) {
             if !order.before(writer, reader as TaskNumber) {
@@ -48,6 +51,9 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
     }
     let mut interleaved = false;
     for (first, second) in sharing(plan, accesses) {
+        if [first, second].iter().any(|root| plan.memory.tensors[*root].edge == EdgeKind::Sentinel) {
+            return Err(format!("{first} and {second} share bytes that carry their own validity"));
+        }
         let (a, b) = (&accesses.roots[&first], &accesses.roots[&second]);
         let touching = |of: &crate::accesses::RootUses| of.readers.union(&of.writers).copied().collect::<BTreeSet<_>>();
         let output = |tensor: TensorId| plan.memory.outputs.contains(&tensor);
@@ -71,6 +77,27 @@ fn task(accesses: &Accesses, number: TaskNumber) -> String {
     format!("{:?}", accesses.tasks[number as usize])
 }
 
+/// Every rTask that expects constants on chip finds those of its own matrices there.
+fn check_kept(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), String> {
+    let segment = plan.persistent();
+    for stream in &segment.streams {
+        let mut held = None;
+        for instruction in stream {
+            match *instruction {
+                Instruction::Keep(task) => held = accesses.number(task),
+                Instruction::Run(task) if segment.operators[task.operator].params.template == Template::Kept => {
+                    let of = |task| accesses.constants(&plan.memory, task);
+                    if held.map(of) != accesses.number(task).map(of) {
+                        return Err(format!("{task:?} does not find its constants on chip"));
+                    }
+                }
+                Instruction::Run(_) | Instruction::Wait { .. } | Instruction::Signal(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Every root lies in its memory, aligned; nothing writes what must stay as it is.
 fn check_memory(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), String> {
     let memory = &plan.memory;
@@ -80,7 +107,7 @@ fn check_memory(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), String>
             BufferSpace::Arena => memory.arena_bytes,
             BufferSpace::Weights => memory.weights_bytes,
         };
-        let long_enough = buffer.bytes == memory.tensors[root].ty.bytes() as u64;
+        let long_enough = buffer.bytes == memory.tensors[root].bytes();
         if buffer.offset % BUFFER_ALIGNMENT != 0 || !long_enough || buffer.offset + buffer.bytes > limit {
             return Err(format!("{root} does not lie in its memory"));
         }
@@ -169,7 +196,7 @@ struct Bytes {
 impl Bytes {
     fn new(plan: &ExecutionPlan, root: TensorId) -> Self {
         let planned = &plan.memory.tensors[root];
-        Self { buffer: planned.buffer.expect("roots that share bytes have buffers"), size: planned.ty.element.bytes() }
+        Self { buffer: planned.buffer.expect("roots that share bytes have buffers"), size: planned.pitch() }
     }
 
     fn bytes(&self, runs: &[(usize, usize)]) -> BTreeSet<usize> {

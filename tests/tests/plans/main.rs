@@ -11,6 +11,7 @@ mod policies;
 mod protocol;
 mod random_plans;
 mod scale;
+mod sentinels;
 mod unit_counters;
 
 use std::process::ExitCode;
@@ -31,5 +32,6 @@ fn main() -> ExitCode {
     policies::add_models(&mut suite);
     random_plans::add(&mut suite);
     scale::add(&mut suite);
+    sentinels::add(&mut suite);
     suite.run()
 }

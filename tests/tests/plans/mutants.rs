@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::fusion::schedule::plan::{CounterId, ExecutionPlan, Instruction, PersistentSegment, Segment};
+use warpweave::fusion::schedule::plan::{CounterId, EdgeKind, ExecutionPlan, Instruction, PersistentSegment, Segment};
 use warpweave::graph::program::TensorId;
 use warpweave_tests::random::Random;
 
@@ -41,6 +41,12 @@ pub enum Change {
     MoveTask(At, At),
     /// A signal comes before the rTasks that it follows.
     HastenSignal(At),
+    /// Constants are not brought on chip.
+    DropKeep(At),
+    /// Constants are brought on chip at another place of the stream.
+    MoveKeep(At, usize),
+    /// A tensor's values no longer carry their validity.
+    DropMarks(TensorId),
 }
 
 impl Change {
@@ -58,6 +64,9 @@ impl Change {
             Self::LoseTask(_) => "lose task",
             Self::MoveTask(..) => "move task",
             Self::HastenSignal(_) => "hasten signal",
+            Self::DropKeep(_) => "drop keep",
+            Self::MoveKeep(..) => "move keep",
+            Self::DropMarks(_) => "drop marks",
         }
     }
 
@@ -66,6 +75,13 @@ impl Change {
         let mut mutant = plan.clone();
         if let Self::Alias(kept, moved, steps) = self {
             alias(&mut mutant, kept, moved, steps);
+            return mutant;
+        }
+        if let Self::DropMarks(tensor) = self {
+            let planned = &mut mutant.memory.tensors[tensor];
+            planned.edge = EdgeKind::Counter;
+            let bytes = planned.bytes();
+            planned.buffer.as_mut().expect("a live tensor").bytes = bytes;
             return mutant;
         }
         let [Segment::Persistent(segment)] = mutant.segments.as_mut_slice() else {
@@ -79,7 +95,13 @@ impl Change {
 fn change(segment: &mut PersistentSegment, change: Change) {
     let streams = &mut segment.streams;
     match change {
-        Change::DropWait((unit, at)) | Change::LoseTask((unit, at)) => _ = streams[unit].remove(at),
+        Change::DropWait((unit, at)) | Change::LoseTask((unit, at)) | Change::DropKeep((unit, at)) => {
+            _ = streams[unit].remove(at);
+        }
+        Change::MoveKeep((unit, at), place) => {
+            let keep = streams[unit].remove(at);
+            streams[unit].insert(place, keep);
+        }
         Change::DropSignal((unit, at), follow) => {
             let Instruction::Signal(counter) = streams[unit].remove(at) else { unreachable!("a signal is dropped") };
             if follow != Follow::Nothing {
@@ -112,7 +134,7 @@ fn change(segment: &mut PersistentSegment, change: Change) {
             let signal = streams[unit].remove(at);
             streams[unit].insert(at - runs, signal);
         }
-        Change::Alias(..) => unreachable!("memory is changed elsewhere"),
+        Change::Alias(..) | Change::DropMarks(_) => unreachable!("memory is changed elsewhere"),
     }
 }
 
@@ -158,7 +180,13 @@ pub fn all(plan: &ExecutionPlan, random: &mut Random) -> Vec<Change> {
                     changes.extend(follows.map(|follow| Change::DropSignal(at, follow)));
                     changes.push(Change::HastenSignal(at));
                 }
-                Instruction::Keep(_) => {}
+                Instruction::Keep(_) => {
+                    changes.push(Change::DropKeep(at));
+                    let place = random.below(stream.len());
+                    if place != position {
+                        changes.push(Change::MoveKeep(at, place));
+                    }
+                }
                 Instruction::Run(_) => {
                     let other = random.below(streams.len());
                     let room = streams[other].len() + usize::from(other != unit);
@@ -175,6 +203,8 @@ pub fn all(plan: &ExecutionPlan, random: &mut Random) -> Vec<Change> {
         }
     }
     let roots: BTreeSet<TensorId> = touched(plan);
+    let is_sentinel = |root: &&TensorId| plan.memory.tensors[**root].edge == EdgeKind::Sentinel;
+    changes.extend(roots.iter().filter(is_sentinel).map(|root| Change::DropMarks(*root)));
     for &kept in &roots {
         for &moved in roots.iter().filter(|&&moved| moved != kept) {
             let space = |tensor: TensorId| plan.memory.tensors[tensor].buffer.map(|buffer| buffer.space);

@@ -2,7 +2,8 @@
 //!
 //! A phase is a longest run of waits, then rTasks, then signals of one stream. Everything that one of its waits orders
 //! comes before all of its rTasks, and all of them before each of its signals, so the closure over phases, with stream
-//! order inside them, is the closure over instructions.
+//! order inside them, is the closure over instructions. An rTask that polls begins a phase, which runs only after those
+//! of the rTasks whose values it polls; the closure knows nothing of that.
 
 use std::collections::BTreeSet;
 
@@ -32,6 +33,8 @@ struct Phase {
     waits: Vec<(CounterId, u32)>,
     signals: Vec<CounterId>,
     runs: bool,
+    /// Whose values its first rTask polls.
+    polls: Vec<TaskNumber>,
 }
 
 /// Where an rTask stands.
@@ -62,7 +65,11 @@ impl Order {
                 let last = phases.last().expect("pushed above");
                 let begins = match instruction {
                     Instruction::Wait { .. } => last.runs || !last.signals.is_empty(),
-                    Instruction::Run(_) => !last.signals.is_empty(),
+                    Instruction::Run(task) => {
+                        let polls =
+                            accesses.number(*task).is_some_and(|task| !accesses.polled[task as usize].is_empty());
+                        !last.signals.is_empty() || polls && last.runs
+                    }
                     Instruction::Keep(_) | Instruction::Signal(_) => false,
                 };
                 if begins {
@@ -76,6 +83,8 @@ impl Order {
                             return Err(Disorder::TaskCount(task));
                         }
                         phases[phase].runs = true;
+                        let polls = accesses.polled[task as usize].iter().flat_map(|writers| writers.iter());
+                        phases[phase].polls.extend(polls);
                     }
                     Instruction::Keep(_) => {}
                     Instruction::Wait { counter, signals } => phases[phase].waits.push((counter, signals)),
@@ -88,7 +97,7 @@ impl Order {
             return Err(Disorder::TaskCount(task as TaskNumber));
         }
         let counters = Signals::new(segment, &phases)?;
-        let (order, rank) = execute(&phases, segment)?;
+        let (order, rank) = execute(&phases, segment, &places)?;
         let words = phases.len().div_ceil(64);
         let rows = closure(&phases, &order, &rank, &counters, words);
         let ranked = |place: Option<Place>| {
@@ -167,8 +176,12 @@ impl Signals {
     }
 }
 
-/// Runs phase after phase as long as the waits of one are satisfied: the order, and each phase's rank in it.
-fn execute(phases: &[Phase], segment: &PersistentSegment) -> Result<(Vec<usize>, Vec<usize>), Disorder> {
+/// Runs phase after phase as long as the waits and polls of one are satisfied: the order, and each phase's rank in it.
+fn execute(
+    phases: &[Phase],
+    segment: &PersistentSegment,
+    places: &[Option<Place>],
+) -> Result<(Vec<usize>, Vec<usize>), Disorder> {
     let mut given: Arena<CounterId, u32> = segment.counters.values().map(|_| 0).collect();
     let mut order = Vec::with_capacity(phases.len());
     let mut rank = vec![usize::MAX; phases.len()];
@@ -178,7 +191,13 @@ fn execute(phases: &[Phase], segment: &PersistentSegment) -> Result<(Vec<usize>,
             let done = rank[at] != usize::MAX;
             let follows = at > 0 && phases[at - 1].unit == phase.unit;
             let reached = !follows || rank[at - 1] != usize::MAX;
-            if done || !reached || phase.waits.iter().any(|&(counter, needed)| given[counter] < needed) {
+            let has_run =
+                |task: &TaskNumber| places[*task as usize].is_some_and(|place| rank[place.phase] != usize::MAX);
+            if done
+                || !reached
+                || !phase.polls.iter().all(has_run)
+                || phase.waits.iter().any(|&(counter, needed)| given[counter] < needed)
+            {
                 continue;
             }
             phase.signals.iter().for_each(|&counter| given[counter] += 1);

@@ -3,7 +3,7 @@
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::fold::fold;
 use warpweave::fusion::schedule::simulate::makespan;
-use warpweave::fusion::schedule::{ArenaPolicy, PlanOptions, Planned, SyncPolicy, verify};
+use warpweave::fusion::schedule::{ArenaPolicy, PlanOptions, Planned, Polls, SyncPolicy, verify};
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::reference::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
@@ -64,7 +64,7 @@ fn check_times(program: &TensorProgram) {
     let costs = PlanOptions::new(WIDE).costs;
     let with = |sync| planned(program, move |options| PlanOptions { sync, arena: ArenaPolicy::Separate, ..options });
     let default = with(None);
-    assert_eq!(default.makespan, makespan(default.plan.persistent(), &costs));
+    assert_eq!(default.makespan, makespan(default.plan.persistent(), &Polls::default(), &costs));
     for sync in SyncPolicy::ALL {
         let other = with(Some(sync));
         assert!(default.makespan <= other.makespan, "{} against {} of {sync:?}", default.makespan, other.makespan);

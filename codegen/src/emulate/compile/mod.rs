@@ -85,6 +85,7 @@ pub fn compile(body: Body, kernel: &Kernel, bases: SharedBases) -> Option<Compil
         locations: Vec::new(),
         statements: vec![Location { body, path: Vec::new() }],
         global: Vec::new(),
+        sentinels: Vec::new(),
         shared: Vec::new(),
         copies: Vec::new(),
         waits: Vec::new(),

@@ -8,7 +8,7 @@ use crate::kernel_ir::{
 };
 
 use super::super::bytecode::{
-    CopyAccess, GlobalAccess, Index, Instruction, Registers, SharedAccess, Slot, WaitAccess, WideSlot,
+    CopyAccess, GlobalAccess, Index, Instruction, Registers, SentinelAccess, SharedAccess, Slot, WaitAccess, WideSlot,
 };
 use super::super::scalar::NarrowBinary;
 use super::{Compiler, MAXIMUM_CODE, Value};
@@ -63,6 +63,19 @@ impl Compiler<'_> {
                 let space = GlobalSpace::Arena;
                 self.out.global.push(GlobalAccess { registers, space, memory: *memory, index });
                 self.emit(Instruction::StoreGlobal(self.out.global.len() as u32 - 1));
+            }
+            Statement::LoadSentinel { place, width, index } => {
+                let index = self.index(index);
+                let (registers, late) = self.destinations(place, MemoryType::F32, *width);
+                self.out.sentinels.push(SentinelAccess { registers, index });
+                self.emit(Instruction::LoadSentinel(self.out.sentinels.len() as u32 - 1));
+                self.finish(late);
+            }
+            Statement::StoreSentinel { index, value } => {
+                let index = self.index(index);
+                let registers = self.sources(std::slice::from_ref(value));
+                self.out.sentinels.push(SentinelAccess { registers, index });
+                self.emit(Instruction::StoreSentinel(self.out.sentinels.len() as u32 - 1));
             }
             Statement::LoadShared { place, array, width, index } => {
                 let index = self.evaluate_narrow(index);

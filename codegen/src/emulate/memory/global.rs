@@ -12,7 +12,9 @@ pub const POISON: u32 = 0x7fdb_dbdb;
 const UNWRITTEN: u32 = 0;
 const HOST: u32 = 1;
 const SPLIT: u32 = 2;
-const FIRST_WARP: u32 = 3;
+/// Written together with its mark.
+const SENTINEL: u32 = 3;
+const FIRST_WARP: u32 = 4;
 
 /// The history of a granule, of a word or of one of its bytes.
 #[derive(Clone, Copy, Default)]
@@ -28,10 +30,25 @@ struct Granule {
 pub enum Unordered {
     /// Nobody has written the bytes in this launch.
     Uninitialised,
+    /// The bytes carry their own validity, which the access does not look at.
+    Sentinel,
     /// Another warp's write is not ordered before the access.
     Write(usize),
     /// Another warp's read is not ordered before the write.
     Read(usize),
+}
+
+/// What a poll finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// No mark of this launch.
+    Missing,
+    /// The mark of this launch.
+    There,
+    /// The mark of this launch, which it has not written.
+    Stale,
+    /// Bytes that this launch, or the host, has written otherwise.
+    Mixed,
 }
 
 /// The arena of one session, with the histories of one launch.
@@ -179,6 +196,38 @@ impl Arena {
         problem
     }
 
+    /// What a poll finds at `at`, a multiple of eight.
+    pub fn poll(&self, at: usize, epoch: u32) -> Mark {
+        let writers = [self.words[at / 4].writer, self.words[at / 4 + 1].writer];
+        match writers {
+            [SENTINEL, SENTINEL] => Mark::There,
+            [UNWRITTEN, UNWRITTEN] if self.mark_at(at) == epoch => Mark::Stale,
+            [UNWRITTEN, UNWRITTEN] => Mark::Missing,
+            _ => Mark::Mixed,
+        }
+    }
+
+    /// The word at `at`, a multiple of four.
+    pub fn word(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    /// The mark at `at`, a multiple of eight.
+    pub fn mark_at(&self, at: usize) -> u32 {
+        self.word(at + 4)
+    }
+
+    /// Writes a value and its mark at `at`, a multiple of eight; what a poll found there before.
+    pub fn mark(&mut self, at: usize, value: u32, epoch: u32) -> Mark {
+        let before = self.poll(at, epoch);
+        self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        self.bytes[at + 4..at + 8].copy_from_slice(&epoch.to_le_bytes());
+        for word in &mut self.words[at / 4..at / 4 + 2] {
+            *word = Granule { writer: SENTINEL, ..Granule::default() };
+        }
+        before
+    }
+
     fn byte(&mut self, at: usize) -> &mut Granule {
         let whole = self.words[at / 4];
         self.words[at / 4].writer = SPLIT;
@@ -257,6 +306,7 @@ fn after_write(granule: &Granule, warp: usize, clocks: &Clocks, recall: &mut Rec
     match granule.writer {
         HOST => None,
         UNWRITTEN | SPLIT => Some(Unordered::Uninitialised),
+        SENTINEL => Some(Unordered::Sentinel),
         writer => {
             let writer = writer - FIRST_WARP;
             if recall.writer == Some((writer, granule.tick)) {

@@ -121,6 +121,8 @@ fn line(statement: &Statement) -> String {
         Statement::StoreGlobal { memory, index, values } => {
             format!("store arena {}[{index}] = [{}]", memory.word(), list(values))
         }
+        Statement::LoadSentinel { place, width, index } => format!("{place} = poll {}arena[{index}]", prefix(*width)),
+        Statement::StoreSentinel { index, value } => format!("mark arena[{index}] = {value}"),
         Statement::LoadShared { place, array, width, index } => {
             format!("{place} = load {}{array}[{index}]", prefix(*width))
         }

@@ -31,6 +31,12 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
     reader.eat_word(word);
     Ok(match word {
         "store" => store(reader, scope)?,
+        "mark" => {
+            reader.keyword("arena")?;
+            let index = index(reader, scope)?;
+            reader.mark("=")?;
+            Statement::StoreSentinel { index, value: expression(reader, scope)? }
+        }
         "copy" => copy(reader, scope)?,
         "copies" if reader.eat_word("commit") => Statement::AsyncCommit,
         "copies" => {
@@ -99,6 +105,11 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
     reader.mark("=")?;
     if reader.eat_word("load") {
         return load(reader, scope, place);
+    }
+    if reader.eat_word("poll") {
+        let width = width(reader);
+        reader.keyword("arena")?;
+        return Ok(Statement::LoadSentinel { place, width, index: index(reader, scope)? });
     }
     if reader.eat_word("shuffle") {
         return shuffle(reader, scope, place);

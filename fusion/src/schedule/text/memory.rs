@@ -5,7 +5,7 @@ use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::views::Layout;
 
 use super::ids;
-use crate::schedule::plan::{Buffer, BufferSpace, MemoryPlan, PlannedTensor};
+use crate::schedule::plan::{Buffer, BufferSpace, EdgeKind, MemoryPlan, PlannedTensor};
 
 /// The memory plan that comes next.
 pub fn read(reader: &mut Reader<'_>) -> Parsed<MemoryPlan> {
@@ -37,6 +37,7 @@ fn tensor(reader: &mut Reader<'_>, position: usize) -> Parsed<PlannedTensor> {
     reader.mark(":")?;
     let ty = reader.tensor_type()?;
     let buffer = buffer(reader)?;
+    let edge = if reader.eat_word("sentinel") { EdgeKind::Sentinel } else { EdgeKind::Counter };
     let layout = if reader.eat_word("in") {
         let root = reader.id("a tensor", u32::MAX as usize)?;
         reader.keyword("at")?;
@@ -47,7 +48,7 @@ fn tensor(reader: &mut Reader<'_>, position: usize) -> Parsed<PlannedTensor> {
     } else {
         Layout::own(id, &ty)
     };
-    Ok(PlannedTensor { ty, layout, buffer })
+    Ok(PlannedTensor { ty, layout, buffer, edge })
 }
 
 fn buffer(reader: &mut Reader<'_>) -> Parsed<Option<Buffer>> {

@@ -16,8 +16,9 @@
 //!   vEU 0: run o0.0-3; signal c0
 //!   vEU 1: wait c0 >= 1; run o0.4
 //! ```
-//! A tensor without a buffer is `unused`; one that fills its own buffer names no root. `run o0.0-3` runs tiles 0 to 3 in
-//! turn. What is parsed names only what is declared; it is not verified.
+//! A tensor without a buffer is `unused`; one whose values carry their own validity is a `sentinel`; one that fills its
+//! own buffer names no root. `run o0.0-3` runs tiles 0 to 3 in turn. What is parsed names only what is declared; it is
+//! not verified.
 
 mod body;
 mod memory;

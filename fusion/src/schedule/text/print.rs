@@ -7,7 +7,7 @@ use warpweave_graph::text::reader::Word;
 use warpweave_graph::words;
 
 use crate::schedule::plan::{
-    BufferSpace, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, PlannedTensor, Segment,
+    BufferSpace, EdgeKind, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, PlannedTensor, Segment,
 };
 
 words!(BufferSpace { Arena => "arena", Weights => "weights" });
@@ -55,6 +55,10 @@ fn tensor(f: &mut fmt::Formatter<'_>, id: TensorId, tensor: &PlannedTensor) -> f
             write!(f, "{} {}..{}", buffer.space.word(), buffer.offset, buffer.offset.saturating_add(buffer.bytes))?;
         }
         None => write!(f, "unused")?,
+    }
+    match tensor.edge {
+        EdgeKind::Counter => {}
+        EdgeKind::Sentinel => write!(f, " sentinel")?,
     }
     let layout = &tensor.layout;
     if !layout.is_own(id, &tensor.ty) {

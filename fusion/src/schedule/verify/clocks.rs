@@ -1,8 +1,12 @@
-//! Vector clocks: for every rTask, how much of every unit's stream has happened before it.
+//! Vector clocks: for every rTask, how much of every unit's stream has happened before it. Polls make an rTask run
+//! later but leave its clock as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
 
 use super::super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, RTask};
+use super::super::polls::Polls;
 use super::Violation;
 
 /// Where an rTask stands and what happens before it.
@@ -53,9 +57,10 @@ impl Clocks {
 
 /// Runs the streams in one admissible order; a deadlock if they do not end.
 ///
-/// Counters only grow and a wait, once satisfied, stays so: whatever one order of execution can finish, every order can.
-pub(super) fn run(segment: &PersistentSegment) -> Result<Clocks, Vec<Violation>> {
-    let mut state = State::new(segment);
+/// Counters only grow, what is polled is written once, and a wait, once satisfied, stays so: whatever one order of
+/// execution can finish, every order can.
+pub(super) fn run(segment: &PersistentSegment, polls: &Polls) -> Result<Clocks, Vec<Violation>> {
+    let mut state = State::new(segment, polls);
     let mut runnable: Vec<usize> = (0..segment.units()).rev().collect();
     while let Some(unit) = runnable.pop() {
         state.advance(unit, &mut runnable);
@@ -84,6 +89,11 @@ struct CounterState {
 
 struct State<'a> {
     segment: &'a PersistentSegment,
+    polls: &'a Polls,
+    /// The rTasks that have run, of those whose sentinels are polled.
+    ran: BTreeSet<RTask>,
+    /// Per rTask that has not run, the units that poll what it writes.
+    polling: BTreeMap<RTask, Vec<usize>>,
     positions: Vec<usize>,
     /// Per unit, the index of its clock.
     current: Vec<usize>,
@@ -93,7 +103,7 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    fn new(segment: &'a PersistentSegment) -> Self {
+    fn new(segment: &'a PersistentSegment, polls: &'a Polls) -> Self {
         let units = segment.units();
         let mut partial: Arena<CounterId, bool> = segment.counters.values().map(|_| false).collect();
         for instruction in segment.streams.iter().flatten() {
@@ -109,6 +119,9 @@ impl<'a> State<'a> {
         };
         Self {
             segment,
+            polls,
+            ran: BTreeSet::new(),
+            polling: BTreeMap::new(),
             positions: vec![0; units],
             current: (0..units).collect(),
             clocks: vec![vec![0; units]; units],
@@ -123,6 +136,15 @@ impl<'a> State<'a> {
             let position = self.positions[unit];
             match instruction {
                 Instruction::Run(task) => {
+                    let missing = self.polls.writers(task).iter().find(|writer| !self.ran.contains(writer));
+                    if let Some(&missing) = missing {
+                        self.polling.entry(missing).or_default().push(unit);
+                        return;
+                    }
+                    if self.polls.is_polled(task) {
+                        self.ran.insert(task);
+                        runnable.extend(self.polling.remove(&task).into_iter().flatten());
+                    }
                     let moment = Moment { unit, position, clock: self.current[unit] };
                     self.moments[task.operator][task.tile as usize] = Some(moment);
                 }

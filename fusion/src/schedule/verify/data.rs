@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 
 use warpweave_graph::program::TensorId;
 
-use super::super::dependency::{reads, writes_into};
-use super::super::plan::{BufferSpace, MemoryPlan, PersistentSegment, RTask};
+use super::super::dependency::{Region, reads, writes_into};
+use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, PersistentSegment, RTask};
 use super::Violation;
 use super::clocks::{Clocks, Moment};
 use super::writers::Writers;
 
-/// Checks that what every rTask reads has been written before; the number of pairs whose order was proved.
+/// Checks that what every rTask reads has been written before, or is polled; the number of pairs whose order was
+/// proved.
 pub(super) fn check_reads(
     segment: &PersistentSegment,
     memory: &MemoryPlan,
+    written: &Writers,
     clocks: &Clocks,
     violations: &mut Vec<Violation>,
 ) -> usize {
-    let written = Writers::new(segment, memory);
     let mut proved = 0;
     let mut tiles = Vec::new();
     for (id, operator) in segment.operators.iter() {
@@ -29,7 +30,8 @@ pub(super) fn check_reads(
         for tile in 0..operator.tasks() {
             let reader = RTask { operator: id, tile };
             let moment = clocks.moment(reader);
-            for region in reads(operator, memory, reader) {
+            let plain = |region: &Region| memory.tensors[region.root].edge == EdgeKind::Counter;
+            for region in reads(operator, memory, reader).into_iter().filter(plain) {
                 for &writer_operator in written.of(&region) {
                     written.tiles(writer_operator, &region, &mut tiles);
                     for &tile in &tiles {
@@ -61,6 +63,8 @@ struct Uses {
     last: BTreeMap<usize, usize>,
     input: bool,
     output: bool,
+    /// Marks of the launch before must not be overwritten, nor those of this launch be taken for something else.
+    sentinel: bool,
 }
 
 impl Uses {
@@ -83,7 +87,8 @@ impl Uses {
     /// Whether this buffer is finished with before anything is written to the other.
     fn ends_before(&self, later: &Self) -> bool {
         let ended = |before: &Vec<usize>| self.last.iter().all(|(&unit, &last)| last < before[unit]);
-        !self.output && !self.input && !later.input && later.before_writes.as_ref().is_none_or(ended)
+        let given = self.input || later.input || self.sentinel || later.sentinel;
+        !self.output && !given && later.before_writes.as_ref().is_none_or(ended)
     }
 }
 
@@ -112,6 +117,9 @@ pub(super) fn check_buffers(
                 uses.entry(root(tensor)).or_default().write(moment, clocks);
             }
         }
+    }
+    for (&tensor, uses) in &mut uses {
+        uses.sentinel = memory.tensors[tensor].edge == EdgeKind::Sentinel;
     }
     let mut proved = 0;
     for space in [BufferSpace::Arena, BufferSpace::Weights] {

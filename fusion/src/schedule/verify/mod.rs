@@ -1,13 +1,17 @@
 //! The plan verifier: proves, before anything is emitted or run, that a plan cannot deadlock or race.
 //!
-//! Checked: every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count what their waits assume; the streams run to their end whatever
-//! the interleaving (counters only grow, so if one order of execution ends, every order does); every element that an
-//! rTask reads is written by rTasks that happen before it; buffers that share bytes are used strictly one after the
-//! other; outputs and inputs survive. "Happens before" is stream order, closed under waits, where a wait is credited with
-//! the signals that every admissible order implies: all of a counter's, or the first n of a single unit's.
+//! Checked: every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
+//! what their waits assume; the streams run to their end whatever the interleaving (counters only grow, so if one order
+//! of execution ends, every order does); every element that an rTask reads is written by rTasks that happen before it;
+//! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every sentinel that is
+//! polled is written by an rTask that stands before the one which polls in the order of execution, in bytes of its own.
+//! "Happens before" is stream order, closed under waits, where a wait is credited with the signals that every
+//! admissible order implies: all of a counter's, or the first n of a single unit's. A poll is a wait inside an rTask,
+//! but no part of what happens before: it is sure of the value that it fetches and of nothing else.
 
 mod clocks;
 mod data;
+mod polls;
 mod structure;
 mod writers;
 
@@ -16,6 +20,7 @@ use std::fmt;
 use warpweave_graph::program::TensorId;
 
 use super::plan::{CounterId, ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, RTask, Segment};
+use writers::Writers;
 
 /// A way in which a plan is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,6 +97,15 @@ pub enum Violation {
         /// The unit.
         unit: usize,
     },
+    /// A sentinel that is no single-precision tensor of its own in the arena, or that the host touches.
+    Sentinel(TensorId),
+    /// Kernels of an operator's template cannot mark or poll a sentinel that it uses.
+    CannotExchange {
+        /// The operator.
+        operator: OperatorId,
+        /// The sentinel.
+        tensor: TensorId,
+    },
     /// What an operator keeps on chip is no constant.
     KeepsVariable {
         /// The operator.
@@ -130,6 +144,10 @@ impl fmt::Display for Violation {
                 write!(f, "rTask {}.{} runs on vEU {unit}, which does not hold what it keeps", task.operator, task.tile)
             }
             Self::KeepsVariable { operator, tensor } => write!(f, "{operator} keeps {tensor}, which is no constant"),
+            Self::Sentinel(tensor) => write!(f, "{tensor} cannot carry its own validity"),
+            Self::CannotExchange { operator, tensor } => {
+                write!(f, "{operator} can neither mark nor poll {tensor}, which carries its own validity")
+            }
             Self::Uncovered { operator, tensor } => {
                 write!(f, "{operator} reads elements of {tensor} that nothing writes")
             }
@@ -150,6 +168,8 @@ pub struct Evidence {
     pub waits: usize,
     /// Pairs of a reading and a writing rTask whose order was proved.
     pub ordered_reads: usize,
+    /// Pairs of an rTask that polls and one that writes what it polls, each of which ends.
+    pub polls: usize,
     /// Pairs of buffers that share bytes and whose uses were proved to follow one another.
     pub ordered_buffers: usize,
 }
@@ -175,7 +195,7 @@ impl Verified {
 
 /// Verifies a plan; all violations that are found, in a stable order, if there are any.
 pub fn verify(plan: ExecutionPlan) -> Result<Verified, Vec<Violation>> {
-    let mut evidence = Evidence { tasks: 0, waits: 0, ordered_reads: 0, ordered_buffers: 0 };
+    let mut evidence = Evidence { tasks: 0, waits: 0, ordered_reads: 0, polls: 0, ordered_buffers: 0 };
     for segment in &plan.segments {
         let Segment::Persistent(segment) = segment;
         verify_segment(segment, &plan.memory, &mut evidence)?;
@@ -192,9 +212,12 @@ fn verify_segment(
     if !violations.is_empty() {
         return Err(violations);
     }
-    let clocks = clocks::run(segment)?;
+    let written = Writers::new(segment, memory);
+    let polls = polls::polls(segment, memory, &written);
+    let clocks = clocks::run(segment, &polls)?;
     let mut violations = Vec::new();
-    evidence.ordered_reads += data::check_reads(segment, memory, &clocks, &mut violations);
+    evidence.ordered_reads += data::check_reads(segment, memory, &written, &clocks, &mut violations);
+    evidence.polls += polls.pairs();
     evidence.ordered_buffers += data::check_buffers(segment, memory, &clocks, &mut violations);
     evidence.tasks += segment.tasks();
     evidence.waits += segment.waits();

@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::expr::{Atom, AxisId, Index};
 use warpweave_graph::program::TensorId;
+use warpweave_graph::types::ElementType;
 
 use super::super::dependency::Region;
 use super::super::keep::kept_numbers;
 use super::super::plan::{
-    BUFFER_ALIGNMENT, BufferSpace, CounterId, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask,
+    BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MemoryPlan, OperatorId, PersistentSegment,
+    ROperator, RTask,
 };
+use super::super::sentinels::{can_mark, can_poll};
 use super::Violation;
 use crate::partition::Template;
 use crate::partition::attention::AttentionKernel;
@@ -29,6 +32,7 @@ pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Vio
         check_kept(segment, memory, &mut violations);
         check_outputs(segment, memory, &mut violations);
         check_memory(segment, memory, &mut violations);
+        check_sentinels(segment, memory, &mut violations);
     }
     violations
 }
@@ -196,7 +200,7 @@ fn check_memory(segment: &PersistentSegment, memory: &MemoryPlan, violations: &m
         };
         let root = &memory.tensors[planned.layout.root];
         let proper = planned.buffer.is_some_and(|buffer| {
-            let same = root.buffer == Some(buffer) && buffer.bytes == root.ty.bytes() as u64;
+            let same = root.buffer == Some(buffer) && buffer.bytes == root.bytes();
             let aligned = buffer.offset.is_multiple_of(BUFFER_ALIGNMENT);
             same && aligned && buffer.offset.checked_add(buffer.bytes).is_some_and(|end| end <= limit(buffer.space))
         });
@@ -210,6 +214,33 @@ fn check_memory(segment: &PersistentSegment, memory: &MemoryPlan, violations: &m
             if in_weights || memory.inputs.contains(&memory.tensors[output].layout.root) {
                 violations.push(Violation::WritesConstant(output));
             }
+        }
+    }
+}
+
+/// Sentinels are single-precision tensors of their own in the arena which the host does not touch, and kernels of all
+/// rOperators that use them can mark and poll.
+fn check_sentinels(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+    let is_sentinel = |tensor: TensorId| memory.tensors[memory.tensors[tensor].layout.root].edge == EdgeKind::Sentinel;
+    let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
+    for (id, operator) in segment.operators.iter() {
+        let body = &operator.body;
+        used.extend(body.operands.iter().chain(&body.outputs));
+        let marks = body.outputs.iter().filter(|_| !can_mark(operator.params.template));
+        let polls = body.operands.iter().filter(|_| !can_poll(operator.params.template));
+        let unable = marks.chain(polls).copied().filter(|tensor| is_sentinel(*tensor));
+        violations.extend(unable.map(|tensor| Violation::CannotExchange { operator: id, tensor }));
+    }
+    for &tensor in &used {
+        let planned = &memory.tensors[tensor];
+        if !is_sentinel(tensor) && planned.edge == EdgeKind::Counter {
+            continue;
+        }
+        let same = planned.edge == EdgeKind::Sentinel && planned.layout.is_own(tensor, &planned.ty);
+        let in_arena = planned.buffer.is_none_or(|buffer| buffer.space == BufferSpace::Arena);
+        let by_host = memory.inputs.contains(&tensor) || memory.outputs.contains(&tensor);
+        if !same || !in_arena || by_host || planned.ty.element != ElementType::F32 {
+            violations.push(Violation::Sentinel(tensor));
         }
     }
 }

@@ -139,6 +139,12 @@ fn access() -> impl Strategy<Value = Statement> {
             index,
             values
         }),
+        (place(), width(), expression()).prop_map(|(place, width, index)| Statement::LoadSentinel {
+            place,
+            width,
+            index
+        }),
+        (expression(), expression()).prop_map(|(index, value)| Statement::StoreSentinel { index, value }),
         (place(), id::<SharedId>(), width(), expression())
             .prop_map(|(place, array, width, index)| Statement::LoadShared { place, array, width, index }),
         (id::<SharedId>(), expression(), values()).prop_map(|(array, index, values)| Statement::StoreShared {

@@ -1,0 +1,128 @@
+//! Values that carry their own validity: polls, and stores with a mark.
+
+use crate::kernel_ir::GlobalSpace;
+
+use super::access::lanes;
+use super::bytecode::{CompiledBody, Index, SentinelAccess};
+use super::execute::Core;
+use super::lanes::Frame;
+use super::memory::global::{Mark, POISON};
+use super::report::{Fault, StatusRecord};
+use super::world::World;
+use warpweave_fusion::schedule::tables::Awaited;
+
+/// Bytes of an element.
+const BYTES: i64 = 8;
+
+impl Core {
+    /// Polls for every active lane; whether all of them have their values. Nothing is ordered by it.
+    pub fn poll(
+        &mut self,
+        access: &SentinelAccess,
+        body: &CompiledBody,
+        pc: u32,
+        frame: &mut Frame,
+        world: &mut World,
+    ) -> bool {
+        let epoch = world.control.epoch;
+        for lane in lanes(self.active) {
+            for (element, &slot) in access.registers.slots[..access.registers.count as usize].iter().enumerate() {
+                let place = self.sentinel(access, element, lane, body, pc, frame, world);
+                let mark = place.map_or(Mark::Mixed, |at| world.arena.poll(at, epoch));
+                if let (Mark::Missing, Some(at)) = (mark, place)
+                    && world.control.abort == 0
+                    && !self.poll_times_out(at, world)
+                {
+                    self.polled = Some(at);
+                    world.polling.entry(at).or_default().push(self.id as u32);
+                    return false;
+                }
+                let fault = match mark {
+                    Mark::Missing | Mark::There => None,
+                    Mark::Stale => place.map(|address| Fault::SentinelStale { address }),
+                    Mark::Mixed => place.map(|address| Fault::SentinelMixed { address }),
+                };
+                if let Some(fault) = fault {
+                    world.fault(|| self.site(body, pc, lane as u32), fault);
+                }
+                // After an abort a device may see the mark or not.
+                let aborted = world.control.abort != 0 && world.random.below(2) == 0;
+                let there = mark == Mark::There && !aborted;
+                let value = place.filter(|_| there).map(|at| world.arena.word(at));
+                frame.narrow[slot as usize][lane] = value.unwrap_or(POISON);
+            }
+        }
+        self.polled = None;
+        true
+    }
+
+    /// Writes a value and the launch's mark for every active lane.
+    pub fn mark(&self, access: &SentinelAccess, body: &CompiledBody, pc: u32, frame: &Frame, world: &mut World) {
+        let epoch = world.control.epoch;
+        for lane in lanes(self.active) {
+            let Some(at) = self.sentinel(access, 0, lane, body, pc, frame, world) else { continue };
+            let value = frame.narrow[access.registers.slots[0] as usize][lane];
+            let fault = match world.arena.mark(at, value, epoch) {
+                Mark::Missing => None,
+                Mark::There => Some(Fault::SentinelTwice { address: at }),
+                Mark::Stale => Some(Fault::SentinelStale { address: at }),
+                Mark::Mixed => Some(Fault::SentinelMixed { address: at }),
+            };
+            if let Some(fault) = fault {
+                world.fault(|| self.site(body, pc, lane as u32), fault);
+            }
+            world.woken.extend(world.polling.remove(&at).into_iter().flatten());
+        }
+    }
+
+    /// The byte address of an element, which is reported where there is none.
+    #[expect(clippy::too_many_arguments, reason = "an access is described by as much")]
+    fn sentinel(
+        &self,
+        access: &SentinelAccess,
+        element: usize,
+        lane: usize,
+        body: &CompiledBody,
+        pc: u32,
+        frame: &Frame,
+        world: &mut World,
+    ) -> Option<usize> {
+        let index = match access.index {
+            Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
+            Index::Wide(slot) => frame.wide_lanes(slot)[lane],
+        };
+        let bytes = BYTES * i64::from(access.registers.count);
+        let first = index.saturating_mul(BYTES);
+        let length = world.arena.bytes.len();
+        let (space, address) = (GlobalSpace::Arena, first);
+        let fault = if first < 0 || first > length as i64 - bytes {
+            Fault::GlobalOutOfBounds { space, address, bytes: bytes as u32, length }
+        } else if first % bytes != 0 {
+            Fault::GlobalMisaligned { space, address, bytes: bytes as u32 }
+        } else {
+            return Some(first as usize + element * BYTES as usize);
+        };
+        world.fault(|| self.site(body, pc, lane as u32), fault);
+        None
+    }
+
+    /// Whether the poll that now fails is the one whose time limit passes; it gives up then.
+    fn poll_times_out(&self, at: usize, world: &mut World) -> bool {
+        if self.polled == Some(at) {
+            return false;
+        }
+        world.polls += 1;
+        if world.options.time_out_poll != Some(world.polls - 1) {
+            return false;
+        }
+        world.report.status = Some(StatusRecord {
+            block: self.block as u32,
+            awaited: Awaited::Sentinel { element: (at as i64 / BYTES) as i32 },
+            seen: world.arena.mark_at(at),
+            wanted: world.control.epoch,
+        });
+        world.control.abort = 1;
+        world.wake_all();
+        true
+    }
+}

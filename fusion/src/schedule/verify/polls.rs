@@ -1,0 +1,37 @@
+//! Which rTasks every rTask polls.
+
+use std::collections::BTreeMap;
+
+use super::super::dependency::{reads, writes_into};
+use super::super::plan::{EdgeKind, MemoryPlan, PersistentSegment, RTask};
+use super::super::polls::Polls;
+use super::writers::Writers;
+
+/// The polls of a segment, from the boxes that rTasks read and the elements that others write there.
+pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &Writers) -> Polls {
+    let mut writers: BTreeMap<RTask, Vec<RTask>> = BTreeMap::new();
+    let mut tiles = Vec::new();
+    for (id, operator) in segment.operators.iter() {
+        if operator.body.operands.iter().all(|tensor| memory.tensors[*tensor].edge == EdgeKind::Counter) {
+            continue;
+        }
+        for tile in 0..operator.tasks() {
+            let reader = RTask { operator: id, tile };
+            let found = writers.entry(reader).or_default();
+            for region in reads(operator, memory, reader) {
+                if memory.tensors[region.root].edge == EdgeKind::Counter {
+                    continue;
+                }
+                for &writer_operator in written.of(&region) {
+                    written.tiles(writer_operator, &region, &mut tiles);
+                    let tasks = tiles.iter().map(|&tile| RTask { operator: writer_operator, tile });
+                    let operator = &segment.operators[writer_operator];
+                    found.extend(tasks.filter(|task| writes_into(operator, memory, *task, &region)));
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+        }
+    }
+    Polls::new(writers)
+}

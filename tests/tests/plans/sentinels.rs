@@ -1,0 +1,217 @@
+//! Plans whose rTasks exchange values that carry their own validity.
+
+use std::ops::Range;
+
+use warpweave::codegen::emulate::mutate::SentinelMutation;
+use warpweave::codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport};
+use warpweave::frontend::{ImportOptions, import_bytes};
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::schedule::fold::fold;
+use warpweave::fusion::schedule::plan::EdgeKind;
+use warpweave::fusion::schedule::tables::Awaited;
+use warpweave::fusion::schedule::{ExecutionPlan, PlanOptions, verify};
+use warpweave::graph::reference::evaluate;
+use warpweave::graph::{Tensor, TensorProgram, lower};
+use warpweave::models::{BuildOptions, Form, Scale, build};
+use warpweave::runtime::host::{HostSession, pack_weights};
+use warpweave_tests::machine::{Machine, assert_close};
+use warpweave_tests::pipeline::{Compiled, compile_under};
+use warpweave_tests::printed;
+use warpweave_tests::random::{self, Random};
+use warpweave_tests::samples;
+use warpweave_tests::suite::{Suite, is_full};
+
+use crate::accesses::{Accesses, Reads};
+use crate::agreement::{Tally, check_all};
+use crate::judge::{Verdict, judge};
+
+const UNITS: usize = 7;
+const SEEDS: [u64; 4] = [0, 1, 7, 0x5eed];
+const FOLDED: [usize; 3] = [5, 3, 1];
+/// Numbers of first launches: three launches from each cross the wrap, pass 0, or are the first of a session.
+const EPOCHS: [u32; 4] = [1, i32::MAX as u32 - 1, u32::MAX - 1, 0];
+
+/// Adds the trials.
+pub fn add(suite: &mut Suite) {
+    suite.trial("sentinels: launches", || check_launches(&compiled(&samples::recurrence(), UNITS)));
+    suite.trial("sentinels: folds", || check_folds(&compiled(&samples::recurrence(), UNITS)));
+    suite.trial("sentinels: errors of kernels", || check_errors(&compiled(&samples::recurrence(), UNITS)));
+    suite.trial("sentinels: time-outs", || check_time_outs(&compiled(&samples::recurrence(), UNITS)));
+    suite.trial("sentinels: agreement", || {
+        for units in [5, UNITS] {
+            let mut tally = Tally::default();
+            let plan = compiled(&samples::recurrence(), units).plan.plan().clone();
+            check_all(&plan, |_| if is_full() { usize::MAX } else { 60 }, &mut tally);
+            eprintln!("on {units}: {tally}");
+            tally.assert_agreement();
+        }
+    });
+    for form in [Form::Nodes, Form::Unrolled] {
+        suite.trial(format!("sentinels: lstm_tc {form:?}"), move || {
+            let compiled = compiled(&stack(form), 16);
+            check_launches(&compiled);
+            check_folds(&compiled);
+            check_errors(&compiled);
+        });
+    }
+}
+
+/// Three layers of a recurrent network over ten steps.
+fn stack(form: Form) -> TensorProgram {
+    let options = BuildOptions { form, scale: Scale::Reduced, ..BuildOptions::default() };
+    let model = build("lstm_tc", &options).unwrap_or_else(|error| panic!("{error}"));
+    let mut bytes = Vec::new();
+    model.write_to(&mut bytes).expect("memory takes every byte");
+    let graph = import_bytes(bytes.into(), None, &ImportOptions::default());
+    lower(&graph.unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// The program on these units with constants on chip, which exchanges something by sentinels.
+#[track_caller]
+fn compiled(program: &TensorProgram, units: usize) -> Compiled {
+    let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(units) };
+    let compiled = compile_under(program, FusionLevel::Register, &options);
+    let plan = compiled.plan.plan();
+    let is_sentinel = |edge: EdgeKind| edge == EdgeKind::Sentinel;
+    assert!(plan.memory.tensors.values().any(|tensor| is_sentinel(tensor.edge)), "something is polled");
+    assert!(compiled.plan.evidence().polls > 0, "something is polled");
+    assert_eq!(judge(plan, &Accesses::new(plan, Reads::Boxes)), Verdict::Harmless);
+    printed::check(&compiled);
+    compiled
+}
+
+/// Three launches in a row from every number agree with the reference, whatever the interleaving and the data.
+fn check_launches(compiled: &Compiled) {
+    for inputs in [ordinary(compiled), with_nan(compiled)] {
+        let expected = reference(compiled, &inputs);
+        let machine = Machine::new(compiled);
+        for (epoch, seed) in EPOCHS.into_iter().zip(SEEDS) {
+            let mut device = device(&machine);
+            device.restart(epoch);
+            for launch in 0..3 {
+                let (report, outputs) =
+                    launch_on(&mut device, &machine, &inputs, &LaunchOptions::seeded(seed + launch));
+                assert!(report.is_clean(), "launch {launch} from {epoch}: {report}");
+                assert_close(&outputs, &expected, 1e-4);
+            }
+        }
+    }
+}
+
+/// Folded plans verify, and emulator and host agree with the reference on them.
+fn check_folds(compiled: &Compiled) {
+    let inputs = ordinary(compiled);
+    let expected = reference(compiled, &inputs);
+    for units in FOLDED {
+        let folded = fold(compiled.plan.plan(), units);
+        assert_eq!(judge(&folded, &Accesses::new(&folded, Reads::Boxes)), Verdict::Harmless, "{units} units");
+        let folded = verify(folded).unwrap_or_else(|violations| panic!("on {units} units: {violations:?}"));
+        assert_eq!(folded.evidence().polls, compiled.plan.evidence().polls);
+        let machine = Machine::with_plan(folded.plan(), &compiled.lowered, &compiled.program);
+        for seed in SEEDS {
+            assert_close(&machine.run(&inputs, seed), &expected, 1e-4);
+        }
+        let weights = pack_weights(&compiled.plan, |id| compiled.program.constant(id)).expect("constants are there");
+        let mut session = HostSession::new(&compiled.plan, weights, units).expect("the plan folds");
+        for _ in 0..3 {
+            assert_close(&session.run(&inputs).expect("the plan runs"), &expected, 1e-4);
+        }
+    }
+}
+
+/// Every error of the kernels is reported under every seed, and so are marks that are there before they are written.
+fn check_errors(compiled: &Compiled) {
+    let inputs = ordinary(compiled);
+    let machine = Machine::new(compiled);
+    for mutation in SentinelMutation::ALL {
+        let mutant = Machine { program: mutation.apply(&machine.program), ..machine.clone() };
+        for seed in SEEDS {
+            let (report, _) = launch_on(&mut device(&mutant), &mutant, &inputs, &LaunchOptions::seeded(seed));
+            assert!(!report.is_clean(), "{mutation:?} is not reported under seed {seed}");
+        }
+    }
+    let mut stale = device(&machine);
+    let (first, _) = launch_on(&mut stale, &machine, &inputs, &LaunchOptions::seeded(0));
+    assert!(first.is_clean(), "{first}");
+    stale.control.epoch = 1;
+    stale.counters.fill(0);
+    let (report, _) = launch_on(&mut stale, &machine, &inputs, &LaunchOptions::seeded(0));
+    let is_stale = |fault: &Fault| matches!(fault, Fault::SentinelStale { .. });
+    assert!(report.violations.iter().any(|violation| is_stale(&violation.fault)), "{report}");
+}
+
+/// A poll that gives up says what it missed, every block leaves, and the session is as new after a restart.
+fn check_time_outs(compiled: &Compiled) {
+    let inputs = ordinary(compiled);
+    let machine = Machine::new(compiled);
+    let expected = reference(compiled, &inputs);
+    for seed in SEEDS {
+        let mut device = device(&machine);
+        let options = LaunchOptions { time_out_poll: Some(seed % 3), ..LaunchOptions::seeded(seed) };
+        let (report, _) = launch_on(&mut device, &machine, &inputs, &options);
+        assert!(report.completed && report.aborted && report.total == 0, "{report}");
+        let status = report.status.expect("who gave up has written it down");
+        assert!(matches!(status.awaited, Awaited::Sentinel { .. }));
+        assert_eq!((status.seen, status.wanted), (0, 1));
+        device.restart(1);
+        let (report, outputs) = launch_on(&mut device, &machine, &inputs, &LaunchOptions::seeded(seed));
+        assert!(report.is_clean(), "{report}");
+        assert_close(&outputs, &expected, 1e-4);
+    }
+}
+
+fn reference(compiled: &Compiled, inputs: &[Tensor]) -> Vec<Tensor> {
+    evaluate(&compiled.program, inputs).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ordinary(compiled: &Compiled) -> Vec<Tensor> {
+    random::indices(&mut Random::new(6), &compiled.program)
+}
+
+/// The same inputs with some that are no numbers, and some that are infinite.
+fn with_nan(compiled: &Compiled) -> Vec<Tensor> {
+    let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0];
+    let change = |tensor: Tensor| {
+        if !tensor.element().is_float() {
+            return tensor;
+        }
+        let mut bytes = tensor.bytes().to_vec();
+        for (at, element) in bytes.chunks_exact_mut(4).enumerate().filter(|(at, _)| at % 11 == 3) {
+            element.copy_from_slice(&special[at / 11 % special.len()].to_le_bytes());
+        }
+        Tensor::from_bytes(tensor.ty().clone(), bytes.into()).expect("as many bytes as before")
+    };
+    ordinary(compiled).into_iter().map(change).collect()
+}
+
+fn device(machine: &Machine) -> Device<'_> {
+    let (bytes, units) = (machine.plan.memory.arena_bytes as usize, machine.units() as u32);
+    let device = Device::new(&machine.program, &machine.tables, &machine.weights, bytes, machine.counters(), units);
+    device.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// One more launch of a device.
+fn launch_on(
+    device: &mut Device<'_>,
+    machine: &Machine,
+    inputs: &[Tensor],
+    options: &LaunchOptions,
+) -> (LaunchReport, Vec<Tensor>) {
+    let arena = machine.arena(inputs);
+    let initialised: Vec<Range<usize>> = given(&machine.plan);
+    for range in &initialised {
+        device.arena_mut()[range.clone()].copy_from_slice(&arena[range.clone()]);
+    }
+    let report = device.launch(&initialised, options);
+    let outputs = machine.outputs(device.arena());
+    (report, outputs)
+}
+
+/// The bytes that the host writes.
+fn given(plan: &ExecutionPlan) -> Vec<Range<usize>> {
+    let place = |id: &_| {
+        let buffer = plan.memory.tensors[*id].buffer.expect("what the host touches has a buffer");
+        buffer.offset as usize..(buffer.offset + buffer.bytes) as usize
+    };
+    plan.memory.inputs.iter().map(place).collect()
+}
