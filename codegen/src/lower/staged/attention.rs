@@ -30,8 +30,7 @@ pub(super) struct Parts<'a> {
     /// Per staged value, the axes of its box.
     pub(super) axes: Vec<Vec<PhaseAxis>>,
     pub(super) rows: Rows,
-    /// The keys of the block.
-    pub(super) keys: Stretch,
+    pub(super) keys: Keys,
 }
 
 /// The rows of a tile: one element of each array a row.
@@ -54,21 +53,14 @@ pub(in crate::lower) fn emit(
     let kernel = AttentionKernel::of(original, params).expect("parameters are chosen so that the kernel fits");
     let body = emitter.body();
     let plan = parts(body, params, &kernel);
-    let [first, count] = [(); 2].map(|()| emitter.declare(ScalarType::I32));
-    let keys = Stretch { first: first.into(), count: count.into() };
-    let axes = axes(emitter, &tile, &kernel, padded, params.grid(original).as_slice(), &keys)?;
-    let rows = [(); 3].map(|()| emitter.shared(MemoryType::F32, kernel.rows()));
-    let rows = Rows { maximum: rows[0], total: rows[1], factor: rows[2] };
-    allocate(emitter, &kernel, &axes, &rows);
-    let parts = Parts { body, kernel: &kernel, axes, rows, keys };
-
+    let shared = Parts::emit(emitter, &tile, &kernel, padded)?;
     for (position, part) in plan.iter().enumerate() {
         if let Part::Before(method) = part {
-            emit_phase(emitter, &parts.phase(emitter, position, padded), *method)?;
+            emit_phase(emitter, &shared.phase(emitter, position, padded), *method)?;
             emitter.push(Statement::BlockBarrier);
         }
     }
-    parts.clear_rows(emitter)?;
+    shared.clear_rows(emitter)?;
     let contraction = Contraction::of(body).expect("the template sums products");
     let lead = lead(body, &tile);
     let step = &kernel.product;
@@ -80,31 +72,41 @@ pub(in crate::lower) fn emit(
 
     let blocks = emitter.operand(kernel.blocks() as i64)?;
     emitter.repeat(blocks, false, |emitter, block| {
-        let begin = multiply(block, Expression::i32(kernel.block as i32));
-        emitter.assign(first, begin);
-        let left = binary(BinaryOp::Subtract, emitter.operand(kernel.attention.keys as i64)?, first);
-        emitter.assign(count, binary(BinaryOp::Minimum, left, Expression::i32(kernel.block as i32)));
+        shared.next_keys(emitter, block)?;
         for (position, part) in plan.iter().enumerate() {
             match part {
-                Part::Block(method) => emit_phase(emitter, &parts.phase(emitter, position, padded), *method)?,
-                Part::Weights => parts.weigh(emitter)?,
+                Part::Block(method) => emit_phase(emitter, &shared.phase(emitter, position, padded), *method)?,
+                Part::Weights => shared.weigh(emitter)?,
                 Part::Before(_) | Part::State => continue,
             }
             emitter.push(Statement::BlockBarrier);
         }
         emitter.when(busy.condition.clone(), |emitter| {
-            parts.update(emitter, &product, &placed, parts.rows.factor, BinaryOp::Multiply)?;
-            product.reduce(emitter, &placed, Some(&parts.keys))
+            shared.update(emitter, &product, &placed, shared.rows.factor, BinaryOp::Multiply)?;
+            product.reduce(emitter, &placed, Some(&shared.keys.stretch()))
         })?;
         emitter.push(Statement::BlockBarrier);
         Ok::<(), LowerError>(())
     })?;
-    parts.finish_rows(emitter)?;
+    shared.finish_rows(emitter)?;
     emitter.push(Statement::BlockBarrier);
     emitter.when(busy.condition.clone(), |emitter| {
-        parts.update(emitter, &product, &placed, parts.rows.total, BinaryOp::Divide)?;
+        shared.update(emitter, &product, &placed, shared.rows.total, BinaryOp::Divide)?;
         product.store(emitter, &placed)
     })
+}
+
+/// The keys of the block that is at hand: assigned anew for each.
+#[derive(Clone, Copy)]
+pub(super) struct Keys {
+    pub(super) first: LocalId,
+    pub(super) count: LocalId,
+}
+
+impl Keys {
+    fn stretch(self) -> Stretch {
+        Stretch { first: self.first.into(), count: self.count.into() }
+    }
 }
 
 /// The threads that have a block of the weighted sums.
@@ -135,7 +137,7 @@ fn axes(
     kernel: &AttentionKernel,
     padded: &PaddedBody,
     grid: &[usize],
-    keys: &Stretch,
+    keys: Keys,
 ) -> Result<Vec<Vec<PhaseAxis>>, LowerError> {
     let mut found = Vec::with_capacity(kernel.boxes.len());
     for (position, spans) in kernel.boxes.iter().enumerate() {
@@ -147,7 +149,7 @@ fn axes(
                     true => Bounds::Windowed(emitter.operand(span.whole as i64 - 1)?),
                     false => Bounds::Inside,
                 };
-                PhaseAxis { first: keys.first.clone(), extent: span.extent, bounds }
+                PhaseAxis { first: keys.first.into(), extent: span.extent, bounds }
             } else {
                 staged_axis(emitter, tile, span, span.stays_inside(grid), padded.padding[position])?
             });
@@ -176,7 +178,34 @@ fn lead<'a>(body: &'a GroupBody, tile: &TileAxes) -> Phase<'a> {
     Phase { stage: StageName::Main(0), expr: &body.stages[0].expr, axes, sink: Sink::Outputs }
 }
 
-impl Parts<'_> {
+impl<'a> Parts<'a> {
+    fn emit<'b: 'a>(
+        emitter: &mut Emitter<'b>,
+        tile: &TileAxes,
+        kernel: &'a AttentionKernel,
+        padded: &PaddedBody,
+    ) -> Result<Self, LowerError> {
+        let body = emitter.body();
+        let grid = emitter.operator.params.grid(body);
+        let [first, count] = [(); 2].map(|()| emitter.declare(ScalarType::I32));
+        let keys = Keys { first, count };
+        let axes = axes(emitter, tile, kernel, padded, &grid, keys)?;
+        let [maximum, total, factor] = [(); 3].map(|()| emitter.shared(MemoryType::F32, kernel.rows()));
+        let rows = Rows { maximum, total, factor };
+        allocate(emitter, kernel, &axes, &rows);
+        Ok(Self { body, kernel, axes, rows, keys })
+    }
+
+    /// Goes to the keys of this block.
+    fn next_keys(&self, emitter: &mut Emitter, block: LocalId) -> Result<(), LowerError> {
+        let Keys { first, count } = self.keys;
+        let length = Expression::i32(self.kernel.block as i32);
+        emitter.assign(first, multiply(block, length.clone()));
+        let left = binary(BinaryOp::Subtract, emitter.operand(self.attention().keys as i64)?, first);
+        emitter.assign(count, binary(BinaryOp::Minimum, left, length));
+        Ok(())
+    }
+
     pub(super) fn attention(&self) -> &Attention {
         &self.kernel.attention
     }

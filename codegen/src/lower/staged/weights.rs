@@ -118,7 +118,7 @@ impl Parts<'_> {
             let at = self.key(emitter, of, step);
             emitter.when(self.exists(at), |emitter| {
                 let mut coordinates = coordinates.clone();
-                let key = add(self.keys.first.clone(), at);
+                let key = add(self.keys.first, at);
                 coordinates[attention.softmax.axis.index()] = emitter.bind(ScalarType::I32, key).into();
                 let mut point = Point::of(StageName::Staged(attention.weights), coordinates, &[]);
                 let value = point.emit(emitter, &attention.softmax.score)?;
@@ -166,7 +166,7 @@ impl Parts<'_> {
     /// Whether the block has this key; absent where every lane has one.
     fn exists(&self, at: LocalId) -> Option<Expression> {
         let exact = !self.kernel.is_ragged() && self.kernel.block.is_multiple_of(WARP_SIZE as usize);
-        (!exact).then(|| less(at, self.keys.count.clone()))
+        (!exact).then(|| less(at, self.keys.count))
     }
 
     /// Where the weights of a row begin in their box.
