@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches the CUDA compiler library and the disassemblers that building and testing need, into .cuda/ of the repository.
+# Fetches the CUDA compiler and linker libraries and the disassemblers that building and testing need, into .cuda/ of the repository.
 # Nothing is installed and no GPU is needed. Versions and hashes are pinned; what is already there is not fetched again.
 # Needs python3 with pip, on x86-64 Linux. The vendor's licence lies in each package's dist-info folder.
 set -eu
@@ -41,6 +41,7 @@ PYTHON
 
 mkdir -p "$target"
 fetch nvidia-cuda-nvrtc 13.0.88 ad9b6d2ead2435f11cbb6868809d2adeeee302e9bb94bcf0539c7a40d80e8575
+fetch nvidia-nvjitlink 13.0.88 13a74f429e23b921c1109976abefacc69835f2f433ebd323d3946e11d804e47b
 fetch nvidia-cuda-nvdisasm 13.2.78 b4ebcd3c5046bf8039ac52675b9dbefd843600969649ecaab0a42b0713a61dae
 fetch nvidia-cuda-cuobjdump 13.2.78 394087411405b846bf43aa52ca2ff603bbe18b3b8a1257cda0903e23c17bdbf3
 echo "done: $target"

@@ -8,7 +8,7 @@ use std::thread;
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::{LoweredProgram, lower};
 use warpweave_codegen::prelude::device_source;
-use warpweave_codegen::print::{ENTRY_NAME, cuda};
+use warpweave_codegen::print::{ENTRY_NAME, UnitSize, cuda};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, SearchReport};
@@ -22,7 +22,7 @@ use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
 use warpweave_runtime::target::Target;
 
 use crate::compiler::{CompileError, CompileOptions, CostModel, Prepared};
-use crate::device_compiler::{DeviceCompileError, DeviceCompiler};
+use crate::device_compiler::{DeviceCompileError, DeviceCompiler, ProgramCode, compile_program};
 use crate::model::Model;
 use crate::search_limit::SearchLimit;
 use crate::timings_file::{TimingsFile, TimingsFileError};
@@ -108,6 +108,8 @@ pub struct Part {
 pub struct Judged {
     /// The code.
     pub code: DeviceCode,
+    /// How many translation units it was compiled in.
+    pub units: usize,
     /// Registers of a thread.
     pub registers: u32,
     /// Bytes of local memory that a thread uses: not 0 where registers were spilled.
@@ -227,11 +229,10 @@ impl Draft {
 
 /// Compiles the kernels of a part for its architecture, and judges what comes out.
 pub fn device_code(target: Target, program: &Program, compiler: &dyn DeviceCompiler) -> Result<Judged, BuildError> {
-    let source = device_source(&cuda(program));
-    let cubin = compiler.compile(&source, target)?;
+    let ProgramCode { cubin, units } = compile_program(program, UnitSize::default(), target, compiler)?;
     let info = CubinInfo::read(&cubin)?;
     let entry = info.entry(ENTRY_NAME).ok_or(CubinError::Damaged("it lacks the entry"))?;
-    let (registers, local_bytes) = (entry.registers, entry.frame_bytes);
+    let (registers, local_bytes) = (entry.registers, entry.stack_bytes.max(entry.frame_bytes));
     if program.threads.saturating_mul(registers) > REGISTERS_PER_MULTIPROCESSOR {
         return Err(BuildError::Registers { target, threads: program.threads, registers });
     }
@@ -240,10 +241,10 @@ pub fn device_code(target: Target, program: &Program, compiler: &dyn DeviceCompi
         threads: program.threads,
         shared_bytes: program.shared_bytes(),
         kernel_ir: kernel_ir::encode(target, program)?,
-        source,
+        source: device_source(&cuda(program)),
         cubin,
         // Code of one major version loads with every driver of that version.
         minimum_driver: (compiler.version().0, 0),
     };
-    Ok(Judged { code, registers, local_bytes })
+    Ok(Judged { code, units, registers, local_bytes })
 }

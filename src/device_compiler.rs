@@ -1,17 +1,78 @@
 //! What turns printed text into device code.
 
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, available_parallelism};
 use std::time::Duration;
 
-use warpweave_runtime::nvrtc::{Nvrtc, NvrtcError};
+use warpweave_codegen::kernel_ir::Program;
+use warpweave_codegen::prelude::device_source;
+use warpweave_codegen::print::{DeviceUnits, UnitSize, cuda, device_units};
+use warpweave_runtime::cubin::{CubinError, CubinInfo};
+use warpweave_runtime::gates::registers_per_thread;
+use warpweave_runtime::linker::{LinkError, Linker};
+use warpweave_runtime::nvrtc::{Nvrtc, NvrtcError, UnitKind};
 use warpweave_runtime::target::Target;
 
-/// A compiler of printed text.
-pub trait DeviceCompiler {
+/// A compiler of translation units.
+pub trait DeviceCompiler: Sync {
     /// Major and minor version of CUDA that it comes from.
     fn version(&self) -> (u32, u32);
 
-    /// The cubin of a whole translation unit.
-    fn compile(&self, source: &str, target: Target) -> Result<Vec<u8>, DeviceCompileError>;
+    /// The cubin of a translation unit; relocatable if it is to be linked.
+    fn compile(&self, source: &str, target: Target, kind: UnitKind) -> Result<Vec<u8>, DeviceCompileError>;
+}
+
+/// A program's code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramCode {
+    /// An ELF file.
+    pub cubin: Vec<u8>,
+    /// How many translation units it was compiled in.
+    pub units: usize,
+}
+
+/// The code of `program`: compiled whole, or in units of `size` side by side and linked. A program whose linked code would
+/// use local memory is compiled whole, and so is every program where there is no linker.
+pub fn compile_program(
+    program: &Program,
+    size: UnitSize,
+    target: Target,
+    compiler: &dyn DeviceCompiler,
+) -> Result<ProgramCode, DeviceCompileError> {
+    let whole = || {
+        let cubin = compiler.compile(&device_source(&cuda(program)), target, UnitKind::Whole)?;
+        Ok(ProgramCode { cubin, units: 1 })
+    };
+    let (DeviceUnits::Linked(units), Some(linker)) = (device_units(program, size), Linker::locate()?) else {
+        return whole();
+    };
+    let kind = UnitKind::Linked { registers: registers_per_thread(program.threads) };
+    let cubin = linker.link(&side_by_side(&units, |unit| compiler.compile(unit, target, kind))?, target)?;
+    let uses_local_memory = CubinInfo::read(&cubin)?.entries.iter().any(|entry| entry.stack_bytes > 0);
+    if uses_local_memory { whole() } else { Ok(ProgramCode { cubin, units: units.len() }) }
+}
+
+/// What `work` makes of each item, in order, on as many threads as the machine has; the first failure in order.
+fn side_by_side<T: Sync, R: Send, E: Send>(items: &[T], work: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut done = Vec::new();
+        while let Some((index, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
+        {
+            done.push((index, work(item)));
+        }
+        done
+    };
+    let threads = available_parallelism().map_or(1, usize::from).min(items.len());
+    let mut done = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(take)).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        threads.into_iter().flat_map(join).collect::<Vec<_>>()
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Why there is no device code.
@@ -20,6 +81,12 @@ pub enum DeviceCompileError {
     /// NVRTC is absent, or refuses.
     #[error(transparent)]
     Nvrtc(#[from] NvrtcError),
+    /// Units cannot be linked.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The linker's result cannot be read.
+    #[error(transparent)]
+    Cubin(#[from] CubinError),
     /// The process of the compiler failed.
     #[error("the device compiler failed for {target}: {log}")]
     Process {
@@ -59,7 +126,7 @@ impl DeviceCompiler for InProcess {
         (u32::try_from(major).unwrap_or(0), u32::try_from(minor).unwrap_or(0))
     }
 
-    fn compile(&self, source: &str, target: Target) -> Result<Vec<u8>, DeviceCompileError> {
-        Ok(self.0.compile(source, target)?.bytes)
+    fn compile(&self, source: &str, target: Target, kind: UnitKind) -> Result<Vec<u8>, DeviceCompileError> {
+        Ok(self.0.compile_unit(source, target, kind, &[])?.bytes)
     }
 }

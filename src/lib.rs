@@ -17,7 +17,7 @@ mod timings_file;
 pub mod tune;
 
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
-pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess};
+pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess, ProgramCode, compile_program};
 pub use model::{Model, ModelError};
 pub use open::{CompilerSource, OpenError, Source, open};
 pub use random_inputs::random_inputs;

@@ -5,6 +5,7 @@ pub mod expr;
 pub mod ir;
 pub mod lower;
 pub mod npy;
+pub mod online_softmax;
 pub mod ops;
 pub mod passes;
 pub mod prepare;

@@ -1,19 +1,20 @@
-//! Static gates on compiled code: what NVRTC made of printed text, judged without a GPU.
+//! Static gates on compiled code: what the device compiler made of printed text, judged without a GPU.
 
 use crate::cubin::{CubinError, CubinInfo};
-use crate::nvrtc::{Nvrtc, NvrtcError};
-use crate::sass::{COHERENT_CONSTANTS, Instruction, Sass, SassError};
-use crate::target::Target;
+use crate::sass::{Instruction, Sass, SassError};
 
 /// Registers of a streaming multiprocessor, on every supported architecture.
 pub const REGISTERS_PER_MULTIPROCESSOR: u32 = 65_536;
 
+/// Registers that each thread of a block of `threads` threads may use: what the multiprocessor has for it, in the steps in
+/// which it hands them out, and no more than an instruction can name.
+pub fn registers_per_thread(threads: u32) -> u32 {
+    (REGISTERS_PER_MULTIPROCESSOR / threads.max(1) / 8 * 8).min(255)
+}
+
 /// The gates could not be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
-    /// The text does not compile.
-    #[error(transparent)]
-    Compile(#[from] NvrtcError),
     /// The code cannot be read.
     #[error(transparent)]
     Cubin(#[from] CubinError),
@@ -29,10 +30,10 @@ pub enum GateError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GateViolation {
     /// Registers were spilled, or an array did not become registers.
-    #[error("local memory is used ({frame_bytes} bytes a thread): {}", instruction.as_deref().unwrap_or("no access"))]
+    #[error("local memory is used ({stack_bytes} bytes a thread): {}", instruction.as_deref().unwrap_or("no access"))]
     LocalMemory {
-        /// The stack frame.
-        frame_bytes: u32,
+        /// The stack, called functions included.
+        stack_bytes: u32,
         /// The first access.
         instruction: Option<String>,
     },
@@ -69,19 +70,27 @@ pub struct GateReport {
     pub violations: Vec<GateViolation>,
 }
 
-/// Compiles `source` for `target` and judges its entry `entry` for blocks of `threads` threads.
-pub fn judge(nvrtc: &Nvrtc, source: &str, entry: &str, threads: u32, target: Target) -> Result<GateReport, GateError> {
-    let cubin = nvrtc.compile(source, target)?;
-    let info = CubinInfo::read(&cubin.bytes)?;
+/// A program's code, and what becomes of it where constants are loaded like everything else.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The code.
+    pub code: &'a [u8],
+    /// The same text compiled with [`COHERENT_CONSTANTS`](crate::sass::COHERENT_CONSTANTS).
+    pub coherent: &'a [u8],
+}
+
+/// Judges the entry `entry` of a program for blocks of `threads` threads.
+pub fn judge(subject: Subject<'_>, entry: &str, threads: u32) -> Result<GateReport, GateError> {
+    let info = CubinInfo::read(subject.code)?;
     let entry = info.entry(entry).ok_or_else(|| GateError::NoEntry(entry.to_owned()))?;
-    let sass = Sass::of(&cubin.bytes)?;
-    let coherent = nvrtc.compile_with(source, target, &[COHERENT_CONSTANTS])?;
-    let coherent = Sass::of(&coherent.bytes)?;
+    let sass = Sass::of(subject.code)?;
+    let coherent = Sass::of(subject.coherent)?;
 
     let mut violations = Vec::new();
     let local = sass.local_accesses().first().map(|instruction| instruction.line.clone());
-    if entry.frame_bytes > 0 || local.is_some() {
-        violations.push(GateViolation::LocalMemory { frame_bytes: entry.frame_bytes, instruction: local });
+    let stack = entry.stack_bytes.max(entry.frame_bytes);
+    if stack > 0 || local.is_some() {
+        violations.push(GateViolation::LocalMemory { stack_bytes: stack, instruction: local });
     }
     let line = |instruction: &&Instruction| instruction.line.clone();
     let generic = sass.generic_accesses();

@@ -7,8 +7,12 @@ pub mod cache;
 pub mod cubin;
 pub mod cuda;
 #[cfg(feature = "compile")]
+mod dynamic_library;
+#[cfg(feature = "compile")]
 pub mod gates;
 pub mod host;
+#[cfg(feature = "compile")]
+pub mod linker;
 pub mod npz;
 #[cfg(feature = "compile")]
 pub mod nvrtc;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use warpweave_codegen::prelude::DEVICE_OPTIONS;
 
 use crate::cache::{Cache, CacheKey};
+use crate::dynamic_library::OpenError;
 use crate::target::Target;
 use crate::tools::cuda_roots;
 use library::{Library, Program};
@@ -25,13 +26,8 @@ pub enum NvrtcError {
         searched: Vec<PathBuf>,
     },
     /// The library is there but cannot be opened, or is no NVRTC.
-    #[error("cannot open {}: {reason}; fetch it again with scripts/fetch_cuda.sh", path.display())]
-    Open {
-        /// The library.
-        path: PathBuf,
-        /// What the loader said.
-        reason: String,
-    },
+    #[error(transparent)]
+    Open(#[from] OpenError),
     /// The library refuses a call.
     #[error("{function} failed with code {code}: {message}")]
     Call {
@@ -70,6 +66,18 @@ pub struct Cubin {
     pub log: String,
 }
 
+/// What a translation unit is compiled as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnitKind {
+    /// A whole program.
+    Whole,
+    /// A part that [`crate::linker::Linker`] joins with others.
+    Linked {
+        /// What a thread of it may use at most.
+        registers: u32,
+    },
+}
+
 /// NVRTC, found and opened. It stays open until the process ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Nvrtc {
@@ -97,14 +105,27 @@ impl Nvrtc {
         self.version
     }
 
-    /// Compiles a whole translation unit for `target`, without include folders.
+    /// Compiles a whole program for `target`, without include folders.
     pub fn compile(&self, source: &str, target: Target) -> Result<Cubin, NvrtcError> {
-        self.compile_with(source, target, &[])
+        self.compile_unit(source, target, UnitKind::Whole, &[])
     }
 
-    /// [`Self::compile`] with further options, such as definitions.
-    pub fn compile_with(&self, source: &str, target: Target, options: &[&str]) -> Result<Cubin, NvrtcError> {
-        let (program, log) = self.build(source, target, &format!("--gpu-architecture={target}"), options)?;
+    /// Compiles a translation unit with further options, such as definitions.
+    pub fn compile_unit(
+        &self,
+        source: &str,
+        target: Target,
+        kind: UnitKind,
+        options: &[&str],
+    ) -> Result<Cubin, NvrtcError> {
+        let kind = match kind {
+            UnitKind::Whole => vec![],
+            UnitKind::Linked { registers } => {
+                vec!["--relocatable-device-code=true".to_owned(), format!("--maxrregcount={registers}")]
+            }
+        };
+        let options: Vec<&str> = options.iter().copied().chain(kind.iter().map(String::as_str)).collect();
+        let (program, log) = self.build(source, target, &format!("--gpu-architecture={target}"), &options)?;
         Ok(Cubin { bytes: program.cubin()?, log })
     }
 

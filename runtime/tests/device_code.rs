@@ -12,8 +12,9 @@ use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::{ENTRY_NAME, cuda};
 use warpweave_runtime::cache::Cache;
 use warpweave_runtime::cubin::CubinInfo;
-use warpweave_runtime::gates::{GateViolation, judge};
-use warpweave_runtime::nvrtc::{Nvrtc, NvrtcError};
+use warpweave_runtime::gates::{GateReport, GateViolation, Subject, judge};
+use warpweave_runtime::nvrtc::{Nvrtc, NvrtcError, UnitKind};
+use warpweave_runtime::sass::COHERENT_CONSTANTS;
 use warpweave_runtime::target::Target;
 
 const TARGETS: [Target; 2] = [Target::Sm80, Target::Sm90a];
@@ -23,12 +24,22 @@ fn nvrtc() -> Nvrtc {
     Nvrtc::locate().unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// What the gates say of `source`.
+#[track_caller]
+fn report(source: &str, entry: &str, threads: u32, target: Target) -> GateReport {
+    let compile = |definitions: &[&str]| {
+        let cubin = nvrtc().compile_unit(source, target, UnitKind::Whole, definitions);
+        cubin.unwrap_or_else(|error| panic!("{error}")).bytes
+    };
+    let subject = Subject { code: &compile(&[]), coherent: &compile(&[COHERENT_CONSTANTS]) };
+    judge(subject, entry, threads).unwrap_or_else(|error| panic!("{error}"))
+}
+
 #[track_caller]
 fn check_gates(program: &Program) {
     let source = device_source(&cuda(program));
     for target in TARGETS {
-        let report =
-            judge(&nvrtc(), &source, ENTRY_NAME, program.threads, target).unwrap_or_else(|error| panic!("{error}"));
+        let report = report(&source, ENTRY_NAME, program.threads, target);
         assert_eq!(report.violations, [], "{target}");
         assert!(!report.sass.non_coherent_loads().is_empty(), "weights and tables are loaded non-coherently");
         assert!(["BAR", "MEMBAR", "LDS"].iter().all(|opcode| report.sass.contains(opcode)));
@@ -41,10 +52,7 @@ fn violations_are_found() {
         let signature = "extern \"C\" __global__ void k(float* arena, float const* __restrict__ input, int n)";
         format!("{signature} {{ {body} }}\n")
     };
-    let judge = |body: &str| {
-        let report = judge(&nvrtc(), &entry(body), "k", 1024, Target::Sm90a);
-        report.unwrap_or_else(|error| panic!("{error}")).violations
-    };
+    let judge = |body: &str| report(&entry(body), "k", 1024, Target::Sm90a).violations;
     let spill = judge(
         "float r[64]; for (int i = 0; i < 64; ++i) r[i] = arena[i]; \
          for (int j = 0; j < n; ++j) r[(int)arena[j] & 63] += 1; arena[9] = r[n & 63];",

@@ -271,6 +271,7 @@ fn record(part: &Part, judged: Option<&Judged>, taken: Taken) -> Value {
         "cubin_bytes": judged.map(|judged| judged.code.cubin.len()),
         "plan_seconds": taken.planned().as_secs_f64(), "partition_seconds": taken.partition.as_secs_f64(),
         "schedule_seconds": taken.schedule.as_secs_f64(),
+        "code_units": judged.map(|judged| judged.units),
         "code_seconds": judged.map(|_| taken.compile.as_secs_f64())
     })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use rlimit::Resource;
-use warpweave::runtime::nvrtc::Nvrtc;
+use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
 use warpweave::runtime::target::Target;
 use warpweave::{DeviceCompileError, DeviceCompiler, InProcess};
 
@@ -23,6 +23,9 @@ pub struct Arguments {
     /// MiB that it may take beyond what it takes at its start
     #[arg(long, default_value_t = COMPILER_MEBIBYTES)]
     memory: u64,
+    /// A unit to be linked, whose threads use at most so many registers; a whole program without
+    #[arg(long)]
+    linked_registers: Option<u32>,
 }
 
 /// MiB that NVRTC may take beyond what it takes at its start, unless the user says otherwise.
@@ -62,11 +65,14 @@ impl DeviceCompiler for ChildProcess {
         self.version
     }
 
-    fn compile(&self, source: &str, target: Target) -> Result<Vec<u8>, DeviceCompileError> {
+    fn compile(&self, source: &str, target: Target, kind: UnitKind) -> Result<Vec<u8>, DeviceCompileError> {
         let failed = |log: String| DeviceCompileError::Process { target, log };
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
         let mut command = Command::new(program);
         command.args(["device-compile", &target.to_string(), "--memory", &self.mebibytes.to_string()]);
+        if let UnitKind::Linked { registers } = kind {
+            command.args(["--linked-registers", &registers.to_string()]);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -115,7 +121,8 @@ pub fn execute(arguments: &Arguments) -> Result<Passed, CliError> {
     io::stdin().read_to_string(&mut source).map_err(file_error("read", stream))?;
     let nvrtc = Nvrtc::locate()?;
     limit_memory(arguments.memory).map_err(DeviceCompileError::Unlimited)?;
-    let cubin = InProcess(nvrtc).compile(&source, arguments.target)?;
+    let kind = arguments.linked_registers.map_or(UnitKind::Whole, |registers| UnitKind::Linked { registers });
+    let cubin = InProcess(nvrtc).compile(&source, arguments.target, kind)?;
     let stream = std::path::Path::new("standard output");
     io::stdout().write_all(&cubin).map_err(file_error("write", stream))?;
     Ok(true)

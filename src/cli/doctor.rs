@@ -6,7 +6,7 @@ use clap::Args;
 use warpweave::runtime::cubin::CubinInfo;
 use warpweave::runtime::cuda::Driver;
 use warpweave::runtime::json::{Value, json};
-use warpweave::runtime::nvrtc::Nvrtc;
+use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
 use warpweave::runtime::target::Target;
 use warpweave::runtime::text::compiler_identity;
 use warpweave::{DeviceCompiler, InProcess};
@@ -68,7 +68,8 @@ fn nvrtc(text: &mut String, passed: &mut bool) -> Value {
     let _ = writeln!(text, "NVRTC: {major}.{minor}");
     let mut compiled = Vec::new();
     for target in TEST_TARGETS {
-        let result = ChildProcess::new(&found).compile(TEST_KERNEL, target).map_err(|error| error.to_string());
+        let result =
+            ChildProcess::new(&found).compile(TEST_KERNEL, target, UnitKind::Whole).map_err(|error| error.to_string());
         let result = result.and_then(|cubin| CubinInfo::read(&cubin).map_err(|error| error.to_string()));
         let _ = match &result {
             Ok(_) => writeln!(text, "  compiles a test kernel for {target}"),

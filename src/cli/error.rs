@@ -11,6 +11,7 @@ use warpweave::graph::npy::NpyError;
 use warpweave::models;
 use warpweave::runtime::bundle::BundleError;
 use warpweave::runtime::cubin::CubinError;
+use warpweave::runtime::linker::LinkError;
 use warpweave::runtime::npz::NpzError;
 use warpweave::runtime::nvrtc::NvrtcError;
 use warpweave::runtime::sass::SassError;
@@ -235,17 +236,25 @@ fn build_exit(error: &BuildError) -> u8 {
     match error {
         BuildError::Compile(CompileError::Lower(_)) => EXIT_UNSUPPORTED,
         BuildError::Compile(CompileError::Plan(_)) | BuildError::Cubin(_) | BuildError::Registers { .. } => EXIT_CHECK,
-        BuildError::Device(DeviceCompileError::Nvrtc(error)) => match error {
-            NvrtcError::NotFound { .. } | NvrtcError::Open { .. } | NvrtcError::Cache(_) => EXIT_ENVIRONMENT,
-            NvrtcError::Call { .. } | NvrtcError::Compile { .. } | NvrtcError::NotAscii { .. } => EXIT_CHECK,
-        },
-        BuildError::Device(DeviceCompileError::Process { .. }) => EXIT_CHECK,
-        BuildError::Device(DeviceCompileError::MemoryLimit { .. } | DeviceCompileError::Unlimited(_)) => {
-            EXIT_ENVIRONMENT
-        }
-        BuildError::Device(DeviceCompileError::TimeLimit { .. }) => EXIT_TIME_OUT,
+        BuildError::Device(error) => device_exit(error),
         BuildError::Timings(_) => EXIT_USAGE,
         BuildError::Bundle(error) => of_kind(error.kind()),
+    }
+}
+
+fn device_exit(error: &DeviceCompileError) -> u8 {
+    match error {
+        DeviceCompileError::Nvrtc(error) => match error {
+            NvrtcError::NotFound { .. } | NvrtcError::Open(_) | NvrtcError::Cache(_) => EXIT_ENVIRONMENT,
+            NvrtcError::Call { .. } | NvrtcError::Compile { .. } | NvrtcError::NotAscii { .. } => EXIT_CHECK,
+        },
+        DeviceCompileError::Link(LinkError::Call { .. })
+        | DeviceCompileError::Cubin(_)
+        | DeviceCompileError::Process { .. } => EXIT_CHECK,
+        DeviceCompileError::Link(LinkError::Open(_))
+        | DeviceCompileError::MemoryLimit { .. }
+        | DeviceCompileError::Unlimited(_) => EXIT_ENVIRONMENT,
+        DeviceCompileError::TimeLimit { .. } => EXIT_TIME_OUT,
     }
 }
 

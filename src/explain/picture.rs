@@ -81,6 +81,7 @@ fn family(template: Template) -> &'static str {
         Template::Kept => "kept",
         Template::Contraction(_) => "contraction",
         Template::Staged => "staged",
+        Template::Attention { .. } => "attention",
     }
 }
 
@@ -91,6 +92,7 @@ fn colour(template: Template) -> &'static str {
         Template::Kept => "#c4e8e0",
         Template::Contraction(_) => "#fbe3b8",
         Template::Staged => "#f3cfe4",
+        Template::Attention { .. } => "#f6d9d0",
     }
 }
 

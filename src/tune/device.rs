@@ -188,7 +188,10 @@ fn is_of_kernel(error: &OpenError) -> bool {
             DeviceCompileError::Process { .. }
             | DeviceCompileError::TimeLimit { .. }
             | DeviceCompileError::MemoryLimit { .. } => true,
-            DeviceCompileError::Nvrtc(_) | DeviceCompileError::Unlimited(_) => false,
+            DeviceCompileError::Nvrtc(_)
+            | DeviceCompileError::Link(_)
+            | DeviceCompileError::Cubin(_)
+            | DeviceCompileError::Unlimited(_) => false,
         },
         OpenError::Session(SessionError::Cuda(error)) => matches!(error, CudaError::BlockTooLarge { .. }),
         OpenError::Session(error) => error.kind() == FailureKind::Check,

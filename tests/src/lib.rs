@@ -2,6 +2,7 @@
 //! compiled programs on, and suites with a time budget.
 
 pub mod evaluate;
+pub mod gates;
 pub mod machine;
 pub mod models;
 pub mod pipeline;

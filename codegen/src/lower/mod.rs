@@ -92,7 +92,11 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
         let (kernel, first) = bind(lower_operator(id, operator, &plan.memory)?);
         let keep = match operator.params.template {
             Template::Kept => Some(bind(lower_keep(id, operator, &plan.memory)?)),
-            Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) | Template::Staged => None,
+            Template::Pointwise { .. }
+            | Template::Row(_)
+            | Template::Contraction(_)
+            | Template::Staged
+            | Template::Attention { .. } => None,
         };
         bindings.push(Binding { kernel, operands: first, keep });
     }
@@ -125,6 +129,7 @@ fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> 
         Template::Kept => kept::emit(&mut emitter)?,
         Template::Contraction(shape) => contraction::emit(&mut emitter, shape)?,
         Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
+        Template::Attention { .. } => staged::emit_attention(&mut emitter, &operator.body, &padded)?,
     }
     let (kernel, operands) = emitter.finish();
     Ok((hoist::hoist_operands(kernel), operands))

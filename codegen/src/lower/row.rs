@@ -427,6 +427,11 @@ pub(super) fn across_warp(emitter: &mut Emitter, reducer: Reducer, accumulator: 
 
 const BUTTERFLY: [u32; 5] = [16, 8, 4, 2, 1];
 
+/// The exchanges after which every lane has what all have, one after another.
+pub(super) fn butterfly<E>(exchange: impl FnMut(ShuffleMode) -> Result<(), E>) -> Result<(), E> {
+    BUTTERFLY.into_iter().map(ShuffleMode::Xor).try_for_each(exchange)
+}
+
 fn exchange(emitter: &mut Emitter, offered: LocalId, other: LocalId, mask: u32) {
     let place = Place::Local(other);
     emitter.push(Statement::Shuffle { place, value: offered.into(), mode: ShuffleMode::Xor(mask) });

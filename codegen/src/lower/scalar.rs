@@ -302,22 +302,8 @@ impl<'p> Point<'p> {
     ) -> Result<Expression, LowerError> {
         let StagedArray { first, spans, .. } = &emitter.staged[staged];
         let (first, extents) = (first.clone(), extents(spans));
-        let mut slot: Option<Expression> = None;
-        for ((index, first), extent) in read.index.iter().zip(first).zip(extents) {
-            if extent == 1 {
-                continue;
-            }
-            let coordinate = emit_index(emitter, expr, index, &self.coordinates())?;
-            let relative = Expression::binary(BinaryOp::Subtract, coordinate, first);
-            slot = Some(match slot {
-                None => relative,
-                Some(outer) => {
-                    let extent = emitter.operand(extent as i64)?;
-                    add(multiply(outer, extent), relative)
-                }
-            });
-        }
-        Ok(slot.unwrap_or_else(|| Expression::i32(0)))
+        let dimensions = first.into_iter().zip(extents);
+        number_in_box(emitter, expr, &read.index, dimensions, &self.coordinates())
     }
 
     /// The value of an index at this point.
@@ -347,6 +333,32 @@ impl<'p> Point<'p> {
     fn coordinates(&self) -> Coordinates<'_> {
         Coordinates { axes: &self.axes, reads: &self.reads }
     }
+}
+
+/// The number in a box, whose dimensions have these first coordinates and extents, of the element at an index.
+pub(super) fn number_in_box(
+    emitter: &mut Emitter,
+    expr: &TensorExpr,
+    index: &[Index],
+    dimensions: impl Iterator<Item = (Expression, usize)>,
+    coordinates: &Coordinates,
+) -> Result<Expression, LowerError> {
+    let mut number: Option<Expression> = None;
+    for (index, (first, extent)) in index.iter().zip(dimensions) {
+        if extent == 1 {
+            continue;
+        }
+        let coordinate = emit_index(emitter, expr, index, coordinates)?;
+        let relative = Expression::binary(BinaryOp::Subtract, coordinate, first);
+        number = Some(match number {
+            None => relative,
+            Some(outer) => {
+                let extent = emitter.operand(extent as i64)?;
+                add(multiply(outer, extent), relative)
+            }
+        });
+    }
+    Ok(number.unwrap_or_else(|| Expression::i32(0)))
 }
 
 fn read_element(expr: &TensorExpr, read: ReadId) -> ElementType {

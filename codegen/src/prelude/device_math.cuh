@@ -3,6 +3,17 @@
 WW_FUNCTION float ww_f32_of_bits(ww_u32 bits) { return __uint_as_float(bits); }
 WW_FUNCTION ww_u32 ww_bits_of_f32(float value) { return __float_as_uint(value); }
 WW_FUNCTION float ww_fused_multiply_add(float x, float y, float z) { return __fmaf_rn(x, y, z); }
+WW_FUNCTION double ww_fused_multiply_add(double x, double y, double z) { return __fma_rn(x, y, z); }
+WW_FUNCTION float ww_reciprocal(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+WW_FUNCTION float ww_reciprocal_root(float x) {
+  float result;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
 
 // The operands hold the divisor's multiplier and shift.
 WW_FUNCTION ww_u32 ww_fast_divide(ww_u32 value, ww_u32 multiplier, ww_u32 shift) {
@@ -23,7 +34,6 @@ WW_FUNCTION float ww_maximum(float x, float y) {
 WW_FUNCTION float ww_absolute(float x) { return fabsf(x); }
 WW_FUNCTION float ww_exp(float x) { return expf(x); }
 WW_FUNCTION float ww_log(float x) { return logf(x); }
-WW_FUNCTION float ww_sqrt(float x) { return __fsqrt_rn(x); }
 WW_FUNCTION float ww_tanh(float x) { return tanhf(x); }
 WW_FUNCTION float ww_erf(float x) { return erff(x); }
 WW_FUNCTION float ww_floor(float x) { return floorf(x); }

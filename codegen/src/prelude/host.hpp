@@ -314,6 +314,7 @@ WW_FUNCTION float ww_absolute(float x) { return std::fabs(x); }
 WW_FUNCTION float ww_exp(float x) { return std::exp(x); }
 WW_FUNCTION float ww_log(float x) { return std::log(x); }
 WW_FUNCTION float ww_sqrt(float x) { return std::sqrt(x); }
+WW_FUNCTION float ww_divide(float x, float y) { return x / y; }
 WW_FUNCTION float ww_tanh(float x) { return std::tanh(x); }
 WW_FUNCTION float ww_erf(float x) { return std::erf(x); }
 WW_FUNCTION float ww_floor(float x) { return std::floor(x); }

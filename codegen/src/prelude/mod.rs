@@ -8,6 +8,7 @@ pub use warpweave_fusion::schedule::tables::{CONTROL_WORDS, COUNTER_STRIDE_WORDS
 const COMMON: &str = include_str!("common.hpp");
 const DEVICE: &str = include_str!("device.cuh");
 const DEVICE_MATH: &str = include_str!("device_math.cuh");
+const DIVISION: &str = include_str!("division.hpp");
 const TRIGONOMETRY: &str = include_str!("trigonometry.hpp");
 const HOST_FIBERS: &str = include_str!("host_fibers.hpp");
 const HOST: &str = include_str!("host.hpp");
@@ -24,7 +25,12 @@ pub const HOST_OPTIONS: [&str; 6] =
 
 /// `body`, which [`crate::print::cuda`] printed, as a whole translation unit for NVRTC.
 pub fn device_source(body: &str) -> String {
-    [COMMON, DEVICE, DEVICE_MATH, TRIGONOMETRY, body].concat()
+    [COMMON, DEVICE, DEVICE_MATH, DIVISION, TRIGONOMETRY, body].concat()
+}
+
+/// `body`, kernels or an entry that calls kernels of other units, as a translation unit to be linked with those.
+pub fn linked_source(body: &str) -> String {
+    ["#define WW_LINKED\n", &device_source(body)].concat()
 }
 
 /// `body`, which [`crate::print::cuda`] printed, as a whole program for a host C++ compiler. Its `main` takes the

@@ -79,7 +79,7 @@ impl Printer<'_> {
             | Expression::FusedMultiplyAdd(..)
             | Expression::FastDivide(..) => true,
             Expression::Unary(op, _) => !matches!(op, UnaryOp::Negate | UnaryOp::Not),
-            Expression::Binary(op, left, _) => infix(*op, type_of(self.kernel, left)).is_none(),
+            Expression::Binary(op, ..) => infix(*op).is_none(),
             Expression::Cast(target, value) if *target == type_of(self.kernel, value) => return self.bound(value),
             Expression::Cast(..) => text.starts_with("ww_"),
             Expression::Select(..) => false,
@@ -129,9 +129,8 @@ impl Printer<'_> {
     }
 
     fn binary(&self, op: BinaryOp, left: &Expression, right: &Expression) -> String {
-        let scalar = type_of(self.kernel, left);
-        if let Some(operator) = infix(op, scalar) {
-            let signed = is_integer(scalar) && matches!(op, BinaryOp::Less | BinaryOp::LessEqual);
+        if let Some(operator) = infix(op) {
+            let signed = is_integer(type_of(self.kernel, left)) && matches!(op, BinaryOp::Less | BinaryOp::LessEqual);
             let (left, right) = if signed {
                 (self.signed(left), self.signed(right))
             } else {
@@ -182,13 +181,12 @@ impl Printer<'_> {
     }
 }
 
-/// The C operator of `op` on registers of type `scalar`, where there is one that means the same.
-fn infix(op: BinaryOp, scalar: ScalarType) -> Option<&'static str> {
+/// The C operator that means the same as `op`, where there is one.
+fn infix(op: BinaryOp) -> Option<&'static str> {
     match op {
         BinaryOp::Add => Some("+"),
         BinaryOp::Subtract => Some("-"),
         BinaryOp::Multiply => Some("*"),
-        BinaryOp::Divide if scalar == ScalarType::F32 => Some("/"),
         BinaryOp::Less => Some("<"),
         BinaryOp::LessEqual => Some("<="),
         BinaryOp::Equal => Some("=="),

@@ -14,14 +14,16 @@ mod literal;
 mod scope;
 mod statement;
 mod types;
+mod units;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Block, Kernel, Program, SharedId, Statement};
+use crate::kernel_ir::{Block, Kernel, KernelId, Program, SharedId, Statement};
 use scope::Declarations;
+pub use units::{DeviceUnits, UnitSize, device_units};
 
 /// The name of the entry function, with C linkage.
 pub const ENTRY_NAME: &str = "warpweave_persistent";
@@ -31,27 +33,47 @@ pub const ENTRY_NAME: &str = "warpweave_persistent";
 /// # Panics
 /// If the program is ill-formed: an id of another body, a wide access to a scalar, a break outside a loop.
 pub fn cuda(program: &Program) -> String {
-    let mut text = String::new();
-    let exchanges = program.kernels.values().any(|kernel| exchanges(&kernel.body));
-    let parameter = if exchanges { "ww_exchange exchange, " } else { "" };
-    for (id, kernel) in program.kernels.iter() {
-        let name = format!("WW_KERNEL void {id}");
-        let signature = format!("{name}(ww_buffers buffers, {parameter}int const* operands, unsigned tile)");
-        let prologue = shared_memory(program.entry.shared_bytes());
-        function(kernel, &Head { signature, prologue, exchanges, kept_bytes: program.kept_bytes() }, &mut text);
-        text.push('\n');
-    }
-    let signature = format!(
-        "extern \"C\" __global__ void __launch_bounds__({}, 1) {ENTRY_NAME}(ww_arguments arguments)",
-        program.threads
-    );
-    let mut prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
-    if exchanges {
-        prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
-    }
-    function(&program.entry, &Head { signature, prologue, exchanges, kept_bytes: 0 }, &mut text);
+    let printer = Printer::new(program);
+    let kernels: String = program.kernels.ids().map(|id| printer.kernel(id)).collect();
+    let text = kernels + &printer.entry();
     debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
     text
+}
+
+/// What is printed, and what all of it knows.
+struct Printer<'a> {
+    program: &'a Program,
+    /// Whether kernels take what sentinels need.
+    exchanges: bool,
+}
+
+impl<'a> Printer<'a> {
+    fn new(program: &'a Program) -> Self {
+        Self { program, exchanges: program.kernels.values().any(|kernel| exchanges(&kernel.body)) }
+    }
+
+    fn kernel(&self, id: KernelId) -> String {
+        let prologue = shared_memory(self.program.entry.shared_bytes());
+        let kept_bytes = self.program.kept_bytes();
+        let head = Head { signature: self.signature(id), prologue, exchanges: self.exchanges, kept_bytes };
+        function(&self.program.kernels[id], &head) + "\n"
+    }
+
+    fn signature(&self, id: KernelId) -> String {
+        let parameter = if self.exchanges { "ww_exchange exchange, " } else { "" };
+        format!("WW_KERNEL void {id}(ww_buffers buffers, {parameter}int const* operands, unsigned tile)")
+    }
+
+    fn entry(&self) -> String {
+        let threads = self.program.threads;
+        let bounds = format!("extern \"C\" __global__ void __launch_bounds__({threads}, 1)");
+        let signature = format!("{bounds} {ENTRY_NAME}(ww_arguments arguments)");
+        let mut prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
+        if self.exchanges {
+            prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
+        }
+        function(&self.program.entry, &Head { signature, prologue, exchanges: self.exchanges, kept_bytes: 0 })
+    }
 }
 
 /// The shared memory of a body from `start` on, in bytes: the entry's own comes first.
@@ -78,13 +100,14 @@ struct Head {
     kept_bytes: u32,
 }
 
-/// Prints a body.
-fn function(kernel: &Kernel, head: &Head, text: &mut String) {
+/// A body as text.
+fn function(kernel: &Kernel, head: &Head) -> String {
     let Head { signature, prologue, exchanges, kept_bytes } = head;
     let declarations = Declarations::of(kernel);
-    write!(text, "{signature} {{\n{prologue}{}", declare(kernel, &declarations, *kept_bytes)).expect(INFALLIBLE);
-    statement::body(kernel, &|local| declarations.locals.contains(&local), *exchanges, text);
+    let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *kept_bytes));
+    statement::body(kernel, &|local| declarations.locals.contains(&local), *exchanges, &mut text);
     text.push_str("}\n");
+    text
 }
 
 /// Scalars by type, then register arrays, then shared arrays at their offsets.

@@ -92,7 +92,7 @@ WW_KERNEL void k0(ww_buffers buffers, ww_exchange exchange, int const* operands,
   ww_arena_store_i32(buffers, ww_extend(6400u + ww_thread()), v1);
   v2 = ww_divide(v2, v2);
   ww_arena_store_i64(buffers, ww_extend(6528u + ww_thread()), v2);
-  v3 = v3 / v3;
+  v3 = ww_divide(v3, v3);
   ww_arena_store_f32(buffers, ww_extend(6656u + ww_thread()), v3);
   v1 = ww_minimum(v1, v1);
   ww_arena_store_i32(buffers, ww_extend(6784u + ww_thread()), v1);

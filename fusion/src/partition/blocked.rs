@@ -62,6 +62,21 @@ pub struct BlockedStep {
 /// The cheapest of a few blocks for a box and of these ways across it, if the expression is a contraction of more than one
 /// element.
 pub fn step(expr: &TensorExpr, extents: &[usize], across: &[Across]) -> Option<BlockedStep> {
+    cheapest(steps(expr, extents, across)?)
+}
+
+/// The cheapest of those that cover the box of what leaves a group in one trip, so that each thread may keep its block.
+pub fn one_trip(expr: &TensorExpr, extents: &[usize]) -> Option<BlockedStep> {
+    cheapest(steps(expr, extents, &[Across::Columns])?.into_iter().filter(|step| step.trips == 1))
+}
+
+fn cheapest(steps: impl IntoIterator<Item = BlockedStep>) -> Option<BlockedStep> {
+    let cycles = |step: &BlockedStep| step.trips as f64 * step.cycles;
+    steps.into_iter().min_by(|a, b| cycles(a).total_cmp(&cycles(b)))
+}
+
+/// The prices of all blocks, if the expression is a contraction of more than one element.
+fn steps(expr: &TensorExpr, extents: &[usize], across: &[Across]) -> Option<Vec<BlockedStep>> {
     let contraction = Contraction::of_expression(expr)?;
     let sides = Sides::of(expr, &contraction, extents);
     let choices = [(4, 4), (4, 2), (2, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
@@ -70,8 +85,7 @@ pub fn step(expr: &TensorExpr, extents: &[usize], across: &[Across]) -> Option<B
     let priced = across.iter().flat_map(|&across| {
         choices.into_iter().map(move |(rows, columns)| price(loads, sides, [rows, columns], across))
     });
-    let best = priced.min_by(|a, b| (a.trips as f64 * a.cycles).total_cmp(&(b.trips as f64 * b.cycles)));
-    best.filter(|_| sides.rows * sides.columns > 1)
+    (sides.rows * sides.columns > 1).then(|| priced.collect())
 }
 
 fn price(loads: &[SideLoads; 2], sides: Sides, [rows, columns]: [usize; 2], across: Across) -> BlockedStep {

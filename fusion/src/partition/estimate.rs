@@ -21,14 +21,14 @@ use super::split::{SplitBodies, split, split_params};
 use super::traffic::{bytes, moved_bytes};
 
 /// Cycles that a meeting of a block's threads takes.
-const MEETING: f64 = 20.0;
+pub(super) const MEETING: f64 = 20.0;
 /// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
 const STORE_INSTRUCTIONS: f64 = 8.0;
 
 /// Cycles that a reduction beside another adds to combining the lanes of a block's warps: five shuffles a warp.
 const SHUFFLE_CYCLES: f64 = 5.0 * BLOCK_WARPS as f64;
 /// Cycles from the last product of a row to its sum in every lane.
-const COMBINE_LATENCY: f64 = 150.0;
+pub(super) const COMBINE_LATENCY: f64 = 150.0;
 /// Cycles an operation, one after another, of a thread that finishes a row: functions count several.
 const FINISH_CYCLES: f64 = 10.0;
 /// Instructions that fetch a run of neighbours: an address and a load.
@@ -50,7 +50,7 @@ pub struct EstimatedCost {
 
 impl KernelCost for EstimatedCost {
     fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        if params.template == Template::Staged {
+        if !body.staged.is_empty() {
             return self.staged_price(program, body, params);
         }
         let count = params.parts();
@@ -64,7 +64,7 @@ impl KernelCost for EstimatedCost {
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        if params.template == Template::Staged {
+        if !body.staged.is_empty() {
             return staged_tile_cycles(body, params, &self.arch) / self.arch.cycles_per_microsecond.value;
         }
         let kernel = Kernel { arch: &self.arch, body, params, counts: counts(body, params) };
@@ -190,7 +190,7 @@ impl EstimatedCost {
 /// What a kernel does, where its price follows from that.
 fn counts(body: &GroupBody, params: &ScheduleParams) -> KernelCounts {
     match params.template {
-        Template::Kept | Template::Staged => KernelCounts::default(),
+        Template::Kept | Template::Staged | Template::Attention { .. } => KernelCounts::default(),
         Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) => {
             kernel_counts(body, params, Sampling::COARSE)
         }
@@ -220,7 +220,7 @@ impl Kernel<'_> {
             Template::Row(threads) => self.row(threads),
             Template::Kept => self.kept(),
             Template::Contraction(shape) => self.contraction(&shape),
-            Template::Staged => staged_tile_cycles(self.body, self.params, self.arch),
+            Template::Staged | Template::Attention { .. } => staged_tile_cycles(self.body, self.params, self.arch),
         }
     }
 

@@ -45,7 +45,7 @@ impl KernelCost for HostCost {
                 TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
             }
             Template::Pointwise { .. } | Template::Row(_) | Template::Kept => TASK + stages.sum::<f64>() / OPERATIONS,
-            Template::Staged => {
+            Template::Staged | Template::Attention { .. } => {
                 let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
                 let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
                     let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);

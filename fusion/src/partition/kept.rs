@@ -126,7 +126,11 @@ impl KeptKey {
     pub fn of(body: &GroupBody, params: &ScheduleParams) -> Option<Self> {
         match params.template {
             Template::Kept => Some(Self { tile: params.tile.clone(), ..Self::of_body(body)? }),
-            Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) | Template::Staged => None,
+            Template::Pointwise { .. }
+            | Template::Row(_)
+            | Template::Contraction(_)
+            | Template::Staged
+            | Template::Attention { .. } => None,
         }
     }
 

@@ -44,7 +44,11 @@ pub fn limit_shapes(
 fn shape(group: &FusionGroup) -> Option<ContractionShape> {
     match group.params.template {
         Template::Contraction(shape) => Some(shape),
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Staged => None,
+        Template::Pointwise { .. }
+        | Template::Row(_)
+        | Template::Kept
+        | Template::Staged
+        | Template::Attention { .. } => None,
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod align;
 pub mod arch;
+pub mod attention;
+pub mod attention_phase;
 pub mod blocked;
 pub mod body;
 pub mod bound;

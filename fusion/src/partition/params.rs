@@ -149,6 +149,11 @@ pub enum Template {
     /// Staged values one after another into shared memory, then the group's stages; each phase by its own
     /// [`Method`](super::phase::Method).
     Staged,
+    /// A weighted sum whose weights are a softmax, as one reduction over blocks of keys; see [`super::attention`].
+    Attention {
+        /// Keys of a block.
+        keys: usize,
+    },
 }
 
 /// A choice for one group: the template and the extent of a tile along each tile axis.
@@ -170,7 +175,11 @@ impl ScheduleParams {
     pub fn parts(&self) -> usize {
         match self.template {
             Template::Contraction(shape) => shape.parts,
-            Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Staged => 1,
+            Template::Pointwise { .. }
+            | Template::Row(_)
+            | Template::Kept
+            | Template::Staged
+            | Template::Attention { .. } => 1,
         }
     }
 
@@ -258,7 +267,7 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
 /// are [`super::choose`]'s.
 pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     if !body.staged.is_empty() {
-        return super::phase::candidates(body);
+        return super::phase::candidates(body).into_iter().chain(super::attention::candidates(body)).collect();
     }
     let mut found = simple_candidates(body);
     if let Some(contraction) = Contraction::of(body) {

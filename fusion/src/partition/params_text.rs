@@ -35,6 +35,7 @@ impl fmt::Display for ScheduleParams {
             Template::Kept => write!(f, "kept")?,
             Template::Contraction(shape) => shape.fmt(f)?,
             Template::Staged => write!(f, "staged")?,
+            Template::Attention { keys } => write!(f, "attention/{keys}")?,
         }
         write!(f, " tile {}", if tile.is_empty() { "none".to_owned() } else { tile.join("x") })
     }
@@ -54,6 +55,7 @@ impl FromStr for ScheduleParams {
         let possible = |params: &Self| {
             let template = match params.template {
                 Template::Pointwise { per_thread } => per_thread > 0,
+                Template::Attention { keys } => keys > 0,
                 Template::Contraction(shape) => {
                     let ContractionShape { rows, columns, column_width, step, parts, .. } = shape;
                     [rows, columns, column_width, step, parts].iter().all(|number| *number > 0)
@@ -77,6 +79,10 @@ pub fn read(reader: &mut Reader<'_>) -> Parsed<ScheduleParams> {
 fn template(reader: &mut Reader<'_>) -> Parsed<Template> {
     if reader.eat_word("staged") {
         return Ok(Template::Staged);
+    }
+    if reader.eat_word("attention") {
+        reader.mark("/")?;
+        return Ok(Template::Attention { keys: reader.integer("keys of a block")? });
     }
     if reader.eat_word("kept") {
         return Ok(Template::Kept);

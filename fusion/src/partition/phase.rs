@@ -3,6 +3,8 @@
 use warpweave_graph::expr::{AxisId, TensorExpr, region};
 
 use super::arch::GpuArch;
+use super::attention::{self, AttentionKernel};
+use super::attention_phase::attention_phases;
 use super::blocked::{self, Across};
 use super::body::{GroupBody, StageSource};
 use super::bound::kernel::{Sampling, phase_counts};
@@ -23,6 +25,13 @@ pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
 
 /// The same with their boxes.
 fn fitting(body: &GroupBody) -> Vec<(ScheduleParams, Vec<StagedBox>)> {
+    let params = tiles(body).into_iter().map(|tile| ScheduleParams { template: Template::Staged, tile });
+    let boxed = params.filter_map(|params| boxes(body, &params).map(|boxes| (params, boxes)));
+    boxed.filter(|(_, boxes)| bytes(boxes) <= STAGED_BYTES).collect()
+}
+
+/// Tiles of up to 16,384 points, whole or a power of two along each axis.
+pub(super) fn tiles(body: &GroupBody) -> Vec<Vec<usize>> {
     let mut tiles: Vec<Vec<usize>> = vec![Vec::new()];
     for extent in body.tile_extents() {
         let powers = [1, 4, 8, 16, 32, 64].into_iter().filter(|power| *power < extent);
@@ -34,23 +43,31 @@ fn fitting(body: &GroupBody) -> Vec<(ScheduleParams, Vec<StagedBox>)> {
         tiles = tiles.iter().flat_map(longer).collect();
     }
     let smallest = body.tile_extents().iter().product::<usize>().min(STAGED_POINTS.start);
-    let fits = |tile: &Vec<usize>| (smallest..STAGED_POINTS.end).contains(&tile.iter().product());
-    let params = tiles.into_iter().filter(fits).map(|tile| ScheduleParams { template: Template::Staged, tile });
-    let boxed = params.filter_map(|params| boxes(body, &params).map(|boxes| (params, boxes)));
-    boxed.filter(|(_, boxes)| bytes(boxes) <= STAGED_BYTES).collect()
+    tiles.retain(|tile| (smallest..STAGED_POINTS.end).contains(&tile.iter().product()));
+    tiles
 }
 
-/// The `count` cheapest of the choices before their loads are counted, in order.
+/// The `count` cheapest of the choices of each template before their loads are counted, in order.
 pub fn shortlist(body: &GroupBody, count: usize, arch: &GpuArch) -> Vec<ScheduleParams> {
     let padded = PaddedBody::of(body);
-    let least = |(params, boxes): (ScheduleParams, Vec<StagedBox>)| {
-        let cycles = phases(&padded, &params, &boxes, arch).into_iter().sum::<f64>();
+    let priced = |params: ScheduleParams, phases: Vec<f64>| {
+        let cycles = phases.into_iter().sum::<f64>();
         let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
-        (waves * cycles.max(arrival_cycles(&padded.body, &params, &boxes, arch)), params)
+        (waves * cycles.max(arrival_cycles(&padded.body, &params, arch)), params)
     };
-    let mut priced: Vec<(f64, ScheduleParams)> = fitting(body).into_iter().map(least).collect();
-    priced.sort_by(|a, b| a.0.total_cmp(&b.0));
-    priced.into_iter().take(count).map(|(_, params)| params).collect()
+    let cheapest = |mut priced: Vec<(f64, ScheduleParams)>| {
+        priced.sort_by(|a, b| a.0.total_cmp(&b.0));
+        priced.into_iter().take(count).map(|(_, params)| params).collect::<Vec<ScheduleParams>>()
+    };
+    let staged = fitting(body).into_iter().map(|(params, boxes)| {
+        let phases = phases(&padded, &params, &boxes, arch);
+        priced(params, phases)
+    });
+    let attention = attention::fitting(body).into_iter().map(|(params, kernel)| {
+        let phases = attention_phases(&padded.body, &params, &kernel, arch);
+        priced(params, phases)
+    });
+    [cheapest(staged.collect()), cheapest(attention.collect())].concat()
 }
 
 /// How the block's threads share a phase's box.
@@ -73,7 +90,7 @@ pub enum Method {
 
 /// Where a phase's values go.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sink {
+pub(super) enum Sink {
     /// Into a box of which all elements exist; a reduction across lanes needs that.
     Inside,
     /// Into a box that reaches over an edge.
@@ -92,7 +109,7 @@ impl Sink {
 }
 
 /// The method of a phase that computes an expression on a box with one extent a parallel axis.
-fn method(expr: &TensorExpr, extents: &[usize], sink: Sink) -> Method {
+pub(super) fn method(expr: &TensorExpr, extents: &[usize], sink: Sink) -> Method {
     match blocked::step(expr, extents, sink.across()) {
         Some(step) => Method::Blocked { rows: step.rows, columns: step.columns, across: step.across },
         None if runs_across_lanes(expr, extents, sink) => Method::Warp,
@@ -122,7 +139,7 @@ pub fn methods(body: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBo
     (staged.collect(), method(&body.body.stages[0].expr, &params.tile, Sink::Outputs))
 }
 
-fn sink(spans: &[StagedSpan], grid: &[usize]) -> Sink {
+pub(super) fn sink(spans: &[StagedSpan], grid: &[usize]) -> Sink {
     if spans.iter().all(|span| span.stays_inside(grid)) { Sink::Inside } else { Sink::Windowed }
 }
 
@@ -134,14 +151,20 @@ fn reduction_length(expr: &TensorExpr) -> usize {
 /// another, each no faster than the wavefronts of its loads from shared memory, all no faster than the operands arrive.
 /// Infinite where the staged values have no box.
 pub fn staged_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
-    let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
     let padded = PaddedBody::of(body);
+    let estimated = match params.template {
+        Template::Attention { .. } => {
+            AttentionKernel::of(body, params).map(|kernel| attention_phases(&padded.body, params, &kernel, arch))
+        }
+        _ => boxes(body, params).map(|boxes| phases(&padded, params, &boxes, arch)),
+    };
+    let Some(estimated) = estimated else { return f64::INFINITY };
     let tiles = params.tiles(body).max(1) as f64;
     let counted =
         phase_counts(body, params, Sampling::SINGLE).into_iter().map(|counts| counts.shared_wavefronts / tiles);
-    let phases = phases(&padded, params, &boxes, arch).into_iter().zip(counted);
+    let phases = estimated.into_iter().zip(counted);
     let cycles: f64 = phases.map(|(estimated, wavefronts)| estimated.max(wavefronts)).sum();
-    cycles.max(arrival_cycles(&padded.body, params, &boxes, arch))
+    cycles.max(arrival_cycles(&padded.body, params, arch))
 }
 
 /// Estimated cycles of every phase: staged values, then what leaves the group as one.
@@ -155,11 +178,11 @@ fn phases(padded: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox],
 }
 
 /// Cycles in which a tile's operands arrive from the second-level cache.
-fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox], arch: &GpuArch) -> f64 {
+fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
     let tiles = params.tiles(body).clamp(1, arch.multiprocessors.value) as f64;
     let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
     let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
-    operand_bytes(body, params, boxes) as f64 / rate
+    boxes(body, params).map_or(f64::INFINITY, |boxes| operand_bytes(body, params, &boxes) as f64 / rate)
 }
 
 /// Bytes of the operands that the grid's first tile reads, each region once; operands count as `F32`.
@@ -183,7 +206,7 @@ fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox])
 }
 
 /// Cycles of one phase: the instructions of the busiest scheduler, no faster than one load after another allows.
-fn phase_cycles(expr: &TensorExpr, extents: &[usize], sink: Sink, arch: &GpuArch) -> f64 {
+pub(super) fn phase_cycles(expr: &TensorExpr, extents: &[usize], sink: Sink, arch: &GpuArch) -> f64 {
     let latency = arch.load_latency_cycles.value;
     let points: usize = extents.iter().product();
     let length = reduction_length(expr) as f64;

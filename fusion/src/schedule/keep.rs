@@ -164,7 +164,7 @@ fn other_bytes(partition: &Partition, families: &BTreeMap<KeptKey, Vec<usize>>) 
     let is_kept = |position: usize| families.values().any(|members| members.binary_search(&position).is_ok());
     let others = partition.groups.iter().enumerate().filter(|(position, _)| !is_kept(*position));
     let own = others.map(|(_, group)| match group.params.template {
-        Template::Staged => STAGED_BYTES,
+        Template::Staged | Template::Attention { .. } => STAGED_BYTES,
         Template::Contraction(shape) => {
             let lengths = shape.rows * shape.row_threads + shape.columns * shape.column_threads() + 8;
             4 * lengths * shape.step * shape.buffers()

@@ -37,7 +37,7 @@ pub struct Exchanged {
 pub fn can_mark(template: Template) -> bool {
     match template {
         Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Contraction(_) => true,
-        Template::Staged => false,
+        Template::Staged | Template::Attention { .. } => false,
     }
 }
 
@@ -45,7 +45,7 @@ pub fn can_mark(template: Template) -> bool {
 pub fn can_poll(template: Template) -> bool {
     match template {
         Template::Pointwise { .. } | Template::Row(_) | Template::Kept => true,
-        Template::Contraction(_) | Template::Staged => false,
+        Template::Contraction(_) | Template::Staged | Template::Attention { .. } => false,
     }
 }
 

@@ -31,6 +31,7 @@ fn params() -> impl Strategy<Value = ScheduleParams> {
         Just(Template::Row(RowThreads::Warp)),
         Just(Template::Row(RowThreads::Block)),
         Just(Template::Staged),
+        (1usize..200).prop_map(|keys| Template::Attention { keys }),
         shape().prop_map(Template::Contraction),
     ];
     (template, prop::collection::vec(1usize..3000, 0..5)).prop_map(|(template, tile)| ScheduleParams { template, tile })

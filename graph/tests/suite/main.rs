@@ -1,6 +1,7 @@
 //! Tests of graphs, operators and expressions.
 
 mod index;
+mod online_softmax;
 mod passes;
 mod random;
 mod robustness;

@@ -1,6 +1,7 @@
 //! A target's part of a bundle, and what must hold of it before its plan is verified.
 
 use serde::{Deserialize, Serialize};
+use warpweave_fusion::partition::attention::AttentionKernel;
 use warpweave_fusion::partition::kept::{kept_elements, kept_reads};
 use warpweave_fusion::partition::staged::{self, STAGED_BYTES};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource, Template};
@@ -170,7 +171,11 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
     require(tile.len() == body.tile_rank && tile.iter().all(|extent| *extent > 0), "an operator's tile is impossible")?;
     let tiles = operator.params.grid(body).into_iter().try_fold(1usize, usize::checked_mul);
     require(tiles.is_some_and(|tiles| tiles <= 1 << 24), "an operator has too many tiles")?;
-    require(body.staged.is_empty() || operator.params.template == Template::Staged, "a template stages nothing")?;
+    let stages = match operator.params.template {
+        Template::Staged | Template::Attention { .. } => true,
+        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Contraction(_) => false,
+    };
+    require(body.staged.is_empty() || stages, "a template stages nothing")?;
     match operator.params.template {
         Template::Pointwise { per_thread } => require((1..=64).contains(&per_thread), "a template is impossible"),
         Template::Row(_) => Ok(()),
@@ -179,6 +184,9 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
             require(narrow && !kept_reads(body).is_empty(), "a template is impossible")
         }
         Template::Contraction(shape) => require(shape.is_possible(), "a template is impossible"),
+        Template::Attention { .. } => {
+            require(AttentionKernel::of(body, &operator.params).is_some(), "a template is impossible")
+        }
         Template::Staged => {
             let boxes = staged::boxes(body, &operator.params).ok_or("a staged value has no box")?;
             require(staged::bytes(&boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;

@@ -39,7 +39,11 @@ impl HostOperator {
         let stages: Vec<HostStage> = operator.body.stages.iter().map(stage).collect();
         let contraction = match operator.params.template {
             Template::Contraction(_) => HostContraction::new(&operator.body, &stages[0]),
-            Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Staged => None,
+            Template::Pointwise { .. }
+            | Template::Row(_)
+            | Template::Kept
+            | Template::Staged
+            | Template::Attention { .. } => None,
         };
         let products: Vec<Option<HostProduct>> = stages.iter().map(HostProduct::new).collect();
         let wide = (0..stages.len()).any(|stage| !operator.body.extra_axes(stage).is_empty());

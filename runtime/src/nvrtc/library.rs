@@ -9,7 +9,7 @@ use std::ptr;
 use libloading::os::unix;
 
 use super::NvrtcError;
-use crate::tools::LIBRARY_FOLDERS;
+use crate::dynamic_library::{OpenError, newest, newest_beneath, open_for_ever};
 
 type Handle = *mut c_void;
 
@@ -50,21 +50,19 @@ pub(super) struct Library {
 impl Library {
     /// Opens the first NVRTC of `roots`.
     pub fn locate(roots: &[PathBuf]) -> Result<Self, NvrtcError> {
-        for folder in roots.iter().flat_map(|root| LIBRARY_FOLDERS.map(|folder| root.join(folder))) {
-            if let Some(path) = newest(&folder, "libnvrtc.so.") {
-                return Self::open(&path, newest(&folder, "libnvrtc-builtins.so.").as_deref());
-            }
-        }
-        Err(NvrtcError::NotFound { searched: roots.to_vec() })
+        let path =
+            newest_beneath(roots, "libnvrtc.so.").ok_or_else(|| NvrtcError::NotFound { searched: roots.to_vec() })?;
+        let builtins = path.parent().and_then(|folder| newest(folder, "libnvrtc-builtins.so."));
+        Ok(Self::open(&path, builtins.as_deref())?)
     }
 
     /// Opens the builtins first: NVRTC looks for them by name alone, and finds what is already open.
-    fn open(path: &Path, builtins: Option<&Path>) -> Result<Self, NvrtcError> {
+    fn open(path: &Path, builtins: Option<&Path>) -> Result<Self, OpenError> {
         if let Some(builtins) = builtins {
             open_for_ever(builtins)?;
         }
         let library = open_for_ever(path)?;
-        let functions = Functions::of(library).map_err(|error| open_error(path, &error))?;
+        let functions = Functions::of(library).map_err(|error| OpenError::new(path, &error))?;
         Ok(Self { functions })
     }
 
@@ -173,26 +171,4 @@ impl Functions {
         let message = unsafe { CStr::from_ptr((self.error_string)(code)) };
         Err(NvrtcError::Call { function, code, message: message.to_string_lossy().into_owned() })
     }
-}
-
-/// The library at `path`, which stays open until the process ends.
-fn open_for_ever(path: &Path) -> Result<&'static unix::Library, NvrtcError> {
-    // SAFETY: the initialisers of NVRTC's libraries have no preconditions; the file is the one that the user or the
-    // system installed under this name.
-    let library = unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL) };
-    Ok(Box::leak(Box::new(library.map_err(|error| open_error(path, &error))?)))
-}
-
-fn open_error(path: &Path, error: &libloading::Error) -> NvrtcError {
-    NvrtcError::Open { path: path.to_owned(), reason: error.to_string() }
-}
-
-/// The file in `folder` whose name is `prefix` and the highest version.
-fn newest(folder: &Path, prefix: &str) -> Option<PathBuf> {
-    let version = |path: &PathBuf| -> Option<Vec<u32>> {
-        let suffix = path.file_name()?.to_str()?.strip_prefix(prefix)?.to_owned();
-        suffix.split('.').map(|part| part.parse().ok()).collect()
-    };
-    let files = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
-    files.filter(|path| version(path).is_some()).max_by_key(version)
 }

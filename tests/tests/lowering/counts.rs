@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use warpweave::codegen::emulate::{Counts, LaunchOptions};
+use warpweave::fusion::partition::attention;
 use warpweave::fusion::partition::bound::kernel::{KernelCounts, Sampling, kernel_counts};
 use warpweave::fusion::partition::padded::PaddedBody;
 use warpweave::fusion::partition::phase::{self, Method};
@@ -15,6 +16,7 @@ use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
+use crate::attention::cases as attention_cases;
 use crate::cases::{self, Case};
 use crate::variants;
 
@@ -25,13 +27,14 @@ const STRIDE: usize = 4;
 /// Tiles of a staged group that are compared.
 const STAGED_TILES: usize = 12;
 /// Templates and methods of phases, and the pairs of an operator and parameters that must be compared of each.
-const PAIRS: [(&str, usize); 6] = [
+const PAIRS: [(&str, usize); 7] = [
     ("pointwise", 60),
     ("row", 40),
     ("contraction", 60),
     ("staged thread", 25),
     ("staged warp", 20),
     ("staged blocked", 60),
+    ("attention", 60),
 ];
 /// Cases whose data name few rows again and again, or whose tensors lie inside larger ones: the bound sees neither.
 const UNSEEN: [&str; 2] = ["gather", "joined products"];
@@ -44,7 +47,10 @@ pub fn add(suite: &mut Suite) {
             check(case, &mut seen);
         }
         for case in cases::staged() {
-            check_staged(case, &mut seen);
+            check_staged(case, phase::candidates, &mut seen);
+        }
+        for case in attention_cases() {
+            check_staged(case, attention::candidates, &mut seen);
         }
         seen.judge();
     });
@@ -96,12 +102,12 @@ fn check(case: Case, seen: &mut Seen) {
     }
 }
 
-/// Compares a case as one staged kernel under tiles from all over the space.
-fn check_staged(case: Case, seen: &mut Seen) {
+/// Compares a case as one staged kernel under choices from all over the space.
+fn check_staged(case: Case, candidates: fn(&GroupBody) -> Vec<ScheduleParams>, seen: &mut Seen) {
     let program = program(case);
     for number in 0..STAGED_TILES {
         let choose = |body: &GroupBody| {
-            let mut tiles = phase::candidates(body);
+            let mut tiles = candidates(body);
             assert!(!tiles.is_empty(), "{} fits under no tile", case.name);
             Some(tiles.swap_remove(number * tiles.len() / STAGED_TILES))
         };
@@ -144,6 +150,7 @@ fn kinds(body: &GroupBody, params: &ScheduleParams) -> Vec<usize> {
         Template::Row(_) => vec![1],
         Template::Contraction(_) => vec![2],
         Template::Kept => unreachable!("no case is a recurrence"),
+        Template::Attention { .. } => vec![6],
         Template::Staged => {
             let boxes = boxes(body, params).expect("the parameters fit");
             let (staged, _) = phase::methods(&PaddedBody::of(body), params, &boxes);

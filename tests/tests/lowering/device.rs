@@ -1,12 +1,9 @@
 //! NVRTC takes the printed text of samples and cases, and the code passes the gates.
 
-use warpweave::codegen::kernel_ir::Program;
-use warpweave::codegen::prelude::device_source;
-use warpweave::codegen::print::{ENTRY_NAME, cuda};
+use warpweave::codegen::print::UnitSize;
 use warpweave::fusion::partition::FusionLevel;
-use warpweave::runtime::gates::judge;
-use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::target::Target;
+use warpweave_tests::gates;
 use warpweave_tests::pipeline::compile;
 use warpweave_tests::samples;
 use warpweave_tests::suite::Suite;
@@ -17,16 +14,19 @@ use crate::text::all_cases;
 pub fn add(suite: &mut Suite) {
     for sample in samples::all() {
         suite.trial(format!("device {}", sample.name), move || {
-            check(&compile(&sample.program, 4, FusionLevel::Register).lowered.program);
+            gates::check(
+                &compile(&sample.program, 4, FusionLevel::Register).lowered.program,
+                UnitSize::default(),
+                Target::Sm90a,
+            );
         });
     }
-    suite.trial("device cases", || check(&all_cases(0, FusionLevel::Register).0.lowered.program));
-}
-
-fn check(program: &Program) {
-    let nvrtc = Nvrtc::locate().unwrap_or_else(|error| panic!("{error}"));
-    let source = device_source(&cuda(program));
-    let report = judge(&nvrtc, &source, ENTRY_NAME, program.threads, Target::Sm90a);
-    let report = report.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(report.violations, []);
+    suite.trial("device cases, whole", || {
+        let size = UnitSize { kernels: usize::MAX, bytes: usize::MAX };
+        assert_eq!(gates::check(&all_cases(0, FusionLevel::Register).0.lowered.program, size, Target::Sm90a), 1);
+    });
+    suite.trial("device cases, linked", || {
+        let program = all_cases(0, FusionLevel::Register).0.lowered.program;
+        assert!(gates::check(&program, UnitSize::default(), Target::Sm90a) > 2);
+    });
 }

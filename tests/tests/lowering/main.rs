@@ -1,5 +1,6 @@
 //! Groups become kernels that compute what their expressions mean.
 
+mod attention;
 mod cases;
 mod counts;
 mod device;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let mut suite = Suite::new("lowering", Duration::from_secs(300));
     samples::add(&mut suite);
     templates::add(&mut suite);
+    attention::add(&mut suite);
     counts::add(&mut suite);
     prepared::add(&mut suite);
     text::add(&mut suite);

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::codegen::prelude::device_source;
-use warpweave::codegen::print::{ENTRY_NAME, cuda};
+use warpweave::codegen::print::UnitSize;
 use warpweave::compiler::{CompileOptions, compile};
 use warpweave::fusion::schedule::ROperator;
 use warpweave::fusion::schedule::Segment;
-use warpweave::runtime::gates::judge;
-use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::target::Target;
-use warpweave_tests::models;
 use warpweave_tests::sketch::{Sketch, Window};
 use warpweave_tests::suite::{Suite, is_full};
+use warpweave_tests::{gates, models};
 
 /// A trial a model and architecture, and one for what shapes share. The older architecture takes one exporter's models
 /// unless every bar is asked for.
@@ -26,13 +23,19 @@ pub fn add(suite: &mut Suite) {
                 let [Segment::Persistent(_)] = compiled.plan.plan().segments.as_slice() else {
                     panic!("one persistent segment runs the whole model");
                 };
-                let nvrtc = Nvrtc::locate().expect("NVRTC is there: run scripts/fetch_cuda.sh");
-                let program = &compiled.lowered.program;
-                let source = device_source(&cuda(program));
-                let report = judge(&nvrtc, &source, ENTRY_NAME, program.threads, target).expect("the text compiles");
-                assert!(report.violations.is_empty(), "{}", report.violations[0]);
+                gates::check(&compiled.lowered.program, UnitSize::default(), target);
             });
         }
+    }
+    for target in [Target::Sm80, Target::Sm90a] {
+        suite.trial(format!("every kernel a unit of its own, linked as {target} code"), move || {
+            let model = models::all().into_iter().find(|model| model.name == "mobilenet_v2/dynamo");
+            let program = model.expect("the model is there").program();
+            let compiled = compile(&program, &CompileOptions::default()).expect("the model compiles");
+            let program = &compiled.lowered.program;
+            let units = gates::check(program, UnitSize { kernels: 1, ..UnitSize::default() }, target);
+            assert_eq!(units, program.kernels.len() + 1, "a unit a kernel, and the entry's");
+        });
     }
     suite.trial("convolutions that differ only in extents share a body", share_a_body);
 }

@@ -18,7 +18,7 @@ use super::{Phase, all, reduce_axes, thread_number};
 use crate::kernel_ir::{ArrayId, BinaryOp, Expression, LocalId, Place, ScalarType, Statement};
 
 /// The rows, or the columns, of a thread.
-struct Side<'a> {
+pub(super) struct Side<'a> {
     factor: &'a Scalar,
     /// Positions among the phase's axes.
     axes: Vec<usize>,
@@ -39,6 +39,32 @@ struct Side<'a> {
     wide: Vec<(ReadId, ArrayId)>,
 }
 
+/// A stretch of the innermost reduced axis; its length is a multiple of four where that of the axis is.
+pub(super) struct Stretch {
+    pub(super) first: Expression,
+    pub(super) count: Expression,
+}
+
+/// A sum of products whose threads have blocks.
+pub(super) struct Product<'a> {
+    phase: &'a Phase<'a>,
+    batch: Vec<usize>,
+    batches: Vec<usize>,
+    row: Side<'a>,
+    column: Side<'a>,
+    across: Across,
+    accumulators: ArrayId,
+}
+
+/// A block of a thread.
+pub(super) struct Placed {
+    coordinates: Vec<Expression>,
+    batch: Batch,
+}
+
+/// What gives a value for the coordinates of a row.
+type OfRow<'f> = dyn Fn(&mut Emitter, &[Expression]) -> Result<LocalId, LowerError> + 'f;
+
 /// Emits the phase.
 pub(super) fn emit(
     emitter: &mut Emitter,
@@ -48,39 +74,108 @@ pub(super) fn emit(
     across: Across,
 ) -> Result<(), LowerError> {
     let contraction = Contraction::of_expression(phase.expr).expect("only contractions are blocked");
-    let batch = axes_of(phase, &contraction, AxisClass::Batch);
-    let batches: Vec<usize> = batch.iter().map(|&axis| phase.axes[axis].extent).collect();
-    let mut row = side(emitter, phase, &contraction, AxisClass::Row, rows);
-    let mut column = side(emitter, phase, &contraction, AxisClass::Column, columns);
-    let blocks = batches.iter().product::<usize>() * row.blocks * column.blocks;
+    let mut product = Product::new(emitter, phase, &contraction, [rows, columns], across);
+    let blocks = product.blocks();
     let trips = emitter.operand(blocks.div_ceil(BLOCK_THREADS) as i64)?;
     let limit = emitter.operand(blocks as i64)?;
-    let accumulators = emitter.array(ScalarType::F32, rows * columns);
     emitter.repeat(trips, false, |emitter, trip| {
         let number = thread_number(emitter, trip);
         emitter.when(Some(less(number, limit)), |emitter| {
-            let sides = match across {
-                Across::Columns => [row.blocks, column.blocks],
-                Across::Rows => [column.blocks, row.blocks],
-            };
-            let parts = decode_box(emitter, &[batches.iter().product(), sides[0], sides[1]], number.into())?;
-            let [of_batch, outer, inner] = parts.try_into().expect("a position a part");
-            let (of_row, of_column) = match across {
-                Across::Columns => (outer, inner),
-                Across::Rows => (inner, outer),
-            };
-            let mut coordinates = vec![Expression::i32(0); phase.expr.axes.len()];
-            let of_batch = place_batch(emitter, phase, &batch, &batches, of_batch, &mut coordinates)?;
-            place(emitter, phase, &mut row, of_row)?;
-            place(emitter, phase, &mut column, of_column)?;
-            emitter.repeat(Expression::i32((rows * columns) as i32), true, |emitter, at| {
-                emitter.push(set(accumulators, at.into(), Expression::f32(0.0)));
-                Ok::<(), LowerError>(())
-            })?;
-            reduce(emitter, phase, [&row, &column], &coordinates, accumulators)?;
-            store(emitter, phase, [&row, &column], &coordinates, &of_batch, accumulators)
+            let placed = product.place(emitter, number.into())?;
+            product.clear(emitter)?;
+            product.reduce(emitter, &placed, None)?;
+            product.store(emitter, &placed)
         })
     })
+}
+
+impl<'a> Product<'a> {
+    pub(super) fn new(
+        emitter: &mut Emitter,
+        phase: &'a Phase<'a>,
+        contraction: &'a Contraction,
+        [rows, columns]: [usize; 2],
+        across: Across,
+    ) -> Self {
+        let batch = axes_of(phase, contraction, AxisClass::Batch);
+        let batches = batch.iter().map(|&axis| phase.axes[axis].extent).collect();
+        let row = side(emitter, phase, contraction, AxisClass::Row, rows);
+        let column = side(emitter, phase, contraction, AxisClass::Column, columns);
+        let accumulators = emitter.array(ScalarType::F32, rows * columns);
+        Self { phase, batch, batches, row, column, across, accumulators }
+    }
+
+    /// The number of blocks that cover the box.
+    pub(super) fn blocks(&self) -> usize {
+        self.batches.iter().product::<usize>() * self.row.blocks * self.column.blocks
+    }
+
+    /// The block of this number.
+    pub(super) fn place(&mut self, emitter: &mut Emitter, number: Expression) -> Result<Placed, LowerError> {
+        let phase = self.phase;
+        let sides = match self.across {
+            Across::Columns => [self.row.blocks, self.column.blocks],
+            Across::Rows => [self.column.blocks, self.row.blocks],
+        };
+        let parts = decode_box(emitter, &[self.batches.iter().product(), sides[0], sides[1]], number)?;
+        let [of_batch, outer, inner] = parts.try_into().expect("a position a part");
+        let (of_row, of_column) = match self.across {
+            Across::Columns => (outer, inner),
+            Across::Rows => (inner, outer),
+        };
+        let mut coordinates = vec![Expression::i32(0); phase.expr.axes.len()];
+        let batch = place_batch(emitter, phase, &self.batch, &self.batches, of_batch, &mut coordinates)?;
+        place(emitter, phase, &mut self.row, of_row)?;
+        place(emitter, phase, &mut self.column, of_column)?;
+        Ok(Placed { coordinates, batch })
+    }
+
+    /// Sets the sums to 0.
+    pub(super) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        let elements = Expression::i32((self.row.per_thread * self.column.per_thread) as i32);
+        emitter.repeat(elements, true, |emitter, at| {
+            emitter.push(set(self.accumulators, at.into(), Expression::f32(0.0)));
+            Ok(())
+        })
+    }
+
+    /// Adds the products along the reduction, or along a stretch of its innermost axis.
+    pub(super) fn reduce(
+        &self,
+        emitter: &mut Emitter,
+        placed: &Placed,
+        stretch: Option<&Stretch>,
+    ) -> Result<(), LowerError> {
+        let sides = [&self.row, &self.column];
+        reduce(emitter, self.phase, sides, &placed.coordinates, self.accumulators, stretch)
+    }
+
+    /// Replaces every sum by what `each` makes of it and of a value that `of_row` gives for the coordinates of its row.
+    pub(super) fn update_rows(
+        &self,
+        emitter: &mut Emitter,
+        placed: &Placed,
+        of_row: &OfRow,
+        each: BinaryOp,
+    ) -> Result<(), LowerError> {
+        emitter.repeat(Expression::i32(self.row.per_thread as i32), true, |emitter, row| {
+            let mut coordinates = placed.coordinates.clone();
+            element_axes(self.phase, &self.row, row, &mut coordinates);
+            let value = of_row(emitter, &coordinates)?;
+            emitter.repeat(Expression::i32(self.column.per_thread as i32), true, |emitter, column| {
+                let at = accumulator_number(&self.column, row, column);
+                let old = Expression::Element(self.accumulators, Box::new(at.clone()));
+                emitter.push(set(self.accumulators, at, binary(each, old, value)));
+                Ok(())
+            })
+        })
+    }
+
+    /// Stores the elements that exist.
+    pub(super) fn store(&self, emitter: &mut Emitter, placed: &Placed) -> Result<(), LowerError> {
+        let sides = [&self.row, &self.column];
+        store(emitter, self.phase, sides, &placed.coordinates, &placed.batch, self.accumulators)
+    }
 }
 
 fn axes_of(phase: &Phase, contraction: &Contraction, class: AxisClass) -> Vec<usize> {
@@ -137,14 +232,19 @@ fn reduce(
     sides: [&Side; 2],
     coordinates: &[Expression],
     accumulators: ArrayId,
+    stretch: Option<&Stretch>,
 ) -> Result<(), LowerError> {
     let axes: Vec<AxisId> = phase.expr.reduced().collect();
     let (&inner, outer) = axes.split_last().expect("a contraction reduces");
     let extent = phase.expr.axes[inner].extent;
+    let from_start = |emitter: &mut Emitter, number: Expression| match stretch {
+        Some(stretch) => emitter.bind(ScalarType::I32, add(stretch.first.clone(), number)).into(),
+        None => number,
+    };
     reduce_axes(emitter, phase.expr, outer, coordinates, &mut |emitter, coordinates| {
-        let at = |number: LocalId| {
+        let at = |number: Expression| {
             let mut coordinates = coordinates.to_vec();
-            coordinates[inner.index()] = number.into();
+            coordinates[inner.index()] = number;
             coordinates
         };
         let products = |emitter: &mut Emitter, coordinates: &[Expression], step: Option<LocalId>| {
@@ -152,16 +252,27 @@ fn reduce(
             multiply_block(emitter, sides[0], sides[1], accumulators)
         };
         if !extent.is_multiple_of(WRITTEN_OUT) {
-            let extent = emitter.operand(extent as i64)?;
-            return emitter.repeat(extent, false, |emitter, number| products(emitter, &at(number), None));
+            let count = match stretch {
+                Some(stretch) => stretch.count.clone(),
+                None => emitter.operand(extent as i64)?,
+            };
+            return emitter.repeat(count, false, |emitter, number| {
+                let number = from_start(emitter, number.into());
+                products(emitter, &at(number), None)
+            });
         }
-        let trips = emitter.operand((extent / WRITTEN_OUT) as i64)?;
+        let trips = match stretch {
+            Some(stretch) => binary(BinaryOp::ShiftRight, stretch.count.clone(), Expression::i32(2)),
+            None => emitter.operand((extent / WRITTEN_OUT) as i64)?,
+        };
         emitter.repeat(trips, false, |emitter, trip| {
-            let first = emitter.bind(ScalarType::I32, multiply(trip, Expression::i32(WRITTEN_OUT as i32)));
-            sides.iter().try_for_each(|side| fetch_wide(emitter, phase, side, &at(first)))?;
+            let relative = multiply(trip, Expression::i32(WRITTEN_OUT as i32));
+            let first = from_start(emitter, relative);
+            let first = emitter.bind(ScalarType::I32, first);
+            sides.iter().try_for_each(|side| fetch_wide(emitter, phase, side, &at(first.into())))?;
             emitter.repeat(Expression::i32(WRITTEN_OUT as i32), true, |emitter, step| {
                 let number = emitter.bind(ScalarType::I32, add(first, step));
-                products(emitter, &at(number), Some(step))
+                products(emitter, &at(number.into()), Some(step))
             })
         })
     })
@@ -186,7 +297,7 @@ fn stride(phase: &Phase, axis: usize) -> usize {
 }
 
 /// What the batch axes add to the number in the box, whether the elements are to be stored, and whether they are no padding.
-struct Batch {
+pub(super) struct Batch {
     slot: Expression,
     real: Option<Expression>,
     exists: Option<Expression>,

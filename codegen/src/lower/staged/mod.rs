@@ -3,9 +3,12 @@
 //! Every phase computes one expression on a box and meets the block behind it. Elements of a box that lie beyond the
 //! value's edge are computed at the edge; the padding is stored in their place, or nothing reads them.
 
+mod attention;
 mod blocked;
+mod law;
 mod thread;
 mod warp;
+mod weights;
 
 use warpweave_fusion::partition::GroupBody;
 use warpweave_fusion::partition::blocked::WRITTEN_OUT;
@@ -16,6 +19,8 @@ use warpweave_fusion::partition::phase::{Method, methods};
 use warpweave_fusion::partition::staged::{self, StagedSpan};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Literal, TensorExpr};
+
+pub(super) use attention::emit as emit_attention;
 
 use super::LowerError;
 use super::contraction::epilogue::finish_element;
@@ -99,6 +104,7 @@ enum Sink {
 }
 
 /// A parallel axis of a phase.
+#[derive(Clone)]
 struct PhaseAxis {
     first: Expression,
     extent: usize,
@@ -106,6 +112,7 @@ struct PhaseAxis {
 }
 
 /// Where an axis' box may leave the axis.
+#[derive(Clone)]
 enum Bounds {
     /// Nowhere.
     Inside,

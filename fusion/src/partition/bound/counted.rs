@@ -3,8 +3,9 @@
 use super::kernel::{KernelCounts, Sampling, kernel_counts};
 use super::{BoundMode, PerformanceUpperBound, work_balance};
 use crate::partition::arch::GpuArch;
+use crate::partition::attention::AttentionKernel;
 use crate::partition::body::GroupBody;
-use crate::partition::params::ScheduleParams;
+use crate::partition::params::{ScheduleParams, Template};
 use crate::partition::staged::{boxes, bytes};
 
 /// Whether bringing operands and computing go on at the same time.
@@ -41,6 +42,10 @@ pub(super) fn staged_bound(body: &GroupBody, params: &ScheduleParams, arch: &Gpu
     let counts = kernel_counts(body, params, Sampling::COARSE);
     let useful = body.operations() as f64;
     let bound = counted_bound(&counts, useful, params.tiles(body), Overlap::Together, arch);
-    let fits = boxes(body, params).is_some_and(|boxes| bytes(&boxes) <= arch.shared_bytes_per_block.value);
+    let bytes = match params.template {
+        Template::Attention { .. } => AttentionKernel::of(body, params).map(|kernel| kernel.bytes()),
+        _ => boxes(body, params).map(|boxes| bytes(&boxes)),
+    };
+    let fits = bytes.is_some_and(|bytes| bytes <= arch.shared_bytes_per_block.value);
     if fits { bound } else { bound.without_resources() }
 }

@@ -22,7 +22,7 @@ pub fn group_bound(
     arch: &GpuArch,
     mode: BoundMode,
 ) -> PerformanceUpperBound {
-    if params.template == Template::Staged {
+    if !body.staged.is_empty() {
         return staged_bound(body, params, arch);
     }
     let shapes: Vec<BlockShape> = (0..body.stages.len()).map(|stage| stage_shape(body, params, stage)).collect();
@@ -94,7 +94,9 @@ fn stage_shape(body: &GroupBody, params: &ScheduleParams, stage: usize) -> Block
             }
             if expr.reducer.is_some() { staged(expr, &block, shape) } else { Staging::Registers }
         }
-        Template::Staged => unreachable!("the bound of staged groups follows their phases"),
+        Template::Staged | Template::Attention { .. } => {
+            unreachable!("the bound of staged groups follows their phases")
+        }
     };
     BlockShape { block, thread, staging }
 }

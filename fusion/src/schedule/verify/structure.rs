@@ -16,6 +16,7 @@ use super::super::plan::{
 use super::super::sentinels::{can_mark, can_poll};
 use super::Violation;
 use crate::partition::Template;
+use crate::partition::attention::AttentionKernel;
 use crate::partition::kept::{MOST_ROWS, kept_reads};
 
 /// Violations of everything but order.
@@ -42,6 +43,7 @@ fn is_tile(operator: &ROperator) -> bool {
     let fits = tile.iter().zip(&extents).all(|(&tile, &extent)| (1..=extent.max(1)).contains(&tile));
     let keeps = match operator.params.template {
         Template::Kept => !kept_reads(&operator.body).is_empty() && tile.iter().product::<usize>() <= MOST_ROWS,
+        Template::Attention { .. } => AttentionKernel::of(&operator.body, &operator.params).is_some(),
         Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) | Template::Staged => true,
     };
     tile.len() == extents.len() && fits && keeps

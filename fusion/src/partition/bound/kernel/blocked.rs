@@ -93,15 +93,39 @@ impl<'b> BlockedModel<'b> {
 
     /// What one tile's phase takes.
     pub(super) fn counts(&self, place: &PhaseBox, sampling: Sampling) -> KernelCounts {
+        self.warps(place, sampling, &|warp| self.products(warp, sampling) + self.finished(warp, sampling))
+    }
+
+    /// What every thread does once for each of its rows.
+    pub(super) fn of_rows(
+        &self,
+        place: &PhaseBox,
+        sampling: Sampling,
+        of_row: &dyn Fn(&Lanes) -> KernelCounts,
+    ) -> KernelCounts {
+        self.warps(place, sampling, &|warp| {
+            let mut lanes = Lanes::new(self.stage.expr.axes.len());
+            let mut counts = KernelCounts::default();
+            for at in 0..self.rows.per_thread {
+                lanes.place(|lane, point| {
+                    self.place(warp, lane, &self.rows, at, point);
+                    warp.first + lane < warp.total
+                });
+                counts += of_row(&lanes);
+            }
+            counts
+        })
+    }
+
+    /// What the warps do that have blocks.
+    fn warps(&self, place: &PhaseBox, sampling: Sampling, of_warp: &dyn Fn(&Warp<'_>) -> KernelCounts) -> KernelCounts {
         let blocks = [&self.rows, &self.columns].map(|side| place.points(&side.axes).div_ceil(side.per_thread));
         let total = place.points(&self.batch) * blocks[0] * blocks[1];
         let mut counts = KernelCounts::default();
         let warps = total.div_ceil(BLOCK_THREADS) * BLOCK_WARPS;
         let (picked, weight) = Sampling::picks(warps, sampling.warps);
         for warp in picked.filter(|warp| warp * WARP < total) {
-            let warp = Warp { place, first: warp * WARP, total, blocks };
-            counts += self.products(&warp, sampling) * weight;
-            counts += self.finished(&warp, sampling) * weight;
+            counts += of_warp(&Warp { place, first: warp * WARP, total, blocks }) * weight;
         }
         counts
     }

@@ -116,6 +116,11 @@ impl Address {
         Self::at(expr, read, &slot(read, spans))
     }
 
+    /// Where a word of shared memory lies whose number is an index.
+    pub(super) fn of_word(expr: &TensorExpr, number: &Index) -> Self {
+        Self { element: Linear::new(expr, number), bytes: 4, conditions: Vec::new() }
+    }
+
     fn at(expr: &TensorExpr, read: &Read, element: &Index) -> Self {
         let linear = |index: &Index| Linear::new(expr, index);
         let condition = |condition: &Condition| (linear(&condition.index), condition.lower, condition.upper);
@@ -164,7 +169,7 @@ impl Address {
 
     /// The loads of `width` words a lane from shared memory: 32 banks of a word, a quarter of the warp at a time where each
     /// lane takes four.
-    fn wavefronts(&self, lanes: &Lanes, width: usize) -> KernelCounts {
+    pub(super) fn wavefronts(&self, lanes: &Lanes, width: usize) -> KernelCounts {
         let together = WARP / width;
         let mut counts = KernelCounts::default();
         let mut words: [Vec<i64>; 4] = Default::default();

@@ -5,6 +5,7 @@
 //! template: lanes that share a sector share its transaction, warps do not. The emulator counts the same quantities from
 //! the addresses of the emitted kernel.
 
+mod attention;
 mod blocked;
 mod contraction;
 mod evaluation;
@@ -116,7 +117,9 @@ pub fn kernel_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampli
         Template::Pointwise { per_thread } => pointwise::counts(body, params, &[], per_thread, sampling),
         Template::Row(threads) => row::counts(body, params, threads, sampling),
         Template::Contraction(shape) => ContractionModel::new(body).counts(params, shape, sampling),
-        Template::Staged => phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add),
+        Template::Staged | Template::Attention { .. } => {
+            phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add)
+        }
         Template::Kept => unreachable!("kept kernels are priced by their rounds"),
     }
 }

@@ -7,11 +7,12 @@ use super::blocked::{BlockSides, BlockedModel};
 use super::evaluation::{Address, Evaluation, Lanes, WARP, combination};
 use super::pointwise::{self, StageModel};
 use super::tiles::{Tiles, decode, set};
-use super::{KernelCounts, Sampling};
+use super::{KernelCounts, Sampling, attention};
+use crate::partition::attention::AttentionKernel;
 use crate::partition::body::{GroupBody, Stage};
 use crate::partition::contraction::Contraction;
 use crate::partition::padded::PaddedBody;
-use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams};
+use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
 use crate::partition::phase::{Method, methods};
 use crate::partition::staged::{StagedBox, boxes, extents};
 
@@ -20,28 +21,43 @@ use crate::partition::staged::{StagedBox, boxes, extents};
 /// # Panics
 /// If the staged values have no box under these parameters.
 pub fn phase_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> Vec<KernelCounts> {
-    let boxes = boxes(body, params).expect("parameters are chosen so that every staged value has a box");
     let padded = PaddedBody::of(body);
+    if let Template::Attention { .. } = params.template {
+        let kernel = AttentionKernel::of(body, params).expect("parameters are chosen so that the kernel fits");
+        return attention::counts(&padded.body, params, &kernel, sampling);
+    }
+    let boxes = boxes(body, params).expect("parameters are chosen so that every staged value has a box");
     let (methods, lead) = methods(&padded, params, &boxes);
     let body = &*padded.body;
-    let tiles = Tiles::new(body, params);
+    let staged = methods.into_iter().enumerate();
+    let staged = staged.map(|(position, method)| {
+        let model = PhaseModel::new(&body.staged[position], &boxes, method);
+        box_counts(body, params, &boxes[position], &body.staged[position], sampling, &|place| {
+            model.counts(place, sampling)
+        })
+    });
+    let main = main_counts(body, params, &boxes, lead, sampling);
+    staged.collect::<Vec<_>>().into_iter().chain([main]).collect()
+}
+
+/// What is done on the box of a staged value, over all tiles.
+pub(super) fn box_counts(
+    body: &GroupBody,
+    params: &ScheduleParams,
+    spans: &StagedBox,
+    stage: &Stage,
+    sampling: Sampling,
+    of_box: &dyn Fn(&PhaseBox) -> KernelCounts,
+) -> KernelCounts {
     let grid = params.grid(body);
-    let mut phases = Vec::with_capacity(body.staged.len() + 1);
-    for ((stage, spans), method) in body.staged.iter().zip(&boxes).zip(methods) {
-        let extents = extents(spans);
-        let model = PhaseModel::new(stage, &boxes, method);
-        let mut counts = KernelCounts::default();
-        let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
-        for tile in picked {
-            let coordinates = decode(&grid, tile);
-            let first = spans.iter().map(|span| span.first_of(&coordinates)).collect();
-            let place = PhaseBox::new(stage, first, extents.clone(), Values::Stay);
-            counts += model.counts(&place, sampling) * weight;
-        }
-        phases.push(counts);
+    let mut counts = KernelCounts::default();
+    let (picked, weight) = Sampling::picks(Tiles::new(body, params).count(), sampling.tiles);
+    for tile in picked {
+        let coordinates = decode(&grid, tile);
+        let first = spans.iter().map(|span| span.first_of(&coordinates)).collect();
+        counts += of_box(&PhaseBox::new(stage, first, extents(spans), Values::Stay)) * weight;
     }
-    phases.push(main_counts(body, params, &boxes, lead, sampling));
-    phases
+    counts
 }
 
 /// What the phase does whose values leave the group.
@@ -52,19 +68,10 @@ fn main_counts(
     method: Method,
     sampling: Sampling,
 ) -> KernelCounts {
-    let lead = &body.stages[0];
     match method {
         Method::Blocked { rows, columns, across } if Contraction::of(body).is_some() => {
-            let after = (0..body.stages.len()).map(|at| finish(&body.stages[at], boxes, Address::of_output(body, at)));
-            let model = BlockedModel::new(lead, boxes, BlockSides { rows, columns, across }, after.collect());
-            let tiles = Tiles::new(body, params);
-            let mut counts = KernelCounts::default();
-            let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
-            for tile in picked {
-                let place = PhaseBox::new(lead, tiles.origin(tile), params.tile.clone(), Values::Leave);
-                counts += model.counts(&place, sampling) * weight;
-            }
-            counts
+            let model = lead_model(body, boxes, BlockSides { rows, columns, across });
+            lead_counts(body, params, sampling, &|place| model.counts(place, sampling))
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => {
             let per_thread = params.tile.iter().product::<usize>().div_ceil(BLOCK_THREADS);
@@ -73,8 +80,31 @@ fn main_counts(
     }
 }
 
+/// The first stage by blocks a thread, with what follows it.
+pub(super) fn lead_model<'b>(body: &'b GroupBody, boxes: &[StagedBox], sides: BlockSides) -> BlockedModel<'b> {
+    let after = (0..body.stages.len()).map(|at| finish(&body.stages[at], boxes, Address::of_output(body, at)));
+    BlockedModel::new(&body.stages[0], boxes, sides, after.collect())
+}
+
+/// What is done on the box of what leaves the group, over all tiles.
+pub(super) fn lead_counts(
+    body: &GroupBody,
+    params: &ScheduleParams,
+    sampling: Sampling,
+    of_box: &dyn Fn(&PhaseBox) -> KernelCounts,
+) -> KernelCounts {
+    let tiles = Tiles::new(body, params);
+    let mut counts = KernelCounts::default();
+    let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
+    for tile in picked {
+        let place = PhaseBox::new(&body.stages[0], tiles.origin(tile), params.tile.clone(), Values::Leave);
+        counts += of_box(&place) * weight;
+    }
+    counts
+}
+
 /// What follows a stage's reduction, and where its value goes.
-fn finish(stage: &Stage, boxes: &[StagedBox], output: Option<Address>) -> (Evaluation, Option<Address>) {
+pub(super) fn finish(stage: &Stage, boxes: &[StagedBox], output: Option<Address>) -> (Evaluation, Option<Address>) {
     let after = match (&stage.expr.reducer, &stage.expr.epilogue) {
         (Some(_), None) => Evaluation::nothing(),
         (Some(_), Some(after)) => Evaluation::new(stage, after, boxes),
@@ -84,6 +114,7 @@ fn finish(stage: &Stage, boxes: &[StagedBox], output: Option<Address>) -> (Evalu
 }
 
 /// The box of one phase in one tile.
+#[derive(Clone)]
 pub(super) struct PhaseBox {
     /// Per parallel axis, its number in the expression and its largest coordinate.
     axes: Vec<(usize, i64)>,
@@ -103,9 +134,21 @@ pub(super) enum Values {
 }
 
 impl PhaseBox {
-    fn new(stage: &Stage, first: Vec<i64>, extents: Vec<usize>, values: Values) -> Self {
+    pub(super) fn new(stage: &Stage, first: Vec<i64>, extents: Vec<usize>, values: Values) -> Self {
         let axis = |axis: AxisId| (axis.index(), stage.expr.axes[axis].extent as i64 - 1);
         Self { axes: stage.expr.parallel().map(axis).collect(), first, extents, values }
+    }
+
+    /// The box with another start along a parallel axis.
+    pub(super) fn starting(&self, axis: usize, first: i64) -> Self {
+        let mut moved = self.clone();
+        moved.first[axis] = first;
+        moved
+    }
+
+    /// The first coordinate along a parallel axis.
+    pub(super) fn first(&self, axis: usize) -> i64 {
+        self.first[axis]
     }
 
     /// The number of elements along some of the parallel axes.
@@ -134,14 +177,14 @@ impl PhaseBox {
 }
 
 /// One phase of a staged value.
-enum PhaseModel<'b> {
+pub(super) enum PhaseModel<'b> {
     Thread(&'b Stage, StageModel),
     Warp(WarpModel<'b>),
     Blocked(BlockedModel<'b>),
 }
 
 impl<'b> PhaseModel<'b> {
-    fn new(stage: &'b Stage, boxes: &[StagedBox], method: Method) -> Self {
+    pub(super) fn new(stage: &'b Stage, boxes: &[StagedBox], method: Method) -> Self {
         match method {
             Method::Thread => Self::Thread(stage, StageModel::new(stage, boxes, None)),
             Method::Warp => Self::Warp(WarpModel::new(stage, boxes)),
@@ -152,7 +195,7 @@ impl<'b> PhaseModel<'b> {
         }
     }
 
-    fn counts(&self, place: &PhaseBox, sampling: Sampling) -> KernelCounts {
+    pub(super) fn counts(&self, place: &PhaseBox, sampling: Sampling) -> KernelCounts {
         match self {
             Self::Thread(stage, model) => threads(stage, model, place, sampling),
             Self::Warp(model) => model.counts(place, sampling),
@@ -180,7 +223,7 @@ fn threads(stage: &Stage, model: &StageModel, place: &PhaseBox, sampling: Sampli
 }
 
 /// A warp an element, its reduction across lanes; warps beyond the last element repeat it.
-struct WarpModel<'b> {
+pub(super) struct WarpModel<'b> {
     stage: &'b Stage,
     reduced: Vec<(usize, usize)>,
     point: Evaluation,

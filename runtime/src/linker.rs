@@ -1,0 +1,180 @@
+//! nvJitLink, opened at run time: relocatable cubins to one that loads.
+
+#![expect(unsafe_code, reason = "calls into a C library")]
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use libloading::os::unix;
+
+use crate::dynamic_library::{OpenError, newest_beneath, open_for_ever};
+use crate::target::Target;
+use crate::tools::cuda_roots;
+
+/// A failure to find nvJitLink or to link with it.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The library is there but cannot be opened, or is no nvJitLink.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The library refuses a call.
+    #[error("{function} failed with code {code}: {log}")]
+    Call {
+        /// The function.
+        function: &'static str,
+        /// nvJitLink's code.
+        code: i32,
+        /// What it says, if it says anything.
+        log: String,
+    },
+}
+
+/// nvJitLink, found and opened. It stays open until the process ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Linker {
+    functions: Functions,
+}
+
+type Handle = *mut c_void;
+
+/// The functions used, as `nvJitLink.h` declares them.
+#[derive(Clone, Copy, Debug)]
+struct Functions {
+    create: unsafe extern "C" fn(*mut Handle, u32, *const *const c_char) -> c_int,
+    destroy: unsafe extern "C" fn(*mut Handle) -> c_int,
+    add: unsafe extern "C" fn(Handle, c_int, *const c_void, usize, *const c_char) -> c_int,
+    complete: unsafe extern "C" fn(Handle) -> c_int,
+    cubin: Output,
+    log: Output,
+}
+
+/// A pair of functions that return a buffer: its size, its bytes.
+#[derive(Clone, Copy, Debug)]
+struct Output {
+    name: &'static str,
+    size: unsafe extern "C" fn(Handle, *mut usize) -> c_int,
+    get: unsafe extern "C" fn(Handle, *mut c_char) -> c_int,
+}
+
+/// `NVJITLINK_INPUT_CUBIN`.
+const INPUT_CUBIN: c_int = 1;
+
+impl Linker {
+    /// Opens nvJitLink from where [`crate::nvrtc::Nvrtc::locate`] looks; none if there is none.
+    pub fn locate() -> Result<Option<Self>, LinkError> {
+        Self::locate_in(&cuda_roots())
+    }
+
+    /// Opens nvJitLink from one of `roots`.
+    pub fn locate_in(roots: &[PathBuf]) -> Result<Option<Self>, LinkError> {
+        newest_beneath(roots, "libnvJitLink.so.").map(|path| Self::open(&path)).transpose()
+    }
+
+    fn open(path: &Path) -> Result<Self, LinkError> {
+        let functions = Functions::of(open_for_ever(path)?).map_err(|error| OpenError::new(path, &error))?;
+        Ok(Self { functions })
+    }
+
+    /// One cubin of `units`, relocatable cubins for `target`. Equal units in equal order give equal bytes.
+    pub fn link(&self, units: &[Vec<u8>], target: Target) -> Result<Vec<u8>, LinkError> {
+        let link = Link::new(self.functions, target)?;
+        for (index, unit) in units.iter().enumerate() {
+            link.add(unit, &format!("unit{index}"))?;
+        }
+        link.complete()?;
+        link.output(self.functions.cubin)
+    }
+}
+
+/// A link in progress, destroyed at the end.
+struct Link {
+    functions: Functions,
+    handle: Handle,
+}
+
+impl Link {
+    fn new(functions: Functions, target: Target) -> Result<Self, LinkError> {
+        let architecture = text(&format!("-arch={target}"));
+        let options = [architecture.as_ptr()];
+        let mut handle = ptr::null_mut();
+        // SAFETY: `handle` is live, and `options` holds one text that ends in zero.
+        let code = unsafe { (functions.create)(&mut handle, 1, options.as_ptr()) };
+        if code != 0 {
+            return Err(LinkError::Call { function: "nvJitLinkCreate", code, log: String::new() });
+        }
+        Ok(Self { functions, handle })
+    }
+
+    fn add(&self, unit: &[u8], name: &str) -> Result<(), LinkError> {
+        let name = text(name);
+        let data = unit.as_ptr().cast();
+        // SAFETY: the handle is live, `data` points to as many bytes as `unit` has, and the name ends in zero.
+        let code = unsafe { (self.functions.add)(self.handle, INPUT_CUBIN, data, unit.len(), name.as_ptr()) };
+        self.check("nvJitLinkAddData", code)
+    }
+
+    fn complete(&self) -> Result<(), LinkError> {
+        // SAFETY: the handle is live.
+        let code = unsafe { (self.functions.complete)(self.handle) };
+        self.check("nvJitLinkComplete", code)
+    }
+
+    fn output(&self, output: Output) -> Result<Vec<u8>, LinkError> {
+        let mut size = 0;
+        // SAFETY: the handle is live and `size` is a live integer.
+        self.check(output.name, unsafe { (output.size)(self.handle, &mut size) })?;
+        let mut bytes = vec![0; size];
+        // SAFETY: the handle is live and the buffer holds as many bytes as the linker asked for.
+        self.check(output.name, unsafe { (output.get)(self.handle, bytes.as_mut_ptr().cast()) })?;
+        Ok(bytes)
+    }
+
+    fn check(&self, function: &'static str, code: c_int) -> Result<(), LinkError> {
+        if code == 0 {
+            return Ok(());
+        }
+        let log = if function == self.functions.log.name { None } else { self.output(self.functions.log).ok() };
+        let log = String::from_utf8_lossy(&log.unwrap_or_default()).trim_end_matches('\0').trim().to_owned();
+        Err(LinkError::Call { function, code, log })
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // SAFETY: the handle came from `nvJitLinkCreate` and is destroyed once.
+        unsafe { (self.functions.destroy)(&mut self.handle) };
+    }
+}
+
+impl Functions {
+    fn of(library: &'static unix::Library) -> Result<Self, libloading::Error> {
+        macro_rules! symbol {
+            ($name:literal) => {
+                // SAFETY: the field that takes the symbol has the type of its declaration in nvJitLink.h, and the
+                // library is never closed.
+                *unsafe { library.get($name.as_bytes()) }?
+            };
+        }
+        Ok(Self {
+            create: symbol!("nvJitLinkCreate"),
+            destroy: symbol!("nvJitLinkDestroy"),
+            add: symbol!("nvJitLinkAddData"),
+            complete: symbol!("nvJitLinkComplete"),
+            cubin: Output {
+                name: "nvJitLinkGetLinkedCubin",
+                size: symbol!("nvJitLinkGetLinkedCubinSize"),
+                get: symbol!("nvJitLinkGetLinkedCubin"),
+            },
+            log: Output {
+                name: "nvJitLinkGetErrorLog",
+                size: symbol!("nvJitLinkGetErrorLogSize"),
+                get: symbol!("nvJitLinkGetErrorLog"),
+            },
+        })
+    }
+}
+
+fn text(text: &str) -> CString {
+    CString::new(text).expect("names and targets hold no zero byte")
+}
