@@ -113,6 +113,11 @@ pub fn writes_into(operator: &ROperator, memory: &MemoryPlan, task: RTask, regio
         let Some(output) = &stage.output else { return false };
         let tensor = operator.body.outputs[output.position];
         let ranges = tile_ranges(operator, position, task.tile);
+        let range = |axis: AxisId| ranges[axis.index()];
+        let around = Region::of(memory, tensor, output.index.iter().map(|index| index.range(&range)).collect());
+        if region.holds(&around) || !region.overlaps(&around) {
+            return region.holds(&around);
+        }
         let axes: Vec<usize> = stage.expr.parallel().map(Id::index).collect();
         let mut point: Vec<i64> = ranges.iter().map(|range| range.minimum).collect();
         loop {

@@ -18,36 +18,22 @@ pub struct Polls {
 impl Polls {
     /// The polls of a segment.
     pub fn of(segment: &PersistentSegment, memory: &MemoryPlan) -> Self {
-        let is_sentinel = |tensor: TensorId| memory.tensors[tensor].edge == EdgeKind::Sentinel;
-        let writes = |operator: &ROperator| operator.body.outputs.iter().any(|tensor| is_sentinel(*tensor));
+        let uses =
+            |tensors: &[TensorId]| tensors.iter().any(|tensor| memory.tensors[*tensor].edge == EdgeKind::Sentinel);
         let mut producers: BTreeMap<TensorId, Vec<Producer>> = BTreeMap::new();
-        for (id, operator) in segment.operators.iter().filter(|(_, operator)| writes(operator)) {
+        for (id, operator) in segment.operators.iter().filter(|(_, operator)| uses(&operator.body.outputs)) {
             for written in WrittenGrid::of(operator, memory) {
                 let known = producers.entry(written.whole().root).or_default();
                 known.push(Producer { id, operator, written });
             }
         }
         let mut writers = BTreeMap::new();
-        if producers.is_empty() {
-            return Self::default();
-        }
-        for (id, operator) in segment.operators.iter() {
-            if !operator.body.operands.iter().any(|tensor| is_sentinel(*tensor)) {
-                continue;
-            }
+        for (id, operator) in segment.operators.iter().filter(|(_, operator)| uses(&operator.body.operands)) {
+            // Tiles mostly poll the same.
+            let mut known: Vec<(Region, Vec<RTask>)> = Vec::new();
             for tile in 0..operator.tasks() {
                 let reader = RTask { operator: id, tile };
-                let mut own = Vec::new();
-                for region in reads(operator, memory, reader).into_iter().filter(|region| is_sentinel(region.root)) {
-                    for producer in producers.get(&region.root).into_iter().flatten() {
-                        let tiles = producer.tiles(&region);
-                        let tasks = tiles.into_iter().map(|tile| RTask { operator: producer.id, tile });
-                        own.extend(tasks.filter(|task| writes_into(producer.operator, memory, *task, &region)));
-                    }
-                }
-                own.sort_unstable();
-                own.dedup();
-                writers.insert(reader, own);
+                writers.insert(reader, polled(operator, reader, memory, &producers, &mut known));
             }
         }
         Self::new(writers)
@@ -80,6 +66,32 @@ impl Polls {
     }
 }
 
+/// Whose sentinels an rTask polls, ascending; `known` holds who writes into the regions of the tiles before it.
+fn polled(
+    operator: &ROperator,
+    reader: RTask,
+    memory: &MemoryPlan,
+    producers: &BTreeMap<TensorId, Vec<Producer>>,
+    known: &mut Vec<(Region, Vec<RTask>)>,
+) -> Vec<RTask> {
+    let mut found = Vec::new();
+    for region in reads(operator, memory, reader) {
+        if memory.tensors[region.root].edge == EdgeKind::Counter {
+            continue;
+        }
+        if !known.iter().any(|(other, _)| *other == region) {
+            let of_root = producers.get(&region.root).into_iter().flatten();
+            let writers = of_root.flat_map(|producer| producer.writers(&region, memory)).collect();
+            known.push((region.clone(), writers));
+        }
+        let same = known.iter().filter(|(other, _)| *other == region);
+        same.for_each(|(_, writers)| found.extend_from_slice(writers));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// An output of an rOperator.
 struct Producer<'a> {
     id: OperatorId,
@@ -88,10 +100,12 @@ struct Producer<'a> {
 }
 
 impl Producer<'_> {
-    /// The tiles that may write into a region.
-    fn tiles(&self, region: &Region) -> Vec<u32> {
+    /// The rTasks that write into a region.
+    fn writers(&self, region: &Region, memory: &MemoryPlan) -> Vec<RTask> {
+        let Some(spans) = self.written.meeting(region) else { return Vec::new() };
         let grid: Vec<u32> = self.operator.params.grid(&self.operator.body).iter().map(|&count| count as u32).collect();
-        self.written.meeting(region).map_or_else(Vec::new, |spans| tiles_of(&grid, &spans))
+        let tasks = tiles_of(&grid, &spans).into_iter().map(|tile| RTask { operator: self.id, tile });
+        tasks.filter(|task| writes_into(self.operator, memory, *task, region)).collect()
     }
 }
 

@@ -1,9 +1,15 @@
 //! Kernels whose constants are on chip, and which exchange values that carry their own validity: well-formed, and their
 //! printed text computes what the emulator does, in launch after launch.
 
+use std::time::Duration;
+
+use warpweave::codegen::emulate::mutate::SentinelMutation;
 use warpweave::codegen::verify;
 use warpweave::fusion::partition::{FusionLevel, Template};
 use warpweave::fusion::schedule::PlanOptions;
+use warpweave::fusion::schedule::tables::Awaited;
+use warpweave::graph::Tensor;
+use warpweave::runtime::text::TextError;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::compile_under;
@@ -12,7 +18,7 @@ use warpweave_tests::random::{self, Random};
 use warpweave_tests::samples;
 use warpweave_tests::suite::Suite;
 
-use crate::text::run_launches;
+use crate::text::{run_launches, try_launches};
 
 /// Units, so that tiles are ragged, of one row, and of several rows a warp.
 const UNITS: [usize; 3] = [2, 7, 40];
@@ -39,5 +45,20 @@ fn check(units: usize) {
     // Numbers of launches that are the first, cross the wrap of signed ones, and pass 0.
     for epoch in [1, i32::MAX - 1, -2] {
         assert_close(&run_launches(&machine, &inputs, epoch, 3), &emulated, 1e-6);
+    }
+    if compiled.plan.evidence().polls > 0 {
+        check_time_out(&machine, &inputs);
+    }
+}
+
+/// Without marks a poll gives up and says for what, and all threads leave.
+fn check_time_out(machine: &Machine, inputs: &[Tensor]) {
+    let mutant = Machine { program: SentinelMutation::DropMark.apply(&machine.program), ..machine.clone() };
+    match try_launches(&mutant, inputs, 1, 1, Duration::from_millis(300)) {
+        Err(TextError::Wait(wait)) => {
+            assert!(matches!(wait.awaited, Awaited::Sentinel { .. }), "{wait}");
+            assert_eq!((wait.seen, wait.wanted), (0, 1), "{wait}");
+        }
+        other => panic!("values without marks ended with {other:?}"),
     }
 }

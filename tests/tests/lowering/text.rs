@@ -8,7 +8,7 @@ use warpweave::fusion::partition::FusionLevel;
 use warpweave::graph::Tensor;
 use warpweave::runtime::cache::Cache;
 use warpweave::runtime::session_memory::SessionMemory;
-use warpweave::runtime::text::{TextLaunch, TextProgram};
+use warpweave::runtime::text::{TextError, TextLaunch, TextProgram};
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_with};
 use warpweave_tests::random::{self, Random};
@@ -67,6 +67,18 @@ pub fn run_text(machine: &Machine, inputs: &[Tensor]) -> Vec<Tensor> {
 
 /// The outputs of the last of several launches of the printed text, from this number on.
 pub fn run_launches(machine: &Machine, inputs: &[Tensor], epoch: i32, launches: u32) -> Vec<Tensor> {
+    let outputs = try_launches(machine, inputs, epoch, launches, Duration::from_secs(60));
+    outputs.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same, unless a wait or a poll takes longer than this.
+pub fn try_launches(
+    machine: &Machine,
+    inputs: &[Tensor],
+    epoch: i32,
+    launches: u32,
+    wait_limit: Duration,
+) -> Result<Vec<Tensor>, TextError> {
     let cache = Cache::new(Path::new(env!("CARGO_TARGET_TMPDIR")).join("text"));
     let text = TextProgram::compile(&cuda(&machine.program), Some(&cache)).unwrap_or_else(|error| panic!("{error}"));
     let launch = TextLaunch {
@@ -76,7 +88,7 @@ pub fn run_launches(machine: &Machine, inputs: &[Tensor], epoch: i32, launches: 
         tables: &machine.tables,
         weights: &machine.weights,
         launches,
-        wait_limit: Duration::from_secs(60),
+        wait_limit,
         run_limit: Duration::from_secs(120),
     };
     let arrivals: Vec<i32> =
@@ -84,6 +96,6 @@ pub fn run_launches(machine: &Machine, inputs: &[Tensor], epoch: i32, launches: 
     let mut memory = SessionMemory::new(machine.arena(inputs), machine.counters())
         .at_epoch(epoch, &arrivals, machine.units() as i32)
         .marked(&machine.plan.memory);
-    text.run(launch, &mut memory).unwrap_or_else(|error| panic!("{error}"));
-    machine.outputs(&memory.arena)
+    text.run(launch, &mut memory)?;
+    Ok(machine.outputs(&memory.arena))
 }

@@ -11,9 +11,12 @@ use warpweave::fusion::schedule::plan::EdgeKind;
 use warpweave::fusion::schedule::tables::Awaited;
 use warpweave::fusion::schedule::{ExecutionPlan, PlanOptions, verify};
 use warpweave::graph::reference::evaluate;
-use warpweave::graph::{Tensor, TensorProgram, lower};
+use warpweave::graph::{Graph, Tensor, TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, build};
+use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::host::{HostSession, pack_weights};
+use warpweave::runtime::target::Target;
+use warpweave::{Build, Model};
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_under};
 use warpweave_tests::printed;
@@ -46,9 +49,17 @@ pub fn add(suite: &mut Suite) {
             tally.assert_agreement();
         }
     });
+    suite.trial("sentinels: in bundles", || {
+        let model = Model::from_graph(&stack(Form::Nodes)).unwrap_or_else(|error| panic!("{error}"));
+        let build = Build::new(model, &mut |_| {});
+        for target in [Target::Sm80, Target::Sm90a] {
+            let part = build.part(BundleTarget::Gpu(target), &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+            assert!(part.plan.plan.evidence().polls > 0, "{target} polls");
+        }
+    });
     for form in [Form::Nodes, Form::Unrolled] {
         suite.trial(format!("sentinels: lstm_tc {form:?}"), move || {
-            let compiled = compiled(&stack(form), 16);
+            let compiled = compiled(&lower(&stack(form)), 16);
             check_launches(&compiled);
             check_folds(&compiled);
             check_errors(&compiled);
@@ -57,13 +68,13 @@ pub fn add(suite: &mut Suite) {
 }
 
 /// Three layers of a recurrent network over ten steps.
-fn stack(form: Form) -> TensorProgram {
+fn stack(form: Form) -> Graph {
     let options = BuildOptions { form, scale: Scale::Reduced, ..BuildOptions::default() };
     let model = build("lstm_tc", &options).unwrap_or_else(|error| panic!("{error}"));
     let mut bytes = Vec::new();
     model.write_to(&mut bytes).expect("memory takes every byte");
     let graph = import_bytes(bytes.into(), None, &ImportOptions::default());
-    lower(&graph.unwrap_or_else(|error| panic!("{error}")))
+    graph.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The program on these units with constants on chip, which exchanges something by sentinels.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::dependency::{reads, writes_into};
+use super::super::dependency::{Region, reads, writes_into};
 use super::super::plan::{EdgeKind, MemoryPlan, PersistentSegment, RTask};
 use super::super::polls::Polls;
 use super::writers::Writers;
@@ -15,6 +15,8 @@ pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &
         if operator.body.operands.iter().all(|tensor| memory.tensors[*tensor].edge == EdgeKind::Counter) {
             continue;
         }
+        // Tiles mostly poll the same.
+        let mut known: Vec<(Region, Vec<RTask>)> = Vec::new();
         for tile in 0..operator.tasks() {
             let reader = RTask { operator: id, tile };
             let found = writers.entry(reader).or_default();
@@ -22,12 +24,18 @@ pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &
                 if memory.tensors[region.root].edge == EdgeKind::Counter {
                     continue;
                 }
+                if let Some((_, same)) = known.iter().find(|(other, _)| *other == region) {
+                    found.extend_from_slice(same);
+                    continue;
+                }
+                let before = found.len();
                 for &writer_operator in written.of(&region) {
                     written.tiles(writer_operator, &region, &mut tiles);
                     let tasks = tiles.iter().map(|&tile| RTask { operator: writer_operator, tile });
                     let operator = &segment.operators[writer_operator];
                     found.extend(tasks.filter(|task| writes_into(operator, memory, *task, &region)));
                 }
+                known.push((region, found[before..].to_vec()));
             }
             found.sort_unstable();
             found.dedup();
