@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     kept::add(&mut suite);
     policies::add(&mut suite);
     policies::add_models(&mut suite);
+    policies::add_branches(&mut suite);
     random_plans::add(&mut suite);
     scale::add(&mut suite);
     suite.run()
