@@ -2,6 +2,8 @@
 
 CARGO ?= cargo
 TIMED := sh scripts/timed.sh
+# Together, so that they have the features of the whole workspace and nothing is built twice.
+SUITES := -p warpweave -p warpweave-tests
 WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
@@ -21,18 +23,18 @@ check: fetch
 	$(TIMED) check 180 sh -c '\
 	    $(CARGO) check --workspace --all-targets --quiet && \
 	    $(CARGO) test --quiet -p warpweave-graph -p warpweave-frontend -p warpweave-fusion && \
-	    $(CARGO) test --quiet -p warpweave-tests --test tidy --test conformance --test filetests'
+	    $(CARGO) test --quiet $(SUITES) --test tidy --test conformance --test filetests'
 
 # Everything that continuous integration runs; each suite prints its time and fails above its budget.
 test: fetch
 	$(CARGO) fmt --all --check
-	$(TIMED) build 480 sh -c '$(CARGO) test --workspace --no-run --quiet && $(CARGO) test -p warpweave-tests --no-run --quiet'
+	$(TIMED) build 480 $(CARGO) test --workspace --no-run --quiet
 	$(TIMED) lints 300 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(TIMED) unit 300 $(CARGO) test --workspace --exclude warpweave-tests
-	$(TIMED) files 120 $(CARGO) test -p warpweave-tests --lib --test tidy --test filetests
-	$(TIMED) conformance 720 $(CARGO) test -p warpweave-tests --test conformance
-	$(TIMED) emulator 480 $(CARGO) test -p warpweave-tests --test plans --test lowering
-	$(TIMED) models 300 $(CARGO) test -p warpweave-tests --test models
+	$(TIMED) files 120 $(CARGO) test $(SUITES) --lib --test tidy --test filetests
+	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
+	$(TIMED) emulator 480 $(CARGO) test $(SUITES) --test plans --test lowering
+	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
 	@sh scripts/fetch_onnxruntime.sh
 	$(TIMED) zoo 300 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
 
@@ -46,7 +48,7 @@ demo:
 full: test
 	$(CARGO) build --release --quiet
 	sh scripts/compare_models.sh $(WARPWEAVE)
-	WARPWEAVE_FULL=1 $(CARGO) test -p warpweave-tests --test plans --test models
+	WARPWEAVE_FULL=1 $(CARGO) test $(SUITES) --test plans --test models
 	python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 
 # Every benchmark model at full size: compiled for host and sm_90a within bars for time and memory, and the peak of two on
