@@ -12,7 +12,7 @@ use warpweave_codegen::print::{ENTRY_NAME, cuda};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, SearchReport};
-use warpweave_fusion::schedule::{ExecutionPlan, PlanOptions, verify};
+use warpweave_fusion::schedule::{ExecutionPlan, verify};
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
@@ -159,7 +159,7 @@ impl Build {
         let options = self.options(target)?;
         let (partition, search) = self.prepared.partition_within(&options, &self.limit);
         watch(Stage::Schedule(target));
-        let plan = self.prepared.plan(&partition, &options, &PlanOptions::new(options.units)).plan;
+        let plan = self.prepared.plan(&partition, &options, &options.plan_options()).plan;
         Ok(Draft { target, partition, search, plan })
     }
 

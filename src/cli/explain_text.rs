@@ -103,11 +103,15 @@ pub fn comparison(name: &str, comparison: &Comparison) -> String {
             range.1
         );
     }
+    let tile = comparison.policies.last().map_or(f64::NAN, |figures| figures.makespan);
     let _ = writeln!(
         text,
-        "| | tile over barrier: {}; over operator: {} | | | | | |",
+        "| | tile over barrier: {}; over operator: {}; over kernels that are fastest alone: {:.2}×; over a kernel an \
+         operator: {:.2}× | | | | | |",
         win(comparison.tile_over_barrier),
-        win(comparison.tile_over_operator)
+        win(comparison.tile_over_operator),
+        comparison.fastest_alone / tile,
+        one_by_one / tile
     );
     text
 }
@@ -134,6 +138,7 @@ pub fn comparison_value(name: &str, comparison: &Comparison) -> Value {
     json!({
         "model": name, "policies": comparison.policies.iter().map(policy).collect::<Vec<_>>(),
         "kernel_per_operator_microseconds": comparison.limits.one_by_one,
+        "fastest_alone_microseconds": comparison.fastest_alone,
         "critical_path_microseconds": comparison.limits.critical_path,
         "critical_path_with_exchanges_microseconds": comparison.limits.with_exchanges,
         "work_over_units_microseconds": comparison.limits.work,

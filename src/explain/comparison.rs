@@ -2,7 +2,7 @@
 
 use warpweave_fusion::partition::Partition;
 use warpweave_fusion::schedule::simulate::{self, Jitter};
-use warpweave_fusion::schedule::{Limits, PersistentSegment, PlanOptions, SyncCosts, SyncPolicy};
+use warpweave_fusion::schedule::{KernelChoice, Limits, PersistentSegment, PlanOptions, SyncCosts, SyncPolicy};
 
 use super::{ExplainedPlan, explain};
 use crate::compiler::{CompileError, CompileOptions, Prepared};
@@ -50,6 +50,8 @@ pub struct Comparison {
     pub policies: Vec<PolicyFigures>,
     /// What the plans are held against.
     pub limits: Limits,
+    /// Predicted microseconds under waits for bands where every group runs the kernel that is fastest alone.
+    pub fastest_alone: f64,
     /// Waits for bands against barriers.
     pub tile_over_barrier: Win,
     /// Waits for bands against waits for whole rOperators.
@@ -79,10 +81,12 @@ pub fn compare(
         policies.push(figures(&explained, &varied));
         times.push(varied);
     }
+    let alone = PlanOptions { sync: Some(SyncPolicy::Tile), kernels: KernelChoice::Alone, ..*options };
     let [barrier, operator, tile] = times.as_slice() else { unreachable!("there are three policies") };
     Ok(Comparison {
         policies,
         limits: prepared.limits(partition, compile, options),
+        fastest_alone: prepared.plan(partition, compile, &alone).makespan,
         tile_over_barrier: win(barrier, tile),
         tile_over_operator: win(operator, tile),
     })

@@ -9,12 +9,12 @@ use std::cmp::Reverse;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorProgram;
 
-use super::PlanOptions;
 use super::edges::Edge;
 use super::plan::OperatorId;
 use super::profile::{Profile, Round};
 use super::variants::{Variant, variants};
 use super::wavefront::{Time, nanoseconds};
+use super::{KernelChoice, PlanOptions};
 use crate::partition::Partition;
 use crate::partition::cost::KernelCost;
 
@@ -57,6 +57,9 @@ struct Rule {
     due: Option<f64>,
 }
 
+/// Choices by interplay that are planned.
+const MOST: usize = 2;
+
 /// Placements of groups that improving a choice may take.
 const STEPS: usize = 400_000;
 
@@ -64,38 +67,29 @@ const STEPS: usize = 400_000;
 const PRICES: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 const DUE: [Option<f64>; 2] = [None, Some(0.9)];
 
-/// Partitions that differ from this one in kernels alone, those first that are estimated to end first; at most `count`, and
-/// none that is estimated to be slower.
+/// Partitions that differ from this one in kernels alone and may be faster: each group's fastest alone, and by interplay the
+/// [`MOST`] that are estimated to end first.
 pub fn candidates(
     program: &TensorProgram,
     partition: &Partition,
     graph: &GroupGraph,
     cost: &impl KernelCost,
     options: &PlanOptions,
-    count: usize,
 ) -> Vec<Partition> {
     let (variants, classes) = variants(program, partition, cost);
-    if variants.iter().all(|variants| variants.len() == 1) {
-        return Vec::new();
-    }
     let chooser = Chooser::new(&variants, graph, options);
-    let own = chooser.own();
-    let mut found: Vec<Outcome> = Vec::new();
-    let mut best = own.end;
-    for (due, price) in DUE.into_iter().flat_map(|due| PRICES.map(|price| (due, price))) {
-        let first = chooser.by_rule(Urgency::clone(&own.urgency), Rule { price, due }, best);
-        best = best.min(first.end);
-        let second = chooser.by_rule(chooser.urgency(&first.chosen), Rule { price, due }, best);
-        best = best.min(second.end);
-        found.extend([first, second]);
-    }
-    found.sort_by_key(|outcome| outcome.end);
-    found.push(chooser.improve(found[0].clone(), &classes, STEPS));
-    found.retain(|outcome| outcome.end < own.end);
-    found.sort_by_key(|outcome| outcome.end);
-    found.dedup_by(|a, b| a.chosen == b.chosen);
-    found.truncate(count);
-    found.truncate(count);
+    let own = chooser.placed(vec![0; variants.len()]);
+    let alone = chooser.placed(chooser.alone());
+    let mut found = match options.kernels {
+        KernelChoice::Own | KernelChoice::Alone => Vec::new(),
+        KernelChoice::Interplay => {
+            let start = if alone.end < own.end { &alone } else { &own };
+            chooser.by_interplay(start, &classes)
+        }
+    };
+    found.retain(|outcome| outcome.chosen != alone.chosen);
+    found.push(alone);
+    found.retain(|outcome| outcome.chosen != own.chosen);
     let with = |outcome: Outcome| {
         let mut partition = partition.clone();
         for ((group, variants), chosen) in partition.groups.iter_mut().zip(&variants).zip(outcome.chosen) {
@@ -156,10 +150,37 @@ impl<'a> Chooser<'a> {
         Urgency { to_the_end, alone, order }
     }
 
-    /// Every group under its own kernel.
-    fn own(&self) -> Outcome {
-        let chosen = vec![0; self.variants.len()];
+    /// Per group, the variant that is fastest on a device of its own; the first of equals.
+    fn alone(&self) -> Vec<usize> {
+        let takes = |variant: &Variant| variant.alone(self.units, self.exchange);
+        let fastest = |variants: &Vec<Variant>| {
+            let of = (0..variants.len()).min_by_key(|&at| takes(&variants[at]));
+            of.expect("a group has a kernel")
+        };
+        self.variants.iter().map(fastest).collect()
+    }
+
+    fn placed(&self, chosen: Vec<usize>) -> Outcome {
         self.fixed(self.urgency(&chosen), &chosen)
+    }
+
+    /// The best of all rules' choices and `start`, improved, and the best as it was; at most [`MOST`].
+    fn by_interplay(&self, start: &Outcome, classes: &[usize]) -> Vec<Outcome> {
+        let mut found = vec![start.clone()];
+        let mut best = start.end;
+        for (due, price) in DUE.into_iter().flat_map(|due| PRICES.map(|price| (due, price))) {
+            let rule = Rule { price, due };
+            let first = self.by_rule(start.urgency.clone(), rule, best);
+            best = best.min(first.end);
+            let second = self.by_rule(self.urgency(&first.chosen), rule, best);
+            best = best.min(second.end);
+            found.extend([first, second]);
+        }
+        found.sort_by_key(|outcome| outcome.end);
+        found.insert(0, self.improve(found[0].clone(), classes, STEPS));
+        found.dedup_by(|a, b| a.chosen == b.chosen);
+        found.truncate(MOST);
+        found
     }
 
     /// Places every group under the variant that `choose` gives, which knows when it may start.

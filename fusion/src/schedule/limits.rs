@@ -46,16 +46,20 @@ impl Limits {
             variants.push(Variant::new(program, group, group.params.clone(), cost));
         }
         let exchanges = exchanges(&variants, graph, options);
-        let best = best_alone(program, partition, cost);
-        let alone = partition.groups.iter().map(|group| &best[&Signature::of(&group.body)]);
-        let rounds = |variant: &Variant| -> Vec<f64> {
+        let launches = |variant: &Variant| -> Vec<f64> {
             variant.stages.iter().map(|stage| stage.rounds(*units) as f64 * stage.microseconds()).collect()
         };
+        let takes = |variant: &Variant| kernel_sequence(launches(variant).into_iter(), Launch::Graph, costs);
+        let best = best_of_search(program, partition, cost);
+        let alone = partition.groups.iter().zip(&variants).map(|(group, variants)| {
+            let all = variants.iter().chain([&best[&Signature::of(&group.body)]]);
+            all.min_by(|a, b| takes(a).total_cmp(&takes(b))).expect("a group has a kernel")
+        });
         Self {
             critical_path: longest(&variants, graph, &vec![0.0; variants.len()]),
             with_exchanges: longest(&variants, graph, &exchanges),
             work: least_work(&variants) / *units as f64,
-            one_by_one: kernel_sequence(alone.flat_map(rounds), Launch::Graph, costs),
+            one_by_one: kernel_sequence(alone.flat_map(launches), Launch::Graph, costs),
         }
     }
 
@@ -65,8 +69,12 @@ impl Limits {
     }
 }
 
-/// The kernel of every group on a device of its own, shapes of contractions unlimited.
-fn best_alone(program: &TensorProgram, partition: &Partition, cost: &impl KernelCost) -> HashMap<Signature, Variant> {
+/// The kernel that the search would choose for every group, shapes of contractions unlimited.
+fn best_of_search(
+    program: &TensorProgram,
+    partition: &Partition,
+    cost: &impl KernelCost,
+) -> HashMap<Signature, Variant> {
     let groups: HashMap<Signature, &FusionGroup> =
         partition.groups.iter().map(|group| (Signature::of(&group.body), group)).collect();
     let best = |(signature, group): (Signature, &FusionGroup)| {

@@ -63,6 +63,8 @@ pub struct PlanOptions {
 pub enum KernelChoice {
     /// Those of the partition.
     Own,
+    /// Those of the partition or the variants that are fastest alone, whichever is predicted to be faster.
+    Alone,
     /// Those of the partition or variants for parts of the device, whichever is predicted to be faster together.
     Interplay,
 }
@@ -129,9 +131,9 @@ pub fn plan_with(
             (best, partition) = (other, Cow::Owned(kept));
         }
     }
-    if options.kernels == KernelChoice::Interplay {
+    if options.kernels != KernelChoice::Own {
         let graph = GroupGraph::new(&best.0.edges, &best.0.expanded.origins);
-        let chosen = interplay::candidates(program, &partition, &graph, cost, options, MOST_CANDIDATES);
+        let chosen = interplay::candidates(program, &partition, &graph, cost, options);
         let ranked = chosen.iter().map(planner).min_by(|a, b| a.rough().total_cmp(&b.rough()));
         let other = ranked.map(Planner::planned);
         best = other.filter(|other| other.1.makespan < best.1.makespan).unwrap_or(best);
@@ -155,9 +157,6 @@ pub fn limits(
 
 /// Exchanges between all units that the ends of an rOperator's rTasks are apart before it has bands.
 const WORTH_EXCHANGES: f64 = 2.0;
-
-/// Choices of kernels that are planned.
-const MOST_CANDIDATES: usize = 2;
 
 /// A partition whose kernels are chosen, with everything that its plans share.
 struct Planner<'a> {
