@@ -57,18 +57,18 @@ struct Rule {
     due: Option<f64>,
 }
 
-/// Choices by interplay that are planned.
-const MOST: usize = 2;
+/// Times that a rule chooses.
+const AGAIN: usize = 4;
 
 /// Placements of groups that improving a choice may take.
-const STEPS: usize = 400_000;
+const STEPS: usize = 800_000;
 
 /// What time on all units is tried to cost, and by when everything is tried to end.
-const PRICES: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
-const DUE: [Option<f64>; 2] = [None, Some(0.9)];
+const PRICES: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+const DUE: [Option<f64>; 3] = [None, Some(0.9), Some(0.8)];
 
-/// Partitions that differ from this one in kernels alone and may be faster: each group's fastest alone, and by interplay the
-/// [`MOST`] that are estimated to end first.
+/// Partitions that differ from this one in kernels alone and may be faster: each group's fastest alone, and those chosen by
+/// interplay.
 pub fn candidates(
     program: &TensorProgram,
     partition: &Partition,
@@ -80,14 +80,14 @@ pub fn candidates(
     let chooser = Chooser::new(&variants, graph, options);
     let own = chooser.placed(vec![0; variants.len()]);
     let alone = chooser.placed(chooser.alone());
-    let mut found = match options.kernels {
-        KernelChoice::Own | KernelChoice::Alone => Vec::new(),
+    let chosen = match options.kernels {
+        KernelChoice::Own | KernelChoice::Alone => None,
         KernelChoice::Interplay => {
-            let start = if alone.end < own.end { &alone } else { &own };
-            chooser.by_interplay(start, &classes)
+            let start = if alone.end < own.end { alone.clone() } else { own.clone() };
+            Some(chooser.by_interplay(start, &classes))
         }
     };
-    found.retain(|outcome| outcome.chosen != alone.chosen);
+    let mut found: Vec<Outcome> = chosen.into_iter().filter(|outcome| outcome.chosen != alone.chosen).collect();
     found.push(alone);
     found.retain(|outcome| outcome.chosen != own.chosen);
     let with = |outcome: Outcome| {
@@ -164,23 +164,24 @@ impl<'a> Chooser<'a> {
         self.fixed(self.urgency(&chosen), &chosen)
     }
 
-    /// The best of all rules' choices and `start`, improved, and the best as it was; at most [`MOST`].
-    fn by_interplay(&self, start: &Outcome, classes: &[usize]) -> Vec<Outcome> {
-        let mut found = vec![start.clone()];
-        let mut best = start.end;
-        for (due, price) in DUE.into_iter().flat_map(|due| PRICES.map(|price| (due, price))) {
-            let rule = Rule { price, due };
-            let first = self.by_rule(start.urgency.clone(), rule, best);
-            best = best.min(first.end);
-            let second = self.by_rule(self.urgency(&first.chosen), rule, best);
-            best = best.min(second.end);
-            found.extend([first, second]);
+    /// The best of all rules' choices and `start`, improved. Every rule chooses again where urgency follows from its choice.
+    fn by_interplay(&self, start: Outcome, classes: &[usize]) -> Outcome {
+        // Nothing is faster than the longest path of kernels that are fastest alone.
+        if start.end <= self.urgency(&self.alone()).to_the_end.into_iter().max().unwrap_or(0) {
+            return start;
         }
-        found.sort_by_key(|outcome| outcome.end);
-        found.insert(0, self.improve(found[0].clone(), classes, STEPS));
-        found.dedup_by(|a, b| a.chosen == b.chosen);
-        found.truncate(MOST);
-        found
+        let mut best = start.clone();
+        for (due, price) in DUE.into_iter().flat_map(|due| PRICES.map(|price| (due, price))) {
+            let mut urgency = start.urgency.clone();
+            for _ in 0..AGAIN {
+                let outcome = self.by_rule(urgency, Rule { price, due }, best.end);
+                urgency = self.urgency(&outcome.chosen);
+                if outcome.end < best.end {
+                    best = outcome;
+                }
+            }
+        }
+        self.improve(best, classes, STEPS)
     }
 
     /// Places every group under the variant that `choose` gives, which knows when it may start.
