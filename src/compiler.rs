@@ -6,8 +6,10 @@ use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::cost::KernelCost;
 use warpweave_fusion::partition::host_cost::HostCost;
 use warpweave_fusion::partition::recorded::RecordedCost;
-use warpweave_fusion::partition::{FusionLevel, GroupBody, Partition, ScheduleParams, SearchReport, partition_within};
-use warpweave_fusion::schedule::{self, PlanOptions, Planned, Verified, Violation};
+use warpweave_fusion::partition::{
+    ContractionShape, FusionLevel, GroupBody, Partition, ScheduleParams, SearchReport, partition_within,
+};
+use warpweave_fusion::schedule::{self, KernelChoice, Limits, PlanOptions, Planned, Verified, Violation};
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::prepare::prepare;
@@ -75,6 +77,14 @@ impl KernelCost for CostModel {
             Self::Host => HOST_COST.best(program, body),
         }
     }
+
+    fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
+        match self {
+            Self::Gpu(arch) => EstimatedCost { arch: *arch }.variants(program, body, shapes),
+            Self::Recorded(recorded) => recorded.variants(program, body, shapes),
+            Self::Host => HOST_COST.variants(program, body, shapes),
+        }
+    }
 }
 
 /// Virtual execution units of plans for the host; they are folded onto the threads that there are.
@@ -93,7 +103,7 @@ impl CompileOptions {
             CostModel::Recorded(recorded) => recorded.arch().shared_bytes_per_block.value,
             CostModel::Host => 0,
         };
-        PlanOptions { shared_bytes, ..PlanOptions::new(self.units) }
+        PlanOptions { shared_bytes, kernels: KernelChoice::Interplay, ..PlanOptions::new(self.units) }
     }
 
     /// For the host back end.
@@ -175,6 +185,11 @@ impl Prepared {
     /// The plan of a partition, not verified.
     pub fn plan(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> Planned {
         schedule::plan_with(&self.program, &self.layouts, partition, &options.cost, plan)
+    }
+
+    /// What plans of a partition are held against.
+    pub fn limits(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> Limits {
+        schedule::limits(&self.program, &self.layouts, partition, &options.cost, plan)
     }
 }
 

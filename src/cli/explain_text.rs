@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use warpweave::explain::{Comparison, ExplainedPlan, PolicyFigures, Win};
-use warpweave::fusion::schedule::EdgeKind;
+use warpweave::fusion::schedule::{EdgeKind, Limits};
 use warpweave::runtime::json::{Value, json};
 
 /// rOperators of the critical path that are listed.
@@ -88,7 +88,13 @@ pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
 /// A comparison as text: rows of a Markdown table.
 pub fn comparison(name: &str, comparison: &Comparison) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "| {name} | kernel an operator | | | | {:.1} | |", comparison.kernel_per_operator);
+    let Limits { critical_path, with_exchanges, work, one_by_one } = comparison.limits;
+    let _ = writeln!(text, "| {name} | kernel an operator, each its best | | | | {one_by_one:.1} | |");
+    let _ = writeln!(
+        text,
+        "| | *path {critical_path:.1}, with exchanges {with_exchanges:.1}; work over units {work:.1}* | | | | ≥ {:.1} | |",
+        comparison.limits.bound()
+    );
     for figures in &comparison.policies {
         let PolicyFigures { sync, critical_steps, waits, utilisation, makespan, range, .. } = figures;
         let arena = figures.arena_bytes as f64 / figures.arena_bound_bytes.max(1) as f64;
@@ -101,11 +107,15 @@ pub fn comparison(name: &str, comparison: &Comparison) -> String {
             range.1
         );
     }
+    let tile = comparison.policies.last().map_or(f64::NAN, |figures| figures.makespan);
     let _ = writeln!(
         text,
-        "| | tile over barrier: {}; over operator: {} | | | | | |",
+        "| | tile over barrier: {}; over operator: {}; over kernels that are fastest alone: {:.2}×; over a kernel an \
+         operator: {:.2}× | | | | | |",
         win(comparison.tile_over_barrier),
-        win(comparison.tile_over_operator)
+        win(comparison.tile_over_operator),
+        comparison.fastest_alone / tile,
+        one_by_one / tile
     );
     text
 }
@@ -131,7 +141,11 @@ pub fn comparison_value(name: &str, comparison: &Comparison) -> Value {
     };
     json!({
         "model": name, "policies": comparison.policies.iter().map(policy).collect::<Vec<_>>(),
-        "kernel_per_operator_microseconds": comparison.kernel_per_operator,
+        "kernel_per_operator_microseconds": comparison.limits.one_by_one,
+        "fastest_alone_microseconds": comparison.fastest_alone,
+        "critical_path_microseconds": comparison.limits.critical_path,
+        "critical_path_with_exchanges_microseconds": comparison.limits.with_exchanges,
+        "work_over_units_microseconds": comparison.limits.work,
         "tile_over_barrier": win(comparison.tile_over_barrier),
         "tile_over_operator": win(comparison.tile_over_operator)
     })

@@ -1,8 +1,8 @@
 //! One partition under every way of waiting, with what is uncertain varied.
 
 use warpweave_fusion::partition::Partition;
-use warpweave_fusion::schedule::simulate::{self, Jitter, Launch};
-use warpweave_fusion::schedule::{PersistentSegment, PlanOptions, Polls, SyncCosts, SyncPolicy};
+use warpweave_fusion::schedule::simulate::{self, Jitter};
+use warpweave_fusion::schedule::{KernelChoice, Limits, PersistentSegment, PlanOptions, Polls, SyncCosts, SyncPolicy};
 
 use super::{ExplainedPlan, explain};
 use crate::compiler::{CompileError, CompileOptions, Prepared};
@@ -48,8 +48,10 @@ pub struct PolicyFigures {
 pub struct Comparison {
     /// Per policy, coarsest first.
     pub policies: Vec<PolicyFigures>,
-    /// Predicted microseconds if every rOperator were a node of one graph.
-    pub kernel_per_operator: f64,
+    /// What the plans are held against.
+    pub limits: Limits,
+    /// Predicted microseconds under waits for bands where every group runs the kernel that is fastest alone.
+    pub fastest_alone: f64,
     /// Waits for bands against barriers.
     pub tile_over_barrier: Win,
     /// Waits for bands against waits for whole rOperators.
@@ -72,20 +74,20 @@ pub fn compare(
 ) -> Result<Comparison, CompileError> {
     let mut policies = Vec::new();
     let mut times = Vec::new();
-    let mut kernel_per_operator = 0.0;
     for sync in SyncPolicy::ALL {
         let explained = explain(prepared, partition, compile, &PlanOptions { sync: Some(sync), ..*options })?;
         let segment = explained.plan.plan().persistent();
         let polls = Polls::of(segment, &explained.plan.plan().memory);
         let varied = variations(segment, &polls, &options.costs);
-        kernel_per_operator = simulate::kernel_per_operator(segment, Launch::Graph, &options.costs);
         policies.push(figures(&explained, &varied));
         times.push(varied);
     }
+    let alone = PlanOptions { sync: Some(SyncPolicy::Tile), kernels: KernelChoice::Alone, ..*options };
     let [barrier, operator, tile] = times.as_slice() else { unreachable!("there are three policies") };
     Ok(Comparison {
         policies,
-        kernel_per_operator,
+        limits: prepared.limits(partition, compile, options),
+        fastest_alone: prepared.plan(partition, compile, &alone).makespan,
         tile_over_barrier: win(barrier, tile),
         tile_over_operator: win(operator, tile),
     })

@@ -56,7 +56,8 @@ pub fn at_level(
     let start = Instant::now();
     let (partition, search) = prepared.partition_within(&CompileOptions { fusion: level, ..options.clone() }, limit);
     let seconds = start.elapsed().as_secs_f64();
-    let (program, _, expanded) = split::expand(&prepared.program, &prepared.layouts, &partition);
+    let split::Expanded { program, partition: expanded, .. } =
+        split::expand(&prepared.program, &prepared.layouts, &partition);
     let figures = LevelFigures {
         level,
         kernels: expanded.groups.len(),

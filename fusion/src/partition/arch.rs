@@ -46,6 +46,9 @@ pub enum DeviceShare {
 }
 
 impl DeviceShare {
+    /// All shares, largest first.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Half, Self::Quarter];
+
     /// Groups that run side by side.
     pub fn parts(self) -> usize {
         match self {

@@ -4,7 +4,7 @@ use warpweave_graph::program::TensorProgram;
 
 use super::body::GroupBody;
 pub use super::estimate::EstimatedCost;
-use super::params::{ScheduleParams, candidates};
+use super::params::{ContractionShape, ScheduleParams, candidates};
 
 /// The time of a group's kernel under a choice of parameters.
 pub trait KernelCost: Sync {
@@ -22,5 +22,11 @@ pub trait KernelCost: Sync {
             (params, time)
         });
         priced.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Kernels to choose among where a group shares the device: the fastest on parts of it, contractions in one of
+    /// `shapes`. Empty where there is no choice.
+    fn variants(&self, _: &TensorProgram, _: &GroupBody, _: &[ContractionShape]) -> Vec<ScheduleParams> {
+        Vec::new()
     }
 }

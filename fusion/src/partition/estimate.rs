@@ -7,7 +7,7 @@ use warpweave_graph::program::TensorProgram;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
-use super::arch::{DeviceShare, GpuArch};
+use super::arch::GpuArch;
 use super::body::GroupBody;
 use super::bound::kernel::{KernelCounts, Sampling, kernel_counts};
 use super::choose::shortlist;
@@ -37,7 +37,7 @@ const FETCH_INSTRUCTIONS: f64 = 2.0;
 /// Tiles of a staged group whose loads are counted.
 const MOST_COUNTED: usize = 4;
 /// Parts into which a reduction may be split.
-const SPLITS: [usize; 4] = [2, 4, 8, 16];
+pub(super) const SPLITS: [usize; 4] = [2, 4, 8, 16];
 /// Points of the reduction that a part has at least.
 const SHORTEST_PART: usize = 64;
 
@@ -74,6 +74,10 @@ impl KernelCost for EstimatedCost {
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
         self.choices(program, body).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
     }
+
+    fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
+        self.best_on_shares(program, body, shapes)
+    }
 }
 
 impl EstimatedCost {
@@ -88,18 +92,8 @@ impl EstimatedCost {
         found
     }
 
-    /// The cheapest choice where the group has only a share of the device, and its cost in microseconds there.
-    pub fn best_on_share(
-        &self,
-        program: &TensorProgram,
-        body: &GroupBody,
-        share: DeviceShare,
-    ) -> Option<(ScheduleParams, f64)> {
-        Self { arch: self.arch.share(share) }.best(program, body)
-    }
-
     /// The staged kernels of a body with their prices: those that cost least before their loads are counted.
-    fn staged_choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+    pub(super) fn staged_choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
         let price = |params: ScheduleParams| {
             let time = self.staged_price(program, body, &params);
             (params, time)
@@ -152,10 +146,7 @@ impl EstimatedCost {
         whole: &ScheduleParams,
         count: usize,
     ) -> Option<(ScheduleParams, f64)> {
-        let units = self.arch.multiprocessors.value;
-        let length = body.stages[0].expr.reduced().map(|axis| body.stages[0].expr.axes[axis].extent).product::<usize>();
-        let idle = whole.tiles(body) * count <= 2 * units;
-        if !idle || length < SHORTEST_PART * count {
+        if !may_split(body, whole.tiles(body), count, self.arch.multiprocessors.value) {
             return None;
         }
         Contraction::of(body)?;
@@ -185,6 +176,13 @@ impl EstimatedCost {
         let tiles = waves * kernel.tile_cycles() / arch.cycles_per_microsecond.value;
         arch.step_microseconds.value + traffic.max(tiles)
     }
+}
+
+/// Whether a reduction is worth splitting into `count` parts: the whole leaves most of the device idle, and no part is short.
+pub(super) fn may_split(body: &GroupBody, tiles: usize, count: usize, units: usize) -> bool {
+    let lead = &body.stages[0].expr;
+    let length: usize = lead.reduced().map(|axis| lead.axes[axis].extent).product();
+    tiles * count <= 2 * units && length >= SHORTEST_PART * count
 }
 
 /// What a kernel does, where its price follows from that.

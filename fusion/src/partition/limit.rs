@@ -19,9 +19,7 @@ pub fn limit_shapes(
     cost: &impl KernelCost,
     limit: usize,
 ) -> Partition {
-    let mut shapes: Vec<ContractionShape> = partition.groups.iter().filter_map(shape).map(whole).collect();
-    shapes.sort_unstable();
-    shapes.dedup();
+    let shapes = shapes(&partition);
     if shapes.len() <= limit {
         return partition;
     }
@@ -39,6 +37,14 @@ pub fn limit_shapes(
         (group.microseconds, group.params) = (microseconds, params);
     }
     partition
+}
+
+/// The shapes of contractions in a partition, each once; parts do not count.
+pub fn shapes(partition: &Partition) -> Vec<ContractionShape> {
+    let mut shapes: Vec<ContractionShape> = partition.groups.iter().filter_map(shape).map(whole).collect();
+    shapes.sort_unstable();
+    shapes.dedup();
+    shapes
 }
 
 fn shape(group: &FusionGroup) -> Option<ContractionShape> {

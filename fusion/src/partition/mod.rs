@@ -31,6 +31,7 @@ mod sums;
 pub mod timings;
 pub mod traffic;
 mod translated;
+mod variants;
 
 pub use body::{GroupBody, Stage, StageOutput, StageSource};
 pub use params::{ContractionShape, Pipeline, ScheduleParams, Template};

@@ -9,7 +9,7 @@ use super::arch::GpuArch;
 use super::body::GroupBody;
 use super::cost::KernelCost;
 use super::estimate::EstimatedCost;
-use super::params::ScheduleParams;
+use super::params::{ContractionShape, ScheduleParams};
 use super::signature::Signature;
 use super::timings::{Architecture, Timing, Timings};
 
@@ -125,6 +125,10 @@ impl KernelCost for RecordedCost {
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
         self.priced(program, body).min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
+        self.estimate.variants(program, body, shapes)
     }
 }
 

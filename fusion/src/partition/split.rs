@@ -151,20 +151,40 @@ pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[Sc
     Some([parts, ScheduleParams { template: Template::Pointwise { per_thread: 1 }, tile }])
 }
 
-/// The partition with every split group as two groups, and the program and layouts with their temporary tensors.
-pub fn expand(
-    program: &TensorProgram,
-    layouts: &Arena<TensorId, Layout>,
-    partition: &Partition,
-) -> (TensorProgram, Arena<TensorId, Layout>, Partition) {
+/// A partition with every split group as two groups, and the program and layouts with their temporary tensors.
+#[derive(Clone, Debug)]
+pub struct Expanded {
+    /// The program.
+    pub program: TensorProgram,
+    /// Where its tensors live.
+    pub layouts: Arena<TensorId, Layout>,
+    /// The groups, each a kernel.
+    pub partition: Partition,
+    /// Per kernel, the position of its group before.
+    pub origins: Vec<usize>,
+}
+
+/// Both bodies of a group in parts with their parameters, `parts` between them; `None` for groups in one part.
+pub fn split_group(
+    body: &GroupBody,
+    params: &ScheduleParams,
+    parts: TensorId,
+) -> Option<(SplitBodies, [ScheduleParams; 2])> {
+    let count = params.parts();
+    let bodies = if count > 1 { split(body, count, parts) } else { None }?;
+    let params = split_params(params, &bodies)?;
+    Some((bodies, params))
+}
+
+/// Makes two groups of every split group.
+pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partition: &Partition) -> Expanded {
     let (mut program, mut layouts) = (program.clone(), layouts.clone());
     let mut groups = Vec::with_capacity(partition.groups.len());
-    for group in &partition.groups {
-        let count = group.params.parts();
+    let mut origins = Vec::with_capacity(partition.groups.len());
+    for (position, group) in partition.groups.iter().enumerate() {
+        origins.push(position);
         let tensor = TensorId::from_index(program.tensors.len());
-        let bodies = if count > 1 { split(&group.body, count, tensor) } else { None };
-        let expanded = bodies.and_then(|bodies| split_params(&group.params, &bodies).map(|params| (bodies, params)));
-        let Some((bodies, [parts, sum])) = expanded else {
+        let Some((bodies, [parts, sum])) = split_group(&group.body, &group.params, tensor) else {
             groups.push(FusionGroup { params: group.params.clone().in_one_part(), ..group.clone() });
             continue;
         };
@@ -172,8 +192,9 @@ pub fn expand(
         let strides = bodies.ty.shape.strides().to_vec();
         program.tensors.push(warpweave_graph::program::TensorDefinition { ty: bodies.ty, source: of_output });
         layouts.push(Layout { root: tensor, offset: 0, strides });
+        origins.push(position);
         groups.push(FusionGroup { body: bodies.parts, params: parts, ..group.clone() });
         groups.push(FusionGroup { body: bodies.sum, params: sum, ..group.clone() });
     }
-    (program, layouts, Partition { groups })
+    Expanded { program, layouts, partition: Partition { groups }, origins }
 }

@@ -67,11 +67,16 @@ struct Blocks {
 }
 
 impl Bands {
-    /// The bands under a policy.
-    pub fn choose(
+    /// The band of all tiles alone, of every rOperator.
+    pub fn whole_operators(operators: &Arena<OperatorId, ROperator>) -> Self {
+        Self::with_sides(operators, |_, grid| grid.to_vec())
+    }
+
+    /// Bands of the rOperators that `fine` names, as fine as their readers can use.
+    pub fn of_tiles(
         operators: &Arena<OperatorId, ROperator>,
         edges: &Arena<OperatorId, Vec<Edge>>,
-        policy: SyncPolicy,
+        fine: impl Fn(OperatorId) -> bool,
         units: usize,
         costs: &SyncCosts,
     ) -> Self {
@@ -79,13 +84,19 @@ impl Bands {
         for edge in edges.values().flatten().filter(|edge| edge.kind == EdgeKind::Counter) {
             readers[edge.producer].push(edge);
         }
+        Self::with_sides(operators, |id, grid| {
+            if !fine(id) {
+                return grid.to_vec();
+            }
+            sides(grid, &readers[id], most_bands(&operators[id], units, costs))
+        })
+    }
+
+    fn with_sides(operators: &Arena<OperatorId, ROperator>, sides: impl Fn(OperatorId, &[u32]) -> Vec<u32>) -> Self {
         let mut bands = Self { blocks: Arena::new(), count: 0 };
         for (id, operator) in operators.iter() {
             let grid: Vec<u32> = operator.params.grid(&operator.body).iter().map(|&count| count as u32).collect();
-            let sides = match policy {
-                SyncPolicy::Barrier | SyncPolicy::Operator => grid.clone(),
-                SyncPolicy::Tile => sides(&grid, &readers[id], most_bands(operator, units, costs)),
-            };
+            let sides = sides(id, &grid);
             let blocks = Blocks { first: bands.count, grid, sides };
             bands.count += blocks.ids() as usize;
             bands.blocks.push(blocks);

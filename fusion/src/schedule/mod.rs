@@ -6,25 +6,33 @@ pub mod dependency;
 pub mod edges;
 pub mod fold;
 pub mod grid;
+pub mod interplay;
 pub mod keep;
+pub mod limits;
 pub mod memory;
 pub mod plan;
 pub mod polls;
+pub mod profile;
 pub mod sentinels;
 pub mod simulate;
 mod synchronise;
 pub mod tables;
 pub mod text;
+pub mod timeline;
+mod variants;
 pub mod verify;
 pub mod wavefront;
 
+use bands::Bands;
 pub use bands::SyncPolicy;
 pub use costs::SyncCosts;
+pub use limits::Limits;
 pub use memory::ArenaPolicy;
 pub use plan::{EdgeKind, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, ROperator, RTask, Segment};
 pub use polls::Polls;
 pub use verify::{Verified, Violation, verify};
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use warpweave_graph::arena::Arena;
@@ -33,9 +41,10 @@ use warpweave_graph::views::Layout;
 
 use crate::partition::cost::KernelCost;
 use crate::partition::{Partition, split};
+use interplay::GroupGraph;
 use plan::OperatorId;
 use sentinels::Exchanged;
-use wavefront::Work;
+use wavefront::{Placement, Work};
 
 /// What planning decides by.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,12 +59,32 @@ pub struct PlanOptions {
     pub costs: SyncCosts,
     /// Bytes of shared memory of a unit, in which constants may be kept; 0 where there is none.
     pub shared_bytes: usize,
+    /// Which kernels groups run as.
+    pub kernels: KernelChoice,
+}
+
+/// Which kernels groups run as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KernelChoice {
+    /// Those of the partition.
+    Own,
+    /// Those of the partition or the variants that are fastest alone, whichever is predicted to be faster.
+    Alone,
+    /// Those of the partition or variants for parts of the device, whichever is predicted to be faster together.
+    Interplay,
 }
 
 impl PlanOptions {
-    /// For this many units: the fastest dependencies, memory reused where that costs no time, nothing kept on chip.
+    /// For this many units: the fastest dependencies, memory reused where that costs no time, nothing kept on chip, kernels as they are.
     pub fn new(units: usize) -> Self {
-        Self { units, sync: None, arena: ArenaPolicy::Fast, costs: SyncCosts::h200(), shared_bytes: 0 }
+        Self {
+            units,
+            sync: None,
+            arena: ArenaPolicy::Fast,
+            costs: SyncCosts::h200(),
+            shared_bytes: 0,
+            kernels: KernelChoice::Own,
+        }
     }
 }
 
@@ -88,9 +117,9 @@ pub fn plan(
     plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
 }
 
-/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators. Constants that
-/// many groups read are kept on chip where there is room and the plan is predicted to be faster so; what their rTasks
-/// exchange then carries its own validity where that is predicted to be faster still.
+/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators. Constants that many
+/// groups read are kept on chip where there is room and the plan is predicted to be faster so; the same holds of marks that
+/// values carry themselves, and of other kernels than the partition's.
 pub fn plan_with(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -98,76 +127,169 @@ pub fn plan_with(
     cost: &impl KernelCost,
     options: &PlanOptions,
 ) -> Planned {
-    let plain = plan_groups(program, layouts, partition, cost, options, EdgeKind::Counter);
+    let planner = |partition: &Partition, kind| Planner::new(program, layouts, partition, cost, options, kind);
+    let plain = planner(partition, EdgeKind::Counter).map(Planner::planned);
     let mut best = plain.expect("everything can be exchanged by counters");
-    let Some(kept) = keep::keep_constants(program, partition, options.units, options.shared_bytes) else { return best };
-    for kind in EdgeKind::ALL {
-        let planned = plan_groups(program, layouts, &kept, cost, options, kind);
-        best = planned.filter(|planned| planned.makespan < best.makespan).unwrap_or(best);
+    let (mut partition, mut by) = (Cow::Borrowed(partition), EdgeKind::Counter);
+    if let Some(kept) = keep::keep_constants(program, &partition, options.units, options.shared_bytes) {
+        for kind in EdgeKind::ALL {
+            let planned = planner(&kept, kind).map(Planner::planned);
+            if let Some(other) = planned.filter(|other| other.1.makespan < best.1.makespan) {
+                (best, partition, by) = (other, Cow::Owned(kept.clone()), kind);
+            }
+        }
     }
-    best
+    if options.kernels != KernelChoice::Own {
+        let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
+        let chosen = interplay::candidates(program, &partition, &graph, cost, options);
+        let planners = chosen.iter().filter_map(|partition| planner(partition, by));
+        let other = planners.min_by(|a, b| a.rough().total_cmp(&b.rough())).map(Planner::planned);
+        best = other.filter(|other| other.1.makespan < best.1.makespan).unwrap_or(best);
+    }
+    best.0.with_small_arena(best.1)
 }
 
-/// The plan in which rTasks exchange by these edges what they can; `None` if that is nothing.
-fn plan_groups(
+/// What plans of a partition are held against.
+pub fn limits(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
     cost: &impl KernelCost,
     options: &PlanOptions,
-    kind: EdgeKind,
-) -> Option<Planned> {
-    let (program, layouts, partition) = split::expand(program, layouts, partition);
-    let exchanged = match kind {
-        EdgeKind::Counter => Exchanged { program, layouts, partition, sentinels: BTreeSet::new() },
-        EdgeKind::Sentinel => sentinels::exchange(program, layouts, partition)?,
-    };
-    let Exchanged { program, layouts, partition, sentinels } = &exchanged;
-    let operator = |group: &crate::partition::FusionGroup| ROperator {
-        body: group.body.clone(),
-        params: group.params.clone(),
-        task_microseconds: cost.task_microseconds(&group.body, &group.params),
-    };
-    let operators: Arena<OperatorId, ROperator> = partition.groups.iter().map(operator).collect();
-    let memory = memory::unplaced(program, layouts, sentinels);
-    let edges = edges::edges(&operators, &memory);
-    let made = |sync: SyncPolicy, arena: ArenaPolicy| {
-        plan_under(&PlanOptions { arena, ..*options }, sync, program, &memory, &operators, &edges)
-    };
-    // Where all units meet, marks tell nothing new.
-    let is_useful = |sync: &SyncPolicy| kind == EdgeKind::Counter || *sync != SyncPolicy::Barrier;
-    let wanted = SyncPolicy::ALL.into_iter().filter(|sync| options.sync.is_none_or(|wanted| wanted == *sync));
-    let candidates = wanted.rev().filter(is_useful).map(|sync| made(sync, options.arena));
-    let fastest = candidates.min_by(|a, b| a.makespan.total_cmp(&b.makespan))?;
-    Some(match options.arena {
-        ArenaPolicy::Small | ArenaPolicy::Separate => fastest,
-        ArenaPolicy::Fast => {
-            let small = made(fastest.sync, ArenaPolicy::Small);
-            let free = small.makespan <= fastest.makespan * (1.0 + FREE_SHARE);
-            if free && small.plan.memory.arena_bytes < fastest.plan.memory.arena_bytes { small } else { fastest }
-        }
-    })
+) -> Limits {
+    let planner = Planner::new(program, layouts, partition, cost, options, EdgeKind::Counter);
+    let planner = planner.expect("everything can be exchanged by counters");
+    let graph = GroupGraph::new(&planner.edges, &planner.origins);
+    let kept = keep::keep_constants(program, partition, options.units, options.shared_bytes);
+    Limits::of(program, partition, kept.as_ref(), &graph, cost, options)
 }
 
-fn plan_under(
-    options: &PlanOptions,
-    sync: SyncPolicy,
-    program: &TensorProgram,
-    memory: &MemoryPlan,
-    operators: &Arena<OperatorId, ROperator>,
-    edges: &Arena<OperatorId, Vec<edges::Edge>>,
-) -> Planned {
-    let (units, costs) = (options.units, &options.costs);
-    let bands = bands::Bands::choose(operators, edges, sync, units, costs);
-    let homes = keep::Homes::of(operators);
-    let work = Work { operators, edges, bands: &bands, homes: &homes };
-    let placement = wavefront::place(&work, units, sync, costs);
-    let exchange = wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2));
-    let placed = memory::place(memory.clone(), program, operators, &placement, options.arena, exchange);
-    let streams = synchronise::synchronise(&work, &placement, &placed.after, units);
-    let kept = keep::with_keeps(streams.streams, operators);
-    let segment = PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: kept };
-    let makespan = simulate::makespan(&segment, &Polls::of(&segment, &placed.memory), costs);
-    let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
-    Planned { plan, sync, needs: streams.needs, arena_bound_bytes: placed.bound_bytes, makespan }
+/// Exchanges between all units that the ends of an rOperator's rTasks are apart before it has bands.
+const WORTH_EXCHANGES: f64 = 2.0;
+
+/// A partition whose kernels are chosen, with everything that its plans share.
+struct Planner<'a> {
+    options: &'a PlanOptions,
+    kind: EdgeKind,
+    exchanged: Exchanged,
+    /// Per rOperator, the position of its group.
+    origins: Vec<usize>,
+    operators: Arena<OperatorId, ROperator>,
+    memory: MemoryPlan,
+    edges: Arena<OperatorId, Vec<edges::Edge>>,
+    homes: keep::Homes,
+}
+
+impl<'a> Planner<'a> {
+    fn new(
+        program: &TensorProgram,
+        layouts: &Arena<TensorId, Layout>,
+        partition: &Partition,
+        cost: &impl KernelCost,
+        options: &'a PlanOptions,
+        kind: EdgeKind,
+    ) -> Option<Self> {
+        let split::Expanded { program, layouts, partition, origins } = split::expand(program, layouts, partition);
+        let exchanged = match kind {
+            EdgeKind::Counter => Exchanged { program, layouts, partition, sentinels: BTreeSet::new() },
+            // Where all units meet, marks tell nothing new.
+            EdgeKind::Sentinel if options.sync == Some(SyncPolicy::Barrier) => return None,
+            EdgeKind::Sentinel => sentinels::exchange(program, layouts, partition)?,
+        };
+        let operator = |group: &crate::partition::FusionGroup| ROperator {
+            body: group.body.clone(),
+            params: group.params.clone(),
+            task_microseconds: cost.task_microseconds(&group.body, &group.params),
+        };
+        let operators: Arena<OperatorId, ROperator> = exchanged.partition.groups.iter().map(operator).collect();
+        let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
+        let edges = edges::edges(&operators, &memory);
+        let homes = keep::Homes::of(&operators);
+        Some(Self { options, kind, exchanged, origins, operators, memory, edges, homes })
+    }
+
+    /// With the plan under the options' way of waiting, or under the fastest.
+    fn planned(self) -> (Self, Planned) {
+        let arena = self.options.arena;
+        let plan = match self.options.sync {
+            Some(sync) => self.plan(sync, arena),
+            None => {
+                let policies: &[SyncPolicy] = match self.kind {
+                    EdgeKind::Counter => &[SyncPolicy::Tile, SyncPolicy::Barrier],
+                    EdgeKind::Sentinel => &[SyncPolicy::Tile],
+                };
+                let candidates = policies.iter().map(|sync| self.plan(*sync, arena));
+                let fastest = candidates.min_by(|a, b| a.makespan.total_cmp(&b.makespan));
+                fastest.expect("there are candidates")
+            }
+        };
+        (self, plan)
+    }
+
+    /// Predicted microseconds where nothing waits for less than an rOperator.
+    fn rough(&self) -> f64 {
+        let sync = match self.options.sync {
+            Some(SyncPolicy::Barrier) => SyncPolicy::Barrier,
+            Some(SyncPolicy::Operator | SyncPolicy::Tile) | None => SyncPolicy::Operator,
+        };
+        self.plan(sync, self.options.arena).makespan
+    }
+
+    fn plan(&self, sync: SyncPolicy, arena: ArenaPolicy) -> Planned {
+        let PlanOptions { units, costs, .. } = self.options;
+        let whole = Bands::whole_operators(&self.operators);
+        let placement = wavefront::place(&self.work(&whole), *units, sync, costs);
+        let planned = self.under(&whole, &placement, sync, arena);
+        match sync {
+            SyncPolicy::Barrier | SyncPolicy::Operator => planned,
+            SyncPolicy::Tile => {
+                let fine = self.tile_bands(&placement);
+                if fine.len() == whole.len() {
+                    return planned;
+                }
+                let placement = wavefront::place(&self.work(&fine), *units, sync, costs);
+                let fine = self.under(&fine, &placement, sync, arena);
+                if fine.makespan < planned.makespan { fine } else { planned }
+            }
+        }
+    }
+
+    /// Bands of the rOperators whose rTasks end at such different times that it pays to wait for some of them.
+    fn tile_bands(&self, placement: &Placement) -> Bands {
+        let PlanOptions { units, costs, .. } = self.options;
+        let spread = placement.spread(self.operators.len());
+        let exchange = costs.signal_microseconds() + costs.exchange_microseconds(*units);
+        let worth = wavefront::nanoseconds(WORTH_EXCHANGES * exchange);
+        Bands::of_tiles(&self.operators, &self.edges, |id| spread[id] >= worth, *units, costs)
+    }
+
+    fn work<'w>(&'w self, bands: &'w Bands) -> Work<'w> {
+        Work { operators: &self.operators, edges: &self.edges, bands, homes: &self.homes }
+    }
+
+    /// The plan of a placement.
+    fn under(&self, bands: &Bands, placement: &Placement, sync: SyncPolicy, arena: ArenaPolicy) -> Planned {
+        let (operators, program, PlanOptions { units, costs, .. }) =
+            (&self.operators, &self.exchanged.program, self.options);
+        let exchange = wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2));
+        let placed = memory::place(self.memory.clone(), program, operators, placement, arena, exchange);
+        let streams = synchronise::synchronise(&self.work(bands), placement, &placed.after, *units);
+        let kept = keep::with_keeps(streams.streams, operators);
+        let segment = PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: kept };
+        let makespan = simulate::makespan(&segment, &Polls::of(&segment, &placed.memory), costs);
+        let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
+        Planned { plan, sync, needs: streams.needs, arena_bound_bytes: placed.bound_bytes, makespan }
+    }
+
+    /// The same plan with a smaller arena, if that costs next to no time.
+    fn with_small_arena(&self, fastest: Planned) -> Planned {
+        match self.options.arena {
+            ArenaPolicy::Small | ArenaPolicy::Separate => fastest,
+            ArenaPolicy::Fast => {
+                let small = self.plan(fastest.sync, ArenaPolicy::Small);
+                let free = small.makespan <= fastest.makespan * (1.0 + FREE_SHARE);
+                if free && small.plan.memory.arena_bytes < fastest.plan.memory.arena_bytes { small } else { fastest }
+            }
+        }
+    }
 }

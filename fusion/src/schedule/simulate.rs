@@ -140,13 +140,6 @@ pub fn kernel_sequence(kernels: impl Iterator<Item = f64>, launch: Launch, costs
     kernels.enumerate().map(|(at, time)| time + if at == 0 { first } else { next }).sum()
 }
 
-/// Microseconds if every rOperator were a kernel of its own.
-pub fn kernel_per_operator(segment: &PersistentSegment, launch: Launch, costs: &SyncCosts) -> f64 {
-    let rounds = |tasks: u32| (tasks as usize).div_ceil(segment.units().max(1)) as f64;
-    let operators = segment.operators.values();
-    kernel_sequence(operators.map(|operator| rounds(operator.tasks()) * operator.task_microseconds), launch, costs)
-}
-
 impl Simulation {
     /// The steps that decide the makespan, last first: unit and position.
     pub fn critical_path(&self) -> Vec<(usize, usize)> {

@@ -115,8 +115,9 @@ impl<'a> Synchroniser<'a> {
     fn run(&mut self, step: &Step, needs: &mut [BandId]) {
         let unit = step.unit;
         self.needs += needs.len();
-        // Waiting for the latest often implies the others.
+        // Waiting for the latest often implies the others; what is left is looked at while the latest is not there yet.
         needs.sort_by_key(|&band| std::cmp::Reverse((self.completed[band], band)));
+        let before = self.drafts[unit].len();
         for &mut band in needs {
             let known = &self.known[unit];
             if self.lasts[band].iter().all(|&(other, last)| other == unit || known[other] >= last) {
@@ -126,6 +127,7 @@ impl<'a> Synchroniser<'a> {
             self.waited[band] = true;
             join(&mut self.known[unit], &self.clocks[band]);
         }
+        self.drafts[unit][before..].reverse();
         self.drafts[unit].push(Draft::Step(Instruction::Run(step.task)));
         self.known[unit][unit] += 1;
         let run = self.known[unit][unit];

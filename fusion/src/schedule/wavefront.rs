@@ -1,19 +1,21 @@
 //! The wavefront policy: every rTask to the unit that can start it first (Rammer), as soon as the bands that it reads are
 //! complete.
 //!
-//! rTasks are placed in the order of their estimated starts. That order respects every wait, so streams that follow it
+//! The most urgent rOperators choose first; the others fill the gaps that these leave, so nothing delays what is more urgent.
+//! rTasks then stand in the order of their estimated starts. That order respects every wait, so streams that follow it
 //! cannot deadlock, and rOperators of different waves overlap wherever their tiles allow.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
-use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::arena::Arena;
 
 use super::bands::{BandId, Bands, SyncPolicy};
 use super::costs::SyncCosts;
 use super::edges::Edge;
 use super::keep::Homes;
 use super::plan::{EdgeKind, OperatorId, ROperator, RTask};
+use super::timeline::{Soonest, Timeline};
 
 /// Estimated time in nanoseconds.
 pub type Time = u64;
@@ -38,6 +40,18 @@ pub struct Placement {
     pub steps: Vec<Step>,
     /// Where all units meet: numbers of steps, ascending.
     pub barriers: Vec<usize>,
+}
+
+impl Placement {
+    /// Per rOperator, how long after its first rTask the last one ends.
+    pub fn spread(&self, operators: usize) -> Arena<OperatorId, Time> {
+        let mut ends: Arena<OperatorId, (Time, Time)> = (0..operators).map(|_| (Time::MAX, 0)).collect();
+        for step in &self.steps {
+            let (first, last) = &mut ends[step.task.operator];
+            (*first, *last) = ((*first).min(step.end), (*last).max(step.end));
+        }
+        ends.values().map(|(first, last)| last.saturating_sub(*first)).collect()
+    }
 }
 
 /// What has to be placed.
@@ -148,11 +162,9 @@ fn take(free: &mut BinaryHeap<Reverse<(Time, usize)>>, unit: usize) -> Reverse<(
 /// What is known of a band while rTasks are placed.
 #[derive(Clone, Copy)]
 struct BandState {
-    /// Tiles that have not been placed.
-    missing: u32,
     /// From the end of its last tile to the start of what waits for it on another unit.
     reach: Time,
-    /// When the last of the others ends.
+    /// When the last of its tiles ends.
     end: Time,
     /// The only unit that has tiles of it, if there is one.
     home: Home,
@@ -165,248 +177,147 @@ enum Home {
     Spread,
 }
 
-/// An rTask whose bands are complete, soonest first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Pending {
-    /// When it may start on the unit that it prefers, or else on any.
+/// When an rTask may start.
+#[derive(Clone, Copy)]
+struct Release {
+    tile: u32,
+    /// On any unit.
     from: Time,
-    task: u32,
-}
-
-/// An rTask that may start now, most urgent last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Ready {
-    urgency: Time,
-    task: Reverse<u32>,
+    /// On the unit that made the last of what it reads, if one unit made it all.
+    near: Option<(usize, Time)>,
 }
 
 struct Placer<'a> {
     work: &'a Work<'a>,
-    tasks: Vec<RTask>,
+    timeline: Timeline,
     /// What a signal costs the unit that gives it.
     signal: Time,
-    urgency: Arena<OperatorId, Time>,
     bands: Arena<BandId, BandState>,
     /// From the end of an rTask to the start of another that polls what it made.
     sentinel: Time,
-    /// Per band, the rTasks that wait for it: `waiting[starts[band]..starts[band + 1]]`.
-    waiting: Vec<(u32, EdgeKind)>,
-    starts: Vec<u32>,
-    /// Per rTask, how many of its bands are incomplete.
-    missing: Vec<u32>,
-    /// Per rTask, when it may start on any unit; and on the unit that it prefers.
-    from: Vec<Time>,
-    near: Vec<Time>,
-    prefers: Vec<u32>,
-    free_at: Vec<Time>,
-    free: BTreeSet<(Time, usize)>,
-    pending: BinaryHeap<Reverse<Pending>>,
-    ready: BinaryHeap<Ready>,
-    /// Per rOperator, how many of its rTasks are ready.
-    ready_of: Arena<OperatorId, usize>,
-    burst: Option<Burst>,
+    /// The bands that all rTasks come after, and per rOperator and rTask where its own begin.
+    needs: Vec<(BandId, EdgeKind)>,
+    starts: Arena<OperatorId, Vec<usize>>,
 }
-
-/// rTasks of one rOperator that go to one unit one after another, so that the unit signals once for all of them.
-#[derive(Clone, Copy)]
-struct Burst {
-    operator: OperatorId,
-    unit: usize,
-    left: usize,
-}
-
-const NO_UNIT: u32 = u32::MAX;
-/// Bursts are of rTasks that take no longer than this many signals.
-const BURST_SIGNALS: Time = 8;
 
 fn place_ready(work: &Work, units: usize, costs: &SyncCosts) -> Placement {
+    let reach = |kind: EdgeKind| match kind {
+        EdgeKind::Counter => nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2)),
+        EdgeKind::Sentinel => nanoseconds(costs.sentinel.value),
+    };
+    let urgency = work.urgency(units, reach);
+    let mut order: Vec<OperatorId> = work.operators.ids().collect();
+    // Whoever reads of another is less urgent.
+    order.sort_by_key(|&id| (Reverse(urgency[id]), id));
     let mut placer = Placer::new(work, units, costs);
-    let mut placement = Placement { steps: Vec::with_capacity(placer.tasks.len()), barriers: Vec::new() };
-    while let Some(step) = placer.next() {
-        placement.steps.push(step);
-    }
-    placement
+    let mut steps: Vec<Step> = order.into_iter().flat_map(|id| placer.place(id)).collect();
+    steps.sort_by_key(|step| step.start);
+    Placement { steps, barriers: Vec::new() }
 }
 
 impl<'a> Placer<'a> {
     fn new(work: &'a Work<'a>, units: usize, costs: &SyncCosts) -> Self {
-        let exchange = nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2));
-        let mut tasks = Vec::new();
+        let mut parties: Arena<BandId, (u32, u32)> = (0..work.bands.len()).map(|_| (0, 0)).collect();
+        let (mut needs, mut own) = (Vec::new(), Vec::new());
+        let mut starts: Arena<OperatorId, Vec<usize>> = Arena::new();
         for (operator, definition) in work.operators.iter() {
-            tasks.extend((0..definition.tasks()).map(|tile| RTask { operator, tile }));
-        }
-        let empty = BandState { missing: 0, reach: 0, end: 0, home: Home::Nowhere };
-        let mut bands: Arena<BandId, BandState> = (0..work.bands.len()).map(|_| empty).collect();
-        let mut starts = vec![0u32; work.bands.len() + 1];
-        let mut missing = vec![0; tasks.len()];
-        let mut needs = Vec::new();
-        for (number, &task) in tasks.iter().enumerate() {
-            work.bands.of(task.operator, task.tile).for_each(|band| bands[band].missing += 1);
-            for kind in EdgeKind::ALL {
-                work.needs(task, kind, &mut needs);
-                missing[number] += needs.len() as u32;
-                needs.iter().for_each(|band| starts[band.index() + 1] += 1);
-            }
-        }
-        for (band, state) in bands.values_mut().enumerate() {
-            // Neither more units than tiles can signal, nor more than there are readers wait.
-            let parties = units.min(state.missing.max(starts[band + 1]) as usize);
-            state.reach = nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(parties));
-            starts[band + 1] += starts[band];
-        }
-        let mut waiting = vec![(0, EdgeKind::Counter); starts[work.bands.len()] as usize];
-        let mut next = starts.clone();
-        for (number, &task) in tasks.iter().enumerate() {
-            for kind in EdgeKind::ALL {
-                work.needs(task, kind, &mut needs);
-                for band in &needs {
-                    let place = &mut next[band.index()];
-                    waiting[*place as usize] = (number as u32, kind);
-                    *place += 1;
+            let mut of_tiles = Vec::with_capacity(definition.tasks() as usize + 1);
+            for tile in 0..definition.tasks() {
+                work.bands.of(operator, tile).for_each(|band| parties[band].0 += 1);
+                of_tiles.push(needs.len());
+                for kind in EdgeKind::ALL {
+                    work.needs(RTask { operator, tile }, kind, &mut own);
+                    own.iter().for_each(|&band| parties[band].1 += 1);
+                    needs.extend(own.drain(..).map(|band| (band, kind)));
                 }
             }
+            of_tiles.push(needs.len());
+            starts.push(of_tiles);
         }
-        let ready = missing.iter().enumerate().filter(|(_, missing)| **missing == 0);
-        let pending = ready.map(|(task, _)| Reverse(Pending { from: 0, task: task as u32 })).collect();
+        // Neither more units than tiles can signal, nor more than there are readers wait.
+        let reach = |&(tiles, readers): &(u32, u32)| {
+            let parties = units.min(tiles.max(readers) as usize);
+            nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(parties))
+        };
+        let band = |parties| BandState { reach: reach(parties), end: 0, home: Home::Nowhere };
+        let signal = nanoseconds(costs.signal_microseconds());
+        let bands = parties.values().map(band).collect();
         let sentinel = nanoseconds(costs.sentinel.value);
-        let reach = |kind: EdgeKind| match kind {
-            EdgeKind::Counter => exchange,
-            EdgeKind::Sentinel => sentinel,
+        Self { work, timeline: Timeline::new(units), signal, bands, sentinel, needs, starts }
+    }
+
+    /// Places all rTasks of an rOperator, those first that may start first.
+    fn place(&mut self, id: OperatorId) -> Vec<Step> {
+        let operator = &self.work.operators[id];
+        let mut releases: Vec<Release> = (0..operator.tasks()).map(|tile| self.release(id, tile)).collect();
+        releases.sort_by_key(|release| release.from);
+        let own = duration(operator);
+        // With several rTasks a unit it signals after the last.
+        let signals = operator.tasks() as usize <= self.timeline.units();
+        let length = if signals { own + self.signal } else { own };
+        let first = releases.first().map_or(0, |release| release.from);
+        let mut soonest = Soonest::new(&self.timeline, first, length);
+        let mut steps = Vec::with_capacity(releases.len());
+        for release in releases {
+            let task = RTask { operator: id, tile: release.tile };
+            let (start, unit) = self.choose(task, release, length, &mut soonest);
+            self.timeline.occupy(unit, start, length);
+            self.complete(task, unit, start + own);
+            steps.push(Step { task, unit, start, end: start + own });
+        }
+        steps
+    }
+
+    /// When the bands that an rTask waits for are complete.
+    fn release(&self, operator: OperatorId, tile: u32) -> Release {
+        let starts = &self.starts[operator];
+        let needs = &self.needs[starts[tile as usize]..starts[tile as usize + 1]];
+        let far = |&(band, kind): &(BandId, EdgeKind)| {
+            let state = self.bands[band];
+            state.end
+                + match kind {
+                    EdgeKind::Counter => state.reach,
+                    EdgeKind::Sentinel => self.sentinel,
+                }
         };
-        Self {
-            work,
-            signal: nanoseconds(costs.signal_microseconds()),
-            urgency: work.urgency(units, reach),
-            bands,
-            sentinel,
-            waiting,
-            starts,
-            from: vec![0; tasks.len()],
-            near: vec![0; tasks.len()],
-            prefers: vec![NO_UNIT; tasks.len()],
-            missing,
-            tasks,
-            free_at: vec![0; units],
-            free: (0..units).map(|unit| (0, unit)).collect(),
-            pending,
-            ready: BinaryHeap::new(),
-            ready_of: work.operators.values().map(|_| 0).collect(),
-            burst: None,
-        }
-    }
-
-    fn next(&mut self) -> Option<Step> {
-        let &(mut now, first) = self.free.first().expect("a device has units");
-        self.release(now);
-        if self.ready.is_empty() {
-            let Reverse(soonest) = self.pending.peek()?;
-            now = soonest.from;
-            self.release(now);
-        }
-        let Ready { task: Reverse(number), .. } = self.ready.pop().expect("something is ready now");
-        let at = number as usize;
-        let task = self.tasks[at];
-        let preferred = self.prefers[at] as usize;
-        let is_near = preferred < self.free_at.len() && self.free_at[preferred] <= now.max(self.from[at]);
-        let home = self.work.homes.unit(task, self.free_at.len());
-        let (unit, from) = match home {
-            Some(home) => (home, if home == preferred { self.near[at] } else { self.from[at] }),
-            None if is_near => (preferred, self.near[at]),
-            None => (self.burst_unit(task.operator, first), self.from[at]),
-        };
-        self.ready_of[task.operator] -= 1;
-        let start = self.free_at[unit].max(from);
-        let operator = &self.work.operators[task.operator];
-        let end = start + duration(operator);
-        let goes_on = self.burst.is_some_and(|burst| burst.unit == unit && burst.left > 0);
-        let signals = !goes_on && operator.tasks() as usize <= self.free_at.len();
-        self.free.remove(&(self.free_at[unit], unit));
-        self.free_at[unit] = if signals { end + self.signal } else { end };
-        self.free.insert((self.free_at[unit], unit));
-        self.complete(task, unit, end);
-        Some(Step { task, unit, start, end })
-    }
-
-    /// The unit for an rTask that prefers none: that of the burst, or the first that is free, where a burst may begin.
-    ///
-    /// Where short rTasks of several rOperators are ready, several for every unit, a unit takes its part from one
-    /// rOperator and signals once; with longer ones that would only delay the more urgent rOperator.
-    fn burst_unit(&mut self, operator: OperatorId, first: usize) -> usize {
-        if let Some(burst) = &mut self.burst
-            && burst.operator == operator
-            && burst.left > 0
-        {
-            burst.left -= 1;
-            return burst.unit;
-        }
-        // The rTask itself is no longer in the queue.
-        let ready = self.ready.len() + 1;
-        let part = ready / self.free_at.len();
-        let short = duration(&self.work.operators[operator]) <= BURST_SIGNALS * self.signal;
-        let several = self.ready_of[operator] < ready && part > 1 && short;
-        self.burst = several.then(|| Burst { operator, unit: first, left: part - 1 });
-        first
-    }
-
-    /// Makes ready what may start by `now`.
-    fn release(&mut self, now: Time) {
-        while let Some(&Reverse(Pending { from, task })) = self.pending.peek() {
-            if from > now {
-                return;
+        let last = needs.iter().max_by_key(|need| far(need));
+        let Some(last) = last else { return Release { tile, from: 0, near: None } };
+        let home = self.bands[last.0].home;
+        let near = match home {
+            Home::At(unit) => {
+                let reaches = |need: &(BandId, EdgeKind)| {
+                    let state = self.bands[need.0];
+                    if state.home == home { state.end } else { far(need) }
+                };
+                Some((unit, needs.iter().map(reaches).max().unwrap_or(0)))
             }
-            self.pending.pop();
-            let operator = self.tasks[task as usize].operator;
-            self.ready_of[operator] += 1;
-            let urgency = self.urgency[operator];
-            self.ready.push(Ready { urgency, task: Reverse(task) });
+            Home::Nowhere | Home::Spread => None,
+        };
+        Release { tile, from: far(last), near }
+    }
+
+    /// The unit that can start an rTask first, and when.
+    fn choose(&self, task: RTask, release: Release, length: Time, soonest: &mut Soonest) -> (Time, usize) {
+        let Release { from, near, .. } = release;
+        if let Some(home) = self.work.homes.unit(task, self.timeline.units()) {
+            let from = near.filter(|(unit, _)| *unit == home).map_or(from, |(_, near)| near);
+            return (self.timeline.earliest(home, from, length), home);
         }
+        let any = soonest.find(&self.timeline, from);
+        let near = near.map(|(unit, near)| (self.timeline.earliest(unit, near, length), unit));
+        near.filter(|(start, _)| *start <= any.0).unwrap_or(any)
     }
 
     /// Notes that an rTask has been placed.
     fn complete(&mut self, task: RTask, unit: usize, end: Time) {
-        let work = self.work;
-        for band in work.bands.of(task.operator, task.tile) {
+        for band in self.work.bands.of(task.operator, task.tile) {
             let state = &mut self.bands[band];
-            state.missing -= 1;
             state.end = state.end.max(end);
             state.home = match state.home {
                 Home::Nowhere => Home::At(unit),
                 Home::At(home) if home == unit => Home::At(unit),
                 Home::At(_) | Home::Spread => Home::Spread,
             };
-            if state.missing == 0 {
-                let state = *state;
-                self.wake(band, state);
-            }
-        }
-    }
-
-    /// Tells the rTasks that wait for a band that it is complete.
-    fn wake(&mut self, band: BandId, state: BandState) {
-        let (first, end) = (self.starts[band.index()], self.starts[band.index() + 1]);
-        for at in first..end {
-            let (number, kind) = self.waiting[at as usize];
-            let task = number as usize;
-            let reach = match kind {
-                EdgeKind::Counter => state.reach,
-                EdgeKind::Sentinel => self.sentinel,
-            };
-            let far = state.end + reach;
-            // The unit that completes the last band may go on at once if it has all of it.
-            match state.home {
-                Home::At(unit) if far > self.from[task] => {
-                    self.near[task] = state.end.max(self.from[task]);
-                    self.prefers[task] = unit as u32;
-                }
-                Home::At(_) | Home::Nowhere | Home::Spread => self.near[task] = self.near[task].max(far),
-            }
-            self.from[task] = self.from[task].max(far);
-            self.missing[task] -= 1;
-            if self.missing[task] == 0 {
-                let near = self.prefers[task] != NO_UNIT && self.near[task] < self.from[task];
-                let from = if near { self.near[task] } else { self.from[task] };
-                self.pending.push(Reverse(Pending { from, task: number }));
-            }
         }
     }
 }

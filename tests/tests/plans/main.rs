@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     kept::add(&mut suite);
     policies::add(&mut suite);
     policies::add_models(&mut suite);
+    policies::add_branches(&mut suite);
     random_plans::add(&mut suite);
     scale::add(&mut suite);
     sentinels::add(&mut suite);

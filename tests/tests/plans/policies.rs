@@ -3,12 +3,13 @@
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::fold::fold;
 use warpweave::fusion::schedule::simulate::makespan;
-use warpweave::fusion::schedule::{ArenaPolicy, PlanOptions, Planned, Polls, SyncPolicy, verify};
+use warpweave::fusion::schedule::{ArenaPolicy, KernelChoice, PlanOptions, Planned, Polls, SyncPolicy, verify};
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::reference::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{compile_under, plan_under};
 use warpweave_tests::random::{self, Random};
+use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 use warpweave_tests::{models, samples};
 
@@ -42,17 +43,41 @@ pub fn add_models(suite: &mut Suite) {
         suite.trial(format!("policies {}", model.name), move || {
             let program = model.program();
             check_times(&program);
+            check_interplay(&program);
             check_memory(&program);
             check_folds(&program);
         });
     }
 }
 
+/// Adds trials of branches beside one another: kernels that take less of the device are faster together.
+pub fn add_branches(suite: &mut Suite) {
+    for branches in [2, 6, 12] {
+        suite.trial(format!("policies {branches} branches"), move || {
+            let (own, chosen) = check_interplay(&beside(branches));
+            assert!(chosen < own, "{branches} branches take {chosen} by interplay, {own} each as fast as alone");
+        });
+    }
+}
+
+/// Products with long reductions, of which each alone is fastest in many parts.
+fn beside(branches: usize) -> TensorProgram {
+    let mut sketch = Sketch::new(3);
+    let branch = |_| {
+        let input = sketch.input(&[48, 2048]);
+        let hidden = sketch.linear(input, 96);
+        sketch.relu(hidden)
+    };
+    let outputs: Vec<_> = (0..branches).map(branch).collect();
+    sketch.finish(&outputs)
+}
+
 fn all_options(units: usize) -> impl Iterator<Item = PlanOptions> {
     let with = move |sync| {
         ArenaPolicy::ALL.map(move |arena| PlanOptions { sync: Some(sync), arena, ..PlanOptions::new(units) })
     };
-    SyncPolicy::ALL.into_iter().flat_map(with)
+    let by_interplay = PlanOptions { kernels: KernelChoice::Interplay, ..PlanOptions::new(units) };
+    SyncPolicy::ALL.into_iter().flat_map(with).chain([by_interplay])
 }
 
 fn planned(program: &TensorProgram, change: impl Fn(PlanOptions) -> PlanOptions) -> Planned {
@@ -71,6 +96,18 @@ fn check_times(program: &TensorProgram) {
         let barriers = if sync == SyncPolicy::Barrier { other.plan.persistent().waits() } else { 0 };
         assert!(other.plan.persistent().waits() <= other.needs + barriers, "{sync:?}");
     }
+}
+
+/// Kernels chosen by interplay are never predicted to be slower than each group's own, and their plans are right; the
+/// makespans of both.
+fn check_interplay(program: &TensorProgram) -> (f64, f64) {
+    let with =
+        |kernels| planned(program, move |options| PlanOptions { kernels, arena: ArenaPolicy::Separate, ..options });
+    let [own, chosen] = [KernelChoice::Own, KernelChoice::Interplay].map(with);
+    let times = (own.makespan, chosen.makespan);
+    assert!(times.1 <= times.0, "{} by interplay against {}", times.1, times.0);
+    verify(chosen.plan).unwrap_or_else(|violations| panic!("by interplay: {violations:?}"));
+    times
 }
 
 /// How much longer a plan may take because its tensors share bytes.

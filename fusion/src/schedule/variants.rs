@@ -1,0 +1,105 @@
+//! What a group may run as: its own kernel and those that are the best on a part of the device.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use warpweave_graph::arena::Id;
+use warpweave_graph::program::{TensorId, TensorProgram};
+
+use super::wavefront::{Time, nanoseconds};
+use crate::partition::cost::KernelCost;
+use crate::partition::limit::shapes;
+use crate::partition::signature::Signature;
+use crate::partition::split::split_group;
+use crate::partition::{ContractionShape, FusionGroup, GroupBody, Partition, ScheduleParams};
+
+/// Parameters of a group, and the kernels that run one after another under them.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Variant {
+    pub(super) params: ScheduleParams,
+    pub(super) stages: Vec<Stage>,
+}
+
+/// rTasks side by side.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Stage {
+    pub(super) tasks: u32,
+    pub(super) time: Time,
+}
+
+impl Stage {
+    /// Microseconds of an rTask.
+    pub(super) fn microseconds(&self) -> f64 {
+        self.time as f64 / 1000.0
+    }
+
+    /// The most rTasks that one of `units` units runs.
+    pub(super) fn rounds(&self, units: usize) -> Time {
+        u64::from(self.tasks).div_ceil(units as u64)
+    }
+}
+
+impl Variant {
+    pub(super) fn new(
+        program: &TensorProgram,
+        group: &FusionGroup,
+        params: ScheduleParams,
+        cost: &impl KernelCost,
+    ) -> Self {
+        let stage = |body: &GroupBody, params: &ScheduleParams| {
+            let time = nanoseconds(cost.task_microseconds(body, params)).max(1);
+            Stage { tasks: params.tiles(body) as u32, time }
+        };
+        let stages = match split_group(&group.body, &params, TensorId::from_index(program.tensors.len())) {
+            Some((bodies, [parts, sum])) => vec![stage(&bodies.parts, &parts), stage(&bodies.sum, &sum)],
+            None => vec![stage(&group.body, &params.clone().in_one_part())],
+        };
+        Self { params, stages }
+    }
+
+    /// Time from start to end on a device of its own.
+    pub(super) fn alone(&self, units: usize, exchange: Time) -> Time {
+        let times = self.stages.iter().map(|stage| stage.rounds(units) * stage.time);
+        times.sum::<Time>() + exchange * (self.stages.len() as Time - 1)
+    }
+
+    /// Time of all units together.
+    pub(super) fn work(&self, signal: Time) -> Time {
+        self.stages.iter().map(|stage| u64::from(stage.tasks) * (stage.time + signal)).sum()
+    }
+}
+
+/// Per group, its own kernel and what else it may run as; and the number of its class: groups that compute the same have
+/// the same.
+pub(super) fn variants(
+    program: &TensorProgram,
+    partition: &Partition,
+    cost: &impl KernelCost,
+) -> (Vec<Vec<Variant>>, Vec<usize>) {
+    let shapes = shapes(partition);
+    let keys: Vec<(Signature, &ScheduleParams)> =
+        partition.groups.iter().map(|group| (Signature::of(&group.body), &group.params)).collect();
+    let mut classes: HashMap<&(Signature, &ScheduleParams), usize> = HashMap::new();
+    let mut firsts = Vec::new();
+    for (position, key) in keys.iter().enumerate() {
+        classes.entry(key).or_insert_with(|| {
+            firsts.push(position);
+            firsts.len() - 1
+        });
+    }
+    let of_class = |&first: &usize| of_group(program, &partition.groups[first], &shapes, cost);
+    let found: Vec<Vec<Variant>> = firsts.par_iter().map(of_class).collect();
+    let classes: Vec<usize> = keys.iter().map(|key| classes[key]).collect();
+    (classes.iter().map(|&class| found[class].clone()).collect(), classes)
+}
+
+fn of_group(
+    program: &TensorProgram,
+    group: &FusionGroup,
+    shapes: &[ContractionShape],
+    cost: &impl KernelCost,
+) -> Vec<Variant> {
+    let others = cost.variants(program, &group.body, shapes).into_iter().filter(|params| *params != group.params);
+    let all = std::iter::once(group.params.clone()).chain(others);
+    all.map(|params| Variant::new(program, group, params, cost)).collect()
+}
