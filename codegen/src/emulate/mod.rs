@@ -6,7 +6,8 @@
 //!   releasing signals, and by additions to control words. A wait is sure to see the signals up to its target and no
 //!   more. An access of the arena that is not ordered after the last write (and, for a write, after the reads since) is
 //!   reported whatever the order in which the emulator happened to run things, and gives poison;
-//! - shared memory is undefined when a kernel is entered, kept arrays when a launch begins; between warps only block barriers order accesses of it,
+//! - shared memory is undefined when a kernel is entered, kept arrays when a launch begins; between warps only block
+//!   barriers order accesses of it,
 //!   between lanes of a warp also warp barriers and shuffles;
 //! - a value that carries its own validity is polled until its mark is this launch's; that orders nothing else, and no
 //!   other access may touch its bytes;

@@ -60,6 +60,9 @@ struct Rule {
 /// Times that a rule chooses.
 const AGAIN: usize = 4;
 
+/// The least that choosing may gain, as a share of the longest path, to be tried at all.
+const WORTH_SHARE: f64 = 0.02;
+
 /// Placements of groups that improving a choice may take.
 const STEPS: usize = 800_000;
 
@@ -89,7 +92,7 @@ pub fn candidates(
     };
     let mut found: Vec<Outcome> = chosen.into_iter().filter(|outcome| outcome.chosen != alone.chosen).collect();
     found.push(alone);
-    found.retain(|outcome| outcome.chosen != own.chosen);
+    found.retain(|outcome| outcome.end < own.end);
     let with = |outcome: Outcome| {
         let mut partition = partition.clone();
         for ((group, variants), chosen) in partition.groups.iter_mut().zip(&variants).zip(outcome.chosen) {
@@ -167,7 +170,8 @@ impl<'a> Chooser<'a> {
     /// The best of all rules' choices and `start`, improved. Every rule chooses again where urgency follows from its choice.
     fn by_interplay(&self, start: Outcome, classes: &[usize]) -> Outcome {
         // Nothing is faster than the longest path of kernels that are fastest alone.
-        if start.end <= self.urgency(&self.alone()).to_the_end.into_iter().max().unwrap_or(0) {
+        let path = self.urgency(&self.alone()).to_the_end.into_iter().max().unwrap_or(0);
+        if start.end as f64 <= path as f64 * (1.0 + WORTH_SHARE) {
             return start;
         }
         let mut best = start.clone();

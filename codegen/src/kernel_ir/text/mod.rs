@@ -17,7 +17,8 @@
 //!   call k0(0, block)
 //! }
 //! ```
-//! `keeps s0` after the declarations names the array that lasts from call to call. `p3` is operand 3 of the running rTask. Integer literals are `i32` unless they end in `_i64`. Operators, functions,
+//! `keeps s0` after the declarations names the array that lasts from call to call. `p3` is operand 3 of the running
+//! rTask. Integer literals are `i32` unless they end in `_i64`. Operators, functions,
 //! tables and words have the names of [`words`]. What is parsed names only what is declared; the rules of the IR are those
 //! of [`verify`](crate::verify).
 
