@@ -81,8 +81,8 @@ pub struct Build {
     pub model: Model,
     /// How far operators are fused; as each target's default unless given.
     pub fusion: Option<FusionLevel>,
-    /// The constants of the GPU that is compiled for; an H200's unless given.
-    pub arch: GpuArch,
+    /// The constants of the GPU that is compiled for; those of the target's generation unless given.
+    pub arch: Option<GpuArch>,
     /// Recorded times that price kernels of GPUs.
     pub timings: Option<Arc<TimingsFile>>,
     /// When the search of each target ends early.
@@ -125,7 +125,7 @@ impl Build {
         let prepared = Prepared::new(&model.program);
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
-        Self { model, fusion: None, arch: GpuArch::h200(), timings: None, limit: SearchLimit::default(), prepared }
+        Self { model, fusion: None, arch: None, timings: None, limit: SearchLimit::default(), prepared }
     }
 
     /// The plan for a target and, for a GPU, its kernels.
@@ -173,17 +173,44 @@ impl Build {
 
     /// What a target's part is decided by.
     pub fn options(&self, target: BundleTarget) -> Result<CompileOptions, TimingsFileError> {
-        let arch = self.arch;
-        let defaults = match (target, &self.timings) {
-            (BundleTarget::Host, _) => CompileOptions::host(),
-            (BundleTarget::Gpu(_), None) => CompileOptions::gpu(arch),
-            (BundleTarget::Gpu(gpu), Some(file)) => {
-                let cost = CostModel::Recorded(file.cost(gpu, EstimatedCost { arch })?);
-                CompileOptions { cost, ..CompileOptions::gpu(arch) }
+        let defaults = match target {
+            BundleTarget::Host => CompileOptions { units: target.units(), ..CompileOptions::host() },
+            BundleTarget::Gpu(gpu) => {
+                let arch = self.arch(gpu);
+                let defaults = CompileOptions::gpu(arch);
+                match &self.timings {
+                    None => defaults,
+                    Some(file) => {
+                        let cost = CostModel::Recorded(file.cost(gpu, EstimatedCost { arch })?);
+                        CompileOptions { cost, ..defaults }
+                    }
+                }
             }
         };
         let fusion = self.fusion.unwrap_or(defaults.fusion);
-        Ok(CompileOptions { units: target.units(), fusion, ..defaults })
+        Ok(CompileOptions { fusion, ..defaults })
+    }
+
+    /// The constants of a target's device.
+    pub fn arch(&self, gpu: Target) -> GpuArch {
+        let of_generation = || {
+            let base = match gpu {
+                Target::Sm80 | Target::Sm86 | Target::Sm87 | Target::Sm89 => GpuArch::a100(),
+                Target::Sm90
+                | Target::Sm90a
+                | Target::Sm100
+                | Target::Sm100a
+                | Target::Sm103
+                | Target::Sm103a
+                | Target::Sm120
+                | Target::Sm120a
+                | Target::Sm121
+                | Target::Sm121a => GpuArch::h200(),
+            };
+            let units = BundleTarget::Gpu(gpu).units();
+            base.with_attributes(units, gpu.shared_bytes_per_block().min(base.shared_bytes_per_block.value))
+        };
+        self.arch.unwrap_or_else(of_generation)
     }
 
     /// The program as it is partitioned and scheduled.

@@ -149,7 +149,7 @@ fn of_partition(
             statements.saturating_sub(1)
         )));
     };
-    let explained = partition::group(prepared, &build.arch, compile, &chosen, position);
+    let explained = partition::group(prepared, &build.arch(DEFAULT_KERNEL_TARGET), compile, &chosen, position);
     let group = &chosen.groups[position];
     let value = explain_partition::group_value(position, group, &explained);
     output.result("explain", &value, &explain_partition::group(position, group, &explained));

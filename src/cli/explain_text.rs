@@ -43,7 +43,7 @@ pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
     );
     let utilisation = simulation.utilisation();
     let busiest = utilisation.iter().copied().fold(0.0, f64::max);
-    let idlest = utilisation.iter().copied().fold(1.0, f64::min);
+    let idlest = utilisation.iter().copied().fold(1.0, f64::min).max(0.0);
     let _ = writeln!(text, "  busiest, idlest unit {}, {}", percent(busiest), percent(idlest));
     let _ = writeln!(text, "  critical path        {} rTasks; most of its time in", simulation.critical_steps());
     for part in explained.critical_operators().iter().take(LISTED) {

@@ -22,7 +22,7 @@ pub struct SearchArguments {
     /// Recorded times of kernels, as `tune` writes them; estimates stand in, scaled, where there are none
     #[arg(long, value_name = "FILE")]
     timings: Option<PathBuf>,
-    /// The constants of the GPU, as `doctor --calibrate` writes them; an H200's unless given
+    /// The constants of the GPU, as `doctor --calibrate` writes them; those of its generation unless given
     #[arg(long, value_name = "FILE")]
     arch: Option<PathBuf>,
     /// Seconds after which each search for a partition ends with the best so far, as after Ctrl-C; no limit unless given
@@ -43,8 +43,8 @@ impl SearchArguments {
     }
 
     /// The constants of the GPU.
-    pub fn arch(&self) -> Result<GpuArch, CliError> {
-        Ok(self.arch.as_deref().map_or_else(|| Ok(GpuArch::h200()), read_arch)?)
+    pub fn arch(&self) -> Result<Option<GpuArch>, CliError> {
+        Ok(self.arch.as_deref().map(read_arch).transpose()?)
     }
 
     /// When searches end. From here on, Ctrl-C ends the search that runs; at other times, or again, it ends the process.

@@ -40,7 +40,7 @@ use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::partition::cost::KernelCost;
-use crate::partition::{Partition, split};
+use crate::partition::{Partition, Template, split};
 use interplay::GroupGraph;
 use plan::OperatorId;
 use sentinels::Exchanged;
@@ -254,13 +254,15 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Bands of the rOperators whose rTasks end at such different times that it pays to wait for some of them.
+    /// Bands of the rOperators whose rTasks end at such different times that it pays to wait for some of them, and of those
+    /// whose rTasks stay on their units, where each may read back what was written there without waiting for the others.
     fn tile_bands(&self, placement: &Placement) -> Bands {
         let PlanOptions { units, costs, .. } = self.options;
         let spread = placement.spread(self.operators.len());
         let exchange = costs.signal_microseconds() + costs.exchange_microseconds(*units);
         let worth = wavefront::nanoseconds(WORTH_EXCHANGES * exchange);
-        Bands::of_tiles(&self.operators, &self.edges, |id| spread[id] >= worth, *units, costs)
+        let stays = |id| self.operators[id].params.template == Template::Kept;
+        Bands::of_tiles(&self.operators, &self.edges, |id| spread[id] >= worth || stays(id), *units, costs)
     }
 
     fn work<'w>(&'w self, bands: &'w Bands) -> Work<'w> {

@@ -43,6 +43,8 @@ struct Synchroniser<'a> {
     clocks: Arena<BandId, Vec<u32>>,
     /// Per unit, how many rTasks of every unit have happened.
     known: Vec<Vec<u32>>,
+    /// Per unit and band, whether all of the band is known to have happened. It stays so.
+    covered: Vec<Arena<BandId, bool>>,
     drafts: Vec<Vec<Draft>>,
     waited: Arena<BandId, bool>,
     needs: usize,
@@ -96,6 +98,7 @@ impl<'a> Synchroniser<'a> {
             completed,
             clocks: (0..bands.len()).map(|_| Vec::new()).collect(),
             known: vec![vec![0; units]; units],
+            covered: vec![(0..bands.len()).map(|_| false).collect(); units],
             drafts: vec![Vec::new(); units],
             waited: (0..bands.len()).map(|_| false).collect(),
             needs: 0,
@@ -112,15 +115,18 @@ impl<'a> Synchroniser<'a> {
     }
 
     /// Appends an rTask after what it needs.
-    fn run(&mut self, step: &Step, needs: &mut [BandId]) {
+    fn run(&mut self, step: &Step, needs: &mut Vec<BandId>) {
         let unit = step.unit;
         self.needs += needs.len();
+        needs.retain(|&band| !self.covered[unit][band]);
         // Waiting for the latest often implies the others; what is left is looked at while the latest is not there yet.
         needs.sort_by_key(|&band| std::cmp::Reverse((self.completed[band], band)));
         let before = self.drafts[unit].len();
         for &mut band in needs {
             let known = &self.known[unit];
-            if self.lasts[band].iter().all(|&(other, last)| other == unit || known[other] >= last) {
+            let is_known = self.lasts[band].iter().all(|&(other, last)| other == unit || known[other] >= last);
+            self.covered[unit][band] = is_known;
+            if is_known {
                 continue;
             }
             self.drafts[unit].push(Draft::Wait(band));
