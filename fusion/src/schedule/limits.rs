@@ -93,8 +93,8 @@ fn exchanges(variants: &[Vec<Variant>], graph: &GroupGraph, options: &PlanOption
     };
     let own: Vec<u32> = variants.iter().map(fewest).collect();
     let mut readers = vec![0; own.len()];
-    for group in 0..own.len() {
-        graph.predecessors(group).iter().for_each(|&other| readers[other] += own[group]);
+    for (group, own) in own.iter().enumerate() {
+        graph.predecessors(group).iter().for_each(|&other| readers[other] += own);
     }
     let exchange = |(own, readers): (&u32, &u32)| {
         let parties = options.units.min(*own.max(readers) as usize);
