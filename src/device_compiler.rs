@@ -33,7 +33,7 @@ pub struct ProgramCode {
 }
 
 /// The code of `program`: compiled whole, or in units of `size` side by side and linked. A program whose linked code would
-/// use local memory is compiled whole, and so is every program where there is no linker.
+/// use local memory is compiled whole, and so is every program for a target that cannot link or where there is no linker.
 pub fn compile_program(
     program: &Program,
     size: UnitSize,
@@ -44,7 +44,8 @@ pub fn compile_program(
         let cubin = compiler.compile(&device_source(&cuda(program)), target, UnitKind::Whole)?;
         Ok(ProgramCode { cubin, units: 1 })
     };
-    let (DeviceUnits::Linked(units), Some(linker)) = (device_units(program, size), Linker::locate()?) else {
+    let linker = if target.can_link() { Linker::locate()? } else { None };
+    let (DeviceUnits::Linked(units), Some(linker)) = (device_units(program, size), linker) else {
         return whole();
     };
     let kind = UnitKind::Linked { registers: registers_per_thread(program.threads) };

@@ -90,6 +90,24 @@ impl Target {
         }
     }
 
+    /// Whether a program may be compiled in units that are linked. Before Hopper a shuffle is a call in such a unit, and its
+    /// kernel would keep its return address in local memory.
+    pub fn can_link(self) -> bool {
+        match self {
+            Self::Sm80 | Self::Sm86 | Self::Sm87 | Self::Sm89 => false,
+            Self::Sm90
+            | Self::Sm90a
+            | Self::Sm100
+            | Self::Sm100a
+            | Self::Sm103
+            | Self::Sm103a
+            | Self::Sm120
+            | Self::Sm120a
+            | Self::Sm121
+            | Self::Sm121a => true,
+        }
+    }
+
     /// Whether instructions of this architecture alone are allowed.
     pub fn is_architecture_specific(self) -> bool {
         match self {
