@@ -8,7 +8,7 @@ use std::ptr;
 
 use libloading::os::unix;
 
-use crate::dynamic_library::{OpenError, newest_beneath, open_for_ever};
+use crate::dynamic_library::{Handle, OpenError, Output, newest_beneath, open_for_ever};
 use crate::target::Target;
 use crate::tools::cuda_roots;
 
@@ -36,8 +36,6 @@ pub struct Linker {
     functions: Functions,
 }
 
-type Handle = *mut c_void;
-
 /// The functions used, as `nvJitLink.h` declares them.
 #[derive(Clone, Copy, Debug)]
 struct Functions {
@@ -47,14 +45,6 @@ struct Functions {
     complete: unsafe extern "C" fn(Handle) -> c_int,
     cubin: Output,
     log: Output,
-}
-
-/// A pair of functions that return a buffer: its size, its bytes.
-#[derive(Clone, Copy, Debug)]
-struct Output {
-    name: &'static str,
-    size: unsafe extern "C" fn(Handle, *mut usize) -> c_int,
-    get: unsafe extern "C" fn(Handle, *mut c_char) -> c_int,
 }
 
 /// `NVJITLINK_INPUT_CUBIN`.
@@ -121,22 +111,19 @@ impl Link {
     }
 
     fn output(&self, output: Output) -> Result<Vec<u8>, LinkError> {
-        let mut size = 0;
-        // SAFETY: the handle is live and `size` is a live integer.
-        self.check(output.name, unsafe { (output.size)(self.handle, &mut size) })?;
-        let mut bytes = vec![0; size];
-        // SAFETY: the handle is live and the buffer holds as many bytes as the linker asked for.
-        self.check(output.name, unsafe { (output.get)(self.handle, bytes.as_mut_ptr().cast()) })?;
-        Ok(bytes)
+        // SAFETY: the handle is live, and the functions are of the library that it came from.
+        unsafe { output.read(self.handle) }.map_err(|code| self.error(output.name, code))
     }
 
     fn check(&self, function: &'static str, code: c_int) -> Result<(), LinkError> {
-        if code == 0 {
-            return Ok(());
-        }
-        let log = if function == self.functions.log.name { None } else { self.output(self.functions.log).ok() };
-        let log = String::from_utf8_lossy(&log.unwrap_or_default()).trim_end_matches('\0').trim().to_owned();
-        Err(LinkError::Call { function, code, log })
+        if code == 0 { Ok(()) } else { Err(self.error(function, code)) }
+    }
+
+    fn error(&self, function: &'static str, code: c_int) -> LinkError {
+        // SAFETY: the handle is live, and the functions are of the library that it came from.
+        let log = unsafe { self.functions.log.read(self.handle) }.unwrap_or_default();
+        let log = String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned();
+        LinkError::Call { function, code, log }
     }
 }
 

@@ -2,16 +2,14 @@
 
 #![expect(unsafe_code, reason = "calls into a C library")]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
 use libloading::os::unix;
 
 use super::NvrtcError;
-use crate::dynamic_library::{OpenError, newest, newest_beneath, open_for_ever};
-
-type Handle = *mut c_void;
+use crate::dynamic_library::{Handle, OpenError, Output, newest, newest_beneath, open_for_ever};
 
 /// The functions used, as `nvrtc.h` declares them.
 #[derive(Clone, Copy, Debug)]
@@ -31,14 +29,6 @@ struct Functions {
     cubin: Output,
     ptx: Output,
     log: Output,
-}
-
-/// A pair of functions that return a buffer: its size, its bytes.
-#[derive(Clone, Copy, Debug)]
-struct Output {
-    name: &'static str,
-    size: unsafe extern "C" fn(Handle, *mut usize) -> c_int,
-    get: unsafe extern "C" fn(Handle, *mut c_char) -> c_int,
 }
 
 /// The opened library.
@@ -121,13 +111,9 @@ impl Program {
     }
 
     fn output(&self, output: Output) -> Result<Vec<u8>, NvrtcError> {
-        let mut size = 0;
-        // SAFETY: the handle is live and `size` is a live integer.
-        self.functions.check(output.name, unsafe { (output.size)(self.handle, &mut size) })?;
-        let mut bytes = vec![0; size];
-        // SAFETY: the handle is live and the buffer holds as many bytes as NVRTC asked for.
-        self.functions.check(output.name, unsafe { (output.get)(self.handle, bytes.as_mut_ptr().cast()) })?;
-        Ok(bytes)
+        // SAFETY: the handle is live, and the functions are of the library that it came from.
+        let bytes = unsafe { output.read(self.handle) };
+        bytes.map_err(|code| self.functions.error(output.name, code))
     }
 }
 
@@ -164,11 +150,12 @@ impl Functions {
     }
 
     fn check(&self, function: &'static str, code: c_int) -> Result<(), NvrtcError> {
-        if code == 0 {
-            return Ok(());
-        }
+        if code == 0 { Ok(()) } else { Err(self.error(function, code)) }
+    }
+
+    fn error(&self, function: &'static str, code: c_int) -> NvrtcError {
         // SAFETY: NVRTC returns a static text that ends in zero for every code.
         let message = unsafe { CStr::from_ptr((self.error_string)(code)) };
-        Err(NvrtcError::Call { function, code, message: message.to_string_lossy().into_owned() })
+        NvrtcError::Call { function, code, message: message.to_string_lossy().into_owned() }
     }
 }
