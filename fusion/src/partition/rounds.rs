@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use warpweave_graph::expr::{Guard, Index, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{Guard, Index, Read, ReadId, TensorExpr};
 
 use super::blocked;
 use super::body::{GroupBody, Stage, StageSource};
@@ -29,7 +29,7 @@ impl Round {
         let mut found = Vec::new();
         for at in self.stages.clone() {
             let stage = &body.stages[at];
-            for id in body_reads(&stage.expr) {
+            for id in stage.expr.reads_of(&stage.expr.body) {
                 let read = &stage.expr.reads[id];
                 if !is_shared(read) || seen.insert((stage.sources[read.operand], &read.index, &read.guard)) {
                     found.push((at, id, read));
@@ -68,36 +68,11 @@ fn joins(body: &GroupBody, first: usize, stage: &Stage) -> bool {
     let extents = |expr: &TensorExpr| expr.reduced().map(|axis| expr.axes[axis].extent).collect::<Vec<usize>>();
     let lead = &body.stages[first].expr;
     let reduce = lead.reducer.is_some() && stage.expr.reducer.is_some();
-    let independent = body_reads(&stage.expr).into_iter().all(|id| {
+    let independent = stage.expr.reads_of(&stage.expr.body).into_iter().all(|id| {
         let source = stage.sources[stage.expr.reads[id].operand];
         !matches!(source, StageSource::Stage(earlier) if earlier >= first)
     });
     reduce && independent && extents(lead) == extents(&stage.expr)
-}
-
-/// The reads of an expression's body, ascending; those inside indices count too.
-fn body_reads(expr: &TensorExpr) -> Vec<ReadId> {
-    let mut named = Vec::new();
-    expr.body.visit(&mut |scalar| match scalar {
-        Scalar::Read(read) => named.push(*read),
-        Scalar::Index(index, _) => index.visit(&mut |_| {}, &mut |read| named.push(read)),
-        Scalar::Holds(guard) => {
-            let conditions = guard.conditions().iter();
-            conditions.for_each(|condition| condition.index.visit(&mut |_| {}, &mut |read| named.push(read)));
-        }
-        _ => {}
-    });
-    let mut found: Vec<ReadId> = Vec::new();
-    while let Some(id) = named.pop() {
-        if !found.contains(&id) {
-            found.push(id);
-            let read = &expr.reads[id];
-            let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-            read.index.iter().chain(conditions).for_each(|index| index.visit(&mut |_| {}, &mut |id| named.push(id)));
-        }
-    }
-    found.sort_unstable();
-    found
 }
 
 /// Whether [`RUN`] neighbours along the innermost reduced axis are neighbours in memory.

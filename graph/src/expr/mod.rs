@@ -13,6 +13,8 @@ pub mod region;
 pub mod scalar;
 pub mod substitute;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
@@ -118,6 +120,30 @@ impl TensorExpr {
     /// The expression's value at a point: the epilogue if there is one, else the body.
     pub fn result(&self) -> &Scalar {
         self.epilogue.as_ref().unwrap_or(&self.body)
+    }
+
+    /// The reads of a scalar of this expression, those inside their indices and guards too.
+    pub fn reads_of(&self, scalar: &Scalar) -> BTreeSet<ReadId> {
+        let mut found = BTreeSet::new();
+        let mut open: Vec<ReadId> = Vec::new();
+        scalar.visit(&mut |scalar| match scalar {
+            Scalar::Read(read) => open.push(*read),
+            Scalar::Index(index, _) => index.visit(&mut |_| {}, &mut |read| open.push(read)),
+            Scalar::Holds(guard) => {
+                let conditions = guard.conditions().iter();
+                conditions.for_each(|condition| condition.index.visit(&mut |_| {}, &mut |read| open.push(read)));
+            }
+            _ => {}
+        });
+        while let Some(read) = open.pop() {
+            if found.insert(read) {
+                let read = &self.reads[read];
+                let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+                let indices = read.index.iter().chain(conditions);
+                indices.for_each(|index| index.visit(&mut |_| {}, &mut |read| open.push(read)));
+            }
+        }
+        found
     }
 
     /// If this only moves data — one unguarded-or-guarded read, no arithmetic — the read.

@@ -1,6 +1,6 @@
 //! What one evaluation of a scalar by the lanes of a warp costs.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Condition, Index, Read, ReadId, Scalar, TensorExpr};
@@ -210,8 +210,7 @@ impl Evaluation {
 
     /// The same where some reads have been made before.
     pub(super) fn without(stage: &Stage, scalar: &Scalar, boxes: &[StagedBox], known: &[ReadId]) -> Self {
-        let mut reads = BTreeSet::new();
-        collect(&stage.expr, scalar, &mut reads);
+        let mut reads = stage.expr.reads_of(scalar);
         reads.retain(|read| !known.contains(read));
         Self { operations: float_operations(&stage.expr, scalar), ..Self::of_reads(stage, boxes, reads) }
     }
@@ -268,27 +267,6 @@ impl Evaluation {
             counts.global_loads += (loads * width) as f64;
         }
         counts
-    }
-}
-
-/// The reads of a scalar, and those inside their indices.
-fn collect(expr: &TensorExpr, scalar: &Scalar, found: &mut BTreeSet<ReadId>) {
-    let mut open: Vec<ReadId> = Vec::new();
-    scalar.visit(&mut |scalar| match scalar {
-        Scalar::Read(read) => open.push(*read),
-        Scalar::Index(index, _) => index.visit(&mut |_| {}, &mut |read| open.push(read)),
-        Scalar::Holds(guard) => {
-            let conditions = guard.conditions().iter();
-            conditions.for_each(|condition| condition.index.visit(&mut |_| {}, &mut |read| open.push(read)));
-        }
-        _ => {}
-    });
-    while let Some(read) = open.pop() {
-        if found.insert(read) {
-            let read = &expr.reads[read];
-            let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-            read.index.iter().chain(conditions).for_each(|index| index.visit(&mut |_| {}, &mut |read| open.push(read)));
-        }
     }
 }
 
