@@ -24,7 +24,7 @@ fn a_plan_is_proved() {
 /// The verifier names two rTasks for every wait that is needed, and the emulator sees them go wrong.
 #[test]
 fn a_missing_wait_is_found_and_seen() {
-    for (name, number) in [("bert", "0"), ("bert", "20"), ("dlrm", "first"), ("lstm", "100")] {
+    for (name, number) in [("bert", "0"), ("bert", "100"), ("dlrm", "first"), ("lstm", "100")] {
         let told = without(&model(name, "torchscript.onnx"), number);
         let violations = list(&told, "violations");
         assert!(violations.iter().any(|violation| list(violation, "tasks").len() == 2), "{name} {number}: {told}");
@@ -38,6 +38,14 @@ fn a_missing_wait_is_found_and_seen() {
             assert!(wrong.iter().all(|wrong| wrong["found"] != wrong["right"]), "{tile}");
         }
     }
+}
+
+#[test]
+fn a_missing_wait_before_bytes_are_used_again_is_found() {
+    let told = without(&model("bert", "torchscript.onnx"), "20");
+    let [violation] = list(&told, "violations") else { panic!("one violation: {told}") };
+    let message = violation["message"].as_str().unwrap_or_default();
+    assert!(message.contains("share bytes") && list(violation, "tasks").len() == 2, "{told}");
 }
 
 #[test]
