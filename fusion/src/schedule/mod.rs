@@ -21,6 +21,7 @@ pub mod text;
 pub mod timeline;
 mod variants;
 pub mod verify;
+pub mod waits;
 pub mod wavefront;
 
 use bands::Bands;
