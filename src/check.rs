@@ -19,8 +19,8 @@ pub struct Checked {
     /// The plan.
     pub plan: TargetPlan,
     /// Its kernels; none for the host.
-    kernels: Option<Kernels>,
-    weights: Arc<[u8]>,
+    pub(crate) kernels: Option<Kernels>,
+    pub(crate) weights: Arc<[u8]>,
 }
 
 /// A plan without one of its waits.

@@ -6,4 +6,5 @@ pub mod lower;
 pub mod persistent;
 pub mod prelude;
 pub mod print;
+pub mod trace;
 pub mod verify;

@@ -9,6 +9,7 @@ mod inputs;
 mod measurements;
 mod models;
 mod page;
+mod profile;
 mod results;
 mod tool;
 mod tuning;

@@ -75,6 +75,7 @@ impl Statement {
             | Self::WarpBarrier
             | Self::LoadTable { .. }
             | Self::LoadControl { .. }
+            | Self::ReadSpecial { .. }
             | Self::StoreControl { .. }
             | Self::AddControl { .. }
             | Self::Wait { .. }
@@ -93,6 +94,7 @@ impl Statement {
             | Self::BlockBarrierOr { place, .. }
             | Self::LoadTable { place, .. }
             | Self::LoadControl { place, .. }
+            | Self::ReadSpecial { place, .. }
             | Self::AddControl { place, .. }
             | Self::Wait { place, .. } => Some(place),
             Self::StoreGlobal { .. }
@@ -142,7 +144,8 @@ impl Statement {
             | Self::Break
             | Self::BlockBarrier
             | Self::WarpBarrier
-            | Self::LoadControl { .. } => Vec::new(),
+            | Self::LoadControl { .. }
+            | Self::ReadSpecial { .. } => Vec::new(),
         }
     }
 }

@@ -147,6 +147,7 @@ fn place_of(statement: &Statement) -> Option<&Place> {
         | Statement::BlockBarrierOr { place, .. }
         | Statement::LoadTable { place, .. }
         | Statement::LoadControl { place, .. }
+        | Statement::ReadSpecial { place, .. }
         | Statement::AddControl { place, .. }
         | Statement::Wait { place, .. } => Some(place),
         Statement::StoreGlobal { .. }
@@ -196,6 +197,7 @@ fn values(statement: &Statement) -> Vec<&Expression> {
         | Statement::Break
         | Statement::BlockBarrier
         | Statement::WarpBarrier
-        | Statement::LoadControl { .. } => Vec::new(),
+        | Statement::LoadControl { .. }
+        | Statement::ReadSpecial { .. } => Vec::new(),
     }
 }
