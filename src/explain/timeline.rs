@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warpweave_fusion::schedule::Instruction;
-use warpweave_fusion::schedule::plan::{OperatorId, PersistentSegment};
+use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
 use warpweave_fusion::schedule::simulate::{Event, Simulation};
-use warpweave_graph::arena::Id;
+use warpweave_graph::arena::{Arena, Id};
 
 use crate::report::scale::{Linear, time};
 use crate::report::svg::escape;
@@ -19,7 +19,7 @@ const BOTTOM: f64 = 34.0;
 const COLUMNS: usize = 1400;
 
 /// The picture as a self-contained SVG, light or dark as the viewer prefers.
-pub fn timeline(title: &str, segment: &PersistentSegment, simulation: &Simulation) -> String {
+pub fn timeline(title: &str, operators: &Arena<OperatorId, ROperator>, simulation: &Simulation) -> String {
     let units = simulation.units.len().max(1);
     let row = (640.0 / units as f64).clamp(3.0, 24.0);
     let height = TOP + row * units as f64 + BOTTOM;
@@ -43,7 +43,7 @@ pub fn timeline(title: &str, segment: &PersistentSegment, simulation: &Simulatio
     let bottom = row * units as f64;
     let _ = writeln!(svg, "<rect class=\"idle\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{bottom:.1}\"/>");
     for (operator, path) in paths(simulation, row) {
-        let planned = &segment.operators[operator];
+        let planned = &operators[operator];
         let about = escape(&format!("{operator}: {}, {} rTasks", planned.params, planned.tasks()));
         // Steps of the golden angle keep the hues of neighbours apart.
         let hue = (operator.index() as f64 * 137.508) % 360.0;

@@ -69,7 +69,7 @@ fn a_newer_format_is_refused() {
     let folder = Folder::new();
     let path = host_bundle(&folder);
     let mut bytes = fs::read(&path).expect("the bundle is there");
-    replace(&mut bytes, "manifest.json", "\"format_version\": 1", "\"format_version\": 9");
+    replace(&mut bytes, "manifest.json", "\"format_version\": 2", "\"format_version\": 9");
     fs::write(&path, &bytes).expect("the file can be written");
     let message = fail(4, "bundle-version", &["run", &path]);
     assert!(message.contains("version 9") && message.contains("up to 1"), "{message}");

@@ -1,7 +1,7 @@
 //! The gates on a program's device code, compiled as it ships.
 
 use warpweave::codegen::kernel_ir::Program;
-use warpweave::codegen::print::{ENTRY_NAME, UnitSize};
+use warpweave::codegen::print::{UnitSize, entry_names};
 use warpweave::runtime::gates::{Subject, judge};
 use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
 use warpweave::runtime::sass::COHERENT_CONSTANTS;
@@ -16,7 +16,8 @@ pub fn check(program: &Program, size: UnitSize, target: Target) -> usize {
         compile_program(program, size, target, compiler).unwrap_or_else(|error| panic!("{error}"))
     };
     let (code, coherent) = (compile(&InProcess(nvrtc)), compile(&WithCoherentConstants(nvrtc)));
-    let report = judge(Subject { code: &code.cubin, coherent: &coherent.cubin }, ENTRY_NAME, program.threads);
+    let report =
+        judge(Subject { code: &code.cubin, coherent: &coherent.cubin }, &entry_names(program), program.threads);
     let report = report.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.violations, [], "{target}");
     code.units

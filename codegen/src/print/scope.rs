@@ -164,7 +164,9 @@ fn place_of(statement: &Statement) -> Option<&Place> {
         | Statement::BlockBarrier
         | Statement::WarpBarrier
         | Statement::StoreControl { .. }
-        | Statement::Signal { .. } => None,
+        | Statement::Signal { .. }
+        | Statement::DependencyWait
+        | Statement::DependentLaunch => None,
     }
 }
 
@@ -196,6 +198,8 @@ fn values(statement: &Statement) -> Vec<&Expression> {
         | Statement::Break
         | Statement::BlockBarrier
         | Statement::WarpBarrier
-        | Statement::LoadControl { .. } => Vec::new(),
+        | Statement::LoadControl { .. }
+        | Statement::DependencyWait
+        | Statement::DependentLaunch => Vec::new(),
     }
 }

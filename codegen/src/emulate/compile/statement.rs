@@ -185,6 +185,8 @@ impl Compiler<'_> {
                 let counter = self.evaluate_narrow(counter);
                 self.emit(Instruction::Signal { counter, order: *order });
             }
+            Statement::DependencyWait => _ = self.emit(Instruction::DependencyWait),
+            Statement::DependentLaunch => _ = self.emit(Instruction::DependentLaunch),
         }
         Some(())
     }

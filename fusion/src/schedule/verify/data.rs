@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use warpweave_graph::program::TensorId;
 
 use super::super::dependency::{Region, reads, writes_into};
-use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, PersistentSegment, RTask};
+use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, RTask};
 use super::Violation;
 use super::clocks::{Clocks, Moment};
+use super::structure::Operators;
 use super::writers::Writers;
 
 /// Checks that what every rTask reads has been written before, or is polled; the number of pairs whose order was
 /// proved.
 pub(super) fn check_reads(
-    segment: &PersistentSegment,
+    operators: &Operators,
     memory: &MemoryPlan,
     written: &Writers,
     clocks: &Clocks,
@@ -21,7 +22,7 @@ pub(super) fn check_reads(
 ) -> usize {
     let mut proved = 0;
     let mut tiles = Vec::new();
-    for (id, operator) in segment.operators.iter() {
+    for (id, operator) in operators.iter() {
         for &operand in &operator.body.operands {
             if !written.covers(memory, operand) {
                 violations.push(Violation::Uncovered { operator: id, tensor: operand });
@@ -38,7 +39,7 @@ pub(super) fn check_reads(
                         let writer = RTask { operator: writer_operator, tile };
                         if clocks.before(clocks.moment(writer), moment) {
                             proved += 1;
-                        } else if writes_into(&segment.operators[writer_operator], memory, writer, &region) {
+                        } else if writes_into(&operators[writer_operator], memory, writer, &region) {
                             violations.push(Violation::UnorderedRead { reader, writer, tensor: region.root });
                         }
                     }
@@ -94,7 +95,7 @@ impl Uses {
 
 /// Checks that buffers which share bytes follow one another, and that constants share none; the number of such pairs.
 pub(super) fn check_buffers(
-    segment: &PersistentSegment,
+    operators: &Operators,
     memory: &MemoryPlan,
     clocks: &Clocks,
     violations: &mut Vec<Violation>,
@@ -107,7 +108,7 @@ pub(super) fn check_buffers(
     for &output in &memory.outputs {
         uses.entry(root(output)).or_default().output = true;
     }
-    for (id, operator) in segment.operators.iter() {
+    for (id, operator) in operators.iter() {
         for tile in 0..operator.tasks() {
             let moment = clocks.moment(RTask { operator: id, tile });
             for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {

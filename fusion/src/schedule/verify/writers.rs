@@ -7,7 +7,8 @@ use warpweave_graph::expr::Range;
 use warpweave_graph::program::TensorId;
 
 use super::super::dependency::{Region, writes};
-use super::super::plan::{BufferSpace, MemoryPlan, OperatorId, PersistentSegment, RTask};
+use super::super::plan::{BufferSpace, MemoryPlan, OperatorId, RTask};
+use super::structure::Operators;
 
 /// The writers of all roots.
 pub(super) struct Writers {
@@ -17,11 +18,11 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    pub(super) fn new(segment: &PersistentSegment, memory: &MemoryPlan) -> Self {
+    pub(super) fn new(segment: &Operators, memory: &MemoryPlan) -> Self {
         let mut operators: BTreeMap<TensorId, Vec<OperatorId>> = BTreeMap::new();
         let mut outputs: BTreeMap<TensorId, Vec<Region>> = BTreeMap::new();
         let mut boxes = Arena::new();
-        for (id, operator) in segment.operators.iter() {
+        for (id, operator) in segment.iter() {
             for &output in &operator.body.outputs {
                 let region = Region::whole(memory, output);
                 operators.entry(region.root).or_default().push(id);
