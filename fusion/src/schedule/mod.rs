@@ -41,6 +41,7 @@ pub use verify::{Verified, Violation, verify};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
@@ -172,8 +173,8 @@ fn plan_persistent(
     let mut best = plain.expect("everything can be exchanged by counters");
     let (mut partition, mut by) = (Cow::Borrowed(partition), EdgeKind::Counter);
     if let Some(kept) = keep::keep_constants(program, &partition, options.units, options.shared_bytes) {
-        for kind in EdgeKind::ALL {
-            let planned = planner(&kept, kind).map(Planner::planned);
+        let planned = EdgeKind::ALL.into_par_iter().map(|kind| (kind, planner(&kept, kind).map(Planner::planned)));
+        for (kind, planned) in planned.collect::<Vec<_>>() {
             if let Some(other) = planned.filter(|other| other.1.makespan < best.1.makespan) {
                 (best, partition, by) = (other, Cow::Owned(kept.clone()), kind);
             }
@@ -182,8 +183,9 @@ fn plan_persistent(
     if options.kernels != KernelChoice::Own {
         let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
         let chosen = interplay::candidates(program, &partition, &graph, cost, options);
-        let planners = chosen.iter().filter_map(|partition| planner(partition, by));
-        let other = planners.min_by(|a, b| a.rough().total_cmp(&b.rough())).map(Planner::planned);
+        let planners = chosen.par_iter().filter_map(|partition| planner(partition, by));
+        let rough: Vec<(f64, Planner)> = planners.map(|planner| (planner.rough(), planner)).collect();
+        let other = rough.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, planner)| planner.planned());
         best = other.filter(|other| other.1.makespan < best.1.makespan).unwrap_or(best);
     }
     best.0.with_small_arena(best.1)
@@ -254,8 +256,8 @@ impl<'a> Planner<'a> {
                     EdgeKind::Counter => &[SyncPolicy::Tile, SyncPolicy::Barrier],
                     EdgeKind::Sentinel => &[SyncPolicy::Tile],
                 };
-                let candidates = policies.iter().map(|sync| self.plan(*sync, arena));
-                let fastest = candidates.min_by(|a, b| a.makespan.total_cmp(&b.makespan));
+                let candidates: Vec<Planned> = policies.par_iter().map(|sync| self.plan(*sync, arena)).collect();
+                let fastest = candidates.into_iter().min_by(|a, b| a.makespan.total_cmp(&b.makespan));
                 fastest.expect("there are candidates")
             }
         };

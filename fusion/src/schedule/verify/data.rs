@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use warpweave_graph::program::TensorId;
 
 use super::super::dependency::{Region, reads, writes_into};
-use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, RTask};
+use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, OperatorId, RTask};
 use super::Violation;
 use super::clocks::{Clocks, Moment};
 use super::structure::Operators;
@@ -20,32 +21,13 @@ pub(super) fn check_reads(
     clocks: &Clocks,
     violations: &mut Vec<Violation>,
 ) -> usize {
+    let ids: Vec<OperatorId> = operators.ids().collect();
+    let check = |id: &OperatorId| check_operator(*id, operators, memory, written, clocks);
+    let checked: Vec<(usize, Vec<Violation>)> = ids.par_iter().map(check).collect();
     let mut proved = 0;
-    let mut tiles = Vec::new();
-    for (id, operator) in operators.iter() {
-        for &operand in &operator.body.operands {
-            if !written.covers(memory, operand) {
-                violations.push(Violation::Uncovered { operator: id, tensor: operand });
-            }
-        }
-        for tile in 0..operator.tasks() {
-            let reader = RTask { operator: id, tile };
-            let moment = clocks.moment(reader);
-            let plain = |region: &Region| memory.tensors[region.root].edge == EdgeKind::Counter;
-            for region in reads(operator, memory, reader).into_iter().filter(plain) {
-                for &writer_operator in written.of(&region) {
-                    written.tiles(writer_operator, &region, &mut tiles);
-                    for &tile in &tiles {
-                        let writer = RTask { operator: writer_operator, tile };
-                        if clocks.before(clocks.moment(writer), moment) {
-                            proved += 1;
-                        } else if writes_into(&operators[writer_operator], memory, writer, &region) {
-                            violations.push(Violation::UnorderedRead { reader, writer, tensor: region.root });
-                        }
-                    }
-                }
-            }
-        }
+    for (of_operator, found) in checked {
+        proved += of_operator;
+        violations.extend(found);
     }
     for &output in &memory.outputs {
         if !written.covers(memory, output) {
@@ -53,6 +35,42 @@ pub(super) fn check_reads(
         }
     }
     proved
+}
+
+/// The same of one rOperator's rTasks.
+fn check_operator(
+    id: OperatorId,
+    operators: &Operators,
+    memory: &MemoryPlan,
+    written: &Writers,
+    clocks: &Clocks,
+) -> (usize, Vec<Violation>) {
+    let operator = &operators[id];
+    let (mut proved, mut violations, mut tiles) = (0, Vec::new(), Vec::new());
+    for &operand in &operator.body.operands {
+        if !written.covers(memory, operand) {
+            violations.push(Violation::Uncovered { operator: id, tensor: operand });
+        }
+    }
+    for tile in 0..operator.tasks() {
+        let reader = RTask { operator: id, tile };
+        let moment = clocks.moment(reader);
+        let plain = |region: &Region| memory.tensors[region.root].edge == EdgeKind::Counter;
+        for region in reads(operator, memory, reader).into_iter().filter(plain) {
+            for writer_operator in written.of(&region) {
+                written.tiles(writer_operator, &region, &mut tiles);
+                for &tile in &tiles {
+                    let writer = RTask { operator: writer_operator, tile };
+                    if clocks.before(clocks.moment(writer), moment) {
+                        proved += 1;
+                    } else if writes_into(&operators[writer_operator], memory, writer, &region) {
+                        violations.push(Violation::UnorderedRead { reader, writer, tensor: region.root });
+                    }
+                }
+            }
+        }
+    }
+    (proved, violations)
 }
 
 /// The uses of one root buffer.
