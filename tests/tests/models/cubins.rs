@@ -37,7 +37,10 @@ pub fn add(suite: &mut Suite) {
             suite.trial(format!("{} as {target} code of a graph", model.name), move || {
                 let options = PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..PlanOptions::new(132) };
                 let compiled = compile_under(&model.program(), FusionLevel::Full, &options);
-                gates::check(&compiled.lowered.program, UnitSize::default(), target);
+                let (_, sass) = gates::judged(&compiled.lowered.program, UnitSize::default(), target);
+                // The wait for the node before, and the leave for the node after.
+                let waits = ["ACQBULK", "PREEXIT"].map(|opcode| sass.contains(opcode));
+                assert_eq!(waits, [target.compute_capability().0 >= 9; 2]);
             });
         }
     }
