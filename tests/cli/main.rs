@@ -4,6 +4,7 @@ mod archive;
 mod backends;
 mod bundles;
 mod calibration;
+mod check;
 mod explain;
 mod inputs;
 mod measurements;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
@@ -11,7 +12,7 @@ use super::bands::SyncPolicy;
 use super::memory::{self, ArenaPolicy};
 use super::plan::{GraphSegment, KernelNode, OperatorId, ROperator, RTask};
 use super::simulate_graph::simulate_graph;
-use super::variants::{Variant, variants};
+use super::variants::{Variant, Variants};
 use super::wavefront::{Placement, Step, Time, nanoseconds};
 use super::{ExecutionPlan, PlanOptions, Planned, Segment};
 use crate::partition::cost::KernelCost;
@@ -25,12 +26,12 @@ pub(super) fn plan(
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
     cost: &impl KernelCost,
-    options: &PlanOptions,
+    (options, (variants, _)): (&PlanOptions, &Variants),
 ) -> Planned {
-    let partition = fastest_alone(program, partition, cost, options);
+    let partition = fastest_alone(partition, variants, options);
     let split::Expanded { program, layouts, partition, .. } = split::expand(program, layouts, &partition);
-    let operators = partition.groups.iter().map(|group| ROperator::of(group, cost));
-    let operators: Arena<OperatorId, ROperator> = operators.collect();
+    let operators: Vec<ROperator> = partition.groups.par_iter().map(|group| ROperator::of(group, cost)).collect();
+    let operators: Arena<OperatorId, ROperator> = operators.into_iter().collect();
     let arena = match options.arena {
         ArenaPolicy::Small | ArenaPolicy::Fast => ArenaPolicy::Small,
         ArenaPolicy::Separate => ArenaPolicy::Separate,
@@ -52,16 +53,10 @@ pub(super) fn plan(
 }
 
 /// The partition with every group's kernel the one that ends first on the whole device.
-fn fastest_alone(
-    program: &TensorProgram,
-    partition: &Partition,
-    cost: &impl KernelCost,
-    options: &PlanOptions,
-) -> Partition {
+fn fastest_alone(partition: &Partition, variants: &[Vec<Variant>], options: &PlanOptions) -> Partition {
     let node = nanoseconds(options.costs.node_microseconds());
-    let (variants, _) = variants(program, partition, cost);
     let mut partition = partition.clone();
-    for (group, variants) in partition.groups.iter_mut().zip(&variants) {
+    for (group, variants) in partition.groups.iter_mut().zip(variants) {
         let takes = |variant: &&Variant| variant.alone(options.units, node);
         let fastest = variants.iter().min_by_key(takes).expect("a group has a kernel");
         group.params.clone_from(&fastest.params);

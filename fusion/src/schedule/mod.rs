@@ -24,6 +24,7 @@ pub mod text;
 pub mod timeline;
 mod variants;
 pub mod verify;
+pub mod waits;
 pub mod wavefront;
 
 pub use backend::{Backend, BackendChoice, BackendReason};
@@ -51,6 +52,7 @@ use crate::partition::{Partition, Template, split};
 use interplay::GroupGraph;
 use plan::OperatorId;
 use sentinels::Exchanged;
+use variants::Variants;
 use wavefront::{Placement, Work};
 
 /// What planning decides by.
@@ -138,12 +140,17 @@ pub fn plan_with(
     cost: &impl KernelCost,
     options: &PlanOptions,
 ) -> Planned {
-    let as_program = || plan_persistent(program, layouts, partition, cost, options);
-    let as_graph = || cuda_graph::plan(program, layouts, partition, cost, options);
-    match options.backend {
-        BackendChoice::Only(Backend::Persistent) => as_program(),
-        BackendChoice::Only(Backend::CudaGraph) => as_graph(),
-        BackendChoice::Auto => faster(as_program(), as_graph(), options.costs),
+    let variants = || variants::variants(program, partition, cost);
+    let as_program = |variants| plan_persistent(program, layouts, partition, cost, (options, variants));
+    let as_graph = |variants| cuda_graph::plan(program, layouts, partition, cost, (options, variants));
+    match (options.backend, options.kernels) {
+        (BackendChoice::Only(Backend::Persistent), KernelChoice::Own) => as_program(None),
+        (BackendChoice::Only(Backend::Persistent), _) => as_program(Some(&variants())),
+        (BackendChoice::Only(Backend::CudaGraph), _) => as_graph(&variants()),
+        (BackendChoice::Auto, _) => {
+            let variants = variants();
+            faster(as_program(Some(&variants)), as_graph(&variants), options.costs)
+        }
     }
 }
 
@@ -166,7 +173,7 @@ fn plan_persistent(
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
     cost: &impl KernelCost,
-    options: &PlanOptions,
+    (options, known): (&PlanOptions, Option<&Variants>),
 ) -> Planned {
     let planner = |partition: &Partition, kind| Planner::new(program, layouts, partition, cost, options, kind);
     let plain = planner(partition, EdgeKind::Counter).map(Planner::planned);
@@ -175,20 +182,24 @@ fn plan_persistent(
     if let Some(kept) = keep::keep_constants(program, &partition, options.units, options.shared_bytes) {
         let planned = EdgeKind::ALL.into_par_iter().map(|kind| (kind, planner(&kept, kind).map(Planner::planned)));
         for (kind, planned) in planned.collect::<Vec<_>>() {
-            if let Some(other) = planned.filter(|other| other.1.makespan < best.1.makespan) {
+            if let Some(other) = planned.filter(|other| other.1.makespan() < best.1.makespan()) {
                 (best, partition, by) = (other, Cow::Owned(kept.clone()), kind);
             }
         }
     }
     if options.kernels != KernelChoice::Own {
         let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
-        let chosen = interplay::candidates(program, &partition, &graph, cost, options);
-        let planners = chosen.par_iter().filter_map(|partition| planner(partition, by));
-        let rough: Vec<(f64, Planner)> = planners.map(|planner| (planner.rough(), planner)).collect();
-        let other = rough.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, planner)| planner.planned());
-        best = other.filter(|other| other.1.makespan < best.1.makespan).unwrap_or(best);
+        let variants = match (&partition, known) {
+            (Cow::Borrowed(_), Some(known)) => Cow::Borrowed(known),
+            (Cow::Borrowed(_), None) | (Cow::Owned(_), _) => Cow::Owned(variants::variants(program, &partition, cost)),
+        };
+        let chosen = interplay::candidates(&partition, &variants, &graph, options);
+        let planners: Vec<Planner> = chosen.par_iter().filter_map(|partition| planner(partition, by)).collect();
+        let other = Planner::promising(planners).map(Planner::planned);
+        best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
     }
-    best.0.with_small_arena(best.1)
+    let (planner, draft) = best;
+    planner.with_small_arena(draft)
 }
 
 /// What plans of a partition are held against.
@@ -222,6 +233,23 @@ struct Planner<'a> {
     homes: keep::Homes,
 }
 
+/// A plan, and the bands and the placement that it came of.
+struct Draft {
+    planned: Planned,
+    bands: Bands,
+    placement: Placement,
+}
+
+impl Draft {
+    fn makespan(&self) -> f64 {
+        self.planned.makespan
+    }
+
+    fn faster(self, other: Self) -> Self {
+        if other.makespan() < self.makespan() { other } else { self }
+    }
+}
+
 impl<'a> Planner<'a> {
     fn new(
         program: &TensorProgram,
@@ -238,30 +266,34 @@ impl<'a> Planner<'a> {
             EdgeKind::Sentinel if options.sync == Some(SyncPolicy::Barrier) => return None,
             EdgeKind::Sentinel => sentinels::exchange(program, layouts, partition)?,
         };
-        let operators = exchanged.partition.groups.iter().map(|group| ROperator::of(group, cost));
-        let operators: Arena<OperatorId, ROperator> = operators.collect();
+        let groups = exchanged.partition.groups.par_iter();
+        let operators: Vec<ROperator> = groups.map(|group| ROperator::of(group, cost)).collect();
+        let operators: Arena<OperatorId, ROperator> = operators.into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
         let edges = edges::edges(&operators, &memory);
         let homes = keep::Homes::of(&operators);
         Some(Self { options, kind, exchanged, origins, operators, memory, edges, homes })
     }
 
+    /// The one whose plan without bands is predicted to be fastest.
+    fn promising(mut planners: Vec<Self>) -> Option<Self> {
+        if planners.len() < 2 {
+            return planners.pop();
+        }
+        let rough: Vec<(f64, Self)> = planners.into_par_iter().map(|planner| (planner.rough(), planner)).collect();
+        rough.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, planner)| planner)
+    }
+
     /// With the plan under the options' way of waiting, or under the fastest.
-    fn planned(self) -> (Self, Planned) {
-        let arena = self.options.arena;
-        let plan = match self.options.sync {
-            Some(sync) => self.plan(sync, arena),
-            None => {
-                let policies: &[SyncPolicy] = match self.kind {
-                    EdgeKind::Counter => &[SyncPolicy::Tile, SyncPolicy::Barrier],
-                    EdgeKind::Sentinel => &[SyncPolicy::Tile],
-                };
-                let candidates: Vec<Planned> = policies.par_iter().map(|sync| self.plan(*sync, arena)).collect();
-                let fastest = candidates.into_iter().min_by(|a, b| a.makespan.total_cmp(&b.makespan));
-                fastest.expect("there are candidates")
-            }
+    fn planned(self) -> (Self, Draft) {
+        let policies: &[SyncPolicy] = match (&self.options.sync, self.kind) {
+            (Some(sync), _) => std::slice::from_ref(sync),
+            (None, EdgeKind::Counter) => &[SyncPolicy::Tile, SyncPolicy::Barrier],
+            (None, EdgeKind::Sentinel) => &[SyncPolicy::Tile],
         };
-        (self, plan)
+        let drafts: Vec<Draft> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
+        let fastest = drafts.into_iter().reduce(Draft::faster).expect("there are policies");
+        (self, fastest)
     }
 
     /// Predicted microseconds where nothing waits for less than an rOperator.
@@ -270,26 +302,25 @@ impl<'a> Planner<'a> {
             Some(SyncPolicy::Barrier) => SyncPolicy::Barrier,
             Some(SyncPolicy::Operator | SyncPolicy::Tile) | None => SyncPolicy::Operator,
         };
-        self.plan(sync, self.options.arena).makespan
+        self.plan(sync).makespan()
     }
 
-    fn plan(&self, sync: SyncPolicy, arena: ArenaPolicy) -> Planned {
-        let PlanOptions { units, costs, .. } = self.options;
-        let whole = Bands::whole_operators(&self.operators);
-        let placement = wavefront::place(&self.work(&whole), *units, sync, costs);
-        let planned = self.under(&whole, &placement, sync, arena);
+    fn plan(&self, sync: SyncPolicy) -> Draft {
+        let whole = self.with_bands(Bands::whole_operators(&self.operators), sync);
         match sync {
-            SyncPolicy::Barrier | SyncPolicy::Operator => planned,
+            SyncPolicy::Barrier | SyncPolicy::Operator => whole,
             SyncPolicy::Tile => {
-                let fine = self.tile_bands(&placement);
-                if fine.len() == whole.len() {
-                    return planned;
-                }
-                let placement = wavefront::place(&self.work(&fine), *units, sync, costs);
-                let fine = self.under(&fine, &placement, sync, arena);
-                if fine.makespan < planned.makespan { fine } else { planned }
+                let fine = self.tile_bands(&whole.placement);
+                if fine.len() == whole.bands.len() { whole } else { whole.faster(self.with_bands(fine, sync)) }
             }
         }
+    }
+
+    fn with_bands(&self, bands: Bands, sync: SyncPolicy) -> Draft {
+        let PlanOptions { units, costs, arena, .. } = self.options;
+        let placement = wavefront::place(&self.work(&bands), *units, sync, costs);
+        let planned = self.under(&bands, &placement, sync, *arena);
+        Draft { planned, bands, placement }
     }
 
     /// Bands of the rOperators whose rTasks end at such different times that it pays to wait for some of them, and of those
@@ -329,13 +360,14 @@ impl<'a> Planner<'a> {
     }
 
     /// The same plan with a smaller arena, if that costs next to no time.
-    fn with_small_arena(&self, fastest: Planned) -> Planned {
+    fn with_small_arena(&self, fastest: Draft) -> Planned {
+        let Draft { planned, bands, placement } = fastest;
         match self.options.arena {
-            ArenaPolicy::Small | ArenaPolicy::Separate => fastest,
+            ArenaPolicy::Small | ArenaPolicy::Separate => planned,
             ArenaPolicy::Fast => {
-                let small = self.plan(fastest.sync, ArenaPolicy::Small);
-                let free = small.makespan <= fastest.makespan * (1.0 + FREE_SHARE);
-                if free && small.plan.memory.arena_bytes < fastest.plan.memory.arena_bytes { small } else { fastest }
+                let small = self.under(&bands, &placement, planned.sync, ArenaPolicy::Small);
+                let free = small.makespan <= planned.makespan * (1.0 + FREE_SHARE);
+                if free && small.plan.memory.arena_bytes < planned.plan.memory.arena_bytes { small } else { planned }
             }
         }
     }

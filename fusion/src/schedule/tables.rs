@@ -110,7 +110,12 @@ pub fn encode(segment: &Segment, bindings: &Arena<OperatorId, Binding>, operands
     }
 }
 
-fn encode_streams(segment: &PersistentSegment, bindings: &Arena<OperatorId, Binding>, operands: Vec<i32>) -> Tables {
+/// The tables of a persistent segment whose rOperators are run like this.
+pub fn encode_streams(
+    segment: &PersistentSegment,
+    bindings: &Arena<OperatorId, Binding>,
+    operands: Vec<i32>,
+) -> Tables {
     let mut tables = Tables { operands, ..Tables::default() };
     for stream in &segment.streams {
         tables.stream_start.push((tables.instructions.len() / INSTRUCTION_WORDS) as i32);
