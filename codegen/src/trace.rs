@@ -7,8 +7,8 @@
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, Tables};
 
 use crate::kernel_ir::{
-    BinaryOp, Block, Builtin, Expression, LocalId, MemoryType, Place, Program, ScalarType, SpecialRegister, Statement,
-    Table,
+    BinaryOp, Block, Builtin, Entry, Expression, LocalId, MemoryType, Place, Program, ScalarType, SpecialRegister,
+    Statement, Table,
 };
 
 /// Where the trace of a plan lies in the arena.
@@ -85,12 +85,14 @@ impl TraceLayout {
 /// `program`, whose entry walks streams of instructions, with a trace at `layout`.
 ///
 /// # Panics
-/// If the entry has no loop with a switch over instructions; every entry of [`crate::persistent::entry`] has.
+/// If the program is one of nodes, or its entry has no loop with a switch over instructions; every entry of
+/// [`crate::persistent::entry`] has.
 pub fn traced(program: &Program, layout: &TraceLayout) -> Program {
     let mut program = program.clone();
-    let locals = &mut program.entry.locals;
+    let Entry::Persistent(entry) = &mut program.entry else { unreachable!("nodes walk no stream") };
+    let locals = &mut entry.locals;
     let [at, begin, end] = [(); 3].map(|()| locals.push(ScalarType::I32));
-    let body = &mut program.entry.body;
+    let body = &mut entry.body;
     let steps = body.iter_mut().find_map(|statement| match statement {
         Statement::Loop { body } => Some(body),
         _ => None,

@@ -43,7 +43,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
         let picture = timeline(name, &profile.plan, &profile.recorded, profile.clock);
         write_file(&directory.join("timeline.svg"), picture.as_bytes())?;
-        let trace = trace(profile.plan.persistent(), &profile.recorded, profile.clock);
+        let trace = trace(profile.plan.segment().operators(), &profile.recorded, profile.clock);
         write_file(&directory.join("trace.json"), trace.as_bytes())?;
     }
     let device = arguments.program.device;

@@ -290,6 +290,8 @@ pub enum Instruction {
         counter: Slot,
         order: MemoryOrder,
     },
+    DependencyWait,
+    DependentLaunch,
 }
 
 /// What a register holds from the moment the body is entered.
@@ -300,8 +302,26 @@ pub enum Preset {
     Thread,
     Block,
     Grid,
+    FirstOperand,
     Tile,
     Operand(u32),
+}
+
+/// The compiled bodies of a program.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The entry, or those of the nodes.
+    pub entries: Vec<CompiledBody>,
+    /// Which of them a launch runs.
+    pub launched: usize,
+    pub kernels: Vec<CompiledBody>,
+}
+
+impl Compiled {
+    /// The entry that is launched.
+    pub fn entry(&self) -> &CompiledBody {
+        &self.entries[self.launched]
+    }
 }
 
 /// A compiled body.

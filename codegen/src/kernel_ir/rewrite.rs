@@ -67,7 +67,9 @@ impl Statement {
             | Self::StoreControl { .. }
             | Self::AddControl { .. }
             | Self::Wait { .. }
-            | Self::Signal { .. } => Vec::new(),
+            | Self::Signal { .. }
+            | Self::DependencyWait
+            | Self::DependentLaunch => Vec::new(),
         }
     }
 }
@@ -112,6 +114,8 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         | Statement::Loop { .. }
         | Statement::Break
         | Statement::BlockBarrier
-        | Statement::WarpBarrier => Vec::new(),
+        | Statement::WarpBarrier
+        | Statement::DependencyWait
+        | Statement::DependentLaunch => Vec::new(),
     }
 }

@@ -353,4 +353,10 @@ pub enum Statement {
         /// [`MemoryOrder::Release`] in every correct program.
         order: MemoryOrder,
     },
+    /// Waits for the node before this one: all its blocks have ended, and what they stored is visible. Only in nodes, where
+    /// nothing may touch the arena before it.
+    DependencyWait,
+    /// Lets the blocks of the next node become resident once every block of this one has come here, or left. It orders
+    /// nothing. Only in nodes.
+    DependentLaunch,
 }

@@ -42,6 +42,9 @@ inline region tables[3];
 WW_FUNCTION ww_u32 ww_thread() { return ww_host::current_fiber->thread; }
 WW_FUNCTION ww_u32 ww_block() { return ww_host::current_block->index; }
 WW_FUNCTION ww_u32 ww_grid() { return ww_host::current_block->grid; }
+// Nodes run one after another here.
+WW_FUNCTION void ww_dependency_wait() {}
+WW_FUNCTION void ww_dependent_launch() {}
 WW_FUNCTION unsigned char* ww_shared_memory() { return ww_host::current_block->shared; }
 
 WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {

@@ -165,7 +165,9 @@ fn place_of(statement: &Statement) -> Option<&Place> {
         | Statement::BlockBarrier
         | Statement::WarpBarrier
         | Statement::StoreControl { .. }
-        | Statement::Signal { .. } => None,
+        | Statement::Signal { .. }
+        | Statement::DependencyWait
+        | Statement::DependentLaunch => None,
     }
 }
 
@@ -198,6 +200,8 @@ fn values(statement: &Statement) -> Vec<&Expression> {
         | Statement::BlockBarrier
         | Statement::WarpBarrier
         | Statement::LoadControl { .. }
-        | Statement::ReadSpecial { .. } => Vec::new(),
+        | Statement::ReadSpecial { .. }
+        | Statement::DependencyWait
+        | Statement::DependentLaunch => Vec::new(),
     }
 }

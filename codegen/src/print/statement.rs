@@ -175,6 +175,8 @@ impl Printer<'_> {
                 let counter = self.value(counter);
                 self.line(&format!("{function}(arguments, {counter});"));
             }
+            Statement::DependencyWait => self.line("ww_dependency_wait();"),
+            Statement::DependentLaunch => self.line("ww_dependent_launch();"),
         }
     }
 

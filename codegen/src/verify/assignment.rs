@@ -102,7 +102,9 @@ impl Flow<'_> {
             | Statement::StoreControl { .. }
             | Statement::AddControl { .. }
             | Statement::Wait { .. }
-            | Statement::Signal { .. } => {
+            | Statement::Signal { .. }
+            | Statement::DependencyWait
+            | Statement::DependentLaunch => {
                 if let Some(Place::Local(local)) = statement.place() {
                     state[local.index()] = true;
                 }

@@ -2,9 +2,9 @@
 //! value is defined and stored, so that no compiler may drop anything.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
-    MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, SpecialRegister, Statement, Table,
-    UnaryOp, Width,
+    BinaryOp, Block, Builtin, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, LocalId,
+    MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, SpecialRegister,
+    Statement, Table, UnaryOp, Width,
 };
 use warpweave_graph::arena::{Arena, Id};
 
@@ -52,7 +52,7 @@ pub fn program() -> Program {
     for order in [MemoryOrder::Relaxed, MemoryOrder::Release] {
         entry.body.push(Statement::Signal { counter: value(), order });
     }
-    Program { threads: THREADS, kernels, entry }
+    Program { threads: THREADS, kernels, entry: Entry::Persistent(entry) }
 }
 
 fn assign(local: LocalId, value: Expression) -> Statement {

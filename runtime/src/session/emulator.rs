@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_fusion::schedule::tables::Tables;
+use warpweave_fusion::schedule::{ExecutionPlan, Segment};
 use warpweave_graph::Tensor;
 
 use super::Session;
 use super::error::SessionError;
-use super::exchange::{check_inputs, input_types, place, read_outputs, write_inputs};
+use super::exchange::{blocks, check_inputs, input_types, place, read_outputs, write_inputs};
 use crate::bundle::TargetPlan;
 
 /// How a program is emulated.
@@ -48,11 +48,11 @@ impl EmulatorSession {
 impl Session for EmulatorSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         let plan = self.plan.plan.plan();
-        let (memory, segment) = (&plan.memory, plan.persistent());
+        let (memory, segment) = (&plan.memory, plan.segment());
         check_inputs(input_types(memory), inputs)?;
         let arena = memory.arena_bytes as usize;
-        let grid = segment.units() as u32;
-        let counters = segment.counters.len();
+        let grid = blocks(segment);
+        let counters = segment.arrivals().len();
         let mut device = Emulated::new(&self.program, &self.tables, &self.weights, arena, counters, grid)
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         device.restart(self.epoch);
@@ -95,7 +95,10 @@ impl Session for EmulatorSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        let units = self.plan.plan.plan().persistent().units();
-        vec![format!("emulated with {units} vEUs under {} interleavings", self.options.interleavings.max(1))]
+        let run_as = match self.plan.plan.plan().segment() {
+            Segment::Persistent(segment) => format!("with {} vEUs", segment.units()),
+            Segment::CudaGraph(segment) => format!("as {} nodes of a graph", segment.nodes.len()),
+        };
+        vec![format!("emulated {run_as} under {} interleavings", self.options.interleavings.max(1))]
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::schedule::{MemoryPlan, Segment};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorProgram, TensorType};
 
@@ -49,6 +49,14 @@ pub(crate) fn check_inputs<'a>(
         }
     }
     Ok(())
+}
+
+/// Blocks of a persistent launch; 0 for a graph, whose nodes have blocks of their own.
+pub(crate) fn blocks(segment: &Segment) -> u32 {
+    match segment {
+        Segment::Persistent(segment) => segment.units() as u32,
+        Segment::CudaGraph(_) => 0,
+    }
 }
 
 /// The types of a plan's inputs.

@@ -121,7 +121,7 @@ impl Launch<'_> {
         options: &LaunchOptions,
     ) -> Result<(LaunchReport, Vec<u8>), SessionError> {
         let Self { kernels, weights, inputs, memory } = self;
-        let tables = tables::encode(segment, &kernels.plan.bindings, kernels.plan.operands.clone());
+        let tables = tables::encode_streams(segment, &kernels.plan.bindings, kernels.plan.operands.clone());
         let (arena, counters) = (memory.arena_bytes as usize, segment.counters.len());
         let grid = segment.units() as u32;
         let mut device = Device::new(&kernels.program, &tables, weights, arena, counters, grid)

@@ -104,7 +104,7 @@ fn check_order(profile: &Profile) {
 fn check_code(model: &models::Model) {
     let compiled = compile(&model.program(), &CompileOptions::default()).expect("the model compiles");
     let (plan, lowered) = (compiled.plan.plan(), &compiled.lowered);
-    let tables = tables::encode(plan.persistent(), &lowered.bindings, lowered.operands.clone());
+    let tables = tables::encode(plan.segment(), &lowered.bindings, lowered.operands.clone());
     let layout = TraceLayout::behind(plan.memory.arena_bytes, &tables).expect("the arena is small");
     assert!(layout.start() >= plan.memory.arena_bytes && layout.arena_bytes() > layout.start());
     let program = traced(&lowered.program, &layout);

@@ -15,13 +15,14 @@ use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
+use crate::graphs;
+
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
     suite.trial("counterexamples: the unchanged plan", || _ = verify(base()).expect("the plan is right"));
     suite.trial("counterexamples", || {
         let mut found = BTreeSet::new();
-        for (position, (expected, plan)) in cases().into_iter().chain(kept_cases()).chain(sentinel_cases()).enumerate()
-        {
+        for (position, (expected, plan)) in all_cases().into_iter().enumerate() {
             let violations = verify(plan).expect_err(expected);
             let names: Vec<&str> = violations.iter().map(name).collect();
             assert!(names.contains(&expected), "case {position}: {names:?} instead of {expected}");
@@ -32,7 +33,12 @@ pub fn add(suite: &mut Suite) {
     });
 }
 
-const NAMES: [&str; 17] = [
+fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
+    [cases(), kept_cases(), sentinel_cases(), graphs::cases(base()), vec![("KeepsInGraph", graphs::as_nodes(kept()))]]
+        .concat()
+}
+
+const NAMES: [&str; 22] = [
     "TaskCount",
     "Unknown",
     "Tile",
@@ -50,6 +56,11 @@ const NAMES: [&str; 17] = [
     "KeepsVariable",
     "Sentinel",
     "CannotExchange",
+    "NodeCount",
+    "NodeBlocks",
+    "UnknownNode",
+    "KeepsInGraph",
+    "SentinelInGraph",
 ];
 
 fn name(violation: &Violation) -> &'static str {
@@ -71,6 +82,11 @@ fn name(violation: &Violation) -> &'static str {
         Violation::KeepsVariable { .. } => "KeepsVariable",
         Violation::Sentinel(_) => "Sentinel",
         Violation::CannotExchange { .. } => "CannotExchange",
+        Violation::NodeCount { .. } => "NodeCount",
+        Violation::NodeBlocks { .. } => "NodeBlocks",
+        Violation::UnknownNode(_) => "UnknownNode",
+        Violation::KeepsInGraph(_) => "KeepsInGraph",
+        Violation::SentinelInGraph(_) => "SentinelInGraph",
     }
 }
 

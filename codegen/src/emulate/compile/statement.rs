@@ -188,6 +188,8 @@ impl Compiler<'_> {
                 let counter = self.evaluate_narrow(counter);
                 self.emit(Instruction::Signal { counter, order: *order });
             }
+            Statement::DependencyWait => _ = self.emit(Instruction::DependencyWait),
+            Statement::DependentLaunch => _ = self.emit(Instruction::DependentLaunch),
         }
         Some(())
     }

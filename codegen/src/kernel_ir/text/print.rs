@@ -4,7 +4,7 @@ use std::fmt;
 
 use warpweave_graph::text::reader::Word;
 
-use crate::kernel_ir::{Block, Constant, Expression, Kernel, Place, Program, ShuffleMode, Statement, Width};
+use crate::kernel_ir::{Block, Constant, Entry, Expression, Kernel, Place, Program, ShuffleMode, Statement, Width};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -12,7 +12,13 @@ impl fmt::Display for Program {
         for (id, kernel) in self.kernels.iter() {
             writeln!(f, "kernel {id} {{\n{kernel}}}\n")?;
         }
-        writeln!(f, "entry {{\n{}}}", self.entry)
+        match &self.entry {
+            Entry::Persistent(entry) => writeln!(f, "entry {{\n{entry}}}"),
+            Entry::Nodes(nodes) => {
+                writeln!(f, "nodes")?;
+                nodes.iter().try_for_each(|(id, node)| writeln!(f, "\nnode {id} {{\n{node}}}"))
+            }
+        }
     }
 }
 
@@ -150,6 +156,8 @@ fn line(statement: &Statement) -> String {
             format!("{place} = wait {} counter {counter} >= {target} at {position}", order.word())
         }
         Statement::Signal { counter, order } => format!("signal {} counter {counter}", order.word()),
+        Statement::DependencyWait => "dependencies wait".to_owned(),
+        Statement::DependentLaunch => "dependents launch".to_owned(),
         Statement::For { .. } | Statement::If { .. } | Statement::Loop { .. } | Statement::Switch { .. } => {
             unreachable!("statements with blocks take several lines")
         }

@@ -76,6 +76,14 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
             Statement::Call { kernel, operands, tile }
         }
         "barrier" => Statement::BlockBarrier,
+        "dependencies" => {
+            reader.keyword("wait")?;
+            Statement::DependencyWait
+        }
+        "dependents" => {
+            reader.keyword("launch")?;
+            Statement::DependentLaunch
+        }
         "warp" => {
             reader.keyword("barrier")?;
             Statement::WarpBarrier

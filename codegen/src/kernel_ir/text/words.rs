@@ -9,7 +9,7 @@ use crate::kernel_ir::{
 words!(ScalarType { Bool => "bool", I32 => "i32", I64 => "i64", F32 => "f32" });
 words!(MemoryType { Bool => "bool", I8 => "i8", U8 => "u8", I32 => "i32", I64 => "i64", F32 => "f32" });
 words!(GlobalSpace { Arena => "arena", Weights => "weights" });
-words!(Builtin { Thread => "thread", Block => "block", Grid => "grid" });
+words!(Builtin { Thread => "thread", Block => "block", Grid => "grid", FirstOperand => "first_operand" });
 words!(MemoryOrder { Relaxed => "relaxed", Acquire => "acquire", Release => "release" });
 words!(ControlWord { Epoch => "epoch", Left => "left", Abort => "abort" });
 words!(SpecialRegister { Time => "time", Multiprocessor => "multiprocessor" });

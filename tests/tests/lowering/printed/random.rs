@@ -5,8 +5,8 @@ use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use warpweave::codegen::kernel_ir::{
-    ArrayId, BinaryOp, Block, Builtin, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId,
-    MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, SharedId, ShuffleMode,
+    ArrayId, BinaryOp, Block, Builtin, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId,
+    LocalId, MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, SharedId, ShuffleMode,
     SpecialRegister, Statement, Table, UnaryOp, Width, text,
 };
 use warpweave::graph::arena::{Arena, Id};
@@ -35,10 +35,12 @@ pub fn run<S: Strategy>(strategy: &S, check: impl Fn(&S::Value)) {
 }
 
 fn program() -> impl Strategy<Value = Program> {
-    (any::<u32>(), kernel(), kernel()).prop_map(|(threads, kernel, entry)| Program {
-        threads,
-        kernels: Arena::from_iter([kernel.clone(), Kernel::default()]),
-        entry: Kernel { body: [entry.body, vec![call(Expression::Tile, Expression::Operand(0))]].concat(), ..entry },
+    (any::<u32>(), kernel(), kernel(), any::<bool>()).prop_map(|(threads, kernel, entry, is_persistent)| {
+        let body = [entry.body, vec![call(Expression::Tile, Expression::Operand(0))]].concat();
+        let entry = Kernel { body, ..entry };
+        let nodes = || Entry::Nodes(Arena::from_iter([entry.clone(), Kernel::default()]));
+        let kernels = Arena::from_iter([kernel, Kernel::default()]);
+        Program { threads, kernels, entry: if is_persistent { Entry::Persistent(entry.clone()) } else { nodes() } }
     })
 }
 
@@ -79,7 +81,8 @@ fn expression() -> BoxedStrategy<Expression> {
     let leaf = prop_oneof![
         constant.prop_map(Expression::Constant),
         id::<LocalId>().prop_map(Expression::Local),
-        select(vec![Builtin::Thread, Builtin::Block, Builtin::Grid]).prop_map(Expression::Builtin),
+        select(vec![Builtin::Thread, Builtin::Block, Builtin::Grid, Builtin::FirstOperand])
+            .prop_map(Expression::Builtin),
         any::<u32>().prop_map(Expression::Operand),
         Just(Expression::Tile),
     ];
@@ -186,6 +189,8 @@ fn synchronisation() -> impl Strategy<Value = Statement> {
         Just(Statement::Break),
         Just(Statement::BlockBarrier),
         Just(Statement::WarpBarrier),
+        Just(Statement::DependencyWait),
+        Just(Statement::DependentLaunch),
         (place(), expression(), expression(), order(), position).prop_map(
             |(place, counter, target, order, position)| Statement::Wait { place, counter, target, order, position }
         ),
