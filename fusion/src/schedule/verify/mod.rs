@@ -9,6 +9,7 @@
 //! admissible order implies: all of a counter's, or the first n of a single unit's. A poll is a wait inside an rTask,
 //! but no part of what happens before: it is sure of the value that it fetches and of nothing else.
 
+mod clash;
 mod clocks;
 mod data;
 mod polls;
@@ -88,7 +89,8 @@ pub enum Violation {
     Alias {
         /// The tensors.
         tensors: (TensorId, TensorId),
-        /// An rTask that uses the first and one that may write the second meanwhile, or the reverse.
+        /// An rTask that uses the first and one that may write the same bytes as the second meanwhile, or the reverse;
+        /// none if those that nothing orders touch different bytes.
         tasks: Option<(RTask, RTask)>,
     },
     /// A tensor that is used has no buffer, one outside its memory, or one of the wrong size.
