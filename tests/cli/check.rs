@@ -36,9 +36,10 @@ fn a_missing_wait_is_found_and_seen() {
         let tiles = list(emulated, "tiles");
         assert!(!tiles.is_empty(), "{name} {number}: {told}");
         for tile in tiles {
+            let is_plain = |wrong: &Value| wrong["found"].is_number();
             let wrong = list(tile, "wrong");
             assert!(!wrong.is_empty() && wrong.len() as u64 <= tile["elements"].as_u64().unwrap_or(0));
-            assert!(wrong.iter().all(|wrong| wrong["found"] != wrong["right"]), "{tile}");
+            assert!(wrong.iter().all(|wrong| is_plain(wrong) && wrong["found"] != wrong["right"]), "{tile}");
         }
     }
 }
