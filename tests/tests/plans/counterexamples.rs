@@ -20,6 +20,16 @@ use crate::graphs;
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
     suite.trial("counterexamples: the unchanged plan", || _ = verify(base()).expect("the plan is right"));
+    suite.trial("counterexamples: rTasks in one another's way", || {
+        let mut plan = base();
+        let start = plan.memory.tensors[TensorId::from_index(MIDDLE)].buffer.expect("it has one").offset;
+        let planned = &mut plan.memory.tensors[TensorId::from_index(OUTPUT)];
+        planned.buffer.as_mut().expect("every tensor has a buffer").offset = start;
+        let violations = verify(plan).expect_err("what is read is overwritten");
+        let conflict = violations.iter().find_map(Violation::conflict).expect("two rTasks are named");
+        let second = |tile| RTask { operator: OperatorId::from_index(1), tile };
+        assert!([(second(0), second(1)), (second(1), second(0))].contains(&conflict), "{conflict:?}");
+    });
     suite.trial("counterexamples", || {
         let mut found = BTreeSet::new();
         for (position, (expected, plan)) in all_cases().into_iter().enumerate() {

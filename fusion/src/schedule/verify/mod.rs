@@ -12,6 +12,7 @@
 //! Of a CUDA graph the same is checked where "happens before" is the order of its nodes: every block of a node waits
 //! for the whole node before it, whose blocks have waited likewise, before it touches memory.
 
+mod clash;
 mod clocks;
 mod data;
 mod nodes;
@@ -116,7 +117,8 @@ pub enum Violation {
     Alias {
         /// The tensors.
         tensors: (TensorId, TensorId),
-        /// An rTask that uses the first and one that may write the second meanwhile, or the reverse.
+        /// An rTask that uses the first and one that may write the same bytes as the second meanwhile, or the reverse;
+        /// none if those that nothing orders touch different bytes.
         tasks: Option<(RTask, RTask)>,
     },
     /// A tensor that is used has no buffer, one outside its memory, or one of the wrong size.
