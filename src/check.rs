@@ -19,8 +19,8 @@ pub struct Checked {
     /// The plan.
     pub plan: TargetPlan,
     /// Its kernels; none for the host.
-    kernels: Option<Kernels>,
-    weights: Arc<[u8]>,
+    pub(crate) kernels: Option<Kernels>,
+    pub(crate) weights: Arc<[u8]>,
 }
 
 /// A plan without one of its waits.
@@ -76,10 +76,8 @@ impl Checked {
     /// The plan without the wait of this number, verified; `None` if there are fewer waits.
     pub fn without_wait(&self, number: usize) -> Option<WithoutWait> {
         let plan = self.plan.plan.plan();
-        let wait = match plan.segment() {
-            Segment::Persistent(segment) => waits::waits(segment).nth(number)?,
-            Segment::CudaGraph(_) => return None,
-        };
+        let Segment::Persistent(segment) = plan.segment() else { return None };
+        let wait = waits::waits(segment).nth(number)?;
         let violations = verify(waits::without(plan, wait)).err().unwrap_or_default();
         Some(WithoutWait { number, wait, violations })
     }

@@ -7,4 +7,5 @@ pub mod nodes;
 pub mod persistent;
 pub mod prelude;
 pub mod print;
+pub mod trace;
 pub mod verify;

@@ -169,7 +169,8 @@ fn write_pictures(directory: &Path, name: &str, explained: &ExplainedPlan) -> Re
     let plan = explained.plan.plan();
     let picture = timeline(name, plan, &explained.simulation, Clock::Predicted);
     write_file(&directory.join("timeline.svg"), picture.as_bytes())?;
-    write_file(&directory.join("trace.json"), trace(plan.segment().operators(), &explained.simulation).as_bytes())
+    let trace = trace(plan.segment().operators(), &explained.simulation, Clock::Predicted);
+    write_file(&directory.join("trace.json"), trace.as_bytes())
 }
 
 fn policy(sync: Sync) -> SyncPolicy {

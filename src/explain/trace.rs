@@ -1,4 +1,4 @@
-//! A simulated run as a trace that Chrome and Perfetto show.
+//! A run as a trace that Chrome and Perfetto show.
 
 use std::fmt::Write;
 
@@ -8,10 +8,14 @@ use warpweave_fusion::schedule::simulate::Simulation;
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::json::json;
 
+use super::clock::Clock;
+
 /// The trace as JSON text: a process for the device, a thread a unit, an event an rTask, wait or signal. The name of an
-/// rTask is `operator.tile`, the same in every run of a plan.
-pub fn trace(operators: &Arena<OperatorId, ROperator>, simulation: &Simulation) -> String {
+/// rTask is `operator.tile`, the same in every run of a plan; the name of the process says what its times are.
+pub fn trace(operators: &Arena<OperatorId, ROperator>, simulation: &Simulation, clock: Clock) -> String {
     let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    let name = json!({"ph": "M", "pid": 0, "name": "process_name", "args": {"name": clock.words()}});
+    let _ = writeln!(text, "{name},");
     for unit in 0..simulation.units.len() {
         let name = json!({
             "ph": "M", "pid": 0, "tid": unit, "name": "thread_name", "args": {"name": format!("vEU {unit}")}

@@ -10,6 +10,7 @@ mod inputs;
 mod measurements;
 mod models;
 mod page;
+mod profile;
 mod results;
 mod tool;
 mod tuning;

@@ -1,6 +1,8 @@
 //! The flat, resumable form of a body: instructions over numbered 32-lane registers.
 
-use crate::kernel_ir::{ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, Table};
+use crate::kernel_ir::{
+    ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table,
+};
 
 use super::scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary};
 
@@ -269,6 +271,10 @@ pub enum Instruction {
     LoadControl {
         to: Slot,
         word: ControlWord,
+    },
+    ReadSpecial {
+        to: Slot,
+        register: SpecialRegister,
     },
     StoreControl {
         word: ControlWord,

@@ -2,7 +2,7 @@
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Body, KernelId, ShuffleMode, Table};
+use crate::kernel_ir::{Body, KernelId, ShuffleMode, SpecialRegister, Table};
 
 use super::access::{self, Agent, lanes};
 use super::bytecode::{Compiled, CompiledBody, Instruction, Preset, Slot};
@@ -419,6 +419,13 @@ impl Core {
                 }
                 Instruction::LoadControl { to, word } => {
                     let value = *world.control(word);
+                    frame.write(to, self.active, &[value; 32]);
+                }
+                Instruction::ReadSpecial { to, register } => {
+                    let value = match register {
+                        SpecialRegister::Time => (world.report.counts.instructions + *executed) as u32,
+                        SpecialRegister::Multiprocessor => self.block as u32,
+                    };
                     frame.write(to, self.active, &[value; 32]);
                 }
                 Instruction::StoreControl { word, x } => {

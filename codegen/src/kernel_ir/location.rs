@@ -86,6 +86,7 @@ impl Statement {
             | Self::WarpBarrier
             | Self::LoadTable { .. }
             | Self::LoadControl { .. }
+            | Self::ReadSpecial { .. }
             | Self::StoreControl { .. }
             | Self::AddControl { .. }
             | Self::Wait { .. }
@@ -106,6 +107,7 @@ impl Statement {
             | Self::BlockBarrierOr { place, .. }
             | Self::LoadTable { place, .. }
             | Self::LoadControl { place, .. }
+            | Self::ReadSpecial { place, .. }
             | Self::AddControl { place, .. }
             | Self::Wait { place, .. } => Some(place),
             Self::StoreGlobal { .. }
@@ -158,6 +160,7 @@ impl Statement {
             | Self::BlockBarrier
             | Self::WarpBarrier
             | Self::LoadControl { .. }
+            | Self::ReadSpecial { .. }
             | Self::DependencyWait
             | Self::DependentLaunch => Vec::new(),
         }

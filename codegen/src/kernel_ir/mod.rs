@@ -25,7 +25,8 @@ use warpweave_graph::typed_id;
 pub use expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
 pub use location::{Body, Location};
 pub use statement::{
-    Block, ControlWord, GlobalSpace, MemoryOrder, MemoryType, Place, ShuffleMode, Statement, Table, Width,
+    Block, ControlWord, GlobalSpace, MemoryOrder, MemoryType, Place, ShuffleMode, SpecialRegister, Statement, Table,
+    Width,
 };
 
 typed_id!(

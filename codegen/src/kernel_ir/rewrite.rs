@@ -63,6 +63,7 @@ impl Statement {
             | Self::WarpBarrier
             | Self::LoadTable { .. }
             | Self::LoadControl { .. }
+            | Self::ReadSpecial { .. }
             | Self::StoreControl { .. }
             | Self::AddControl { .. }
             | Self::Wait { .. }
@@ -91,7 +92,9 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         | Statement::LoadShared { place, index, .. }
         | Statement::LoadTable { place, index, .. } => index_of(place).into_iter().chain([index]).collect(),
         Statement::BlockBarrierOr { place, condition } => index_of(place).into_iter().chain([condition]).collect(),
-        Statement::LoadControl { place, .. } => index_of(place).into_iter().collect(),
+        Statement::LoadControl { place, .. } | Statement::ReadSpecial { place, .. } => {
+            index_of(place).into_iter().collect()
+        }
         Statement::Wait { place, counter, target, position, .. } => {
             index_of(place).into_iter().chain([counter, target, position]).collect()
         }

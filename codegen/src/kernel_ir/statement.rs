@@ -127,6 +127,15 @@ pub enum Table {
     Operands,
 }
 
+/// What a processor tells of itself: registers that nobody writes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum SpecialRegister {
+    /// A clock that all blocks share, in nanoseconds modulo 2³². In the emulator instructions of all warps so far.
+    Time,
+    /// The multiprocessor that runs the block. In the emulator and on the host the block's number.
+    Multiprocessor,
+}
+
 /// One step of a thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Statement {
@@ -299,6 +308,13 @@ pub enum Statement {
         place: Place,
         /// The word.
         word: ControlWord,
+    },
+    /// Reads a special register; every thread for itself. Only in the entry.
+    ReadSpecial {
+        /// What is written, `I32`.
+        place: Place,
+        /// The register.
+        register: SpecialRegister,
     },
     /// Writes a control word, relaxed.
     StoreControl {

@@ -251,6 +251,11 @@ WW_FUNCTION ww_u32 ww_load_relaxed(int const* word) {
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
   return value;
 }
+WW_FUNCTION ww_u32 ww_multiprocessor() {
+  ww_u32 number;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+  return number;
+}
 WW_FUNCTION ww_u64 ww_time_ns() {
   ww_u64 time;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));

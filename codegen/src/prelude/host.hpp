@@ -206,6 +206,7 @@ WW_FUNCTION void ww_signal_relaxed(ww_arguments const& arguments, ww_u32 counter
   __atomic_fetch_add(ww_counter(arguments, counter), 1, __ATOMIC_RELAXED);
 }
 
+WW_FUNCTION ww_u32 ww_multiprocessor() { return ww_block(); }
 WW_FUNCTION ww_u64 ww_time_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

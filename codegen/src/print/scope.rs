@@ -147,6 +147,7 @@ fn place_of(statement: &Statement) -> Option<&Place> {
         | Statement::BlockBarrierOr { place, .. }
         | Statement::LoadTable { place, .. }
         | Statement::LoadControl { place, .. }
+        | Statement::ReadSpecial { place, .. }
         | Statement::AddControl { place, .. }
         | Statement::Wait { place, .. } => Some(place),
         Statement::StoreGlobal { .. }
@@ -199,6 +200,7 @@ fn values(statement: &Statement) -> Vec<&Expression> {
         | Statement::BlockBarrier
         | Statement::WarpBarrier
         | Statement::LoadControl { .. }
+        | Statement::ReadSpecial { .. }
         | Statement::DependencyWait
         | Statement::DependentLaunch => Vec::new(),
     }

@@ -5,7 +5,7 @@ use super::scope::changes;
 use super::types::suffix;
 use crate::kernel_ir::{
     Block, Constant, ControlWord, Expression, GlobalSpace, Kernel, LocalId, MemoryOrder, MemoryType, Place,
-    ShuffleMode, Statement, Table, Width,
+    ShuffleMode, SpecialRegister, Statement, Table, Width,
 };
 
 /// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
@@ -143,6 +143,13 @@ impl Printer<'_> {
             }
             Statement::LoadControl { place, word } => {
                 self.assign(place, &format!("ww_load_control(arguments, {})", control_word(*word)));
+            }
+            Statement::ReadSpecial { place, register } => {
+                let register = match register {
+                    SpecialRegister::Time => "(ww_u32)ww_time_ns()",
+                    SpecialRegister::Multiprocessor => "ww_multiprocessor()",
+                };
+                self.assign(place, register);
             }
             Statement::StoreControl { word, value } => {
                 let value = self.value(value);

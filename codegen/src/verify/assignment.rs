@@ -98,6 +98,7 @@ impl Flow<'_> {
             | Statement::WarpBarrier
             | Statement::LoadTable { .. }
             | Statement::LoadControl { .. }
+            | Statement::ReadSpecial { .. }
             | Statement::StoreControl { .. }
             | Statement::AddControl { .. }
             | Statement::Wait { .. }

@@ -185,6 +185,11 @@ impl Checker<'_> {
                 let place = self.place(place);
                 self.same(place, Some(ScalarType::I32));
             }
+            Statement::ReadSpecial { place, .. } => {
+                self.entry_only("ReadSpecial");
+                let place = self.place(place);
+                self.same(place, Some(ScalarType::I32));
+            }
             Statement::StoreControl { value, .. } => {
                 self.persistent_only("StoreControl");
                 self.expect(value, ScalarType::I32);

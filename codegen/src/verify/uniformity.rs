@@ -69,6 +69,7 @@ impl Flow<'_> {
             | Statement::LoadSentinel { place, .. }
             | Statement::LoadShared { place, .. }
             | Statement::LoadControl { place, .. }
+            | Statement::ReadSpecial { place, .. }
             | Statement::AddControl { place, .. }
             | Statement::Wait { place, .. } => self.write(place, Level::Thread),
             Statement::StoreGlobal { .. }

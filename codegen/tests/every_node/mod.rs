@@ -3,8 +3,8 @@
 
 use warpweave_codegen::kernel_ir::{
     BinaryOp, Block, Builtin, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, LocalId,
-    MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Table,
-    UnaryOp, Width,
+    MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, SpecialRegister,
+    Statement, Table, UnaryOp, Width,
 };
 use warpweave_graph::arena::{Arena, Id};
 
@@ -36,6 +36,9 @@ pub fn program() -> Program {
             Statement::AddControl { place: place(), word, value: value() },
             Statement::StoreControl { word, value: value() },
         ]);
+    }
+    for register in [SpecialRegister::Time, SpecialRegister::Multiprocessor] {
+        entry.body.push(Statement::ReadSpecial { place: place(), register });
     }
     for order in [MemoryOrder::Relaxed, MemoryOrder::Acquire] {
         entry.body.push(Statement::Wait {

@@ -4,6 +4,7 @@
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::result;
@@ -282,6 +283,15 @@ impl Session for CudaSession {
             output(memory, tensor, bytes)
         };
         memory.outputs.iter().map(read).collect()
+    }
+
+    fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
+        if self.state != State::Ready {
+            return Err(CudaError::Poisoned.into());
+        }
+        let mut read = vec![0; bytes.len()];
+        self.loaded.arena.read(bytes.start, &mut read)?;
+        Ok(Some(read))
     }
 
     fn set_wait_limit(&mut self, limit: Duration) -> bool {

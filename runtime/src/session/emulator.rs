@@ -1,6 +1,7 @@
 //! The emulator of kernel IR as a device: it runs the program under several interleavings, and every one must be free
 //! of violations and give the same bits.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
@@ -32,13 +33,15 @@ pub struct EmulatorSession {
     options: EmulatorOptions,
     /// The number of the next launch.
     epoch: u32,
+    /// The arena after the last interleaving.
+    arena: Vec<u8>,
 }
 
 impl EmulatorSession {
     /// A session of `program` that follows `plan`.
     pub fn new(program: Program, plan: TargetPlan, weights: Arc<[u8]>, options: EmulatorOptions) -> Self {
         let tables = plan.tables();
-        Self { program, plan, tables, weights, options, epoch: 1 }
+        Self { program, plan, tables, weights, options, epoch: 1, arena: Vec::new() }
     }
 }
 
@@ -74,7 +77,12 @@ impl Session for EmulatorSession {
             }
         }
         self.epoch = device.control.epoch;
+        self.arena = device.arena().to_vec();
         first.ok_or_else(|| SessionError::Internal("no interleaving was run".to_owned()))
+    }
+
+    fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
+        Ok(self.arena.get(bytes).map(<[u8]>::to_vec))
     }
 
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {

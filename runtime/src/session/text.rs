@@ -1,5 +1,6 @@
 //! The printed text on the host as a device.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +69,10 @@ impl Session for TextSession {
     fn set_wait_limit(&mut self, limit: Duration) -> bool {
         self.wait_limit = limit;
         true
+    }
+
+    fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
+        Ok(self.state.arena.get(bytes).map(<[u8]>::to_vec))
     }
 
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {

@@ -163,6 +163,9 @@ impl Compiler<'_> {
             Statement::LoadControl { place, word } => {
                 self.write_narrow(place, |to| Instruction::LoadControl { to, word: *word });
             }
+            Statement::ReadSpecial { place, register } => {
+                self.write_narrow(place, |to| Instruction::ReadSpecial { to, register: *register });
+            }
             Statement::StoreControl { word, value } => {
                 let x = self.evaluate_narrow(value);
                 self.emit(Instruction::StoreControl { word: *word, x });

@@ -149,6 +149,7 @@ fn line(statement: &Statement) -> String {
         Statement::WarpBarrier => "warp barrier".to_owned(),
         Statement::LoadTable { place, table, index } => format!("{place} = table {}[{index}]", table.word()),
         Statement::LoadControl { place, word } => format!("{place} = control {}", word.word()),
+        Statement::ReadSpecial { place, register } => format!("{place} = special {}", register.word()),
         Statement::StoreControl { word, value } => format!("control {} = {value}", word.word()),
         Statement::AddControl { place, word, value } => format!("{place} = control {} += {value}", word.word()),
         Statement::Wait { place, counter, target, order, position } => {

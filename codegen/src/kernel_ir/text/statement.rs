@@ -138,6 +138,9 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
             false => Statement::LoadControl { place, word },
         });
     }
+    if reader.eat_word("special") {
+        return Ok(Statement::ReadSpecial { place, register: reader.named("a special register")? });
+    }
     if reader.eat_word("wait") {
         let order = reader.named("a memory order")?;
         reader.keyword("counter")?;

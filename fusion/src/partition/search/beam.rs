@@ -65,8 +65,12 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
         }
         let mut ranked: Vec<(f64, Key, State)> =
             next.into_iter().map(|(key, state)| (state.cost(), key, state)).collect();
-        ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-        ranked.truncate(width);
+        let better = |a: &(f64, Key, State), b: &(f64, Key, State)| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1));
+        if ranked.len() > width {
+            ranked.select_nth_unstable_by(width, better);
+            ranked.truncate(width);
+        }
+        ranked.sort_unstable_by(better);
         beam = ranked.into_iter().map(|(_, _, state)| state).collect();
     }
     let left = (placed..graph.len()).map(|node| NodeSet::from([node]));

@@ -211,12 +211,11 @@ fn rows(memory: &MemoryPlan, region: &Region) -> Vec<Span> {
     let planned = &memory.tensors[region.root];
     let strides = planned.ty.shape.strides();
     let pitch = planned.pitch() as u64;
-    let along = |dimension: usize| region.ranges[dimension].minimum as u64..=region.ranges[dimension].maximum as u64;
     let outer = region.ranges.len().saturating_sub(1);
     let mut starts = vec![planned.buffer.map_or(0, |buffer| buffer.offset)];
-    for dimension in 0..outer {
-        let stride = strides[dimension] as u64 * pitch;
-        starts = starts.iter().flat_map(|start| along(dimension).map(move |at| start + at * stride)).collect();
+    for (range, &stride) in region.ranges[..outer].iter().zip(&strides) {
+        let (along, stride) = (range.minimum as u64..=range.maximum as u64, stride as u64 * pitch);
+        starts = starts.iter().flat_map(|start| along.clone().map(move |at| start + at * stride)).collect();
     }
     let inner = region.ranges.last().map_or((0, 0), |range| (range.minimum as u64, range.maximum as u64));
     starts.into_iter().map(|start| (start + inner.0 * pitch, start + (inner.1 + 1) * pitch)).collect()

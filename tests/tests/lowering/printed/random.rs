@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use warpweave::codegen::kernel_ir::{
     ArrayId, BinaryOp, Block, Builtin, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId,
     LocalId, MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, SharedId, ShuffleMode,
-    Statement, Table, UnaryOp, Width, text,
+    SpecialRegister, Statement, Table, UnaryOp, Width, text,
 };
 use warpweave::graph::arena::{Arena, Id};
 use warpweave_tests::printed::parses_back;
@@ -166,6 +166,7 @@ fn access() -> impl Strategy<Value = Statement> {
 fn exchange() -> impl Strategy<Value = Statement> {
     let table = select(vec![Table::StreamStart, Table::Instructions, Table::Operands]);
     let word = || select(vec![ControlWord::Epoch, ControlWord::Left, ControlWord::Abort]);
+    let register = select(vec![SpecialRegister::Time, SpecialRegister::Multiprocessor]);
     let mode = prop_oneof![any::<u32>().prop_map(ShuffleMode::Xor), any::<u32>().prop_map(ShuffleMode::Broadcast)];
     prop_oneof![
         (place(), expression()).prop_map(|(place, value)| Statement::Assign { place, value }),
@@ -173,6 +174,7 @@ fn exchange() -> impl Strategy<Value = Statement> {
         (place(), expression()).prop_map(|(place, condition)| Statement::BlockBarrierOr { place, condition }),
         (place(), table, expression()).prop_map(|(place, table, index)| Statement::LoadTable { place, table, index }),
         (place(), word()).prop_map(|(place, word)| Statement::LoadControl { place, word }),
+        (place(), register).prop_map(|(place, register)| Statement::ReadSpecial { place, register }),
         (word(), expression()).prop_map(|(word, value)| Statement::StoreControl { word, value }),
         (place(), word(), expression()).prop_map(|(place, word, value)| Statement::AddControl { place, word, value }),
     ]
