@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpweave_fusion::schedule::{MemoryPlan, Segment};
+use warpweave_fusion::schedule::MemoryPlan;
+#[cfg(feature = "compile")]
+use warpweave_fusion::schedule::Segment;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorProgram, TensorType};
 
@@ -52,6 +54,7 @@ pub(crate) fn check_inputs<'a>(
 }
 
 /// Blocks of a persistent launch; 0 for a graph, whose nodes have blocks of their own.
+#[cfg(feature = "compile")]
 pub(crate) fn blocks(segment: &Segment) -> u32 {
     match segment {
         Segment::Persistent(segment) => segment.units() as u32,
