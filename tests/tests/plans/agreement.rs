@@ -79,6 +79,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Changes that were judged.
+    pub fn total(&self) -> usize {
+        self.counts.values().flatten().sum()
+    }
+
     /// Fails if verifier and closure ever disagreed.
     #[track_caller]
     pub fn assert_agreement(&self) {

@@ -13,6 +13,7 @@ mod protocol;
 mod random_plans;
 mod scale;
 mod sentinels;
+mod ten_thousand;
 mod unit_counters;
 
 use std::process::ExitCode;
@@ -36,5 +37,6 @@ fn main() -> ExitCode {
     random_plans::add(&mut suite);
     scale::add(&mut suite);
     sentinels::add(&mut suite);
+    ten_thousand::add(&mut suite);
     suite.run()
 }
