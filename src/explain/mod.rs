@@ -6,7 +6,7 @@ mod picture;
 mod timeline;
 mod trace;
 
-pub use comparison::{Comparison, PolicyFigures, Win, compare};
+pub use comparison::{Comparison, Way, WayFigures, Win, compare};
 pub use partition::{ExplainedGroup, LevelFigures};
 pub use picture::picture;
 pub use timeline::timeline;

@@ -70,6 +70,7 @@ impl Statement {
             | Self::Shuffle { .. }
             | Self::Break
             | Self::Call { .. }
+            | Self::Await { .. }
             | Self::BlockBarrier
             | Self::BlockBarrierOr { .. }
             | Self::WarpBarrier
@@ -95,6 +96,7 @@ impl Statement {
             | Self::LoadControl { place, .. }
             | Self::AddControl { place, .. }
             | Self::Wait { place, .. } => Some(place),
+            Self::Call { waits, .. } => waits.as_ref().map(|waits| &waits.stopped),
             Self::StoreGlobal { .. }
             | Self::StoreSentinel { .. }
             | Self::StoreShared { .. }
@@ -106,7 +108,7 @@ impl Statement {
             | Self::Loop { .. }
             | Self::Break
             | Self::Switch { .. }
-            | Self::Call { .. }
+            | Self::Await { .. }
             | Self::BlockBarrier
             | Self::WarpBarrier
             | Self::StoreControl { .. }
@@ -133,13 +135,17 @@ impl Statement {
             Self::For { extent, .. } => vec![extent],
             Self::If { condition, .. } | Self::BlockBarrierOr { condition, .. } => vec![condition],
             Self::Switch { selector, .. } => vec![selector],
-            Self::Call { operands, tile, .. } => vec![operands, tile],
+            Self::Call { operands, tile, waits, .. } => {
+                let waits = waits.iter().flat_map(|waits| [&waits.first, &waits.count]);
+                [operands, tile].into_iter().chain(waits).collect()
+            }
             Self::Wait { counter, target, position, .. } => vec![counter, target, position],
             Self::Signal { counter, .. } => vec![counter],
             Self::AsyncCommit
             | Self::AsyncWait { .. }
             | Self::Loop { .. }
             | Self::Break
+            | Self::Await { .. }
             | Self::BlockBarrier
             | Self::WarpBarrier
             | Self::LoadControl { .. } => Vec::new(),

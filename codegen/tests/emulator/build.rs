@@ -48,8 +48,9 @@ pub fn store(index: Expression, value: Expression) -> Statement {
 }
 
 pub fn program(threads: u32, kernels: Vec<Kernel>) -> Program {
-    let entry = persistent::entry(kernels.len());
-    Program { threads, kernels: kernels.into_iter().collect(), entry }
+    let kernels = kernels.into_iter().collect();
+    let entry = persistent::entry(&kernels);
+    Program { threads, kernels, entry }
 }
 
 /// A step of a stream.

@@ -12,6 +12,7 @@ pub mod limits;
 pub mod memory;
 pub mod plan;
 pub mod polls;
+pub mod prefetch;
 pub mod profile;
 pub mod sentinels;
 pub mod simulate;
@@ -30,20 +31,23 @@ pub use limits::Limits;
 pub use memory::ArenaPolicy;
 pub use plan::{EdgeKind, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, ROperator, RTask, Segment};
 pub use polls::Polls;
+pub use prefetch::Prefetching;
 pub use verify::{Verified, Violation, verify};
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::program::{TensorId, TensorProgram};
+use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::partition::cost::KernelCost;
-use crate::partition::{Partition, Template, split};
+use crate::partition::{FusionGroup, Partition, Template, split};
 use interplay::GroupGraph;
 use plan::OperatorId;
+use prefetch::early_sides;
 use sentinels::Exchanged;
+use synchronise::Streams;
 use wavefront::{Placement, Work};
 
 /// What planning decides by.
@@ -61,6 +65,8 @@ pub struct PlanOptions {
     pub shared_bytes: usize,
     /// Which kernels groups run as.
     pub kernels: KernelChoice,
+    /// Whether rTasks load constants before they wait.
+    pub prefetching: Prefetching,
 }
 
 /// Which kernels groups run as.
@@ -75,7 +81,8 @@ pub enum KernelChoice {
 }
 
 impl PlanOptions {
-    /// For this many units: the fastest dependencies, memory reused where that costs no time, nothing kept on chip, kernels as they are.
+    /// For this many units: the fastest dependencies, memory reused where that costs no time, nothing kept on chip, constants
+    /// loaded before waits, kernels as they are.
     pub fn new(units: usize) -> Self {
         Self {
             units,
@@ -84,6 +91,7 @@ impl PlanOptions {
             costs: SyncCosts::h200(),
             shared_bytes: 0,
             kernels: KernelChoice::Own,
+            prefetching: Prefetching::BeforeWaits,
         }
     }
 }
@@ -196,10 +204,12 @@ impl<'a> Planner<'a> {
             EdgeKind::Sentinel if options.sync == Some(SyncPolicy::Barrier) => return None,
             EdgeKind::Sentinel => sentinels::exchange(program, layouts, partition)?,
         };
-        let operator = |group: &crate::partition::FusionGroup| ROperator {
-            body: group.body.clone(),
-            params: group.params.clone(),
-            task_microseconds: cost.task_microseconds(&group.body, &group.params),
+        let is_constant = |tensor: TensorId| matches!(exchanged.program.tensors[tensor].source, Source::Constant(_));
+        let operator = |FusionGroup { body, params, .. }: &FusionGroup| ROperator {
+            body: body.clone(),
+            params: params.clone(),
+            task_microseconds: cost.task_microseconds(body, params),
+            early_microseconds: cost.early_microseconds(body, params, &early_sides(body, params, is_constant)),
         };
         let operators: Arena<OperatorId, ROperator> = exchanged.partition.groups.iter().map(operator).collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
@@ -276,11 +286,22 @@ impl<'a> Planner<'a> {
         let exchange = wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2));
         let placed = memory::place(self.memory.clone(), program, operators, placement, arena, exchange);
         let streams = synchronise::synchronise(&self.work(bands), placement, &placed.after, *units);
-        let kept = keep::with_keeps(streams.streams, operators);
-        let segment = PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: kept };
+        let streams = self.with_loads(streams, &placed.memory);
+        let segment =
+            PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };
         let makespan = simulate::makespan(&segment, &Polls::of(&segment, &placed.memory), costs);
         let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
         Planned { plan, sync, needs: streams.needs, arena_bound_bytes: placed.bound_bytes, makespan }
+    }
+
+    /// The streams with the loads of constants that do not belong to one rTask alone.
+    fn with_loads(&self, streams: Streams, memory: &MemoryPlan) -> Streams {
+        let kept = keep::with_keeps(streams.streams, &self.operators);
+        let loaded = match self.options.prefetching {
+            Prefetching::Never => kept,
+            Prefetching::BeforeWaits => prefetch::with_prefetches(kept, &self.operators, memory),
+        };
+        Streams { streams: loaded, ..streams }
     }
 
     /// The same plan with a smaller arena, if that costs next to no time.

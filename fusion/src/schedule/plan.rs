@@ -27,6 +27,8 @@ pub struct ROperator {
     pub params: ScheduleParams,
     /// Estimated microseconds of one rTask on a multiprocessor of its own.
     pub task_microseconds: f64,
+    /// Of these, the microseconds that a prefetch takes off if it has time enough.
+    pub early_microseconds: f64,
 }
 
 impl ROperator {
@@ -52,6 +54,8 @@ pub enum Instruction {
     Run(RTask),
     /// Bring into the unit's shared memory the constants that this rTask keeps there, in the place of what it held.
     Keep(RTask),
+    /// Begin to load the constants with which this rTask begins. Only waits stand between this and its run.
+    Prefetch(RTask),
     /// Wait until a counter has counted this many signals of the launch.
     Wait {
         /// The counter.
@@ -208,5 +212,11 @@ impl PersistentSegment {
     pub fn waits(&self) -> usize {
         let is_wait = |instruction: &&Instruction| matches!(instruction, Instruction::Wait { .. });
         self.streams.iter().flatten().filter(is_wait).count()
+    }
+
+    /// The number of rTasks that load constants before they wait.
+    pub fn prefetches(&self) -> usize {
+        let is_prefetch = |instruction: &&Instruction| matches!(instruction, Instruction::Prefetch(_));
+        self.streams.iter().flatten().filter(is_prefetch).count()
     }
 }

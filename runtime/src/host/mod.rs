@@ -185,7 +185,7 @@ impl<'a> Launch<'a> {
                     trace.push(task);
                 }
                 // Every constant is as near as any other.
-                Instruction::Keep(_) => {}
+                Instruction::Keep(_) | Instruction::Prefetch(_) => {}
                 Instruction::Signal(counter) => _ = self.counters[counter].fetch_add(1, Ordering::Release),
                 Instruction::Wait { counter, signals } => {
                     self.wait(|| self.counters[counter].load(Ordering::Acquire) >= signals)?;

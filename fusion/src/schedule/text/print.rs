@@ -29,6 +29,7 @@ impl fmt::Display for Instruction {
         match self {
             Self::Run(task) => write!(f, "run {}.{}", task.operator, task.tile),
             Self::Keep(task) => write!(f, "keep {}.{}", task.operator, task.tile),
+            Self::Prefetch(task) => write!(f, "prefetch {}.{}", task.operator, task.tile),
             Self::Wait { counter, signals } => write!(f, "wait {counter} >= {signals}"),
             Self::Signal(counter) => write!(f, "signal {counter}"),
         }
@@ -72,7 +73,8 @@ fn tensor(f: &mut fmt::Formatter<'_>, id: TensorId, tensor: &PlannedTensor) -> f
 fn persistent(f: &mut fmt::Formatter<'_>, segment: &PersistentSegment) -> fmt::Result {
     writeln!(f, "segment persistent")?;
     for (id, operator) in segment.operators.iter() {
-        writeln!(f, "  {id}: {}, {:?} us a task", operator.params, operator.task_microseconds)?;
+        let (task, early) = (operator.task_microseconds, operator.early_microseconds);
+        writeln!(f, "  {id}: {}, {task:?} us a task, {early:?} early", operator.params)?;
         write!(f, "{}", operator.body)?;
     }
     for (id, counter) in segment.counters.iter() {

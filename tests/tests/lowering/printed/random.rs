@@ -43,7 +43,7 @@ fn program() -> impl Strategy<Value = Program> {
 }
 
 fn call(operands: Expression, tile: Expression) -> Statement {
-    Statement::Call { kernel: KernelId::from_index(1), operands, tile }
+    Statement::Call { kernel: KernelId::from_index(1), operands, tile, waits: None }
 }
 
 fn kernel() -> impl Strategy<Value = Kernel> {
