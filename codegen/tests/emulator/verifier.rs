@@ -1,8 +1,8 @@
 //! The kernel IR verifier, one violation at a time.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Body, Builtin, ControlWord, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder, MemoryType, Place, RegisterArray,
-    ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
+    BinaryOp, Body, Builtin, ControlWord, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder, MemoryType, Place,
+    Program, RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
 };
 use warpweave_codegen::persistent;
 use warpweave_codegen::verify::{Problem, Scope, verify};
@@ -189,7 +189,8 @@ fn a_kernel_waits_once_and_touches_the_arena_afterwards() {
     assert_eq!(check(vec![waits(), waits()]), misplaced);
     let mut nested = program(64, vec![Kernel::default()]);
     nested.kernels[KernelId::from_index(0)].body = vec![when(less(int(0), int(1)), vec![waits()])];
-    let problems = |program| verify(program).into_iter().map(|violation| violation.problem).collect::<Vec<_>>();
+    let problems =
+        |program: &Program| verify(program).into_iter().map(|violation| violation.problem).collect::<Vec<_>>();
     assert_eq!(problems(&nested), misplaced);
     nested.kernels[KernelId::from_index(0)].body = vec![waits()];
     assert_eq!(problems(&nested), [Problem::CallWaits(KernelId::from_index(0))]);
