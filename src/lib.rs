@@ -7,6 +7,7 @@ mod arch_file;
 pub mod bench;
 mod build;
 pub mod calibrate;
+mod check;
 pub mod compiler;
 mod device_compiler;
 pub mod explain;
@@ -20,6 +21,7 @@ pub mod tune;
 
 pub use arch_file::{ArchFileError, read_arch, write_arch};
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
+pub use check::{Checked, WithoutWait};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess, ProgramCode, compile_program};
 pub use model::{Model, ModelError};
 pub use open::{CompilerSource, OpenError, Source, open};

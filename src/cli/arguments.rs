@@ -103,7 +103,8 @@ impl ProgramArguments<SweptShapes> {
     }
 }
 
-fn load(path: &Path, options: &ImportOptions, fusion: Option<FusionLevel>) -> Result<Source, CliError> {
+/// The model or bundle at `path`; choices that are a model's alone are refused for a bundle.
+pub fn load(path: &Path, options: &ImportOptions, fusion: Option<FusionLevel>) -> Result<Source, CliError> {
     let source = Source::load(path, options)?.with_fusion(fusion);
     if matches!(source, Source::Bundle(_)) && (options.batch.is_some() || !options.shapes.is_empty()) {
         let text = "--shape and --batch choose a model's shapes, a bundle's are fixed; compile the model again";

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use warpweave::compiler::CompileOptions;
-use warpweave::explain::{ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
+use warpweave::explain::{Clock, ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
 use warpweave::fusion::partition::{FusionGroup, FusionLevel};
 use warpweave::fusion::schedule::{self, PlanOptions, SyncPolicy};
 use warpweave::runtime::bundle::BundleTarget;
@@ -158,12 +158,10 @@ fn of_partition(
 
 fn write_pictures(directory: &Path, name: &str, explained: &ExplainedPlan) -> Result<(), CliError> {
     std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
-    let segment = explained.plan.plan().persistent();
-    let makespan = explained.simulation.makespan;
-    let title = format!("{name}: {makespan:.1} µs predicted on {} units", segment.units());
-    let picture = timeline(&title, segment, &explained.simulation);
+    let plan = explained.plan.plan();
+    let picture = timeline(name, plan, &explained.simulation, Clock::Predicted);
     write_file(&directory.join("timeline.svg"), picture.as_bytes())?;
-    write_file(&directory.join("trace.json"), trace(segment, &explained.simulation).as_bytes())
+    write_file(&directory.join("trace.json"), trace(plan.persistent(), &explained.simulation).as_bytes())
 }
 
 fn policy(sync: Sync) -> SyncPolicy {

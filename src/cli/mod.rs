@@ -3,6 +3,8 @@
 mod arguments;
 mod bench;
 mod bench_text;
+mod check;
+mod check_text;
 mod compare;
 mod compile;
 mod device_compile;
@@ -45,6 +47,8 @@ enum Command {
     Compile(compile::Arguments),
     /// Runs a bundle once
     Run(run::Arguments),
+    /// Proves a plan, and shows what it is without one of its waits
+    Check(check::Arguments),
     /// Compares a model or bundle with stored inputs and outputs
     Compare(compare::Arguments),
     /// Measures latency and throughput
@@ -77,6 +81,7 @@ pub fn main() -> ExitCode {
     let json = match &command {
         Command::Compile(arguments) => arguments.json,
         Command::Run(arguments) => arguments.program.json,
+        Command::Check(arguments) => arguments.json,
         Command::Compare(arguments) => arguments.program.json,
         Command::Bench(arguments) => arguments.program.json,
         Command::Report(arguments) => arguments.json,
@@ -92,6 +97,7 @@ pub fn main() -> ExitCode {
     let result = match command {
         Command::Compile(arguments) => compile::execute(&arguments, &output),
         Command::Run(arguments) => run::execute(&arguments, &output),
+        Command::Check(arguments) => check::execute(&arguments, &output),
         Command::Compare(arguments) => compare::execute(&arguments, &output),
         Command::Bench(arguments) => bench::execute(&arguments, &output),
         Command::Report(arguments) => report::execute(&arguments, &output),

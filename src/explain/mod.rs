@@ -1,11 +1,14 @@
 //! Why a model is compiled as it is: its partition, and its plan in time, on the cost model.
 
+mod clock;
+mod colours;
 mod comparison;
 pub mod partition;
 mod picture;
 mod timeline;
 mod trace;
 
+pub use clock::Clock;
 pub use comparison::{Comparison, Way, WayFigures, Win, compare};
 pub use partition::{ExplainedGroup, LevelFigures};
 pub use picture::picture;

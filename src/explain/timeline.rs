@@ -1,54 +1,59 @@
-//! A simulated run as a picture: a row a unit, time to the right, a colour an rOperator.
+//! A run of a plan as a picture: a row a unit, time to the right, a hue for the rOperators that share weights.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use warpweave_fusion::schedule::Instruction;
-use warpweave_fusion::schedule::plan::{OperatorId, PersistentSegment};
+use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::simulate::{Event, Simulation};
-use warpweave_graph::arena::Id;
+use warpweave_fusion::schedule::{ExecutionPlan, Instruction};
 
-use crate::report::scale::{Linear, time};
+use super::clock::Clock;
+use super::colours::colours;
+use crate::report::scale::Linear;
 use crate::report::svg::escape;
 
 const LEFT: f64 = 56.0;
 const TOP: f64 = 44.0;
 const WIDTH: f64 = 1400.0;
-const BOTTOM: f64 = 34.0;
+const BOTTOM: f64 = 56.0;
 /// Columns of the picture: what is shorter is shown by what takes most of a column.
 const COLUMNS: usize = 1400;
 
 /// The picture as a self-contained SVG, light or dark as the viewer prefers.
-pub fn timeline(title: &str, segment: &PersistentSegment, simulation: &Simulation) -> String {
-    let units = simulation.units.len().max(1);
+pub fn timeline(name: &str, plan: &ExecutionPlan, run: &Simulation, clock: Clock) -> String {
+    let segment = plan.persistent();
+    let units = run.units.len().max(1);
     let row = (640.0 / units as f64).clamp(3.0, 24.0);
-    let height = TOP + row * units as f64 + BOTTOM;
-    let axis = Linear::new((0.0, simulation.makespan), (LEFT, LEFT + WIDTH));
+    let bottom = TOP + row * units as f64;
+    let axis = Linear::new((0.0, run.makespan), (LEFT, LEFT + WIDTH));
+    let title = escape(&format!("{name}: {} on {units} units, {}", clock.label(run.makespan), clock.words()));
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {height:.0}\" font-family=\"sans-serif\" \
-         font-size=\"11\" role=\"img\">\n<title>{}</title>\n{STYLE}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {:.0}\" font-family=\"sans-serif\" \
+         font-size=\"11\" role=\"img\">\n<title>{title}</title>\n{STYLE}<rect class=\"page\" width=\"100%\" \
+         height=\"100%\"/>\n<text class=\"ink head\" x=\"{LEFT}\" y=\"18\">{title}</text>\n",
         LEFT + WIDTH + 16.0,
-        escape(title)
+        bottom + BOTTOM,
     );
-    let _ = writeln!(svg, "<text class=\"ink head\" x=\"{LEFT}\" y=\"18\">{}</text>", escape(title));
-    draw_axis(&mut svg, &axis, TOP + row * units as f64);
+    draw_axis(&mut svg, &axis, bottom, clock);
     for (unit, label) in (0..units).step_by(units.div_ceil(16)).map(|unit| (unit, format!("vEU {unit}"))) {
-        let y = TOP + row * (unit as f64 + 0.5) + 4.0;
-        let _ = writeln!(
-            svg,
-            "<text class=\"ink\" text-anchor=\"end\" x=\"{:.0}\" y=\"{y:.1}\">{label}</text>",
-            LEFT - 6.0
-        );
+        let (x, y) = (LEFT - 6.0, TOP + row * (unit as f64 + 0.5) + 4.0);
+        let _ = writeln!(svg, "<text class=\"ink\" text-anchor=\"end\" x=\"{x:.0}\" y=\"{y:.1}\">{label}</text>");
     }
-    let bottom = row * units as f64;
-    let _ = writeln!(svg, "<rect class=\"idle\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{bottom:.1}\"/>");
-    for (operator, path) in paths(simulation, row) {
+    let _ = writeln!(
+        svg,
+        "<text class=\"ink\" x=\"{LEFT}\" y=\"{:.1}\">{} rTasks of {} rOperators; a hue for those that share weights, \
+         lighter from one to the next and dark again after ten; grey: units that wait, poll or have nothing to do</text>",
+        bottom + 42.0,
+        segment.tasks(),
+        segment.operators.len()
+    );
+    let height = row * units as f64;
+    let _ = writeln!(svg, "<rect class=\"idle\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{height:.1}\"/>");
+    let colours = colours(segment, &plan.memory);
+    for (operator, path) in paths(run, row) {
         let planned = &segment.operators[operator];
         let about = escape(&format!("{operator}: {}, {} rTasks", planned.params, planned.tasks()));
-        // Steps of the golden angle keep the hues of neighbours apart.
-        let hue = (operator.index() as f64 * 137.508) % 360.0;
-        let light = 45 + 6 * (operator.index() % 4);
-        let _ = writeln!(svg, "<path fill=\"hsl({hue:.0} 62% {light}%)\" d=\"{path}\"><title>{about}</title></path>");
+        let _ = writeln!(svg, "<path fill=\"{}\" d=\"{path}\"><title>{about}</title></path>", colours[operator]);
     }
     svg.push_str("</svg>\n");
     svg
@@ -58,10 +63,10 @@ const STYLE: &str = "<style>.page{fill:#fff}.ink{fill:#222}.head{font-size:14px;
     .grid{stroke:#c4c9d0}@media(prefers-color-scheme:dark){.page{fill:#16181c}.ink{fill:#dfe3e8}.idle{fill:#23272d}\
     .grid{stroke:#4a515b}}</style>\n";
 
-fn draw_axis(svg: &mut String, axis: &Linear, bottom: f64) {
+fn draw_axis(svg: &mut String, axis: &Linear, bottom: f64, clock: Clock) {
     for tick in axis.ticks(10) {
         let x = axis.at(tick);
-        let label = escape(&time(tick * 1e-6));
+        let label = escape(&clock.label(tick));
         let _ = writeln!(
             svg,
             "<path class=\"grid\" d=\"M{x:.1} {:.1}V{:.1}\"/><text class=\"ink\" text-anchor=\"middle\" x=\"{x:.1}\" \
@@ -73,21 +78,50 @@ fn draw_axis(svg: &mut String, axis: &Linear, bottom: f64) {
     }
 }
 
+/// Where and when an rOperator runs: first and last column, first and last unit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Block {
+    columns: (usize, usize),
+    units: (usize, usize),
+}
+
 /// Per rOperator, the outline of where and when it runs.
-fn paths(simulation: &Simulation, row: f64) -> BTreeMap<OperatorId, String> {
-    let mut paths: BTreeMap<OperatorId, String> = BTreeMap::new();
-    let gap = if row > 6.0 { 1.0 } else { 0.4 };
-    for (unit, events) in simulation.units.iter().enumerate() {
-        let y = TOP + row * unit as f64 + gap / 2.0;
-        let height = row - gap;
-        for (operator, first, last) in columns(events, simulation.makespan) {
-            let x = LEFT + first as f64 * WIDTH / COLUMNS as f64;
-            let width = (last + 1 - first) as f64 * WIDTH / COLUMNS as f64;
-            let path = paths.entry(operator).or_default();
-            let _ = write!(path, "M{x:.1} {y:.1}h{width:.1}v{height:.1}h-{width:.1}z");
+fn paths(run: &Simulation, row: f64) -> BTreeMap<OperatorId, String> {
+    let mut blocks: BTreeMap<OperatorId, Vec<Block>> = BTreeMap::new();
+    for (unit, events) in run.units.iter().enumerate() {
+        for (operator, first, last) in columns(events, run.makespan) {
+            let block = Block { columns: (first, last), units: (unit, unit) };
+            blocks.entry(operator).or_default().push(block);
         }
     }
-    paths
+    let gap = if row > 6.0 { 1.0 } else { 0.4 };
+    let outline = |mut blocks: Vec<Block>| {
+        blocks.sort_unstable();
+        let mut path = String::new();
+        for Block { columns, units } in joined(&blocks) {
+            let x = LEFT + columns.0 as f64 * WIDTH / COLUMNS as f64;
+            let width = (columns.1 + 1 - columns.0) as f64 * WIDTH / COLUMNS as f64;
+            let y = TOP + row * units.0 as f64 + gap / 2.0;
+            let height = row * (units.1 + 1 - units.0) as f64 - gap;
+            let _ = write!(path, "M{x} {y:.1}h{width}v{height:.1}h-{width}z");
+        }
+        path
+    };
+    blocks.into_iter().map(|(operator, blocks)| (operator, outline(blocks))).collect()
+}
+
+/// Blocks of neighbouring units over the same columns as one.
+fn joined(sorted: &[Block]) -> Vec<Block> {
+    let mut joined: Vec<Block> = Vec::new();
+    for block in sorted {
+        match joined.last_mut() {
+            Some(last) if last.columns == block.columns && last.units.1 + 1 == block.units.0 => {
+                last.units.1 = block.units.1;
+            }
+            _ => joined.push(*block),
+        }
+    }
+    joined
 }
 
 /// Runs of columns in which one rOperator takes most of the time: first and last column.
@@ -96,7 +130,7 @@ fn columns(events: &[Event], makespan: f64) -> Vec<(OperatorId, usize, usize)> {
     let mut most: Vec<(f64, Option<OperatorId>)> = vec![(0.0, None); COLUMNS];
     for event in events {
         let Instruction::Run(task) = event.instruction else { continue };
-        let (start, end) = (event.start * scale, event.end * scale);
+        let (start, end) = ((event.start + event.polled) * scale, event.end * scale);
         let last = (end as usize).min(COLUMNS - 1);
         for (column, most) in most.iter_mut().enumerate().take(last + 1).skip(start as usize) {
             let covered = end.min(column as f64 + 1.0) - start.max(column as f64);

@@ -3,6 +3,7 @@
 mod archive;
 mod bundles;
 mod calibration;
+mod check;
 mod explain;
 mod inputs;
 mod measurements;

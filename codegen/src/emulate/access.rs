@@ -2,6 +2,7 @@
 
 use crate::kernel_ir::{GlobalSpace, MemoryType, ScalarType};
 
+use super::UnorderedValue;
 use super::bytecode::{GlobalAccess, Index, Registers, SharedAccess};
 use super::lanes::Frame;
 use super::memory::global::{POISON, Recall, Unordered};
@@ -63,7 +64,10 @@ pub fn global(access: &GlobalAccess, store: bool, frame: &mut Frame, agent: Agen
                 let problem = order(world, address, size as usize, false, agent.warp, &mut recall);
                 if let Some((at, problem)) = problem {
                     unordered(world, agent, lane, at, problem, GlobalRace::ReadAfterWrite);
-                    poison(frame, &access.registers, access.memory, lane);
+                    match world.options.unordered {
+                        UnorderedValue::Poison => poison(frame, &access.registers, access.memory, lane),
+                        UnorderedValue::Found => {}
+                    }
                 }
             }
             (true, _) => {
@@ -71,7 +75,10 @@ pub fn global(access: &GlobalAccess, store: bool, frame: &mut Frame, agent: Agen
                 store_elements(frame, &access.registers, access.memory, lane, bytes);
                 if let Some((at, problem)) = order(world, address, size as usize, true, agent.warp, &mut recall) {
                     unordered(world, agent, lane, at, problem, GlobalRace::WriteAfterWrite);
-                    spoil(&mut world.arena.bytes[address..address + size as usize]);
+                    match world.options.unordered {
+                        UnorderedValue::Poison => spoil(&mut world.arena.bytes[address..address + size as usize]),
+                        UnorderedValue::Found => {}
+                    }
                 }
             }
         }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use crate::kernel_ir::GlobalSpace;
 
+use super::UnorderedValue;
 use super::access::{self, Agent, lanes};
 use super::bytecode::{CopyAccess, Index};
 use super::lanes::Frame;
@@ -154,7 +155,10 @@ fn read(
         && let Some((at, problem)) = access::order(world, at, size, false, agent.warp, recall)
     {
         access::unordered(world, agent, lane, at, problem, GlobalRace::ReadAfterWrite);
-        return [POISON; 4];
+        match world.options.unordered {
+            UnorderedValue::Poison => return [POISON; 4],
+            UnorderedValue::Found => {}
+        }
     }
     words
 }

@@ -95,12 +95,33 @@ pub struct LaunchOptions {
     pub time_out_poll: Option<u64>,
     /// Whether the dearer statistics are taken.
     pub count: bool,
+    /// What an access gives that nothing orders; it is reported in any case.
+    pub unordered: UnorderedValue,
+    /// The block that runs only while no other can; one chosen by the seed, or none, unless given.
+    pub starved: Option<u32>,
+}
+
+/// What an access of the arena gives that nothing orders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnorderedValue {
+    /// A pattern that shows wherever it gets.
+    Poison,
+    /// What memory holds in this interleaving, as on a device.
+    Found,
 }
 
 impl LaunchOptions {
     /// The interleaving of `seed`, 2⁴⁰ instructions, no time-out, no statistics.
     pub fn seeded(seed: u64) -> Self {
-        Self { seed, step_budget: 1 << 40, time_out_wait: None, time_out_poll: None, count: false }
+        Self {
+            seed,
+            step_budget: 1 << 40,
+            time_out_wait: None,
+            time_out_poll: None,
+            count: false,
+            unordered: UnorderedValue::Poison,
+            starved: None,
+        }
     }
 }
 
@@ -223,7 +244,8 @@ impl<'a> Device<'a> {
             polls: 0,
             polling: BTreeMap::new(),
         };
-        let scheduler = Scheduler::new(&self.compiled, blocks, self.warps_per_block, &mut world.random);
+        let scheduler =
+            Scheduler::new(&self.compiled, blocks, self.warps_per_block, options.starved, &mut world.random);
         let completed = blocks == 0 || scheduler.run(&mut world);
         let mut report = std::mem::take(&mut world.report);
         for (value, counter) in self.counters.iter_mut().zip(&world.counters) {

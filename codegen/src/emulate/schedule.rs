@@ -20,6 +20,9 @@ enum Policy {
     HighestBlock,
 }
 
+/// Most instructions that a warp runs at a stretch while a given block is starved.
+const STARVED_STEPS: usize = 32;
+
 /// A launch in progress.
 pub struct Scheduler<'p> {
     program: &'p Compiled,
@@ -32,7 +35,13 @@ pub struct Scheduler<'p> {
 
 impl<'p> Scheduler<'p> {
     /// All warps of `blocks` blocks, ready.
-    pub fn new(program: &'p Compiled, blocks: usize, per_block: usize, random: &mut Random) -> Self {
+    pub fn new(
+        program: &'p Compiled,
+        blocks: usize,
+        per_block: usize,
+        starved: Option<u32>,
+        random: &mut Random,
+    ) -> Self {
         let warps: Vec<Warp> = (0..blocks * per_block)
             .map(|warp| Warp::new(warp / per_block, warp % per_block, per_block, blocks as u32))
             .collect();
@@ -44,6 +53,11 @@ impl<'p> Scheduler<'p> {
             _ => Policy::HighestBlock,
         };
         let longest = [1, 4, 32, 1 << 20][random.below(4)];
+        // A starved block must not get far when its turn comes.
+        let (policy, longest) = match starved {
+            Some(block) => (Policy::Starve(block as usize), STARVED_STEPS),
+            None => (policy, longest),
+        };
         let ready = (0..warps.len() as u32).collect();
         Self { program, warps, ready, policy, longest, finished: 0 }
     }

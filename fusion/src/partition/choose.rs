@@ -5,7 +5,7 @@ use super::body::GroupBody;
 use super::bound::kernel::{ContractionModel, KernelCounts, Sampling};
 use super::bound::{Overlap, counted_bound};
 use super::contraction::Contraction;
-use super::params::{Pipeline, ScheduleParams, Template, contraction_shapes, simple_candidates};
+use super::params::{ContractionShape, Pipeline, ScheduleParams, Template, contraction_shapes, simple_candidates};
 
 /// The share of all shapes that is kept, and the limits of how many.
 const KEPT: f64 = 0.01;
@@ -26,23 +26,40 @@ pub fn shortlist(body: &GroupBody, arch: &GpuArch) -> Vec<(ScheduleParams, Kerne
 }
 
 /// The shapes with the largest bounds, in the order of the rules; with those that the bound does not tell apart from the
-/// last of them.
+/// last of them. What a shape's products alone bound is looked at first: a shape that this puts behind all that are kept is
+/// not followed further.
 fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> Vec<(ScheduleParams, KernelCounts)> {
     let model = ContractionModel::new(body);
     let useful = body.operations() as f64;
-    let mut scored: Vec<(f64, ScheduleParams, KernelCounts)> = contraction_shapes(body, contraction)
-        .map(|shape| {
-            let params = ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, contraction) };
-            let counts = model.counts(&params, shape, Sampling::COARSE);
-            let bound = counted_bound(&counts, useful, params.tiles(body), overlap(shape.pipeline), arch);
-            (bound.fraction, params, counts)
-        })
-        .collect();
-    let kept = ((scored.len() as f64 * KEPT).ceil() as usize).clamp(FEWEST, MOST);
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let bound = |params: &ScheduleParams, shape: &ContractionShape, counts: &KernelCounts| {
+        counted_bound(counts, useful, params.tiles(body), overlap(shape.pipeline), arch).fraction
+    };
+    let with_limit = |shape: ContractionShape| {
+        let params = ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, contraction) };
+        (bound(&params, &shape, &model.products(&params, &shape)), params, shape)
+    };
+    let open: Vec<(f64, ScheduleParams, ContractionShape)> =
+        contraction_shapes(body, contraction).map(with_limit).collect();
+    let kept = ((open.len() as f64 * KEPT).ceil() as usize).clamp(FEWEST, MOST);
+    let mut order: Vec<usize> = (0..open.len()).collect();
+    order.sort_by(|a, b| open[*b].0.total_cmp(&open[*a].0));
+    // Best first, and in the order of the rules among equals.
+    let mut scored: Vec<(f64, usize, KernelCounts)> = Vec::new();
+    for number in order {
+        let (limit, params, shape) = &open[number];
+        if scored.get(kept - 1).is_some_and(|last| *limit < last.0) {
+            break;
+        }
+        let counts = model.counts(params, *shape, Sampling::COARSE);
+        let fraction = bound(params, shape, &counts);
+        let better =
+            |other: &(f64, usize, KernelCounts)| other.0.total_cmp(&fraction).then(number.cmp(&other.1)).is_gt();
+        let place = scored.partition_point(better);
+        scored.insert(place, (fraction, number, counts));
+    }
     let last = scored.get(kept - 1).map_or(0.0, |last| last.0);
-    let end = scored.iter().take(MOST).take_while(|(fraction, ..)| *fraction >= last).count();
-    scored.into_iter().take(end).map(|(_, params, counts)| (params, counts)).collect()
+    let taken = scored.into_iter().take(MOST).take_while(|scored| scored.0 >= last);
+    taken.map(|(_, number, counts)| (open[number].1.clone(), counts)).collect()
 }
 
 fn overlap(pipeline: Pipeline) -> Overlap {

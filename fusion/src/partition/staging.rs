@@ -79,24 +79,26 @@ impl SideStaging {
 
     /// The degree of bank conflicts of the first warp's stores.
     pub fn store_conflicts(&self) -> f64 {
-        let place = |lane: usize, part: usize| {
-            let (in_step, element) = self.unit(lane, 0)?;
-            let (in_step, element) = self.part(in_step, element, part);
-            Some((in_step * self.row() + element) as u64)
-        };
         match self.fetch {
             Fetch::Reduction => {
-                let degrees = (0..self.width).map(|part| {
-                    let words: Vec<u64> = (0..32).filter_map(|lane| place(lane, part)).collect();
-                    conflict_degree(&words, SharedWidth::Word)
-                });
+                let degrees = (0..self.width).map(|part| self.part_conflicts(part, SharedWidth::Word));
                 degrees.sum::<f64>() / self.width as f64
             }
-            Fetch::Elements => {
-                let words: Vec<u64> = (0..32).filter_map(|lane| place(lane, 0)).collect();
-                conflict_degree(&words, SharedWidth::of(self.width))
-            }
+            Fetch::Elements => self.part_conflicts(0, SharedWidth::of(self.width)),
         }
+    }
+
+    /// The degree of the first warp's stores of the `part`-th elements.
+    fn part_conflicts(&self, part: usize, width: SharedWidth) -> f64 {
+        let mut words = [0; 32];
+        let lanes = (0..words.len()).map_while(|lane| self.unit(lane, 0));
+        let mut count = 0;
+        for (word, (in_step, element)) in words.iter_mut().zip(lanes) {
+            let (in_step, element) = self.part(in_step, element, part);
+            *word = (in_step * self.row() + element) as u64;
+            count += 1;
+        }
+        conflict_degree(&words[..count], width)
     }
 
     /// Words from one row of the tile to the next.

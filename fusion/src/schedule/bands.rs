@@ -141,13 +141,20 @@ impl Bands {
             found.push(self.whole(operator));
             return;
         }
-        let mut numbers = vec![0u32];
+        let start = found.len();
+        found.push(BandId::from_index(blocks.first));
         for ((span, &side), &count) in tiles.iter().zip(&blocks.sides).zip(&blocks.grid) {
-            let along = span.first / side..=span.last / side;
-            let wider = count.div_ceil(side);
-            numbers = numbers.iter().flat_map(|number| along.clone().map(move |at| number * wider + at)).collect();
+            let (first, last) = (span.first / side, span.last / side);
+            let wider = count.div_ceil(side) as usize;
+            let place = |band: BandId, at: u32| {
+                BandId::from_index(blocks.first + (band.index() - blocks.first) * wider + at as usize)
+            };
+            for number in start..found.len() {
+                let band = found[number];
+                found[number] = place(band, first);
+                found.extend((first + 1..=last).map(|at| place(band, at)));
+            }
         }
-        found.extend(numbers.into_iter().map(|number| BandId::from_index(blocks.first + number as usize)));
     }
 }
 

@@ -1,10 +1,13 @@
 //! Which tiles of which rOperators every rTask reads.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::expr::Range;
 use warpweave_graph::program::TensorId;
 
-use super::dependency::reads;
+use super::dependency::{Region, reads};
 use super::grid::{Span, WrittenGrid};
 use super::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator, RTask};
 
@@ -59,29 +62,49 @@ pub fn edges(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> A
             writers[grid.whole().root].push((*id, position));
         }
     }
-    let found: Vec<Vec<Edge>> = ids
-        .par_iter()
-        .map(|&id| {
-            let operator = &operators[id];
-            let mut edges: Vec<Edge> = Vec::new();
-            for tile in 0..operator.tasks() {
-                for region in reads(operator, memory, RTask { operator: id, tile }) {
-                    let kind = memory.tensors[region.root].edge;
-                    for &(producer, position) in &writers[region.root] {
-                        let Some(spans) = grids[producer.index()][position].meeting(&region) else { continue };
-                        let at = edges.iter().position(|edge| (edge.producer, edge.kind) == (producer, kind));
-                        let at = at.unwrap_or_else(|| {
-                            let rank = operators[producer].body.tile_rank;
-                            edges.push(Edge::new(producer, kind, rank, operator.tasks() as usize));
-                            edges.len() - 1
-                        });
-                        edges[at].add(tile, &spans);
-                    }
+    let of_operator = |id: &OperatorId| {
+        let operator = &operators[*id];
+        let regions = |tile| reads(operator, memory, RTask { operator: *id, tile });
+        let regions: Vec<Vec<Region>> = (0..operator.tasks()).map(regions).collect();
+        // Roots may have very many writers, of which an rOperator reads few.
+        let near = |whole: &Region| {
+            let grids = writers[whole.root].iter().map(|&(producer, at)| (producer, &grids[producer.index()][at]));
+            grids.filter(|(_, grid)| grid.whole().overlaps(whole)).collect()
+        };
+        let near: BTreeMap<TensorId, Vec<(OperatorId, &WrittenGrid)>> =
+            hulls(regions.iter().flatten()).iter().map(|whole| (whole.root, near(whole))).collect();
+        let mut edges: BTreeMap<(OperatorId, EdgeKind), Edge> = BTreeMap::new();
+        for (tile, regions) in regions.iter().enumerate() {
+            for region in regions {
+                let kind = memory.tensors[region.root].edge;
+                for &(producer, grid) in &near[&region.root] {
+                    let Some(spans) = grid.meeting(region) else { continue };
+                    let rank = operators[producer].body.tile_rank;
+                    let edge = edges.entry((producer, kind));
+                    let edge = edge.or_insert_with(|| Edge::new(producer, kind, rank, operator.tasks() as usize));
+                    edge.add(tile as u32, &spans);
                 }
             }
-            edges.sort_by_key(|edge| (edge.producer, edge.kind));
-            edges
-        })
-        .collect();
+        }
+        edges.into_values().collect()
+    };
+    let found: Vec<Vec<Edge>> = ids.par_iter().map(of_operator).collect();
     found.into_iter().collect()
+}
+
+/// A box around all regions of each root.
+fn hulls<'r>(regions: impl Iterator<Item = &'r Region>) -> Vec<Region> {
+    let mut found: Vec<Region> = Vec::new();
+    for region in regions {
+        match found.iter_mut().find(|hull| hull.root == region.root) {
+            None => found.push(region.clone()),
+            Some(hull) => {
+                let pairs = hull.ranges.iter_mut().zip(&region.ranges);
+                pairs.for_each(|(hull, range)| {
+                    *hull = Range { minimum: hull.minimum.min(range.minimum), maximum: hull.maximum.max(range.maximum) }
+                });
+            }
+        }
+    }
+    found
 }

@@ -22,6 +22,7 @@ pub mod text;
 pub mod timeline;
 mod variants;
 pub mod verify;
+pub mod waits;
 pub mod wavefront;
 
 use bands::Bands;
@@ -37,6 +38,7 @@ pub use verify::{Verified, Violation, verify};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
@@ -140,9 +142,9 @@ pub fn plan_with(
     let mut best = plain.expect("everything can be exchanged by counters");
     let (mut partition, mut by) = (Cow::Borrowed(partition), EdgeKind::Counter);
     if let Some(kept) = keep::keep_constants(program, &partition, options.units, options.shared_bytes) {
-        for kind in EdgeKind::ALL {
-            let planned = planner(&kept, kind).map(Planner::planned);
-            if let Some(other) = planned.filter(|other| other.1.makespan < best.1.makespan) {
+        let planned = EdgeKind::ALL.into_par_iter().map(|kind| (kind, planner(&kept, kind).map(Planner::planned)));
+        for (kind, planned) in planned.collect::<Vec<_>>() {
+            if let Some(other) = planned.filter(|other| other.1.makespan() < best.1.makespan()) {
                 (best, partition, by) = (other, Cow::Owned(kept.clone()), kind);
             }
         }
@@ -150,11 +152,12 @@ pub fn plan_with(
     if options.kernels != KernelChoice::Own {
         let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
         let chosen = interplay::candidates(program, &partition, &graph, cost, options);
-        let planners = chosen.iter().filter_map(|partition| planner(partition, by));
-        let other = planners.min_by(|a, b| a.rough().total_cmp(&b.rough())).map(Planner::planned);
-        best = other.filter(|other| other.1.makespan < best.1.makespan).unwrap_or(best);
+        let planners: Vec<Planner> = chosen.par_iter().filter_map(|partition| planner(partition, by)).collect();
+        let other = Planner::promising(planners).map(Planner::planned);
+        best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
     }
-    best.0.with_small_arena(best.1)
+    let (planner, draft) = best;
+    planner.with_small_arena(draft)
 }
 
 /// What plans of a partition are held against.
@@ -188,6 +191,23 @@ struct Planner<'a> {
     homes: keep::Homes,
 }
 
+/// A plan, and the bands and the placement that it came of.
+struct Draft {
+    planned: Planned,
+    bands: Bands,
+    placement: Placement,
+}
+
+impl Draft {
+    fn makespan(&self) -> f64 {
+        self.planned.makespan
+    }
+
+    fn faster(self, other: Self) -> Self {
+        if other.makespan() < self.makespan() { other } else { self }
+    }
+}
+
 impl<'a> Planner<'a> {
     fn new(
         program: &TensorProgram,
@@ -211,29 +231,33 @@ impl<'a> Planner<'a> {
             task_microseconds: cost.task_microseconds(body, params),
             early_microseconds: cost.early_microseconds(body, params, &early_sides(body, params, is_constant)),
         };
-        let operators: Arena<OperatorId, ROperator> = exchanged.partition.groups.iter().map(operator).collect();
+        let operators: Vec<ROperator> = exchanged.partition.groups.par_iter().map(operator).collect();
+        let operators: Arena<OperatorId, ROperator> = operators.into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
         let edges = edges::edges(&operators, &memory);
         let homes = keep::Homes::of(&operators);
         Some(Self { options, kind, exchanged, origins, operators, memory, edges, homes })
     }
 
+    /// The one whose plan without bands is predicted to be fastest.
+    fn promising(mut planners: Vec<Self>) -> Option<Self> {
+        if planners.len() < 2 {
+            return planners.pop();
+        }
+        let rough: Vec<(f64, Self)> = planners.into_par_iter().map(|planner| (planner.rough(), planner)).collect();
+        rough.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, planner)| planner)
+    }
+
     /// With the plan under the options' way of waiting, or under the fastest.
-    fn planned(self) -> (Self, Planned) {
-        let arena = self.options.arena;
-        let plan = match self.options.sync {
-            Some(sync) => self.plan(sync, arena),
-            None => {
-                let policies: &[SyncPolicy] = match self.kind {
-                    EdgeKind::Counter => &[SyncPolicy::Tile, SyncPolicy::Barrier],
-                    EdgeKind::Sentinel => &[SyncPolicy::Tile],
-                };
-                let candidates = policies.iter().map(|sync| self.plan(*sync, arena));
-                let fastest = candidates.min_by(|a, b| a.makespan.total_cmp(&b.makespan));
-                fastest.expect("there are candidates")
-            }
+    fn planned(self) -> (Self, Draft) {
+        let policies: &[SyncPolicy] = match (&self.options.sync, self.kind) {
+            (Some(sync), _) => std::slice::from_ref(sync),
+            (None, EdgeKind::Counter) => &[SyncPolicy::Tile, SyncPolicy::Barrier],
+            (None, EdgeKind::Sentinel) => &[SyncPolicy::Tile],
         };
-        (self, plan)
+        let drafts: Vec<Draft> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
+        let fastest = drafts.into_iter().reduce(Draft::faster).expect("there are policies");
+        (self, fastest)
     }
 
     /// Predicted microseconds where nothing waits for less than an rOperator.
@@ -242,26 +266,25 @@ impl<'a> Planner<'a> {
             Some(SyncPolicy::Barrier) => SyncPolicy::Barrier,
             Some(SyncPolicy::Operator | SyncPolicy::Tile) | None => SyncPolicy::Operator,
         };
-        self.plan(sync, self.options.arena).makespan
+        self.plan(sync).makespan()
     }
 
-    fn plan(&self, sync: SyncPolicy, arena: ArenaPolicy) -> Planned {
-        let PlanOptions { units, costs, .. } = self.options;
-        let whole = Bands::whole_operators(&self.operators);
-        let placement = wavefront::place(&self.work(&whole), *units, sync, costs);
-        let planned = self.under(&whole, &placement, sync, arena);
+    fn plan(&self, sync: SyncPolicy) -> Draft {
+        let whole = self.with_bands(Bands::whole_operators(&self.operators), sync);
         match sync {
-            SyncPolicy::Barrier | SyncPolicy::Operator => planned,
+            SyncPolicy::Barrier | SyncPolicy::Operator => whole,
             SyncPolicy::Tile => {
-                let fine = self.tile_bands(&placement);
-                if fine.len() == whole.len() {
-                    return planned;
-                }
-                let placement = wavefront::place(&self.work(&fine), *units, sync, costs);
-                let fine = self.under(&fine, &placement, sync, arena);
-                if fine.makespan < planned.makespan { fine } else { planned }
+                let fine = self.tile_bands(&whole.placement);
+                if fine.len() == whole.bands.len() { whole } else { whole.faster(self.with_bands(fine, sync)) }
             }
         }
+    }
+
+    fn with_bands(&self, bands: Bands, sync: SyncPolicy) -> Draft {
+        let PlanOptions { units, costs, arena, .. } = self.options;
+        let placement = wavefront::place(&self.work(&bands), *units, sync, costs);
+        let planned = self.under(&bands, &placement, sync, *arena);
+        Draft { planned, bands, placement }
     }
 
     /// Bands of the rOperators whose rTasks end at such different times that it pays to wait for some of them, and of those
@@ -305,13 +328,14 @@ impl<'a> Planner<'a> {
     }
 
     /// The same plan with a smaller arena, if that costs next to no time.
-    fn with_small_arena(&self, fastest: Planned) -> Planned {
+    fn with_small_arena(&self, fastest: Draft) -> Planned {
+        let Draft { planned, bands, placement } = fastest;
         match self.options.arena {
-            ArenaPolicy::Small | ArenaPolicy::Separate => fastest,
+            ArenaPolicy::Small | ArenaPolicy::Separate => planned,
             ArenaPolicy::Fast => {
-                let small = self.plan(fastest.sync, ArenaPolicy::Small);
-                let free = small.makespan <= fastest.makespan * (1.0 + FREE_SHARE);
-                if free && small.plan.memory.arena_bytes < fastest.plan.memory.arena_bytes { small } else { fastest }
+                let small = self.under(&bands, &placement, planned.sync, ArenaPolicy::Small);
+                let free = small.makespan <= planned.makespan * (1.0 + FREE_SHARE);
+                if free && small.plan.memory.arena_bytes < planned.plan.memory.arena_bytes { small } else { planned }
             }
         }
     }

@@ -6,7 +6,7 @@
 //! after the rTasks that write it end, and takes its time from there. An rTask that prefetches takes less time by what
 //! its loads of constants take, as far as they end while it waits. Units do not slow one another down otherwise.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use warpweave_graph::arena::Arena;
 
@@ -244,23 +244,29 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(segment: &'a PersistentSegment, polls: &'a Polls, costs: &'a SyncCosts) -> Self {
-        let mut parties: Arena<CounterId, BTreeSet<usize>> =
-            segment.counters.values().map(|_| BTreeSet::new()).collect();
+        // Units are counted in order, so a counter's last party tells whether this one is new.
+        let mut parties: Arena<CounterId, (usize, Option<usize>)> =
+            segment.counters.values().map(|_| (0, None)).collect();
+        let mut takes_part = |counter: CounterId, unit: usize| {
+            let (count, last) = &mut parties[counter];
+            *count += usize::from(*last != Some(unit));
+            *last = Some(unit);
+        };
         let mut partial: Arena<CounterId, bool> = segment.counters.values().map(|_| false).collect();
         for (unit, stream) in segment.streams.iter().enumerate() {
             for instruction in stream {
                 match *instruction {
                     Instruction::Run(_) | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
-                    Instruction::Signal(counter) => _ = parties[counter].insert(unit),
+                    Instruction::Signal(counter) => takes_part(counter, unit),
                     Instruction::Wait { counter, signals } => {
-                        parties[counter].insert(unit);
+                        takes_part(counter, unit);
                         partial[counter] |= signals < segment.counters[counter].arrivals;
                     }
                 }
             }
         }
         let state = |counter: CounterId| CounterState {
-            exchange: costs.exchange_microseconds(parties[counter].len()),
+            exchange: costs.exchange_microseconds(parties[counter].0),
             each: partial[counter].then(Vec::new),
             ..CounterState::default()
         };

@@ -33,10 +33,11 @@ enum Draft {
 /// The last rTask of a band on a unit: the unit, and how many rTasks it has run then.
 type Last = (usize, u32);
 
-struct Synchroniser<'a> {
-    bands: &'a Bands,
+struct Synchroniser {
     /// Per band and unit with tiles of it, the last.
     lasts: Arena<BandId, Vec<Last>>,
+    /// Per step, the bands of which it is its unit's last.
+    ends: Vec<[Option<BandId>; 2]>,
     /// Per band, the step that completes it.
     completed: Arena<BandId, usize>,
     /// Per band that somebody may wait for, what has happened before its signals.
@@ -71,30 +72,32 @@ pub fn synchronise(
             needs.extend(after[step.task.operator].iter().map(|&operator| work.bands.whole(operator)));
         }
         settled[step.unit] = Some(step.task.operator);
-        synchroniser.run(step, &mut needs);
+        synchroniser.run(number, step, &mut needs);
     }
     synchroniser.number(placement.barriers.len(), units)
 }
 
-impl<'a> Synchroniser<'a> {
-    fn new(bands: &'a Bands, steps: &[Step], units: usize) -> Self {
+impl Synchroniser {
+    fn new(bands: &Bands, steps: &[Step], units: usize) -> Self {
         let mut lasts: Arena<BandId, Vec<Last>> = (0..bands.len()).map(|_| Vec::new()).collect();
+        let mut ended: Arena<BandId, Vec<bool>> = (0..bands.len()).map(|_| vec![false; units]).collect();
         let mut completed: Arena<BandId, usize> = (0..bands.len()).map(|_| 0).collect();
+        let mut ends = vec![[None; 2]; steps.len()];
         let mut runs = vec![0; units];
-        for (number, step) in steps.iter().enumerate() {
-            runs[step.unit] += 1;
-            for band in bands.of(step.task.operator, step.task.tile) {
-                completed[band] = number;
-                let lasts = &mut lasts[band];
-                match lasts.iter_mut().rev().find(|(unit, _)| *unit == step.unit) {
-                    Some((_, last)) => *last = runs[step.unit],
-                    None => lasts.push((step.unit, runs[step.unit])),
+        steps.iter().for_each(|step| runs[step.unit] += 1);
+        for (number, step) in steps.iter().enumerate().rev() {
+            for (band, end) in bands.of(step.task.operator, step.task.tile).zip(&mut ends[number]) {
+                completed[band] = completed[band].max(number);
+                if !std::mem::replace(&mut ended[band][step.unit], true) {
+                    lasts[band].push((step.unit, runs[step.unit]));
+                    *end = Some(band);
                 }
             }
+            runs[step.unit] -= 1;
         }
         Self {
-            bands,
             lasts,
+            ends,
             completed,
             clocks: (0..bands.len()).map(|_| Vec::new()).collect(),
             known: vec![vec![0; units]; units],
@@ -114,8 +117,8 @@ impl<'a> Synchroniser<'a> {
         }
     }
 
-    /// Appends an rTask after what it needs.
-    fn run(&mut self, step: &Step, needs: &mut Vec<BandId>) {
+    /// Appends an rTask, the step of this number, after what it needs.
+    fn run(&mut self, number: usize, step: &Step, needs: &mut Vec<BandId>) {
         let unit = step.unit;
         self.needs += needs.len();
         needs.retain(|&band| !self.covered[unit][band]);
@@ -136,15 +139,12 @@ impl<'a> Synchroniser<'a> {
         self.drafts[unit][before..].reverse();
         self.drafts[unit].push(Draft::Step(Instruction::Run(step.task)));
         self.known[unit][unit] += 1;
-        let run = self.known[unit][unit];
-        for band in self.bands.of(step.task.operator, step.task.tile) {
-            if self.lasts[band].contains(&(unit, run)) {
-                self.drafts[unit].push(Draft::Signal(band));
-                if self.clocks[band].is_empty() {
-                    self.clocks[band].clone_from(&self.known[unit]);
-                } else {
-                    join(&mut self.clocks[band], &self.known[unit]);
-                }
+        for band in self.ends[number].into_iter().flatten() {
+            self.drafts[unit].push(Draft::Signal(band));
+            if self.clocks[band].is_empty() {
+                self.clocks[band].clone_from(&self.known[unit]);
+            } else {
+                join(&mut self.clocks[band], &self.known[unit]);
             }
         }
     }

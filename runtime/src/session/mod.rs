@@ -11,6 +11,8 @@ mod reference;
 #[cfg(feature = "compile")]
 mod emulator;
 #[cfg(feature = "compile")]
+pub mod missing_wait;
+#[cfg(feature = "compile")]
 mod text;
 
 use std::fmt;

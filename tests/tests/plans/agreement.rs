@@ -138,7 +138,7 @@ fn check(plan: &ExecutionPlan, change: Change, accesses: &Accesses, tally: &mut 
         }
         (Verdict::Interleaved, found) => {
             counts[2] += 1;
-            let alias = |violation: &Violation| matches!(violation, Violation::Alias(..));
+            let alias = |violation: &Violation| matches!(violation, Violation::Alias { .. });
             found.as_ref().map_or_else(|violations| violations.iter().all(alias), |_| true)
         }
     };

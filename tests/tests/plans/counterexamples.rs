@@ -66,7 +66,7 @@ fn name(violation: &Violation) -> &'static str {
         Violation::UnorderedRead { .. } => "UnorderedRead",
         Violation::Uncovered { .. } => "Uncovered",
         Violation::DoubleWrite(..) => "DoubleWrite",
-        Violation::Alias(..) => "Alias",
+        Violation::Alias { .. } => "Alias",
         Violation::Buffer(_) => "Buffer",
         Violation::WritesConstant(_) => "WritesConstant",
         Violation::NotKept { .. } => "NotKept",

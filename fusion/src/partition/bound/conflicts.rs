@@ -50,12 +50,17 @@ pub fn conflict_degree(first_words: &[u64], width: SharedWidth) -> f64 {
 }
 
 fn wavefronts(lanes: &[u64], words: u64) -> usize {
-    let mut touched: Vec<u64> = lanes.iter().flat_map(|&first| first..first + words).collect();
+    let mut touched = [0; WARP];
+    let count = lanes.len() * words as usize;
+    let places = touched.iter_mut().zip(lanes.iter().flat_map(|&first| first..first + words));
+    places.for_each(|(place, word)| *place = word);
+    let touched = &mut touched[..count];
     touched.sort_unstable();
-    touched.dedup();
     let mut banks = [0usize; WARP];
-    for word in touched {
-        banks[(word % WARP as u64) as usize] += 1;
+    for (at, word) in touched.iter().enumerate() {
+        if at == 0 || touched[at - 1] != *word {
+            banks[(word % WARP as u64) as usize] += 1;
+        }
     }
     banks.into_iter().max().unwrap_or(0).max(1)
 }

@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use rayon::prelude::*;
+
 use super::order::Placement;
 use super::problem::{Memo, NodeSet, PartitionProblem, Solution};
 use super::state::{Key, State};
@@ -34,22 +36,28 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
             break;
         }
         placed = node + 1;
-        let mut options: Vec<Choice> = Vec::new();
-        for (position, state) in beam.iter().enumerate() {
+        let choices = |(position, state): (usize, &State)| {
             let read = state.read_by(graph, node);
-            for joined in subsets(&read) {
-                if let Some(members) = state.union(node, &joined, &read) {
-                    let named = placement.named(&members);
-                    options.push(Choice { position, joined, read: read.clone(), members, named });
-                }
-            }
-        }
+            let choice = |joined: Vec<usize>| {
+                let members = state.union(node, &joined, &read)?;
+                let named = placement.named(&members);
+                Some(Choice { position, joined, read: read.clone(), members, named })
+            };
+            subsets(&read).into_iter().filter_map(choice).collect::<Vec<_>>()
+        };
+        let options: Vec<Vec<Choice>> = beam.par_iter().enumerate().map(choices).collect();
+        let options: Vec<Choice> = options.into_iter().flatten().collect();
         memo.prepare(options.iter().map(|choice| choice.named.clone()).collect());
-        let mut next: HashMap<Key, State> = HashMap::new();
-        for Choice { position, joined, read, members, named } in options {
-            let Some(cost) = memo.price(&named) else { continue };
+        let priced = options.into_iter().filter_map(|choice| Some((memo.price(&choice.named)?, choice)));
+        let priced: Vec<(f64, Choice)> = priced.collect();
+        let place = |(cost, Choice { position, joined, read, members, .. }): (f64, Choice)| {
             let state = beam[position].place(graph, members, cost, &joined, &read);
-            match next.entry(state.key()) {
+            (state.key(), state)
+        };
+        let states: Vec<(Key, State)> = priced.into_par_iter().map(place).collect();
+        let mut next: HashMap<Key, State> = HashMap::new();
+        for (key, state) in states {
+            match next.entry(key) {
                 Entry::Vacant(entry) => _ = entry.insert(state),
                 Entry::Occupied(mut entry) if state.cost() < entry.get().cost() => _ = entry.insert(state),
                 Entry::Occupied(_) => {}
@@ -57,8 +65,12 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
         }
         let mut ranked: Vec<(f64, Key, State)> =
             next.into_iter().map(|(key, state)| (state.cost(), key, state)).collect();
-        ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-        ranked.truncate(width);
+        let better = |a: &(f64, Key, State), b: &(f64, Key, State)| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1));
+        if ranked.len() > width {
+            ranked.select_nth_unstable_by(width, better);
+            ranked.truncate(width);
+        }
+        ranked.sort_unstable_by(better);
         beam = ranked.into_iter().map(|(_, _, state)| state).collect();
     }
     let left = (placed..graph.len()).map(|node| NodeSet::from([node]));

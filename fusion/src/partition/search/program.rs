@@ -37,6 +37,13 @@ pub(super) struct ProgramProblem<'a, C> {
     staged: Prices,
 }
 
+/// The cheapest kernel of a structure, and the level at which its body is built.
+struct KnownKernel {
+    level: FusionLevel,
+    params: ScheduleParams,
+    microseconds: f64,
+}
+
 /// The cost of each structure's cheapest kernel; `None` if no kernel takes it.
 type Prices = Mutex<HashMap<StructuralKey, Option<f64>>>;
 
@@ -96,13 +103,34 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
         }
     }
 
-    /// The cheapest kernel for these statements; at register level among equals.
-    fn choose(&self, statements: &BTreeSet<StatementId>) -> Option<Kernel> {
-        let registers = self.kernel(build(self.program, &self.uses, statements));
+    /// The cheapest kernel for these statements; at register level among equals. What `known` tells of the structure is not
+    /// asked again.
+    fn choose(
+        &self,
+        statements: &BTreeSet<StatementId>,
+        known: &mut HashMap<StructuralKey, KnownKernel>,
+    ) -> Option<Kernel> {
         let members: Vec<StatementId> = statements.iter().copied().collect();
-        let may_stage = self.may_stage(self.level, &self.structures.key(self.program, &self.uses, &members));
-        let staged = if may_stage { self.kernel(build_staged(self.program, &self.uses, statements)) } else { None };
-        registers.into_iter().chain(staged).min_by(|a, b| a.2.total_cmp(&b.2))
+        let key = self.structures.key(self.program, &self.uses, &members);
+        if let Some(KnownKernel { level, params, microseconds }) = known.get(&key) {
+            let body = merge_axes(&self.body(*level, statements)?, self.layouts);
+            return Some((body, params.clone(), *microseconds));
+        }
+        let levels: &[FusionLevel] = match self.may_stage(self.level, &key) {
+            true => &[FusionLevel::Register, FusionLevel::Full],
+            false => &[FusionLevel::Register],
+        };
+        let kernels = levels.iter().filter_map(|&level| Some((level, self.kernel(self.body(level, statements))?)));
+        let (level, kernel) = kernels.min_by(|a, b| a.1.2.total_cmp(&b.1.2))?;
+        known.insert(key, KnownKernel { level, params: kernel.1.clone(), microseconds: kernel.2 });
+        Some(kernel)
+    }
+
+    fn body(&self, level: FusionLevel, statements: &BTreeSet<StatementId>) -> Option<GroupBody> {
+        match level {
+            FusionLevel::None | FusionLevel::Register => build(self.program, &self.uses, statements),
+            FusionLevel::Full => build_staged(self.program, &self.uses, statements),
+        }
     }
 
     fn kernel(&self, body: Option<GroupBody>) -> Option<Kernel> {
@@ -124,13 +152,15 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     /// The groups of a solution with their bodies and kernels, in topological order.
     pub(super) fn partition(&self, solution: &Solution) -> Partition {
         let mut groups: BTreeMap<usize, FusionGroup> = BTreeMap::new();
+        let mut known = HashMap::new();
         let mut group_of = vec![0; self.graph.len()];
         for members in &solution.groups {
             members.iter().for_each(|&member| group_of[member] = members[0]);
             if !self.is_join(members[0]) {
                 let statements: BTreeSet<StatementId> =
                     members.iter().map(|&node| StatementId::from_index(node)).collect();
-                let (body, params, microseconds) = self.choose(&statements).expect("a priced group has a kernel");
+                let (body, params, microseconds) =
+                    self.choose(&statements, &mut known).expect("a priced group has a kernel");
                 groups.insert(members[0], FusionGroup { statements, body, params, microseconds });
             }
         }

@@ -1,5 +1,6 @@
 //! A partial partition: the nodes up to a point, in groups that may grow and groups that no later node can join.
 
+use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -46,6 +47,7 @@ struct Closed {
 pub(super) struct State {
     /// Ascending by first member.
     open: Vec<OpenGroup>,
+    /// Ascending.
     dependences: Vec<Dependence>,
     closed: Option<Arc<Closed>>,
     closed_cost: f64,
@@ -111,24 +113,29 @@ impl State {
         let inside = |name: u32| joined.iter().any(|&at| self.open[at].name() == name);
         let target = |name: u32| inside(name) || read.iter().any(|&at| self.open[at].name() == name);
         let mut stack: Vec<u32> = Vec::new();
-        let mut seen: Vec<u32> = Vec::new();
-        for dependence in self.dependences.iter().filter(|dependence| inside(dependence.from)) {
+        for dependence in joined.iter().flat_map(|&at| self.dependences_from(self.open[at].name())) {
             match (inside(dependence.to), dependence.indirect) {
                 (true, true) => return true,
                 (true, false) => {}
                 (false, _) => stack.push(dependence.to),
             }
         }
+        let mut seen: HashSet<u32> = HashSet::new();
         while let Some(name) = stack.pop() {
             if target(name) {
                 return true;
             }
-            if !seen.contains(&name) {
-                seen.push(name);
-                stack.extend(self.dependences.iter().filter(|other| other.from == name).map(|other| other.to));
+            if seen.insert(name) {
+                stack.extend(self.dependences_from(name).iter().map(|other| other.to));
             }
         }
         false
+    }
+
+    fn dependences_from(&self, name: u32) -> &[Dependence] {
+        let first = self.dependences.partition_point(|dependence| dependence.from < name);
+        let count = self.dependences[first..].partition_point(|dependence| dependence.from == name);
+        &self.dependences[first..first + count]
     }
 
     /// The state after `node` has joined the groups `joined` as `members` at this cost.

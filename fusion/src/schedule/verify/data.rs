@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use warpweave_graph::program::TensorId;
 
-use super::super::dependency::{Region, reads, writes_into};
-use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, PersistentSegment, RTask};
+use super::super::dependency::{Region, reads, writes, writes_into};
+use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, OperatorId, PersistentSegment, RTask};
 use super::Violation;
 use super::clocks::{Clocks, Moment};
 use super::writers::Writers;
@@ -19,32 +20,13 @@ pub(super) fn check_reads(
     clocks: &Clocks,
     violations: &mut Vec<Violation>,
 ) -> usize {
+    let operators: Vec<OperatorId> = segment.operators.ids().collect();
+    let check = |id: &OperatorId| check_operator(*id, segment, memory, written, clocks);
+    let checked: Vec<(usize, Vec<Violation>)> = operators.par_iter().map(check).collect();
     let mut proved = 0;
-    let mut tiles = Vec::new();
-    for (id, operator) in segment.operators.iter() {
-        for &operand in &operator.body.operands {
-            if !written.covers(memory, operand) {
-                violations.push(Violation::Uncovered { operator: id, tensor: operand });
-            }
-        }
-        for tile in 0..operator.tasks() {
-            let reader = RTask { operator: id, tile };
-            let moment = clocks.moment(reader);
-            let plain = |region: &Region| memory.tensors[region.root].edge == EdgeKind::Counter;
-            for region in reads(operator, memory, reader).into_iter().filter(plain) {
-                for &writer_operator in written.of(&region) {
-                    written.tiles(writer_operator, &region, &mut tiles);
-                    for &tile in &tiles {
-                        let writer = RTask { operator: writer_operator, tile };
-                        if clocks.before(clocks.moment(writer), moment) {
-                            proved += 1;
-                        } else if writes_into(&segment.operators[writer_operator], memory, writer, &region) {
-                            violations.push(Violation::UnorderedRead { reader, writer, tensor: region.root });
-                        }
-                    }
-                }
-            }
-        }
+    for (of_operator, found) in checked {
+        proved += of_operator;
+        violations.extend(found);
     }
     for &output in &memory.outputs {
         if !written.covers(memory, output) {
@@ -52,6 +34,42 @@ pub(super) fn check_reads(
         }
     }
     proved
+}
+
+/// The same of one rOperator's rTasks.
+fn check_operator(
+    id: OperatorId,
+    segment: &PersistentSegment,
+    memory: &MemoryPlan,
+    written: &Writers,
+    clocks: &Clocks,
+) -> (usize, Vec<Violation>) {
+    let operator = &segment.operators[id];
+    let (mut proved, mut violations, mut tiles) = (0, Vec::new(), Vec::new());
+    for &operand in &operator.body.operands {
+        if !written.covers(memory, operand) {
+            violations.push(Violation::Uncovered { operator: id, tensor: operand });
+        }
+    }
+    for tile in 0..operator.tasks() {
+        let reader = RTask { operator: id, tile };
+        let moment = clocks.moment(reader);
+        let plain = |region: &Region| memory.tensors[region.root].edge == EdgeKind::Counter;
+        for region in reads(operator, memory, reader).into_iter().filter(plain) {
+            for writer_operator in written.of(&region) {
+                written.tiles(writer_operator, &region, &mut tiles);
+                for &tile in &tiles {
+                    let writer = RTask { operator: writer_operator, tile };
+                    if clocks.before(clocks.moment(writer), moment) {
+                        proved += 1;
+                    } else if writes_into(&segment.operators[writer_operator], memory, writer, &region) {
+                        violations.push(Violation::UnorderedRead { reader, writer, tensor: region.root });
+                    }
+                }
+            }
+        }
+    }
+    (proved, violations)
 }
 
 /// The uses of one root buffer.
@@ -136,10 +154,84 @@ pub(super) fn check_buffers(
                 if follow && space == BufferSpace::Arena {
                     proved += 1;
                 } else {
-                    violations.push(Violation::Alias(tensor, other));
+                    let tensors = (tensor, other);
+                    violations.push(Violation::Alias { tensors, tasks: clash(segment, memory, clocks, tensors) });
                 }
             }
         }
     }
     proved
+}
+
+/// An rTask that uses one of two roots and one that writes the other, which nothing orders; two that touch the
+/// same bytes if there are such.
+fn clash(
+    segment: &PersistentSegment,
+    memory: &MemoryPlan,
+    clocks: &Clocks,
+    (a, b): (TensorId, TensorId),
+) -> Option<(RTask, RTask)> {
+    let touching = |root: TensorId, reading: bool| {
+        let tasks = segment.operators.iter().flat_map(|(id, operator)| {
+            let task = move |tile| RTask { operator: id, tile };
+            (0..operator.tasks()).map(move |tile| (operator, task(tile)))
+        });
+        let touched = tasks.flat_map(move |(operator, task)| {
+            let read = if reading { reads(operator, memory, task) } else { Vec::new() };
+            let regions = read.into_iter().chain(writes(operator, memory, task));
+            regions.filter(move |region| region.root == root).map(move |region| (task, rows(memory, &region)))
+        });
+        touched.collect::<Vec<(RTask, Vec<Span>)>>()
+    };
+    let unordered = |one: RTask, other: RTask| {
+        let (earlier, later) = (clocks.moment(one), clocks.moment(other));
+        one != other && !clocks.before(earlier, later) && !clocks.before(later, earlier)
+    };
+    let mut any = None;
+    for (used, written) in [(a, b), (b, a)] {
+        let (users, writers) = (touching(used, true), touching(written, false));
+        for (user, at) in &users {
+            for (writer, other) in writers.iter().filter(|(writer, _)| unordered(*user, *writer)) {
+                any = any.or(Some((*user, *writer)));
+                if meet(at, other) {
+                    return Some((*user, *writer));
+                }
+            }
+        }
+    }
+    any
+}
+
+/// Bytes from the first to behind the last.
+type Span = (u64, u64);
+
+/// The rows of a box in memory, ascending.
+fn rows(memory: &MemoryPlan, region: &Region) -> Vec<Span> {
+    let planned = &memory.tensors[region.root];
+    let strides = planned.ty.shape.strides();
+    let pitch = planned.pitch() as u64;
+    let along = |dimension: usize| region.ranges[dimension].minimum as u64..=region.ranges[dimension].maximum as u64;
+    let outer = region.ranges.len().saturating_sub(1);
+    let mut starts = vec![planned.buffer.map_or(0, |buffer| buffer.offset)];
+    for dimension in 0..outer {
+        let stride = strides[dimension] as u64 * pitch;
+        starts = starts.iter().flat_map(|start| along(dimension).map(move |at| start + at * stride)).collect();
+    }
+    let inner = region.ranges.last().map_or((0, 0), |range| (range.minimum as u64, range.maximum as u64));
+    starts.into_iter().map(|start| (start + inner.0 * pitch, start + (inner.1 + 1) * pitch)).collect()
+}
+
+/// Whether two ascending lists of spans share a byte.
+fn meet(one: &[Span], other: &[Span]) -> bool {
+    let (mut a, mut b) = (0, 0);
+    while let (Some(one), Some(other)) = (one.get(a), other.get(b)) {
+        if one.1 <= other.0 {
+            a += 1;
+        } else if other.1 <= one.0 {
+            b += 1;
+        } else {
+            return true;
+        }
+    }
+    false
 }

@@ -85,7 +85,12 @@ pub enum Violation {
     /// Two statements write the same elements of a joined tensor.
     DoubleWrite(TensorId, TensorId),
     /// Two tensors share bytes, and neither is finished with before the other is written.
-    Alias(TensorId, TensorId),
+    Alias {
+        /// The tensors.
+        tensors: (TensorId, TensorId),
+        /// An rTask that uses the first and one that may write the second meanwhile, or the reverse.
+        tasks: Option<(RTask, RTask)>,
+    },
     /// A tensor that is used has no buffer, one outside its memory, or one of the wrong size.
     Buffer(TensorId),
     /// A kernel writes an input or a constant.
@@ -122,6 +127,33 @@ pub enum Violation {
         /// The tensor.
         tensor: TensorId,
     },
+}
+
+impl Violation {
+    /// Two rTasks that nothing orders and that must not run side by side.
+    pub fn conflict(&self) -> Option<(RTask, RTask)> {
+        match *self {
+            Self::UnorderedRead { reader, writer, .. } => Some((reader, writer)),
+            Self::Alias { tasks, .. } => tasks,
+            Self::TaskCount { .. }
+            | Self::Unknown { .. }
+            | Self::Tile(_)
+            | Self::Output { .. }
+            | Self::Arrivals { .. }
+            | Self::AmbiguousWait { .. }
+            | Self::Deadlock(_)
+            | Self::Uncovered { .. }
+            | Self::DoubleWrite(..)
+            | Self::Buffer(_)
+            | Self::WritesConstant(_)
+            | Self::NotKept { .. }
+            | Self::Sentinel(_)
+            | Self::CannotExchange { .. }
+            | Self::StrayPrefetch { .. }
+            | Self::PrefetchesVariable(_)
+            | Self::KeepsVariable { .. } => None,
+        }
+    }
 }
 
 impl fmt::Display for Violation {
@@ -165,7 +197,17 @@ impl fmt::Display for Violation {
                 write!(f, "{operator} reads elements of {tensor} that nothing writes")
             }
             Self::DoubleWrite(a, b) => write!(f, "{a} and {b} write the same elements"),
-            Self::Alias(a, b) => write!(f, "{a} and {b} share bytes and are not used one after the other"),
+            Self::Alias { tensors: (a, b), tasks } => {
+                write!(f, "{a} and {b} share bytes and are not used one after the other")?;
+                match tasks {
+                    None => Ok(()),
+                    Some((one, other)) => write!(
+                        f,
+                        ": nothing orders rTask {}.{} and rTask {}.{}",
+                        one.operator, one.tile, other.operator, other.tile
+                    ),
+                }
+            }
             Self::Buffer(tensor) => write!(f, "{tensor} has no proper buffer"),
             Self::WritesConstant(tensor) => write!(f, "{tensor} is written and must stay as it is"),
         }

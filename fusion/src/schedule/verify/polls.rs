@@ -29,7 +29,7 @@ pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &
                     continue;
                 }
                 let before = found.len();
-                for &writer_operator in written.of(&region) {
+                for writer_operator in written.of(&region) {
                     written.tiles(writer_operator, &region, &mut tiles);
                     let tasks = tiles.iter().map(|&tile| RTask { operator: writer_operator, tile });
                     let operator = &segment.operators[writer_operator];

@@ -11,21 +11,27 @@ use super::super::plan::{BufferSpace, MemoryPlan, OperatorId, PersistentSegment,
 
 /// The writers of all roots.
 pub(super) struct Writers {
-    operators: BTreeMap<TensorId, Vec<OperatorId>>,
-    outputs: BTreeMap<TensorId, Vec<Region>>,
+    roots: BTreeMap<TensorId, RootWriters>,
     boxes: Arena<OperatorId, Vec<Boxes>>,
+}
+
+/// The outputs that make up a root.
+struct RootWriters {
+    /// One an output.
+    operators: Vec<OperatorId>,
+    outputs: Boxes,
 }
 
 impl Writers {
     pub(super) fn new(segment: &PersistentSegment, memory: &MemoryPlan) -> Self {
-        let mut operators: BTreeMap<TensorId, Vec<OperatorId>> = BTreeMap::new();
-        let mut outputs: BTreeMap<TensorId, Vec<Region>> = BTreeMap::new();
+        let mut roots: BTreeMap<TensorId, (Vec<OperatorId>, Vec<Region>)> = BTreeMap::new();
         let mut boxes = Arena::new();
         for (id, operator) in segment.operators.iter() {
             for &output in &operator.body.outputs {
                 let region = Region::whole(memory, output);
-                operators.entry(region.root).or_default().push(id);
-                outputs.entry(region.root).or_default().push(region);
+                let root = roots.entry(region.root).or_default();
+                root.0.push(id);
+                root.1.push(region);
             }
             let mut own: Vec<Vec<Region>> = Vec::new();
             for tile in 0..operator.tasks() {
@@ -35,15 +41,19 @@ impl Writers {
             }
             boxes.push(own.into_iter().map(Boxes::new).collect());
         }
-        for writers in operators.values_mut() {
-            writers.dedup();
-        }
-        Self { operators, outputs, boxes }
+        let root = |(operators, outputs)| RootWriters { operators, outputs: Boxes::new(outputs) };
+        let roots = roots.into_iter().map(|(tensor, found)| (tensor, root(found))).collect();
+        Self { roots, boxes }
     }
 
-    /// The operators that write into a region's root.
-    pub(super) fn of(&self, region: &Region) -> &[OperatorId] {
-        self.operators.get(&region.root).map_or(&[], Vec::as_slice)
+    /// The operators with an output that meets a region, ascending.
+    pub(super) fn of(&self, region: &Region) -> Vec<OperatorId> {
+        let Some(root) = self.roots.get(&region.root) else { return Vec::new() };
+        let mut met = Vec::new();
+        root.outputs.meeting(region, &mut met);
+        let mut found: Vec<OperatorId> = met.into_iter().map(|output| root.operators[output as usize]).collect();
+        found.dedup();
+        found
     }
 
     /// The tiles of an operator whose writes may meet a region, in `found`, ascending.
@@ -65,9 +75,11 @@ impl Writers {
         if given || memory.inputs.contains(&region.root) {
             return true;
         }
-        let Some(outputs) = self.outputs.get(&region.root) else { return region.elements() == 0 };
-        let shared = outputs.iter().filter(|output| output.overlaps(&region)).map(|output| {
-            let cut = output
+        let Some(root) = self.roots.get(&region.root) else { return region.elements() == 0 };
+        let mut met = Vec::new();
+        root.outputs.meeting(&region, &mut met);
+        let shared = met.into_iter().map(|output| {
+            let cut = root.outputs.levels[0][output as usize]
                 .ranges
                 .iter()
                 .zip(&region.ranges)

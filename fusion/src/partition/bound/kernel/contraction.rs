@@ -11,11 +11,14 @@ use super::{KernelCounts, Sampling};
 use crate::partition::body::GroupBody;
 use crate::partition::bound::conflicts::{SharedWidth, conflict_degree};
 use crate::partition::contraction::{AxisClass, Contraction};
-use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, ScheduleParams};
+use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, ScheduleParams};
 use crate::partition::staging::SideStaging;
 
 /// Counts that several shapes share.
 type Known<K> = HashMap<K, KernelCounts>;
+
+/// What a side's staging follows from: its class, its tile along its axes, its length, the step and whether copies bring it.
+type SideKey = (AxisClass, Vec<usize>, usize, usize, bool);
 
 /// Counts of a contraction under any of its shapes; what shapes have in common is counted once.
 pub struct ContractionModel<'b> {
@@ -24,7 +27,10 @@ pub struct ContractionModel<'b> {
     /// Reduced axes and their extents.
     reduction: Vec<(usize, usize)>,
     factors: [Evaluation; 2],
+    /// The tile axes of both sides.
+    axes: [Vec<usize>; 2],
     stages: Vec<(Evaluation, Option<Address>)>,
+    sides: RefCell<HashMap<SideKey, SideStaging>>,
     fetched: RefCell<Known<(AxisClass, SideStaging, Vec<usize>)>>,
     finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
 }
@@ -54,28 +60,34 @@ impl<'b> ContractionModel<'b> {
             body,
             reduction: reduction.collect(),
             factors: SIDES.map(|class| Evaluation::new(&body.stages[0], contraction.factor(class), &[])),
+            axes: SIDES.map(|class| contraction.tile_axes(body, class)),
             stages: (0..body.stages.len()).map(stage).collect(),
             contraction,
+            sides: RefCell::default(),
             fetched: RefCell::default(),
             finished: RefCell::default(),
         }
     }
 
+    /// What the products of all tiles take alone: a part of what the kernel does, and quickly counted.
+    pub fn products(&self, params: &ScheduleParams, shape: &ContractionShape) -> KernelCounts {
+        self.products_of_tile(shape) * params.tiles(self.body) as f64
+    }
+
     /// What the kernel with this shape does, over all tiles.
     pub fn counts(&self, params: &ScheduleParams, shape: ContractionShape, sampling: Sampling) -> KernelCounts {
         let tiles = Tiles::new(self.body, params);
-        let mut counts = self.products(&shape) * tiles.count() as f64;
-        for (class, factor) in SIDES.into_iter().zip(&self.factors) {
-            let side = SideStaging::new(self.body, &self.contraction, class, &shape, &params.tile);
-            let axes = self.contraction.tile_axes(self.body, class);
-            let key = (class, side, axes.iter().map(|&axis| params.tile[axis]).collect());
+        let mut counts = self.products_of_tile(&shape) * tiles.count() as f64;
+        for (class, (factor, axes)) in SIDES.into_iter().zip(self.factors.iter().zip(&self.axes)) {
+            let tile: Vec<usize> = axes.iter().map(|&axis| params.tile[axis]).collect();
+            let side = self.side(class, &shape, params, &tile);
+            let key = (class, side, tile);
             let known = self.fetched.borrow().get(&key).copied();
-            let of_tile = known.unwrap_or_else(|| self.fetches(&tiles, &side, factor, &axes, sampling));
+            let of_tile = known.unwrap_or_else(|| self.fetches(&tiles, &side, factor, axes, sampling));
             self.fetched.borrow_mut().insert(key, of_tile);
             counts += of_tile * tiles.count() as f64;
         }
-        let key =
-            (ContractionShape { step: 0, pipeline: crate::partition::Pipeline::InTurn, ..shape }, params.tile.clone());
+        let key = (ContractionShape { step: 0, pipeline: Pipeline::InTurn, ..shape }, params.tile.clone());
         let known = self.finished.borrow().get(&key).copied();
         let of_tile = known.unwrap_or_else(|| self.epilogue(&tiles, &shape, sampling));
         self.finished.borrow_mut().insert(key, of_tile);
@@ -83,15 +95,22 @@ impl<'b> ContractionModel<'b> {
         counts
     }
 
+    fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideStaging {
+        let copies = matches!(shape.pipeline, Pipeline::Asynchronous { .. });
+        let key = (class, tile.to_vec(), shape.length(class), shape.step, copies);
+        let new = || SideStaging::new(self.body, &self.contraction, class, shape, &params.tile);
+        *self.sides.borrow_mut().entry(key).or_insert_with(new)
+    }
+
     fn length(&self) -> usize {
         self.reduction.iter().map(|reduced| reduced.1).product()
     }
 
     /// The products of one tile, and the loads from shared memory that they take.
-    fn products(&self, shape: &ContractionShape) -> KernelCounts {
+    fn products_of_tile(&self, shape: &ContractionShape) -> KernelCounts {
         let steps = (self.length().div_ceil(shape.step) * shape.step) as f64;
         let per_warp = |words: fn(usize, &ContractionShape) -> usize, width: usize, elements: usize| {
-            let first: Vec<u64> = (0..WARP).map(|lane| words(lane, shape) as u64).collect();
+            let first: [u64; WARP] = std::array::from_fn(|lane| words(lane, shape) as u64);
             let width = SharedWidth::of(width);
             let ideal = (width.words() * elements / width.words()) as f64;
             (ideal, ideal * conflict_degree(&first, width))
@@ -156,7 +175,7 @@ impl<'b> ContractionModel<'b> {
 
     /// What follows the reduction, for an average tile.
     fn epilogue(&self, tiles: &Tiles, shape: &ContractionShape, sampling: Sampling) -> KernelCounts {
-        let [row_axes, column_axes] = SIDES.map(|class| self.contraction.tile_axes(self.body, class));
+        let [row_axes, column_axes] = &self.axes;
         let mut counts = KernelCounts::default();
         let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
         let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
@@ -172,7 +191,7 @@ impl<'b> ContractionModel<'b> {
                         let thread = warp * WARP + lane;
                         let row = shape.row_of(thread, at / shape.columns);
                         let column = shape.column_of(thread, at % shape.columns);
-                        tiles.place(origin, &row_axes, row, point) && tiles.place(origin, &column_axes, column, point)
+                        tiles.place(origin, row_axes, row, point) && tiles.place(origin, column_axes, column, point)
                     });
                     of_warps += after.counts(&lanes);
                     output.iter().for_each(|output| of_warps += stored(output, &lanes, 1));

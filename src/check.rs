@@ -1,0 +1,96 @@
+//! What is proved of a plan, and what it is without one of its waits.
+
+use std::sync::Arc;
+
+use warpweave_fusion::schedule::verify::Evidence;
+use warpweave_fusion::schedule::waits::{self, PlannedWait};
+use warpweave_fusion::schedule::{Violation, verify};
+use warpweave_graph::Tensor;
+use warpweave_runtime::bundle::{BundleTarget, TargetPlan, kernel_ir};
+use warpweave_runtime::session::missing_wait::{Corruption, corruption};
+use warpweave_runtime::session::{DEFAULT_KERNEL_TARGET, Kernels, SessionError, pack_program};
+
+use crate::open::{OpenError, Source};
+
+/// The verified plan of a model or bundle for a target.
+pub struct Checked {
+    /// The target.
+    pub target: BundleTarget,
+    /// The plan.
+    pub plan: TargetPlan,
+    /// Its kernels; none for the host.
+    kernels: Option<Kernels>,
+    weights: Arc<[u8]>,
+}
+
+/// A plan without one of its waits.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WithoutWait {
+    /// The wait's number among all, unit by unit in the order of the streams.
+    pub number: usize,
+    /// The wait.
+    pub wait: PlannedWait,
+    /// What the verifier finds; nothing if the plan is right without the wait.
+    pub violations: Vec<Violation>,
+}
+
+impl Checked {
+    /// Plans, or decodes, and verifies for `target`; for the newest GPU that there is something for unless given.
+    pub fn of(source: &Source, target: Option<BundleTarget>) -> Result<Self, OpenError> {
+        let newest = |held: Vec<BundleTarget>| held.into_iter().next_back().unwrap_or(BundleTarget::Host);
+        match source {
+            Source::Model(build) => {
+                let target = target.unwrap_or(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET));
+                let part = build.part(target, &mut |_| {})?;
+                let weights = pack_program(&part.plan.plan.plan().memory, &build.model.program)?;
+                Ok(Self::new(target, part.plan, part.program, weights))
+            }
+            Source::Bundle(bundle) => {
+                let target = target.unwrap_or_else(|| newest(bundle.manifest().targets.keys().copied().collect()));
+                let contents = bundle.target(target)?;
+                let weights = bundle.packed_weights(&contents.plan.plan.plan().memory)?;
+                let code = contents.code.map(|code| kernel_ir::decode(code.target, &code.kernel_ir));
+                Ok(Self::new(target, contents.plan, code.transpose()?, weights))
+            }
+        }
+    }
+
+    fn new(
+        target: BundleTarget,
+        plan: TargetPlan,
+        program: Option<warpweave_codegen::kernel_ir::Program>,
+        weights: Arc<[u8]>,
+    ) -> Self {
+        let kernels = match (target, program) {
+            (BundleTarget::Gpu(gpu), Some(program)) => Some(Kernels { target: gpu, plan: plan.clone(), program }),
+            (BundleTarget::Host | BundleTarget::Gpu(_), _) => None,
+        };
+        Self { target, plan, kernels, weights }
+    }
+
+    /// What was proved.
+    pub fn evidence(&self) -> Evidence {
+        self.plan.plan.evidence()
+    }
+
+    /// The plan without the wait of this number, verified; `None` if there are fewer waits.
+    pub fn without_wait(&self, number: usize) -> Option<WithoutWait> {
+        let plan = self.plan.plan.plan();
+        let wait = waits::waits(plan.persistent()).nth(number)?;
+        let violations = verify(waits::without(plan, wait)).err().unwrap_or_default();
+        Some(WithoutWait { number, wait, violations })
+    }
+
+    /// What the emulator shows of the first two rTasks that are not ordered without the wait; `None` if there are none,
+    /// or no kernels.
+    pub fn corruption(
+        &self,
+        without: &WithoutWait,
+        inputs: &[Tensor],
+        seed: u64,
+    ) -> Result<Option<Corruption>, SessionError> {
+        let conflict = without.violations.iter().find_map(Violation::conflict);
+        let Some((kernels, conflict)) = self.kernels.as_ref().zip(conflict) else { return Ok(None) };
+        corruption(kernels, &self.weights, inputs, without.wait, conflict, seed).map(Some)
+    }
+}

@@ -1,0 +1,74 @@
+//! `warpweave check`: what is proved of a plan, and what a missing wait does.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::runtime::bundle::BundleTarget;
+use warpweave::{Checked, random_inputs};
+
+use super::Passed;
+use super::arguments::{Shapes, load};
+use super::check_text as text;
+use super::error::CliError;
+use super::output::Output;
+
+/// Arguments of `check`.
+#[derive(Args)]
+pub struct Arguments {
+    /// An ONNX model or a bundle; told apart by content
+    #[arg(value_name = "MODEL|BUNDLE")]
+    path: PathBuf,
+    /// host, or a GPU architecture such as sm_90a; sm_90a for a model and the newest part of a bundle unless given
+    #[arg(long)]
+    target: Option<BundleTarget>,
+    /// Leave out a wait, by its number from 0 or `first`: what the verifier then finds, and what the emulator computes
+    #[arg(long, value_name = "N")]
+    without_wait: Option<WaitNumber>,
+    /// The seed of the emulator's interleaving and of random inputs
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How far a model's operators are fused: none, register or full; full on a GPU, register on the host unless given
+    #[arg(long, value_name = "LEVEL")]
+    fusion: Option<FusionLevel>,
+    #[command(flatten)]
+    shapes: Shapes,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A wait of a plan, unit by unit in the order of the streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct WaitNumber(usize);
+
+impl FromStr for WaitNumber {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "first" => Ok(Self(0)),
+            number => number.parse().map(Self).map_err(|_| format!("`{text}` is no wait: give a number or `first`")),
+        }
+    }
+}
+
+/// Runs the command. A plan that does not verify is an error of opening it.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let source = load(&arguments.path, &arguments.shapes.import_options(), arguments.fusion)?;
+    let checked = Checked::of(&source, arguments.target)?;
+    let mut value = text::plan_value(&checked);
+    let mut told = text::plan(&checked);
+    if let Some(WaitNumber(number)) = arguments.without_wait {
+        let waits = checked.evidence().waits;
+        let missing = || CliError::Usage(format!("there is no wait {number}: the plan has {waits}, from 0 on"));
+        let without = checked.without_wait(number).ok_or_else(missing)?;
+        let inputs = random_inputs(source.signature(), arguments.seed);
+        let corruption = checked.corruption(&without, &inputs, arguments.seed)?;
+        value["without_wait"] = text::without_value(&checked, &without, corruption.as_ref());
+        told.push_str(&text::without(&checked, &without, corruption.as_ref()));
+    }
+    output.result("check", &value, &told);
+    Ok(true)
+}

@@ -1,0 +1,145 @@
+//! What `check` says, as text and as JSON.
+
+use std::fmt::Write;
+
+use warpweave::fusion::schedule::plan::RTask;
+use warpweave::fusion::schedule::{Instruction, PersistentSegment};
+use warpweave::runtime::json::{Value, json};
+use warpweave::runtime::session::missing_wait::Corruption;
+use warpweave::{Checked, WithoutWait};
+
+/// Wrong elements of a tile that are listed.
+const LISTED: usize = 4;
+
+/// What is proved, as text.
+pub fn plan(checked: &Checked) -> String {
+    let (segment, evidence) = (checked.plan.plan.plan().persistent(), checked.evidence());
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "plan for {}: {} units, {} rOperators, {} rTasks, one launch",
+        checked.target,
+        segment.units(),
+        segment.operators.len(),
+        evidence.tasks
+    );
+    let _ =
+        writeln!(text, "  waits    {} and {} polls, all proved to end: 0 deadlocks", evidence.waits, evidence.polls);
+    let _ = writeln!(text, "  reads    {} proved to follow their writes: 0 races", evidence.ordered_reads);
+    let _ = writeln!(text, "  memory   {} pairs of buffers share bytes, one after the other", evidence.ordered_buffers);
+    text
+}
+
+/// What is proved, as JSON.
+pub fn plan_value(checked: &Checked) -> Value {
+    let (segment, evidence) = (checked.plan.plan.plan().persistent(), checked.evidence());
+    json!({
+        "target": checked.target.to_string(), "units": segment.units(), "operators": segment.operators.len(),
+        "tasks": evidence.tasks, "waits": evidence.waits, "polls": evidence.polls, "deadlocks": 0, "races": 0,
+        "ordered_reads": evidence.ordered_reads, "ordered_buffers": evidence.ordered_buffers
+    })
+}
+
+/// What a missing wait does, as text.
+pub fn without(checked: &Checked, without: &WithoutWait, corruption: Option<&Corruption>) -> String {
+    let segment = checked.plan.plan.plan().persistent();
+    let (wait, violations) = (without.wait, &without.violations);
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "without wait {} of {}, vEU {} at {}: wait {} >= {}",
+        without.number,
+        checked.evidence().waits,
+        wait.unit,
+        wait.position,
+        wait.counter,
+        wait.signals
+    );
+    let Some(first) = violations.iter().find(|found| found.conflict().is_some()).or(violations.first()) else {
+        let _ = writeln!(text, "  verifier proves the plan all the same: what the wait is for is ordered without it");
+        return text;
+    };
+    let _ = writeln!(text, "  verifier refuses the plan, {} violations, such as:", violations.len());
+    let _ = writeln!(text, "    {first}");
+    let Some(corruption) = corruption else { return text };
+    let _ = writeln!(
+        text,
+        "  emulator ran {} of {} rTasks, those two and what leads to them; vEU {}, which runs {}, is held back:",
+        corruption.tasks,
+        segment.tasks(),
+        corruption.held_back,
+        name(corruption.first)
+    );
+    match corruption.report.violations.first() {
+        Some(first) => _ = writeln!(text, "    {} violations, such as {first}", corruption.report.total),
+        None => _ = writeln!(text, "    no violation in this interleaving"),
+    }
+    for tile in &corruption.tiles {
+        let _ = writeln!(
+            text,
+            "    rTask {} on vEU {} writes {} {}: {} of its {} elements are wrong, such as",
+            name(tile.task),
+            unit(segment, tile.task),
+            tile.tensor,
+            tile.ty,
+            tile.wrong.len(),
+            tile.elements
+        );
+        for wrong in tile.wrong.iter().take(LISTED) {
+            let _ = writeln!(text, "      {:?}: {:e} instead of {:e}", wrong.index, wrong.found, wrong.right);
+        }
+    }
+    if corruption.tiles.is_empty() {
+        let _ = writeln!(text, "    all that the two rTasks write is right in this interleaving");
+    }
+    text
+}
+
+/// What a missing wait does, as JSON.
+pub fn without_value(checked: &Checked, without: &WithoutWait, corruption: Option<&Corruption>) -> Value {
+    let segment = checked.plan.plan.plan().persistent();
+    let violations: Vec<Value> = without
+        .violations
+        .iter()
+        .map(|violation| {
+            let tasks = violation.conflict().map(|(one, other)| [name(one), name(other)]);
+            json!({"message": violation.to_string(), "tasks": tasks})
+        })
+        .collect();
+    let emulated = corruption.map(|corruption| {
+        let tiles: Vec<Value> = corruption
+            .tiles
+            .iter()
+            .map(|tile| {
+                let wrong: Vec<Value> = tile
+                    .wrong
+                    .iter()
+                    .map(|wrong| json!({"index": wrong.index, "found": wrong.found, "right": wrong.right}))
+                    .collect();
+                json!({
+                    "task": name(tile.task), "unit": unit(segment, tile.task), "tensor": tile.tensor.to_string(),
+                    "type": tile.ty.to_string(), "elements": tile.elements, "wrong": wrong
+                })
+            })
+            .collect();
+        json!({
+            "tasks": corruption.tasks, "held_back": corruption.held_back, "first": name(corruption.first),
+            "violations": corruption.report.total, "tiles": tiles
+        })
+    });
+    json!({
+        "number": without.number, "unit": without.wait.unit, "position": without.wait.position,
+        "counter": without.wait.counter.to_string(), "signals": without.wait.signals,
+        "violations": violations, "emulated": emulated
+    })
+}
+
+fn name(task: RTask) -> String {
+    format!("{}.{}", task.operator, task.tile)
+}
+
+/// The unit that runs an rTask of a plan.
+fn unit(segment: &PersistentSegment, task: RTask) -> usize {
+    let runs = |stream: &Vec<Instruction>| stream.contains(&Instruction::Run(task));
+    segment.streams.iter().position(runs).expect("every rTask of a verified plan runs")
+}

@@ -1,0 +1,74 @@
+//! Proving plans, and plans without one of their waits.
+
+use warpweave::runtime::json::Value;
+
+use crate::tool::{Folder, fail, host_bundle, model, succeed};
+
+fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    value[name].as_array().unwrap_or_else(|| panic!("{name} is a list in {value}"))
+}
+
+fn without(path: &str, number: &str) -> Value {
+    succeed(&["check", path, "--without-wait", number])["without_wait"].clone()
+}
+
+#[test]
+fn a_plan_is_proved() {
+    let told = succeed(&["check", &model("lstm", "torchscript.onnx")]);
+    assert_eq!(told["target"], "sm_90a");
+    assert!(told["waits"].as_u64() > Some(0) && told["ordered_reads"].as_u64() > Some(0));
+    assert_eq!((told["deadlocks"].as_u64(), told["races"].as_u64()), (Some(0), Some(0)));
+    assert!(told.get("without_wait").is_none());
+}
+
+/// The verifier names two rTasks for every wait that is needed, and the emulator sees them go wrong.
+#[test]
+fn a_missing_wait_is_found_and_seen() {
+    for (name, number) in [("bert", "0"), ("bert", "100"), ("dlrm", "first"), ("lstm", "100")] {
+        let told = without(&model(name, "torchscript.onnx"), number);
+        let violations = list(&told, "violations");
+        assert!(violations.iter().any(|violation| list(violation, "tasks").len() == 2), "{name} {number}: {told}");
+        let emulated = &told["emulated"];
+        assert!(emulated["violations"].as_u64() > Some(0), "{name} {number}: {told}");
+        let tiles = list(emulated, "tiles");
+        assert!(!tiles.is_empty(), "{name} {number}: {told}");
+        for tile in tiles {
+            let wrong = list(tile, "wrong");
+            assert!(!wrong.is_empty() && wrong.len() as u64 <= tile["elements"].as_u64().unwrap_or(0));
+            assert!(wrong.iter().all(|wrong| wrong["found"] != wrong["right"]), "{tile}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_wait_before_bytes_are_used_again_is_found() {
+    let told = without(&model("bert", "torchscript.onnx"), "20");
+    let [violation] = list(&told, "violations") else { panic!("one violation: {told}") };
+    let message = violation["message"].as_str().unwrap_or_default();
+    assert!(message.contains("share bytes") && list(violation, "tasks").len() == 2, "{told}");
+}
+
+#[test]
+fn a_wait_of_a_barrier_that_nothing_rests_on_is_not_missed() {
+    let told = without(&model("dlrm", "torchscript.onnx"), "20");
+    assert!(list(&told, "violations").is_empty() && told["emulated"].is_null(), "{told}");
+}
+
+#[test]
+fn a_bundle_is_checked_and_the_host_has_no_kernels_to_emulate() {
+    let folder = Folder::new();
+    let bundle = host_bundle(&folder);
+    let told = succeed(&["check", &bundle, "--without-wait", "0"]);
+    assert_eq!(told["target"], "host");
+    let missing = &told["without_wait"];
+    assert!(!list(missing, "violations").is_empty() && missing["emulated"].is_null(), "{told}");
+    assert!(fail(4, "bundle-target", &["check", &bundle, "--target", "sm_90a"]).contains("sm_90a"));
+}
+
+#[test]
+fn a_wait_that_is_not_there_is_refused() {
+    let path = model("dlrm", "torchscript.onnx");
+    assert!(fail(2, "usage", &["check", &path, "--without-wait", "100000"]).contains("100000"));
+    let output = crate::tool::tool(&["check", &path, "--without-wait", "second"]);
+    assert_eq!(output.status.code(), Some(2));
+}
