@@ -184,6 +184,7 @@ fn synchronisation() -> impl Strategy<Value = Statement> {
         Just(Statement::Break),
         Just(Statement::BlockBarrier),
         Just(Statement::WarpBarrier),
+        (order(), vec(id(), 0..3)).prop_map(|(order, loaded)| Statement::Await { order, loaded }),
         (place(), expression(), expression(), order(), position).prop_map(
             |(place, counter, target, order, position)| Statement::Wait { place, counter, target, order, position }
         ),
