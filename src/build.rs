@@ -8,11 +8,11 @@ use std::thread;
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::{LoweredProgram, lower};
 use warpweave_codegen::prelude::device_source;
-use warpweave_codegen::print::{ENTRY_NAME, UnitSize, cuda};
+use warpweave_codegen::print::{UnitSize, cuda, entry_names};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionLevel, Partition, SearchReport};
-use warpweave_fusion::schedule::{ExecutionPlan, verify};
+use warpweave_fusion::schedule::{Backend, BackendChoice, BackendReason, ExecutionPlan, verify};
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
@@ -85,6 +85,8 @@ pub struct Build {
     pub arch: Option<GpuArch>,
     /// Recorded times that price kernels of GPUs.
     pub timings: Option<Arc<TimingsFile>>,
+    /// What may run the plan for a GPU; a persistent program unless given.
+    pub backend: BackendChoice,
     /// When the search of each target ends early.
     pub limit: SearchLimit,
     prepared: Prepared,
@@ -125,7 +127,8 @@ impl Build {
         let prepared = Prepared::new(&model.program);
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
-        Self { model, fusion: None, arch: None, timings: None, limit: SearchLimit::default(), prepared }
+        let backend = BackendChoice::Only(Backend::Persistent);
+        Self { model, fusion: None, arch: None, timings: None, backend, limit: SearchLimit::default(), prepared }
     }
 
     /// The plan for a target and, for a GPU, its kernels.
@@ -166,9 +169,10 @@ impl Build {
         let mut planning = options.plan_options();
         if let BundleTarget::Gpu(gpu) = target {
             planning.shared_bytes = planning.shared_bytes.min(gpu.shared_bytes_per_block());
+            planning.backend = self.backend;
         }
-        let plan = self.prepared.plan(&partition, &options, &planning).plan;
-        Ok(Draft { target, partition, search, plan })
+        let planned = self.prepared.plan(&partition, &options, &planning);
+        Ok(Draft { target, partition, search, plan: planned.plan, reason: planned.reason })
     }
 
     /// What a target's part is decided by.
@@ -236,6 +240,7 @@ struct Draft {
     partition: Partition,
     search: SearchReport,
     plan: ExecutionPlan,
+    reason: BackendReason,
 }
 
 impl Draft {
@@ -246,13 +251,13 @@ impl Draft {
 
     /// The part, if its plan verifies.
     fn into_part(self, lowered: Option<LoweredProgram>) -> Result<Part, CompileError> {
-        let Self { target, partition, search, plan } = self;
+        let Self { target, partition, search, plan, reason } = self;
         let plan = verify(plan).map_err(CompileError::Plan)?;
         let (program, bindings, operands) = match lowered {
             Some(LoweredProgram { program, bindings, operands }) => (Some(program), bindings, operands),
             None => (None, Arena::new(), Vec::new()),
         };
-        Ok(Part { target, partition, search, plan: TargetPlan { plan, bindings, operands }, program })
+        Ok(Part { target, partition, search, plan: TargetPlan { plan, bindings, operands, reason }, program })
     }
 }
 
@@ -260,8 +265,12 @@ impl Draft {
 pub fn device_code(target: Target, program: &Program, compiler: &dyn DeviceCompiler) -> Result<Judged, BuildError> {
     let ProgramCode { cubin, units } = compile_program(program, UnitSize::default(), target, compiler)?;
     let info = CubinInfo::read(&cubin)?;
-    let entry = info.entry(ENTRY_NAME).ok_or(CubinError::Damaged("it lacks the entry"))?;
-    let (registers, local_bytes) = (entry.registers, entry.stack_bytes.max(entry.frame_bytes));
+    let (mut registers, mut local_bytes) = (0, 0);
+    for name in entry_names(program) {
+        let entry = info.entry(&name).ok_or(CubinError::Damaged("it lacks an entry"))?;
+        registers = registers.max(entry.registers);
+        local_bytes = local_bytes.max(entry.stack_bytes).max(entry.frame_bytes);
+    }
     if program.threads.saturating_mul(registers) > REGISTERS_PER_MULTIPROCESSOR {
         return Err(BuildError::Registers { target, threads: program.threads, registers });
     }
@@ -269,6 +278,7 @@ pub fn device_code(target: Target, program: &Program, compiler: &dyn DeviceCompi
         target,
         threads: program.threads,
         shared_bytes: program.shared_bytes(),
+        node_shared_bytes: program.node_shared_bytes(),
         kernel_ir: kernel_ir::encode(target, program)?,
         source: device_source(&cuda(program)),
         cubin,

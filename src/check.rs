@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpweave_fusion::schedule::verify::Evidence;
 use warpweave_fusion::schedule::waits::{self, PlannedWait};
-use warpweave_fusion::schedule::{Violation, verify};
+use warpweave_fusion::schedule::{Segment, Violation, verify};
 use warpweave_graph::Tensor;
 use warpweave_runtime::bundle::{BundleTarget, TargetPlan, kernel_ir};
 use warpweave_runtime::session::missing_wait::{Corruption, corruption};
@@ -19,8 +19,8 @@ pub struct Checked {
     /// The plan.
     pub plan: TargetPlan,
     /// Its kernels; none for the host.
-    kernels: Option<Kernels>,
-    weights: Arc<[u8]>,
+    pub(crate) kernels: Option<Kernels>,
+    pub(crate) weights: Arc<[u8]>,
 }
 
 /// A plan without one of its waits.
@@ -76,7 +76,8 @@ impl Checked {
     /// The plan without the wait of this number, verified; `None` if there are fewer waits.
     pub fn without_wait(&self, number: usize) -> Option<WithoutWait> {
         let plan = self.plan.plan.plan();
-        let wait = waits::waits(plan.persistent()).nth(number)?;
+        let Segment::Persistent(segment) = plan.segment() else { return None };
+        let wait = waits::waits(segment).nth(number)?;
         let violations = verify(waits::without(plan, wait)).err().unwrap_or_default();
         Some(WithoutWait { number, wait, violations })
     }

@@ -13,6 +13,7 @@ mod device_compiler;
 pub mod explain;
 mod model;
 mod open;
+pub mod profile;
 mod random_inputs;
 pub mod report;
 mod search_limit;

@@ -3,7 +3,9 @@
 pub mod emulate;
 pub mod kernel_ir;
 pub mod lower;
+pub mod nodes;
 pub mod persistent;
 pub mod prelude;
 pub mod print;
+pub mod trace;
 pub mod verify;

@@ -6,7 +6,8 @@ mod sample;
 
 use std::path::Path;
 
-use warpweave_codegen::kernel_ir::{Program, text};
+use warpweave_codegen::kernel_ir::{Entry, Program, text};
+use warpweave_codegen::nodes;
 use warpweave_codegen::print::cuda;
 
 #[track_caller]
@@ -24,6 +25,13 @@ fn check(name: &str, program: &Program) {
 #[test]
 fn producer_and_consumer() {
     check("producer_consumer", &sample::program());
+}
+
+#[test]
+fn nodes_of_a_graph() {
+    let program = sample::program();
+    let entry = Entry::Nodes(program.kernels.ids().map(nodes::entry).collect());
+    check("nodes", &Program { entry, ..program });
 }
 
 #[test]

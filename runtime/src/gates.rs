@@ -62,7 +62,7 @@ pub enum GateViolation {
 /// Code that has been judged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GateReport {
-    /// Registers of a thread.
+    /// Registers of a thread, the most of all entries.
     pub registers: u32,
     /// The instructions.
     pub sass: Sass,
@@ -79,16 +79,20 @@ pub struct Subject<'a> {
     pub coherent: &'a [u8],
 }
 
-/// Judges the entry `entry` of a program for blocks of `threads` threads.
-pub fn judge(subject: Subject<'_>, entry: &str, threads: u32) -> Result<GateReport, GateError> {
+/// Judges these entries of a program for blocks of `threads` threads.
+pub fn judge(subject: Subject<'_>, entries: &[String], threads: u32) -> Result<GateReport, GateError> {
     let info = CubinInfo::read(subject.code)?;
-    let entry = info.entry(entry).ok_or_else(|| GateError::NoEntry(entry.to_owned()))?;
+    let (mut registers, mut stack) = (0, 0);
+    for name in entries {
+        let entry = info.entry(name).ok_or_else(|| GateError::NoEntry(name.clone()))?;
+        registers = registers.max(entry.registers);
+        stack = stack.max(entry.stack_bytes).max(entry.frame_bytes);
+    }
     let sass = Sass::of(subject.code)?;
     let coherent = Sass::of(subject.coherent)?;
 
     let mut violations = Vec::new();
     let local = sass.local_accesses().first().map(|instruction| instruction.line.clone());
-    let stack = entry.stack_bytes.max(entry.frame_bytes);
     if stack > 0 || local.is_some() {
         violations.push(GateViolation::LocalMemory { stack_bytes: stack, instruction: local });
     }
@@ -98,8 +102,8 @@ pub fn judge(subject: Subject<'_>, entry: &str, threads: u32) -> Result<GateRepo
     let non_coherent = coherent.non_coherent_loads();
     violations
         .extend(non_coherent.iter().map(line).map(|instruction| GateViolation::NonCoherentArenaLoad { instruction }));
-    if threads.saturating_mul(entry.registers) > REGISTERS_PER_MULTIPROCESSOR {
-        violations.push(GateViolation::Registers { threads, registers: entry.registers });
+    if threads.saturating_mul(registers) > REGISTERS_PER_MULTIPROCESSOR {
+        violations.push(GateViolation::Registers { threads, registers });
     }
-    Ok(GateReport { registers: entry.registers, sass, violations })
+    Ok(GateReport { registers, sass, violations })
 }

@@ -63,7 +63,7 @@ pub enum TextError {
 /// Launch parameters and what a launch only reads.
 #[derive(Clone, Copy, Debug)]
 pub struct TextLaunch<'a> {
-    /// Blocks; one stream each.
+    /// Blocks of a persistent program, one stream each; 0 for a graph, whose nodes are in the tables.
     pub grid: u32,
     /// Threads of a block, the same as the printed program's.
     pub threads: u32,

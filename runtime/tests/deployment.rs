@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionLevel, arch::GpuArch, partition};
-use warpweave_fusion::schedule;
+use warpweave_fusion::schedule::{self, BackendReason};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;
@@ -30,7 +30,7 @@ fn contents() -> BundleContents {
     let partition = partition(&program, &layouts, &cost, FusionLevel::Register);
     let plan = schedule::plan(&program, &layouts, &partition, &cost, 4);
     let plan = schedule::verify(plan).expect("the schedule is sound");
-    let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new() };
+    let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new(), reason: BackendReason::Asked };
     BundleContents {
         model: ModelRecord { name: "small \"model\"\n".to_owned(), blake3: String::new() },
         signature: Signature { inputs: ports(&program, &program.inputs), outputs: ports(&program, &program.outputs) },

@@ -32,7 +32,7 @@ fn report(source: &str, entry: &str, threads: u32, target: Target) -> GateReport
         cubin.unwrap_or_else(|error| panic!("{error}")).bytes
     };
     let subject = Subject { code: &compile(&[]), coherent: &compile(&[COHERENT_CONSTANTS]) };
-    judge(subject, entry, threads).unwrap_or_else(|error| panic!("{error}"))
+    judge(subject, &[entry.to_owned()], threads).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[track_caller]

@@ -152,6 +152,7 @@ fn a_dozen_contractions() {
         stream_start: vec![0, 2],
         instructions: vec![9, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0, 0, 0, 0],
         operands: vec![0, 0, (M * K) as i32, K as i32, N as i32, 2],
+        nodes: Vec::new(),
     };
     let mut arena = bytes(&a);
     arena.resize((M * K + M * N) * 4, 0);

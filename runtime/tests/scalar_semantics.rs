@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Builtin, Constant, Expression, GlobalSpace, Kernel, MemoryType, Place, Program, ScalarType, Statement,
-    UnaryOp, Width,
+    BinaryOp, Builtin, Constant, Entry, Expression, GlobalSpace, Kernel, MemoryType, Place, Program, ScalarType,
+    Statement, UnaryOp, Width,
 };
 use warpweave_codegen::print::cuda;
 use warpweave_fusion::schedule::tables::Tables;
@@ -74,7 +74,7 @@ fn run(cases: &[Case]) -> Vec<[u8; 8]> {
     }
     let first = Expression::binary(BinaryOp::Equal, Expression::Builtin(Builtin::Thread), Expression::i32(0));
     entry.body = vec![Statement::If { condition: first, then: body, otherwise: Vec::new() }];
-    let program = Program { threads: THREADS as u32, kernels: Arena::new(), entry };
+    let program = Program { threads: THREADS as u32, kernels: Arena::new(), entry: Entry::Persistent(entry) };
     let compiled = TextProgram::compile(&cuda(&program), None).unwrap_or_else(|error| panic!("{error}"));
     let launch = TextLaunch {
         grid: 1,

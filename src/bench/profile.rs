@@ -96,9 +96,9 @@ impl Limits {
 
 /// Reads a plan's numbers.
 pub fn profile(plan: &ExecutionPlan, estimator: Estimator) -> PlanProfile {
-    let (segment, memory) = (plan.persistent(), &plan.memory);
+    let (segment, memory) = (plan.segment(), &plan.memory);
     let groups: Vec<GroupProfile> = segment
-        .operators
+        .operators()
         .values()
         .map(|operator| {
             let bytes = moved_bytes(&operator.body, |tensor| &memory.tensors[tensor].ty);
@@ -108,11 +108,11 @@ pub fn profile(plan: &ExecutionPlan, estimator: Estimator) -> PlanProfile {
         })
         .collect();
     PlanProfile {
-        launches: plan.segments.len(),
+        launches: segment.launches(),
         units: segment.units(),
         tasks: segment.tasks(),
         waits: segment.waits(),
-        counters: segment.counters.len(),
+        counters: segment.arrivals().len(),
         arena_bytes: memory.arena_bytes,
         weights_bytes: memory.weights_bytes,
         operations: groups.iter().map(|group| group.operations).sum(),

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::schedule::{Backend, BackendChoice};
 use warpweave::graph::Shape;
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::{Device, Session};
@@ -137,4 +138,26 @@ impl<S: Args> ProgramArguments<S> {
 pub fn child_compiler() -> Result<Box<dyn DeviceCompiler>, String> {
     let nvrtc = Nvrtc::locate().map_err(|error| error.to_string())?;
     Ok(Box::new(ChildProcess::new(&nvrtc)))
+}
+
+/// What runs a plan on a GPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Runs {
+    /// One persistent program
+    Persistent,
+    /// A CUDA graph with a kernel an operator
+    CudaGraph,
+    /// The one that is predicted to be faster
+    Auto,
+}
+
+impl Runs {
+    /// The choice that is named so.
+    pub fn choice(self) -> BackendChoice {
+        match self {
+            Self::Persistent => BackendChoice::Only(Backend::Persistent),
+            Self::CudaGraph => BackendChoice::Only(Backend::CudaGraph),
+            Self::Auto => BackendChoice::Auto,
+        }
+    }
 }

@@ -16,7 +16,7 @@ use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
 use warpweave::{Build, Judged, Model, Part, Stage};
 
-use super::arguments::Shapes;
+use super::arguments::{Runs, Shapes};
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use super::error::CliError;
 use super::output::{Output, Progress, write_file};
@@ -35,6 +35,10 @@ pub struct Arguments {
     /// What to compile for, such as host,sm_90a; host and, where NVRTC is found, sm_90a unless given
     #[arg(long, value_delimiter = ',', value_name = "TARGET")]
     target: Vec<BundleTarget>,
+    /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or the one that is
+    /// predicted to be faster
+    #[arg(long, value_enum, default_value_t = Runs::Auto)]
+    backend: Runs,
     #[command(flatten)]
     shapes: Shapes,
     /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
@@ -101,7 +105,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         });
     }
     let mut build = Build::new(Model::import(&arguments.path, &arguments.shapes.import_options())?, &mut watch);
-    build.fusion = arguments.fusion;
+    (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
     (build.arch, build.timings) = (arch, timings);
     build.limit = arguments.search.limit(output);
     let import = start.elapsed();
@@ -201,7 +205,9 @@ fn summary(path: &str, bytes: u64, seconds: f64, records: &[Value]) -> String {
     for record in records {
         let field = |name: &str| record[name].as_u64().unwrap_or(0);
         let _ = write!(text, "  {}: {} fused groups", record["target"].as_str().unwrap_or(""), field("groups"));
-        let _ = write!(text, ", {} vEUs", field("units"));
+        let backend = [&record["backend"], &record["backend_reason"]].map(|value| value.as_str().unwrap_or(""));
+        let _ = write!(text, ", {} {}", backend[0], backend[1]);
+        let _ = write!(text, ", {} vEUs, {} launches", field("units"), field("launches"));
         let proved = (field("waits"), field("ordered_reads"));
         let _ = write!(text, ", {} rTasks", field("tasks"));
         let _ = write!(text, "; proved: {} waits end, {} reads follow their writes", proved.0, proved.1);
@@ -263,7 +269,9 @@ fn record(part: &Part, judged: Option<&Judged>, taken: Taken) -> Value {
     let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
     let evidence = part.plan.plan.evidence();
     json!({
-        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.persistent().units(), "tasks": evidence.tasks,
+        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.segment().units(),
+        "backend": plan.segment().backend().to_string(), "backend_reason": part.plan.reason.to_string(),
+        "launches": plan.segment().launches(), "tasks": evidence.tasks,
         "waits": evidence.waits, "operations": operations, "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,
         "kernels": part.program.as_ref().map(|program| program.kernels.len()),

@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 use warpweave::compiler::CompileOptions;
 use warpweave::explain::{Clock, ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
 use warpweave::fusion::partition::{FusionGroup, FusionLevel};
-use warpweave::fusion::schedule::{self, PlanOptions, SyncPolicy};
+use warpweave::fusion::schedule::{self, Backend, BackendChoice, PlanOptions, SyncPolicy};
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
 use super::Passed;
-use super::arguments::Shapes;
+use super::arguments::{Runs, Shapes};
 use super::error::CliError;
 use super::explain_partition;
 use super::explain_text as text;
@@ -41,6 +41,9 @@ pub struct Arguments {
     /// Virtual execution units
     #[arg(long, value_name = "N", requires = "plan", value_parser = clap::value_parser!(u32).range(1..=1024))]
     units: Option<u32>,
+    /// What runs the plan; the one that is predicted to be faster unless given, a persistent program with --sync or --compare
+    #[arg(long, value_enum, requires = "plan", conflicts_with_all = ["compare", "sync"])]
+    backend: Option<Runs>,
     /// How fine dependencies are; the fastest by prediction unless given
     #[arg(long, value_enum, requires = "plan")]
     sync: Option<Sync>,
@@ -97,6 +100,11 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let options = PlanOptions {
         sync: arguments.sync.map(policy),
         arena: arena_policy(arguments.arena),
+        backend: match arguments.backend {
+            Some(backend) => backend.choice(),
+            None if arguments.compare || arguments.sync.is_some() => BackendChoice::Only(Backend::Persistent),
+            None => BackendChoice::Auto,
+        },
         ..compile.plan_options()
     };
     let (chosen, search) = build.prepared().partition_within(&compile, &build.limit);
@@ -161,7 +169,8 @@ fn write_pictures(directory: &Path, name: &str, explained: &ExplainedPlan) -> Re
     let plan = explained.plan.plan();
     let picture = timeline(name, plan, &explained.simulation, Clock::Predicted);
     write_file(&directory.join("timeline.svg"), picture.as_bytes())?;
-    write_file(&directory.join("trace.json"), trace(plan.persistent(), &explained.simulation).as_bytes())
+    let trace = trace(plan.segment().operators(), &explained.simulation, Clock::Predicted);
+    write_file(&directory.join("trace.json"), trace.as_bytes())
 }
 
 fn policy(sync: Sync) -> SyncPolicy {

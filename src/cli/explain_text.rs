@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
-use warpweave::fusion::schedule::{EdgeKind, Limits};
+use warpweave::fusion::schedule::{EdgeKind, Limits, Segment};
 use warpweave::runtime::json::{Value, json};
 
 /// rOperators of the critical path that are listed.
@@ -12,17 +12,25 @@ const LISTED: usize = 8;
 /// A plan as text.
 pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
     let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
-    let segment = plan.persistent();
+    let segment = plan.segment();
     let simulation = &explained.simulation;
     let shares = explained.shares();
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = String::new();
-    let _ = writeln!(text, "{name} on {} units, waits by {}", segment.units(), explained.sync.name());
+    let _ = match segment {
+        Segment::Persistent(_) => {
+            writeln!(text, "{name} on {} units, waits by {}", segment.units(), explained.sync.name())
+        }
+        Segment::CudaGraph(graph) => {
+            writeln!(text, "{name} on {} units, {} nodes of a graph", segment.units(), graph.nodes.len())
+        }
+    };
+    let _ = writeln!(text, "  back end             {}, {}", segment.backend(), explained.reason);
     let _ = writeln!(text, "  scheduled in         {:.3} s", explained.seconds);
-    let _ = writeln!(text, "  rOperators, rTasks   {}, {}", segment.operators.len(), evidence.tasks);
+    let _ = writeln!(text, "  rOperators, rTasks   {}, {}", segment.operators().len(), evidence.tasks);
     let _ =
         writeln!(text, "  waits                {} of {} needed, all proved to end", evidence.waits, explained.needs);
-    let _ = writeln!(text, "  counters             {}", segment.counters.len());
+    let _ = writeln!(text, "  counters             {}", segment.arrivals().len());
     let _ = writeln!(text, "  prefetches           {} rTasks load constants before they wait", segment.prefetches());
     let sentinels = plan.memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel).count();
     if sentinels > 0 {
@@ -48,7 +56,7 @@ pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
     let _ = writeln!(text, "  busiest, idlest unit {}, {}", percent(busiest), percent(idlest));
     let _ = writeln!(text, "  critical path        {} rTasks; most of its time in", simulation.critical_steps());
     for part in explained.critical_operators().iter().take(LISTED) {
-        let params = &segment.operators[part.operator].params;
+        let params = &segment.operators()[part.operator].params;
         let _ = writeln!(text, "    {}: {} rTasks, {:.1} us, {params}", part.operator, part.steps, part.microseconds);
     }
     text
@@ -57,6 +65,7 @@ pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
 /// A plan as JSON.
 pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
     let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
+    let segment = plan.segment();
     let shares = explained.shares();
     let critical: Vec<Value> = explained
         .critical_operators()
@@ -70,13 +79,14 @@ pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
         .critical_path()
         .into_iter()
         .rev()
-        .map(|(unit, position)| format!("vEU {unit}: {}", plan.persistent().streams[unit][position]))
+        .map(|(unit, position)| format!("vEU {unit}: {}", explained.simulation.units[unit][position].instruction))
         .collect();
     json!({
-        "model": name, "units": plan.persistent().units(), "sync": explained.sync.name(),
-        "scheduling_seconds": explained.seconds, "operators": plan.persistent().operators.len(),
+        "model": name, "units": segment.units(), "backend": segment.backend().to_string(),
+        "backend_reason": explained.reason.to_string(), "sync": explained.sync.name(),
+        "scheduling_seconds": explained.seconds, "operators": segment.operators().len(),
         "tasks": evidence.tasks, "waits": evidence.waits, "polls": evidence.polls, "needs": explained.needs,
-        "counters": plan.persistent().counters.len(), "prefetches": plan.persistent().prefetches(),
+        "counters": segment.arrivals().len(), "prefetches": segment.prefetches(),
         "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "arena_bound_bytes": explained.arena_bound_bytes,
         "predicted_makespan_microseconds": explained.simulation.makespan,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use warpweave::compiler::CompileError;
+use warpweave::fusion::schedule::Segment;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
@@ -112,7 +113,12 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
         // Decoding verifies: what is shown can run.
         let part = bundle.target(target)?;
         let evidence = part.plan.plan.evidence();
-        let _ = write!(text, "{target}: {} vEUs, {} rTasks, {} waits", record.units, evidence.tasks, evidence.waits);
+        let _ = write!(text, "{target}: {}, {}", record.backend, record.backend_reason);
+        let _ = match part.plan.plan.plan().segment() {
+            Segment::Persistent(_) => write!(text, "; {} vEUs, {} waits", record.units, evidence.waits),
+            Segment::CudaGraph(segment) => write!(text, "; {} nodes", segment.nodes.len()),
+        };
+        let _ = write!(text, ", {} rTasks", evidence.tasks);
         let _ = write!(text, ", arena {} bytes, weights {} bytes", record.arena_bytes, record.weights_bytes);
         if let Some((major, minor)) = record.minimum_driver {
             let _ = write!(text, ", {} threads and {} shared bytes a block", record.threads, record.shared_bytes);

@@ -17,6 +17,8 @@ mod inputs;
 mod inspect;
 mod models;
 mod output;
+mod profile;
+mod profile_text;
 mod report;
 mod run;
 mod search_arguments;
@@ -53,6 +55,8 @@ enum Command {
     Compare(compare::Arguments),
     /// Measures latency and throughput
     Bench(bench::Arguments),
+    /// Records when every rTask runs on a device, beside what was predicted
+    Profile(profile::Arguments),
     /// Makes a page of the results of measurements
     Report(report::Arguments),
     /// Shows why a model is compiled as it is
@@ -84,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => arguments.json,
         Command::Compare(arguments) => arguments.program.json,
         Command::Bench(arguments) => arguments.program.json,
+        Command::Profile(arguments) => arguments.program.json,
         Command::Report(arguments) => arguments.json,
         Command::Explain(arguments) => arguments.json,
         Command::Tune(arguments) => arguments.json,
@@ -100,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::execute(&arguments, &output),
         Command::Compare(arguments) => compare::execute(&arguments, &output),
         Command::Bench(arguments) => bench::execute(&arguments, &output),
+        Command::Profile(arguments) => profile::execute(&arguments, &output),
         Command::Report(arguments) => report::execute(&arguments, &output),
         Command::Explain(arguments) => explain::execute(&arguments, &output),
         Command::Tune(arguments) => tune::execute(&arguments, &output),

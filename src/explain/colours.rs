@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use warpweave_fusion::schedule::plan::{BufferSpace, OperatorId};
-use warpweave_fusion::schedule::{MemoryPlan, PersistentSegment};
+use warpweave_fusion::schedule::{MemoryPlan, ROperator};
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
 
@@ -16,9 +16,9 @@ const MOST_HUES: usize = 24;
 const GOLDEN_ANGLE: f64 = 137.508;
 
 /// The colour of every rOperator, in the words of CSS.
-pub fn colours(segment: &PersistentSegment, memory: &MemoryPlan) -> Arena<OperatorId, String> {
+pub fn colours(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Arena<OperatorId, String> {
     let mut families: BTreeMap<TensorId, Vec<OperatorId>> = BTreeMap::new();
-    for (id, operator) in segment.operators.iter() {
+    for (id, operator) in operators.iter() {
         let bytes = |tensor: &TensorId| {
             let buffer = memory.tensors[*tensor].buffer.filter(|buffer| buffer.space == BufferSpace::Weights);
             buffer.map(|buffer| (buffer.bytes, std::cmp::Reverse(*tensor)))
@@ -34,7 +34,7 @@ pub fn colours(segment: &PersistentSegment, memory: &MemoryPlan) -> Arena<Operat
         let light = 45 + 6 * (id.index() % 4);
         format!("hsl({:.0} 22% {light}%)", (id.index() as f64 * GOLDEN_ANGLE) % 360.0)
     };
-    let mut colours: Arena<OperatorId, String> = segment.operators.ids().map(own).collect();
+    let mut colours: Arena<OperatorId, String> = operators.ids().map(own).collect();
     for (number, family) in families.iter().enumerate() {
         for (step, &id) in family.iter().enumerate() {
             let hue = (number as f64 * spacing) % 360.0;

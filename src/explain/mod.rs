@@ -21,7 +21,8 @@ use std::time::Instant;
 use warpweave_fusion::partition::Partition;
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::simulate::{self, Jitter, Shares, Simulation};
-use warpweave_fusion::schedule::{self, Instruction, PlanOptions, Polls, SyncPolicy, Verified};
+use warpweave_fusion::schedule::simulate_graph::simulate_graph;
+use warpweave_fusion::schedule::{self, BackendReason, Instruction, PlanOptions, Polls, Segment, SyncPolicy, Verified};
 
 use crate::compiler::{CompileError, CompileOptions, Prepared};
 
@@ -30,6 +31,8 @@ use crate::compiler::{CompileError, CompileOptions, Prepared};
 pub struct ExplainedPlan {
     /// The plan.
     pub plan: Verified,
+    /// Why it has the back end that it has.
+    pub reason: BackendReason,
     /// How fine its dependencies are.
     pub sync: SyncPolicy,
     /// Pairs of an rTask and a counter that it must come after, before redundant waits are removed.
@@ -64,10 +67,16 @@ pub fn explain(
     let planned = prepared.plan(partition, compile, options);
     let seconds = start.elapsed().as_secs_f64();
     let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
-    let polls = Polls::of(plan.plan().persistent(), &plan.plan().memory);
-    let simulation = simulate::simulate(plan.plan().persistent(), &polls, &options.costs, Jitter::None);
+    let simulation = match plan.plan().segment() {
+        Segment::Persistent(segment) => {
+            let polls = Polls::of(segment, &plan.plan().memory);
+            simulate::simulate(segment, &polls, &options.costs, Jitter::None)
+        }
+        Segment::CudaGraph(segment) => simulate_graph(segment, &options.costs, Jitter::None),
+    };
     let (sync, needs, arena_bound_bytes) = (planned.sync, planned.needs, planned.arena_bound_bytes);
-    Ok(ExplainedPlan { plan, sync, needs, arena_bound_bytes, seconds, simulation })
+    let reason = planned.reason;
+    Ok(ExplainedPlan { plan, reason, sync, needs, arena_bound_bytes, seconds, simulation })
 }
 
 impl ExplainedPlan {

@@ -21,7 +21,7 @@ const COLUMNS: usize = 1400;
 
 /// The picture as a self-contained SVG, light or dark as the viewer prefers.
 pub fn timeline(name: &str, plan: &ExecutionPlan, run: &Simulation, clock: Clock) -> String {
-    let segment = plan.persistent();
+    let segment = plan.segment();
     let units = run.units.len().max(1);
     let row = (640.0 / units as f64).clamp(3.0, 24.0);
     let bottom = TOP + row * units as f64;
@@ -45,13 +45,13 @@ pub fn timeline(name: &str, plan: &ExecutionPlan, run: &Simulation, clock: Clock
          lighter from one to the next and dark again after ten; grey: units that wait, poll or have nothing to do</text>",
         bottom + 42.0,
         segment.tasks(),
-        segment.operators.len()
+        segment.operators().len()
     );
     let height = row * units as f64;
     let _ = writeln!(svg, "<rect class=\"idle\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{height:.1}\"/>");
-    let colours = colours(segment, &plan.memory);
+    let colours = colours(segment.operators(), &plan.memory);
     for (operator, path) in paths(run, row) {
-        let planned = &segment.operators[operator];
+        let planned = &segment.operators()[operator];
         let about = escape(&format!("{operator}: {}, {} rTasks", planned.params, planned.tasks()));
         let _ = writeln!(svg, "<path fill=\"{}\" d=\"{path}\"><title>{about}</title></path>", colours[operator]);
     }

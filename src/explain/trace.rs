@@ -1,16 +1,21 @@
-//! A simulated run as a trace that Chrome and Perfetto show.
+//! A run as a trace that Chrome and Perfetto show.
 
 use std::fmt::Write;
 
 use warpweave_fusion::schedule::Instruction;
-use warpweave_fusion::schedule::plan::PersistentSegment;
+use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
 use warpweave_fusion::schedule::simulate::Simulation;
+use warpweave_graph::arena::Arena;
 use warpweave_runtime::json::json;
 
+use super::clock::Clock;
+
 /// The trace as JSON text: a process for the device, a thread a unit, an event an rTask, wait or signal. The name of an
-/// rTask is `operator.tile`, the same in every run of a plan.
-pub fn trace(segment: &PersistentSegment, simulation: &Simulation) -> String {
+/// rTask is `operator.tile`, the same in every run of a plan; the name of the process says what its times are.
+pub fn trace(operators: &Arena<OperatorId, ROperator>, simulation: &Simulation, clock: Clock) -> String {
     let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    let name = json!({"ph": "M", "pid": 0, "name": "process_name", "args": {"name": clock.words()}});
+    let _ = writeln!(text, "{name},");
     for unit in 0..simulation.units.len() {
         let name = json!({
             "ph": "M", "pid": 0, "tid": unit, "name": "thread_name", "args": {"name": format!("vEU {unit}")}
@@ -19,7 +24,7 @@ pub fn trace(segment: &PersistentSegment, simulation: &Simulation) -> String {
     }
     for (unit, events) in simulation.units.iter().enumerate() {
         for event in events {
-            let (name, category, detail) = describe(segment, event.instruction);
+            let (name, category, detail) = describe(operators, event.instruction);
             let (start, duration) = (event.start, event.end - event.start);
             let event = json!({
                 "ph": "X", "pid": 0, "tid": unit, "name": name, "cat": category, "ts": start, "dur": duration,
@@ -33,10 +38,10 @@ pub fn trace(segment: &PersistentSegment, simulation: &Simulation) -> String {
     text
 }
 
-fn describe(segment: &PersistentSegment, instruction: Instruction) -> (String, &'static str, String) {
+fn describe(operators: &Arena<OperatorId, ROperator>, instruction: Instruction) -> (String, &'static str, String) {
     match instruction {
         Instruction::Run(task) => {
-            let params = segment.operators[task.operator].params.to_string();
+            let params = operators[task.operator].params.to_string();
             (format!("{}.{}", task.operator, task.tile), "run", params)
         }
         Instruction::Keep(task) => (format!("keep {}.{}", task.operator, task.tile), "keep", String::new()),

@@ -6,7 +6,7 @@ use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::lower;
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionGroup, Partition};
-use warpweave_fusion::schedule::{self, PlanOptions};
+use warpweave_fusion::schedule::{self, BackendReason, PlanOptions};
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
@@ -47,7 +47,8 @@ impl KernelProgram {
         let planned = schedule::plan_with(&program, &layouts, &partition, cost, &PlanOptions::new(units));
         let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
         let lowered = lower(plan.plan())?;
-        let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands };
+        let reason = BackendReason::Asked;
+        let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands, reason };
         let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };
         let (inputs, outputs) = (names(program.inputs.len()), names(program.outputs.len()));
         let Model { signature, program, .. } = Model::new("kernel", program, &inputs, &outputs);

@@ -27,25 +27,30 @@ fn a_missing_wait_is_found_and_seen() {
     for (name, number) in [("bert", "0"), ("bert", "100"), ("dlrm", "first"), ("lstm", "100")] {
         let told = without(&model(name, "torchscript.onnx"), number);
         let violations = list(&told, "violations");
-        assert!(violations.iter().any(|violation| list(violation, "tasks").len() == 2), "{name} {number}: {told}");
+        assert!(
+            violations.iter().any(|violation| violation["tasks"].as_array().is_some_and(|tasks| tasks.len() == 2)),
+            "{name} {number}: {told}"
+        );
         let emulated = &told["emulated"];
         assert!(emulated["violations"].as_u64() > Some(0), "{name} {number}: {told}");
         let tiles = list(emulated, "tiles");
         assert!(!tiles.is_empty(), "{name} {number}: {told}");
         for tile in tiles {
+            let is_plain = |wrong: &Value| wrong["found"].is_number();
             let wrong = list(tile, "wrong");
             assert!(!wrong.is_empty() && wrong.len() as u64 <= tile["elements"].as_u64().unwrap_or(0));
-            assert!(wrong.iter().all(|wrong| wrong["found"] != wrong["right"]), "{tile}");
+            assert!(wrong.iter().all(|wrong| is_plain(wrong) && wrong["found"] != wrong["right"]), "{tile}");
         }
     }
 }
 
+/// Buffers are used again as wholes: here every rTask would only overwrite what it has read itself.
 #[test]
 fn a_missing_wait_before_bytes_are_used_again_is_found() {
     let told = without(&model("bert", "torchscript.onnx"), "20");
     let [violation] = list(&told, "violations") else { panic!("one violation: {told}") };
-    let message = violation["message"].as_str().unwrap_or_default();
-    assert!(message.contains("share bytes") && list(violation, "tasks").len() == 2, "{told}");
+    assert!(violation["message"].as_str().is_some_and(|message| message.contains("share bytes")), "{told}");
+    assert!(violation["tasks"].is_null() && told["emulated"].is_null(), "{told}");
 }
 
 #[test]

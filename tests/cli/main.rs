@@ -1,6 +1,7 @@
 //! The command line through its binary: results, exit codes, and how it takes bad input.
 
 mod archive;
+mod backends;
 mod bundles;
 mod calibration;
 mod check;
@@ -9,6 +10,7 @@ mod inputs;
 mod measurements;
 mod models;
 mod page;
+mod profile;
 mod results;
 mod tool;
 mod tuning;

@@ -1,25 +1,32 @@
 //! The gates on a program's device code, compiled as it ships.
 
 use warpweave::codegen::kernel_ir::Program;
-use warpweave::codegen::print::{ENTRY_NAME, UnitSize};
+use warpweave::codegen::print::{UnitSize, entry_names};
 use warpweave::runtime::gates::{Subject, judge};
 use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
-use warpweave::runtime::sass::COHERENT_CONSTANTS;
+use warpweave::runtime::sass::{COHERENT_CONSTANTS, Sass};
 use warpweave::runtime::target::Target;
 use warpweave::{DeviceCompileError, DeviceCompiler, InProcess, compile_program};
 
 /// Compiles `program` in units of `size` and asserts that its code passes the gates. Returns how many units there were.
 #[track_caller]
 pub fn check(program: &Program, size: UnitSize, target: Target) -> usize {
+    judged(program, size, target).0
+}
+
+/// The same, and the code's instructions.
+#[track_caller]
+pub fn judged(program: &Program, size: UnitSize, target: Target) -> (usize, Sass) {
     let nvrtc = Nvrtc::locate().expect("NVRTC is there: run scripts/fetch_cuda.sh");
     let compile = |compiler: &dyn DeviceCompiler| {
         compile_program(program, size, target, compiler).unwrap_or_else(|error| panic!("{error}"))
     };
     let (code, coherent) = (compile(&InProcess(nvrtc)), compile(&WithCoherentConstants(nvrtc)));
-    let report = judge(Subject { code: &code.cubin, coherent: &coherent.cubin }, ENTRY_NAME, program.threads);
+    let report =
+        judge(Subject { code: &code.cubin, coherent: &coherent.cubin }, &entry_names(program), program.threads);
     let report = report.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.violations, [], "{target}");
-    code.units
+    (code.units, report.sass)
 }
 
 struct WithCoherentConstants(Nvrtc);

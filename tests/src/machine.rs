@@ -5,9 +5,9 @@ use std::ops::Range;
 use warpweave::codegen::emulate::{Device, LaunchOptions, LaunchReport};
 use warpweave::codegen::kernel_ir::Program;
 use warpweave::codegen::lower::LoweredProgram;
-use warpweave::fusion::schedule::ExecutionPlan;
 use warpweave::fusion::schedule::plan::Buffer;
 use warpweave::fusion::schedule::tables::{self, Tables};
+use warpweave::fusion::schedule::{ExecutionPlan, Segment};
 use warpweave::graph::Tensor;
 use warpweave::graph::program::{TensorId, TensorProgram};
 
@@ -34,7 +34,7 @@ impl Machine {
 
     /// A machine that runs another plan of the same operators.
     pub fn with_plan(plan: &ExecutionPlan, lowered: &LoweredProgram, program: &TensorProgram) -> Self {
-        let tables = tables::encode(plan.persistent(), &lowered.bindings, lowered.operands.clone());
+        let tables = tables::encode(plan.segment(), &lowered.bindings, lowered.operands.clone());
         let mut weights = vec![0u8; plan.memory.weights_bytes as usize];
         for &id in &plan.memory.constants {
             let value = program.constant(id).expect("the plan lists constants");
@@ -43,14 +43,17 @@ impl Machine {
         Self { program: lowered.program.clone(), tables, weights, plan: plan.clone() }
     }
 
-    /// The number of vEUs.
+    /// The number of vEUs; none of a graph, whose nodes have blocks of their own.
     pub fn units(&self) -> usize {
-        self.plan.persistent().units()
+        match self.plan.segment() {
+            Segment::Persistent(segment) => segment.units(),
+            Segment::CudaGraph(_) => 0,
+        }
     }
 
     /// The number of counters.
     pub fn counters(&self) -> usize {
-        self.plan.persistent().counters.len()
+        self.plan.segment().arrivals().len()
     }
 
     /// The arena before a launch.

@@ -254,6 +254,7 @@ pub fn unordered(world: &mut World, agent: Agent, lane: usize, address: usize, p
     let fault = match problem {
         Unordered::Uninitialised => Fault::GlobalUninitialised { address },
         Unordered::Sentinel => Fault::SentinelMixed { address },
+        Unordered::Dependency => Fault::BeforeDependencies { address },
         Unordered::Write(warp) => Fault::GlobalRace { address, race, other: name(warp) },
         Unordered::Read(warp) => Fault::GlobalRace { address, race: GlobalRace::WriteAfterRead, other: name(warp) },
     };

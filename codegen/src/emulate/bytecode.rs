@@ -1,6 +1,8 @@
 //! The flat, resumable form of a body: instructions over numbered 32-lane registers.
 
-use crate::kernel_ir::{ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, Table};
+use crate::kernel_ir::{
+    ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table,
+};
 
 use super::scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary};
 
@@ -278,6 +280,10 @@ pub enum Instruction {
         to: Slot,
         word: ControlWord,
     },
+    ReadSpecial {
+        to: Slot,
+        register: SpecialRegister,
+    },
     StoreControl {
         word: ControlWord,
         x: Slot,
@@ -292,6 +298,8 @@ pub enum Instruction {
         counter: Slot,
         order: MemoryOrder,
     },
+    DependencyWait,
+    DependentLaunch,
 }
 
 /// What a register holds from the moment the body is entered.
@@ -302,6 +310,7 @@ pub enum Preset {
     Thread,
     Block,
     Grid,
+    FirstOperand,
     Tile,
     /// Index of the call's first wait.
     FirstWait,
@@ -310,6 +319,23 @@ pub enum Preset {
     /// The number of the launch.
     Epoch,
     Operand(u32),
+}
+
+/// The compiled bodies of a program.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The entry, or those of the nodes.
+    pub entries: Vec<CompiledBody>,
+    /// Which of them a launch runs.
+    pub launched: usize,
+    pub kernels: Vec<CompiledBody>,
+}
+
+impl Compiled {
+    /// The entry that is launched.
+    pub fn entry(&self) -> &CompiledBody {
+        &self.entries[self.launched]
+    }
 }
 
 /// A compiled body.

@@ -28,6 +28,8 @@ pub struct Clocks {
     local: Vec<u32>,
     /// Per warp, its tick at the block's last barrier.
     met: Vec<u32>,
+    /// Per warp of a node, whether it has waited for the node before; empty where nothing stands before the launch.
+    dependencies_met: Vec<bool>,
 }
 
 impl Clocks {
@@ -40,11 +42,30 @@ impl Clocks {
             acquired: vec![None; blocks * per_block],
             local: vec![0; blocks * per_block * per_block],
             met: vec![0; blocks * per_block],
+            dependencies_met: Vec::new(),
         };
         for warp in 0..blocks * per_block {
             clocks.advance(warp);
         }
         clocks
+    }
+
+    /// The same in a node, whose warps have yet to wait for the node before.
+    pub fn with_dependencies(self) -> Self {
+        Self { dependencies_met: vec![false; self.met.len()], ..self }
+    }
+
+    /// `warp` has waited for the node before.
+    pub fn meet_dependencies(&mut self, warp: usize) {
+        if let Some(met) = self.dependencies_met.get_mut(warp) {
+            *met = true;
+        }
+    }
+
+    /// Whether what the node before has done happens before what `warp` does now.
+    #[inline]
+    pub fn has_met_dependencies(&self, warp: usize) -> bool {
+        self.dependencies_met.get(warp).is_none_or(|met| *met)
     }
 
     /// The number of the step that `warp` is in.

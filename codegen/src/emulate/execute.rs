@@ -2,10 +2,10 @@
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Body, KernelId, ShuffleMode};
+use crate::kernel_ir::{Body, KernelId, ShuffleMode, SpecialRegister};
 
 use super::access::{self, Agent, lanes};
-use super::bytecode::{CompiledBody, Instruction, Slot};
+use super::bytecode::{Compiled, CompiledBody, Instruction, Slot};
 use super::copies::Copies;
 use super::lanes::{ALL, Frame, Lanes};
 use super::memory::global::POISON;
@@ -15,13 +15,6 @@ use super::report::{Fault, Site};
 use super::scalar::truth;
 use super::statistics;
 use super::world::World;
-
-/// The compiled bodies of a program.
-#[derive(Debug)]
-pub struct Compiled {
-    pub entry: CompiledBody,
-    pub kernels: Vec<CompiledBody>,
-}
 
 /// A barrier that a warp waits at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,12 +139,12 @@ impl Warp {
     /// Runs until the warp stops.
     pub fn run(&mut self, program: &Compiled, world: &mut World) -> Stop {
         if !self.entry_ready {
-            prepare(&mut self.entry, &program.entry, &self.core, world);
+            prepare(&mut self.entry, program.entry(), &self.core, world);
             self.entry_ready = true;
         }
         loop {
             let event = match self.core.running {
-                None => self.core.step(&program.entry, &mut self.entry, &mut self.barrier, world),
+                None => self.core.step(program.entry(), &mut self.entry, &mut self.barrier, world),
                 Some(kernel) => {
                     let body = &program.kernels[kernel.index()];
                     self.core.step(body, &mut self.kernel, &mut self.barrier, world)
@@ -196,14 +189,14 @@ impl Warp {
 
     /// Where the warp stands.
     pub fn site(&self, program: &Compiled, lane: u32) -> Site {
-        let body = self.core.running.map_or(&program.entry, |kernel| &program.kernels[kernel.index()]);
+        let body = self.core.running.map_or(program.entry(), |kernel| &program.kernels[kernel.index()]);
         self.core.site(body, self.core.pc, lane)
     }
 
     /// The counter for which the warp waits, if it does: index, and target.
     pub fn wanted(&self, program: &Compiled) -> Option<(u32, u32)> {
         let (body, frame) = match self.core.running {
-            None => (&program.entry, &self.entry),
+            None => (program.entry(), &self.entry),
             Some(kernel) => (&program.kernels[kernel.index()], &self.kernel),
         };
         let Instruction::Wait(number) = *body.code.get(self.core.pc as usize)? else { return None };
@@ -227,7 +220,7 @@ impl Core {
     pub fn site(&self, body: &CompiledBody, pc: u32, lane: u32) -> Site {
         let location = body.location(pc).clone();
         let kernel = match location.body {
-            Body::Entry => None,
+            Body::Entry | Body::Node(_) => None,
             Body::Kernel(kernel) => Some(kernel),
         };
         Site { block: self.block as u32, warp: self.index as u32, lane, location, kernel, pc }
@@ -469,6 +462,13 @@ impl Core {
                     let value = *world.control(word);
                     frame.write(to, self.active, &[value; 32]);
                 }
+                Instruction::ReadSpecial { to, register } => {
+                    let value = match register {
+                        SpecialRegister::Time => (world.report.counts.instructions + *executed) as u32,
+                        SpecialRegister::Multiprocessor => self.block as u32,
+                    };
+                    frame.write(to, self.active, &[value; 32]);
+                }
                 Instruction::StoreControl { word, x } => {
                     for lane in lanes(self.active) {
                         *world.control(word) = frame.lanes(x)[lane];
@@ -495,6 +495,8 @@ impl Core {
                         return Event::Stop(Stop::Preempted);
                     }
                 }
+                Instruction::DependencyWait => world.clocks.meet_dependencies(self.id),
+                Instruction::DependentLaunch => {}
                 Instruction::BadElement { index, length } => {
                     let fault = Fault::ArrayOutOfBounds { index, length };
                     world.fault(|| self.site(body, at, self.active.trailing_zeros() & 31), fault);

@@ -1,7 +1,7 @@
 //! The emulator: what kernel IR means, on the CPU.
 //!
-//! It runs a whole persistent program, a warp at a time over 32-lane registers, and reports what no correct program
-//! does on any interleaving that the memory model of the target allows:
+//! It runs a whole persistent program, or the nodes of a graph one after another, a warp at a time over 32-lane registers, and
+//! reports what no correct program does on any interleaving that the memory model of the target allows:
 //! - global memory is weak: every warp has a vector clock, joined only by block barriers, by acquiring waits that read
 //!   releasing signals, and by additions to control words. A wait is sure to see the signals up to its target and no
 //!   more. An access of the arena that is not ordered after the last write (and, for a write, after the reads since) is
@@ -11,6 +11,7 @@
 //!   between lanes of a warp also warp barriers and shuffles;
 //! - a value that carries its own validity is polled until its mark is this launch's; that orders nothing else, and no
 //!   other access may touch its bytes;
+//! - a node touches the arena only after its wait for the node before it, which makes everything of that node visible;
 //! - barriers must be reached by all threads, warp operations by all lanes, and what is block-uniform must be.
 //!
 //! Clocks are kept for warps, not for lanes: a missing barrier between lanes of one warp is seen in shared memory, but
@@ -45,14 +46,15 @@ use std::ops::Range;
 use thiserror::Error;
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_SIGNAL, Tables};
 
-use crate::kernel_ir::{Body, Kernel, Program, WARP_SIZE};
+use crate::kernel_ir::{Body, Entry, Kernel, Program, WARP_SIZE};
 use crate::verify::{self, Violation as IrViolation};
 
 pub use report::{Counts, Fault, GlobalRace, LaunchReport, Site, StatusRecord, Violation, WarpName};
 
+use bytecode::Compiled;
 use clock::Clocks;
 use compile::{SharedBases, emulated_words};
-use execute::Compiled;
+
 use memory::global::Arena;
 use memory::shared::Shared;
 use random::Random;
@@ -65,6 +67,9 @@ pub enum PrepareError {
     /// The program is malformed.
     #[error("the program is malformed, first: {}", .0[0])]
     Malformed(Vec<IrViolation>),
+    /// A node runs a kernel that the program does not have.
+    #[error("a node runs kernel {0}, which does not exist")]
+    UnknownKernel(u32),
     /// A body has too many instructions after unrolling.
     #[error("{0} is too large after unrolling")]
     TooLarge(Body),
@@ -128,6 +133,8 @@ impl LaunchOptions {
 /// A session of a program on an emulated device: memory, counters and control words that outlive launches.
 pub struct Device<'a> {
     compiled: Compiled,
+    /// Whether a launch is one of nodes.
+    is_graph: bool,
     warps_per_block: usize,
     shared_words: usize,
     tables: &'a Tables,
@@ -143,7 +150,7 @@ pub struct Device<'a> {
 }
 
 impl<'a> Device<'a> {
-    /// Compiles `program` for `grid` blocks, with zeroed arena and counters, at epoch 1.
+    /// Compiles `program` for `grid` blocks, which a graph's nodes have of their own, with zeroed arena and counters, at epoch 1.
     ///
     /// The structure of the program must be sound ([`verify::structure`]); whether its control flow is uniform is left
     /// to the run.
@@ -169,11 +176,19 @@ impl<'a> Device<'a> {
         }
         let kernel_words = kept_words + kernels.iter().map(|kernel| kernel.shared_words).max().unwrap_or(0);
         let bases = SharedBases { kept: 0, own: kernel_words, own_bytes: 0 };
-        let entry = compile::compile(Body::Entry, &program.entry, bases).ok_or(PrepareError::TooLarge(Body::Entry))?;
-        let shared_words = (kernel_words + entry.shared_words) as usize;
+        let mut entries = Vec::new();
+        for (body, entry) in program.entries() {
+            entries.push(compile::compile(body, entry, bases).ok_or(PrepareError::TooLarge(body))?);
+        }
+        if let Some(node) = tables.nodes.iter().find(|node| node.kernel as usize >= entries.len()) {
+            return Err(PrepareError::UnknownKernel(node.kernel));
+        }
+        let entry_words = entries.iter().map(|entry| entry.shared_words).max().unwrap_or(0);
+        let shared_words = (kernel_words + entry_words) as usize;
         let exchanges = kernels.iter().any(|kernel| !kernel.sentinels.is_empty());
         Ok(Self {
-            compiled: Compiled { entry, kernels },
+            compiled: Compiled { entries, launched: 0, kernels },
+            is_graph: matches!(program.entry, Entry::Nodes(_)),
             warps_per_block: (program.threads / WARP_SIZE) as usize,
             shared_words,
             tables,
@@ -218,9 +233,32 @@ impl<'a> Device<'a> {
 
     /// Runs the program once. Of the arena, only the byte ranges `initialised` hold values at the start.
     pub fn launch(&mut self, initialised: &[Range<usize>], options: &LaunchOptions) -> LaunchReport {
-        let blocks = self.grid as usize;
+        self.arena.start(initialised, self.grid as usize * self.warps_per_block);
+        if !self.is_graph {
+            let clocks = Clocks::new(self.grid as usize, self.warps_per_block);
+            return self.run(Grid { blocks: self.grid as usize, first_operand: 0, clocks }, options);
+        }
+        let kernel_counts = vec![Counts::default(); self.compiled.kernels.len()];
+        let mut report = LaunchReport { completed: true, kernel_counts, ..LaunchReport::default() };
+        for (number, node) in self.tables.nodes.iter().enumerate() {
+            self.arena.pass();
+            self.compiled.launched = node.kernel as usize;
+            let blocks = node.blocks as usize;
+            let clocks = Clocks::new(blocks, self.warps_per_block).with_dependencies();
+            let seed = options.seed.wrapping_add((number as u64) << 32);
+            let next =
+                self.run(Grid { blocks, first_operand: node.operands, clocks }, &LaunchOptions { seed, ..*options });
+            report = report.then(next);
+            if !report.is_clean() {
+                break;
+            }
+        }
+        report
+    }
+
+    /// Runs the blocks of a grid to their ends.
+    fn run(&mut self, Grid { blocks, first_operand, clocks }: Grid, options: &LaunchOptions) -> LaunchReport {
         let warps = blocks * self.warps_per_block;
-        self.arena.start(initialised, warps);
         let mut world = World {
             arena: &mut self.arena,
             weights: self.weights,
@@ -231,7 +269,8 @@ impl<'a> Device<'a> {
             blocks: (0..blocks)
                 .map(|_| BlockState { shared: Shared::new(self.shared_words), phase: 1, arrived: 0, done: 0 })
                 .collect(),
-            clocks: Clocks::new(blocks, self.warps_per_block),
+            clocks,
+            first_operand,
             warps_per_block: self.warps_per_block,
             random: Random::new(options.seed),
             options: *options,
@@ -258,4 +297,11 @@ impl<'a> Device<'a> {
         report.aborted = self.control.abort != 0;
         report
     }
+}
+
+/// What is launched at once.
+struct Grid {
+    blocks: usize,
+    first_operand: u32,
+    clocks: Clocks,
 }

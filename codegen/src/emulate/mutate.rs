@@ -3,7 +3,7 @@
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
 
 use crate::kernel_ir::{
-    BinaryOp, Block, Expression, GlobalSpace, MemoryOrder, MemoryType, Place, Program, Statement, Width,
+    BinaryOp, Block, Entry, Expression, GlobalSpace, MemoryOrder, MemoryType, Place, Program, Statement, Width,
 };
 
 /// The errors.
@@ -24,10 +24,13 @@ impl ProgramMutation {
     pub const ALL: [Self; 4] =
         [Self::DropBarrierAfterRun, Self::DropBarrierAfterWait, Self::RelaxSignal, Self::RelaxWait];
 
-    /// `program` with this error in its entry, and in the waits that kernels do themselves.
+    /// `program` with this error in its entry, and in the waits that kernels do themselves; nodes have no such statements.
     pub fn apply(self, program: &Program) -> Program {
         let mut mutant = program.clone();
-        self.change(&mut mutant.entry.body);
+        match &mut mutant.entry {
+            Entry::Persistent(entry) => self.change(&mut entry.body),
+            Entry::Nodes(_) => {}
+        }
         mutant.kernels.values_mut().for_each(|kernel| self.change_own_waits(&mut kernel.body));
         mutant
     }

@@ -21,6 +21,7 @@ pub fn prepare(frame: &mut Frame, body: &CompiledBody, core: &Core, world: &mut 
             Preset::Thread => std::array::from_fn(|lane| (core.index * 32 + lane) as u32),
             Preset::Block => [core.block as u32; 32],
             Preset::Grid => [core.grid; 32],
+            Preset::FirstOperand => [world.first_operand; 32],
             Preset::Tile | Preset::FirstWait | Preset::Waits | Preset::Epoch | Preset::Operand(_) => continue,
         };
     }
@@ -48,7 +49,7 @@ pub fn prepare_operands(frame: &mut Frame, body: &CompiledBody, core: &Core, wor
                     }
                 }
             }
-            Preset::Bits(_) | Preset::Thread | Preset::Block | Preset::Grid => continue,
+            Preset::Bits(_) | Preset::Thread | Preset::Block | Preset::Grid | Preset::FirstOperand => continue,
         };
     }
 }

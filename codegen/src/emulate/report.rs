@@ -98,6 +98,12 @@ pub enum Fault {
         /// Who made the other access.
         other: WarpName,
     },
+    /// An access of the arena by a node whose warp has not waited for the node before it.
+    #[error("arena byte {address} is touched before the node before has ended")]
+    BeforeDependencies {
+        /// The first byte.
+        address: usize,
+    },
     /// An access that looks at no mark, of bytes that carry their own validity, or a poll of bytes that do not.
     #[error("arena byte {address} carries its own validity for some accesses and not for others")]
     SentinelMixed {
@@ -326,6 +332,18 @@ pub struct LaunchReport {
 }
 
 impl LaunchReport {
+    /// The outcome of this launch and of the one after it.
+    pub fn then(mut self, next: Self) -> Self {
+        self.violations.extend(next.violations);
+        self.total += next.total;
+        self.completed &= next.completed;
+        self.aborted |= next.aborted;
+        self.status = self.status.or(next.status);
+        self.counts += next.counts;
+        self.kernel_counts.iter_mut().zip(next.kernel_counts).for_each(|(own, next)| *own += next);
+        self
+    }
+
     /// Whether the launch ended regularly and nothing was reported.
     pub fn is_clean(&self) -> bool {
         self.completed && !self.aborted && self.total == 0

@@ -1,6 +1,7 @@
 //! Which warp runs next: seeded, and unfair on purpose.
 
-use super::execute::{AtBarrier, Compiled, Stop, Warp};
+use super::bytecode::Compiled;
+use super::execute::{AtBarrier, Stop, Warp};
 use super::random::Random;
 use super::report::Fault;
 use super::world::World;

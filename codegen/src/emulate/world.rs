@@ -90,6 +90,8 @@ pub struct World<'a> {
     pub options: LaunchOptions,
     /// Statistics by body: the entry, then the kernels.
     pub counts: Vec<Counts>,
+    /// The first operand of the node that is launched.
+    pub first_operand: u32,
     /// The body that runs now, as a position there.
     pub running: usize,
     pub report: LaunchReport,

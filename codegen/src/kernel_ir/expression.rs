@@ -51,6 +51,9 @@ pub enum Builtin {
     Block,
     /// The number of blocks, `I32`, block-uniform.
     Grid,
+    /// Index of the node's first operand in [`Table::Operands`](super::Table::Operands), `I32`, the same in the whole grid. Only
+    /// in nodes.
+    FirstOperand,
 }
 
 /// Operations on one scalar.

@@ -4,13 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Block, Expression, Kernel, KernelId, Place, Program, Statement};
+use super::{Block, Entry, Expression, Kernel, KernelId, Place, Program, Statement};
 
 /// One of the bodies of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Body {
-    /// The entry.
+    /// The entry of a persistent program.
     Entry,
+    /// The entry of a kernel as a node.
+    Node(KernelId),
     /// A kernel.
     Kernel(KernelId),
 }
@@ -28,6 +30,7 @@ impl fmt::Display for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Entry => f.write_str("entry"),
+            Self::Node(kernel) => write!(f, "node {kernel}"),
             Self::Kernel(kernel) => write!(f, "{kernel}"),
         }
     }
@@ -44,9 +47,17 @@ impl fmt::Display for Location {
 }
 
 impl Program {
-    /// All bodies: the entry, then the kernels in order.
+    /// All bodies: the entries, then the kernels in order.
     pub fn bodies(&self) -> impl Iterator<Item = (Body, &Kernel)> {
-        std::iter::once((Body::Entry, &self.entry)).chain(self.kernels.iter().map(|(id, k)| (Body::Kernel(id), k)))
+        self.entries().into_iter().chain(self.kernels.iter().map(|(id, k)| (Body::Kernel(id), k)))
+    }
+
+    /// The entry, or those of the nodes in the order of their kernels.
+    pub fn entries(&self) -> Vec<(Body, &Kernel)> {
+        match &self.entry {
+            Entry::Persistent(entry) => vec![(Body::Entry, entry)],
+            Entry::Nodes(nodes) => nodes.iter().map(|(id, node)| (Body::Node(id), node)).collect(),
+        }
     }
 }
 
@@ -76,10 +87,13 @@ impl Statement {
             | Self::WarpBarrier
             | Self::LoadTable { .. }
             | Self::LoadControl { .. }
+            | Self::ReadSpecial { .. }
             | Self::StoreControl { .. }
             | Self::AddControl { .. }
             | Self::Wait { .. }
-            | Self::Signal { .. } => Vec::new(),
+            | Self::Signal { .. }
+            | Self::DependencyWait
+            | Self::DependentLaunch => Vec::new(),
         }
     }
 
@@ -94,6 +108,7 @@ impl Statement {
             | Self::BlockBarrierOr { place, .. }
             | Self::LoadTable { place, .. }
             | Self::LoadControl { place, .. }
+            | Self::ReadSpecial { place, .. }
             | Self::AddControl { place, .. }
             | Self::Wait { place, .. } => Some(place),
             Self::Call { waits, .. } => waits.as_ref().map(|waits| &waits.stopped),
@@ -112,7 +127,9 @@ impl Statement {
             | Self::BlockBarrier
             | Self::WarpBarrier
             | Self::StoreControl { .. }
-            | Self::Signal { .. } => None,
+            | Self::Signal { .. }
+            | Self::DependencyWait
+            | Self::DependentLaunch => None,
         }
     }
 
@@ -148,7 +165,10 @@ impl Statement {
             | Self::Await { .. }
             | Self::BlockBarrier
             | Self::WarpBarrier
-            | Self::LoadControl { .. } => Vec::new(),
+            | Self::LoadControl { .. }
+            | Self::ReadSpecial { .. }
+            | Self::DependencyWait
+            | Self::DependentLaunch => Vec::new(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The thread-level intermediate representation of rKernels and of the persistent program.
 //!
-//! A [`Program`] is a set of [`Kernel`] bodies and one entry body. Every thread of every block runs the entry;
-//! the entry walks the block's instruction stream and calls kernels. The emulator defines what each node means,
-//! the printer writes it as CUDA.
+//! A [`Program`] is a set of [`Kernel`] bodies and what is launched: one entry body of a persistent program, which walks the
+//! block's instruction stream and calls kernels, or an entry body a kernel, for the nodes of a graph. Every thread of every
+//! block runs the entry. The emulator defines what each node means, the printer writes it as CUDA.
 //!
 //! Invariants, checked by the kernel IR verifier:
 //! - every local is assigned before it is read on every path, and every expression is well typed;
@@ -26,7 +26,8 @@ use warpweave_graph::typed_id;
 pub use expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
 pub use location::{Body, Location};
 pub use statement::{
-    Block, CallWaits, ControlWord, GlobalSpace, MemoryOrder, MemoryType, Place, ShuffleMode, Statement, Table, Width,
+    Block, CallWaits, ControlWord, GlobalSpace, MemoryOrder, MemoryType, Place, ShuffleMode, SpecialRegister,
+    Statement, Table, Width,
 };
 
 typed_id!(
@@ -109,7 +110,17 @@ impl Kernel {
     }
 }
 
-/// A persistent program: one cooperative launch with a fixed number of threads per block.
+/// What is launched.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Entry {
+    /// One cooperative launch, whose every block walks its stream.
+    Persistent(Kernel),
+    /// Kernel nodes of a graph, one after another: the entry of each kernel, by its id. A node begins with
+    /// [`Statement::DependencyWait`].
+    Nodes(Arena<KernelId, Kernel>),
+}
+
+/// A program of kernels: one cooperative launch, or launches one after another, with a fixed number of threads per block.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Program {
     /// Threads of each block; a multiple of [`WARP_SIZE`].
@@ -117,14 +128,30 @@ pub struct Program {
     /// The deduplicated rKernel bodies.
     pub kernels: Arena<KernelId, Kernel>,
     /// What every block runs.
-    pub entry: Kernel,
+    pub entry: Entry,
 }
 
 impl Program {
     /// Shared-memory bytes that a block needs: the maximum over the kernels, what they keep, and the entry's own.
     pub fn shared_bytes(&self) -> u32 {
         let kernels = self.kernels.values().map(Kernel::shared_bytes).max().unwrap_or(0);
-        kernels + self.kept_bytes() + self.entry.shared_bytes()
+        kernels + self.kept_bytes() + self.entry_shared_bytes()
+    }
+
+    /// Shared-memory bytes of the entry itself, before those of the kernels; nodes have none.
+    pub fn entry_shared_bytes(&self) -> u32 {
+        match &self.entry {
+            Entry::Persistent(entry) => entry.shared_bytes(),
+            Entry::Nodes(_) => 0,
+        }
+    }
+
+    /// Shared-memory bytes that a block of each kernel's node needs; none for a persistent program.
+    pub fn node_shared_bytes(&self) -> Vec<u32> {
+        match &self.entry {
+            Entry::Persistent(_) => Vec::new(),
+            Entry::Nodes(_) => self.kernels.values().map(Kernel::shared_bytes).collect(),
+        }
     }
 
     /// Bytes of the largest kept array: where the kernels' other arrays begin.

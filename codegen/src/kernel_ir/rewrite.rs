@@ -64,10 +64,13 @@ impl Statement {
             | Self::WarpBarrier
             | Self::LoadTable { .. }
             | Self::LoadControl { .. }
+            | Self::ReadSpecial { .. }
             | Self::StoreControl { .. }
             | Self::AddControl { .. }
             | Self::Wait { .. }
-            | Self::Signal { .. } => Vec::new(),
+            | Self::Signal { .. }
+            | Self::DependencyWait
+            | Self::DependentLaunch => Vec::new(),
         }
     }
 }
@@ -90,7 +93,9 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         | Statement::LoadShared { place, index, .. }
         | Statement::LoadTable { place, index, .. } => index_of(place).into_iter().chain([index]).collect(),
         Statement::BlockBarrierOr { place, condition } => index_of(place).into_iter().chain([condition]).collect(),
-        Statement::LoadControl { place, .. } => index_of(place).into_iter().collect(),
+        Statement::LoadControl { place, .. } | Statement::ReadSpecial { place, .. } => {
+            index_of(place).into_iter().collect()
+        }
         Statement::Wait { place, counter, target, position, .. } => {
             index_of(place).into_iter().chain([counter, target, position]).collect()
         }
@@ -116,6 +121,8 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         | Statement::Break
         | Statement::Await { .. }
         | Statement::BlockBarrier
-        | Statement::WarpBarrier => Vec::new(),
+        | Statement::WarpBarrier
+        | Statement::DependencyWait
+        | Statement::DependentLaunch => Vec::new(),
     }
 }

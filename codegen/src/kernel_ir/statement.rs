@@ -138,6 +138,15 @@ pub struct CallWaits {
     pub stopped: Place,
 }
 
+/// What a processor tells of itself: registers that nobody writes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum SpecialRegister {
+    /// A clock that all blocks share, in nanoseconds modulo 2³². In the emulator instructions of all warps so far.
+    Time,
+    /// The multiprocessor that runs the block. In the emulator and on the host the block's number.
+    Multiprocessor,
+}
+
 /// One step of a thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Statement {
@@ -323,6 +332,13 @@ pub enum Statement {
         /// The word.
         word: ControlWord,
     },
+    /// Reads a special register; every thread for itself. Only in the entry.
+    ReadSpecial {
+        /// What is written, `I32`.
+        place: Place,
+        /// The register.
+        register: SpecialRegister,
+    },
     /// Writes a control word, relaxed.
     StoreControl {
         /// The word.
@@ -360,4 +376,10 @@ pub enum Statement {
         /// [`MemoryOrder::Release`] in every correct program.
         order: MemoryOrder,
     },
+    /// Waits for the node before this one: all its blocks have ended, and what they stored is visible. Only in nodes, where
+    /// nothing may touch the arena before it.
+    DependencyWait,
+    /// Lets the blocks of the next node become resident once every block of this one has come here, or left. It orders
+    /// nothing. Only in nodes.
+    DependentLaunch,
 }

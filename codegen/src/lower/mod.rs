@@ -25,13 +25,13 @@ use warpweave_fusion::partition::padded::PaddedBody;
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
 use warpweave_fusion::schedule::tables::Binding;
-use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, prefetch};
+use warpweave_fusion::schedule::{Backend, ExecutionPlan, MemoryPlan, Segment, prefetch};
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
 
-use crate::kernel_ir::{Kernel, KernelId, Program};
-use crate::persistent;
+use crate::kernel_ir::{Entry, Kernel, KernelId, Program};
+use crate::{nodes, persistent};
 use emitter::Emitter;
 
 /// Why a group has no kernel.
@@ -65,7 +65,7 @@ pub enum LowerError {
     },
 }
 
-/// A persistent program and, per rOperator, its kernel and operands.
+/// A program and, per rOperator, its kernel and operands.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LoweredProgram {
     /// The kernels and the entry.
@@ -78,13 +78,16 @@ pub struct LoweredProgram {
 
 /// Lowers every rOperator of a plan's segment; equal bodies become one rKernel.
 pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
-    let segment = plan.persistent();
+    let segment = plan.segment();
     let mut kernels: Arena<KernelId, Kernel> = Arena::new();
     let mut known: HashMap<Kernel, KernelId> = HashMap::new();
     let mut bindings = Arena::new();
     let mut operands: Vec<i32> = Vec::new();
-    let awaiting = prefetch::awaiting(segment, &plan.memory);
-    for (id, operator) in segment.operators.iter() {
+    let awaiting: Arena<OperatorId, bool> = match segment {
+        Segment::Persistent(segment) => prefetch::awaiting(segment, &plan.memory),
+        Segment::CudaGraph(graph) => graph.operators.values().map(|_| false).collect(),
+    };
+    for (id, operator) in segment.operators().iter() {
         let mut bind = |(kernel, own): (Kernel, Vec<i32>)| {
             let kernel = *known.entry(kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
             let first = operands.len() as u32;
@@ -103,7 +106,10 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
         };
         bindings.push(Binding { kernel, operands: first, keep });
     }
-    let entry = persistent::entry(&kernels);
+    let entry = match segment.backend() {
+        Backend::Persistent => Entry::Persistent(persistent::entry(&kernels)),
+        Backend::CudaGraph => Entry::Nodes(kernels.ids().map(nodes::entry).collect()),
+    };
     let program = Program { threads: BLOCK_THREADS as u32, kernels, entry };
     Ok(LoweredProgram { program, bindings, operands })
 }

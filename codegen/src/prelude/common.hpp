@@ -40,6 +40,13 @@ struct ww_arguments {
   ww_u64 time_limit_ns;
 };
 
+// Passed by value to the entry of a kernel as a node.
+struct ww_node_arguments {
+  ww_buffers buffers;
+  int const* operands;
+  ww_u32 first_operand;
+};
+
 // What kernels need to wait, and to exchange values that carry their own validity: eight bytes each, a single and the
 // launch's number.
 struct ww_exchange {

@@ -8,6 +8,19 @@ WW_FUNCTION ww_u32 ww_thread() { return threadIdx.x; }
 WW_FUNCTION ww_u32 ww_block() { return blockIdx.x; }
 WW_FUNCTION ww_u32 ww_grid() { return gridDim.x; }
 
+// Between the nodes of a graph, where the device knows dependent launches; elsewhere a node is not launched before the one
+// before it has ended. The wait is for the end of all blocks of that node and for what they have stored.
+WW_FUNCTION void ww_dependency_wait() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+WW_FUNCTION void ww_dependent_launch() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 WW_FUNCTION unsigned char* ww_shared_memory() {
   extern __shared__ __align__(16) unsigned char ww_dynamic_shared[];
   return ww_dynamic_shared;
@@ -237,6 +250,11 @@ WW_FUNCTION ww_u32 ww_load_relaxed(int const* word) {
   ww_u32 value;
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
   return value;
+}
+WW_FUNCTION ww_u32 ww_multiprocessor() {
+  ww_u32 number;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+  return number;
 }
 WW_FUNCTION ww_u64 ww_time_ns() {
   ww_u64 time;

@@ -42,6 +42,9 @@ inline region tables[3];
 WW_FUNCTION ww_u32 ww_thread() { return ww_host::current_fiber->thread; }
 WW_FUNCTION ww_u32 ww_block() { return ww_host::current_block->index; }
 WW_FUNCTION ww_u32 ww_grid() { return ww_host::current_block->grid; }
+// Nodes run one after another here.
+WW_FUNCTION void ww_dependency_wait() {}
+WW_FUNCTION void ww_dependent_launch() {}
 WW_FUNCTION unsigned char* ww_shared_memory() { return ww_host::current_block->shared; }
 
 WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {
@@ -203,6 +206,7 @@ WW_FUNCTION void ww_signal_relaxed(ww_arguments const& arguments, ww_u32 counter
   __atomic_fetch_add(ww_counter(arguments.counters, counter), 1, __ATOMIC_RELAXED);
 }
 
+WW_FUNCTION ww_u32 ww_multiprocessor() { return ww_block(); }
 WW_FUNCTION ww_u64 ww_time_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

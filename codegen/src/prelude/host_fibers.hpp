@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -111,8 +113,7 @@ struct warp {
 
 struct block {
   ww_u32 index, grid, threads;
-  ww_arguments arguments;
-  void (*entry)(ww_arguments);
+  std::function<void()> entry;
   unsigned char* shared;
   size_t shared_bytes;
   unsigned char* stacks;
@@ -196,7 +197,7 @@ inline ww_u64 exchange(ww_u64 value, ww_u32 lane) {
 
 inline void run_thread() {
   block& self = *current_block;
-  self.entry(self.arguments);
+  self.entry();
   context ended;
   if (++self.ended == self.threads) switch_context(ended, self.scheduler);
   run_next(ended);

@@ -33,31 +33,64 @@ struct file {
   int* words() const { return reinterpret_cast<int*>(start); }
 };
 
-// The words of the file `launch`.
+// The words of the file `launch`; the grid is 0 where nodes are launched.
 struct launch {
   ww_u64 grid, threads, shared_bytes, launches, time_limit_ns;
 };
 
-inline void run_launch(launch const& parameters, ww_u64 number, ww_arguments const& arguments) {
-  std::vector<std::thread> threads;
-  for (ww_u64 index = 0; index < parameters.grid; ++index) {
-    threads.emplace_back([&parameters, &arguments, number, index] {
-      block self;
-      self.index = (ww_u32)index;
-      self.grid = (ww_u32)parameters.grid;
-      self.threads = (ww_u32)parameters.threads;
-      self.arguments = arguments;
-      self.entry = warpweave_persistent;
-      self.descending = (index + number) % 2 != 0;
-      self.shared_bytes = parameters.shared_bytes;
-      self.shared = static_cast<unsigned char*>(std::aligned_alloc(256, (self.shared_bytes / 256 + 1) * 256));
-      // Floats start as NaN, integers as -1, so that reading what nobody wrote shows.
-      std::memset(self.shared, 0xff, self.shared_bytes);
-      run_block(self);
-      std::free(self.shared);
-    });
+// The launch of a node, as in the file `nodes`.
+struct node {
+  ww_u32 kernel, first_operand, blocks;
+};
+
+// Blocks of a node that run at the same time: they do not wait for one another.
+constexpr ww_u64 side_by_side = 16;
+
+// The entry function of this name.
+template <typename Function>
+Function* entry(std::string const& name) {
+  void* const found = dlsym(RTLD_DEFAULT, name.c_str());
+  if (found == nullptr) fail(("there is no entry " + name).c_str());
+  return reinterpret_cast<Function*>(found);
+}
+
+// Runs `grid` blocks, all at the same time up to `most`.
+inline void run_grid(
+    launch const& parameters, ww_u64 number, ww_u64 grid, ww_u64 most, std::function<void()> const& entry) {
+  for (ww_u64 first = 0; first < grid; first += most) {
+    std::vector<std::thread> threads;
+    for (ww_u64 index = first; index < grid && index < first + most; ++index) {
+      threads.emplace_back([&parameters, &entry, grid, number, index] {
+        block self;
+        self.index = (ww_u32)index;
+        self.grid = (ww_u32)grid;
+        self.threads = (ww_u32)parameters.threads;
+        self.entry = entry;
+        self.descending = (index + number) % 2 != 0;
+        self.shared_bytes = parameters.shared_bytes;
+        self.shared = static_cast<unsigned char*>(std::aligned_alloc(256, (self.shared_bytes / 256 + 1) * 256));
+        // Floats start as NaN, integers as -1, so that reading what nobody wrote shows.
+        std::memset(self.shared, 0xff, self.shared_bytes);
+        run_block(self);
+        std::free(self.shared);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
   }
-  for (std::thread& thread : threads) thread.join();
+}
+
+inline void run_launch(launch const& parameters, ww_u64 number, ww_arguments const& arguments, file const& nodes) {
+  if (parameters.grid > 0) {
+    auto* const persistent = entry<void(ww_arguments)>("warpweave_persistent");
+    run_grid(parameters, number, parameters.grid, parameters.grid, [=] { persistent(arguments); });
+  }
+  for (size_t at = 0; at + sizeof(node) <= nodes.bytes; at += sizeof(node)) {
+    node next;
+    std::memcpy(&next, nodes.start + at, sizeof next);
+    auto* const entry_of = entry<void(ww_node_arguments)>("warpweave_k" + std::to_string(next.kernel));
+    ww_node_arguments const own = {arguments.buffers, arguments.operands, next.first_operand};
+    run_grid(parameters, number, next.blocks, side_by_side, [=] { entry_of(own); });
+  }
 }
 
 }  // namespace ww_host
@@ -66,7 +99,8 @@ int main(int count, char** values) {
   if (count != 2) ww_host::fail("expected the launch directory");
   ww_host::directory = values[1];
   ww_host::file const parameters("launch"), arena("arena"), weights("weights"), stream_start("stream_start"),
-      instructions("instructions"), operands("operands"), control("control"), counters("counters"), status("status");
+      instructions("instructions"), operands("operands"), control("control"), counters("counters"), status("status"),
+      nodes("nodes");
   ww_host::launch launch;
   if (parameters.bytes != sizeof launch) ww_host::fail("the file `launch` has another size");
   std::memcpy(&launch, parameters.start, sizeof launch);
@@ -79,7 +113,9 @@ int main(int count, char** values) {
   ww_arguments const arguments = {{arena.start, weights.start}, stream_start.words(), instructions.words(),
                                   operands.words(), control.words(), counters.words(), status.words(),
                                   launch.time_limit_ns};
-  for (ww_u64 number = 0; number < launch.launches; ++number) ww_host::run_launch(launch, number, arguments);
+  for (ww_u64 number = 0; number < launch.launches; ++number) {
+    ww_host::run_launch(launch, number, arguments, nodes);
+  }
   arena.write();
   control.write();
   counters.write();

@@ -19,9 +19,10 @@ const HOST_MAIN: &str = include_str!("host_main.hpp");
 pub const DEVICE_OPTIONS: [&str; 5] =
     ["--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"];
 
-/// Options with which a host compiler keeps the meaning of printed text: no contraction, memory read as other types.
-pub const HOST_OPTIONS: [&str; 6] =
-    ["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread", "-w"];
+/// Options with which a host compiler keeps the meaning of printed text: no contraction, memory read as other types, entries
+/// found by name.
+pub const HOST_OPTIONS: [&str; 8] =
+    ["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread", "-rdynamic", "-ldl", "-w"];
 
 /// `body`, which [`crate::print::cuda`] printed, as a whole translation unit for NVRTC.
 pub fn device_source(body: &str) -> String {

@@ -45,6 +45,7 @@ impl Printer<'_> {
             Expression::Builtin(Builtin::Thread) => "ww_thread()".to_owned(),
             Expression::Builtin(Builtin::Block) => "ww_block()".to_owned(),
             Expression::Builtin(Builtin::Grid) => "ww_grid()".to_owned(),
+            Expression::Builtin(Builtin::FirstOperand) => "arguments.first_operand".to_owned(),
             Expression::Operand(operand) => format!("ww_table(operands, {operand}u)"),
             Expression::Tile => "tile".to_owned(),
             Expression::Unary(op, value) => self.unary(*op, value),

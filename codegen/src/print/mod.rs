@@ -19,14 +19,23 @@ mod units;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use warpweave_fusion::schedule::tables::node_name;
 use warpweave_graph::arena::{Arena, Id};
 
-use crate::kernel_ir::{Block, Kernel, KernelId, Program, SharedId, Statement};
+use crate::kernel_ir::{Block, Entry, Kernel, KernelId, Program, SharedId, Statement};
 use scope::Declarations;
 pub use units::{DeviceUnits, UnitSize, device_units};
 
-/// The name of the entry function, with C linkage.
+/// The name of a persistent program's entry function, with C linkage.
 pub const ENTRY_NAME: &str = "warpweave_persistent";
+
+/// The names of a program's entry functions, all with C linkage: its one, or that of each kernel as a node.
+pub fn entry_names(program: &Program) -> Vec<String> {
+    match &program.entry {
+        Entry::Persistent(_) => vec![ENTRY_NAME.to_owned()],
+        Entry::Nodes(nodes) => nodes.ids().map(|id| node_name(id.index() as u32)).collect(),
+    }
+}
 
 /// Prints `program`, which the kernel IR verifier has accepted.
 ///
@@ -35,7 +44,7 @@ pub const ENTRY_NAME: &str = "warpweave_persistent";
 pub fn cuda(program: &Program) -> String {
     let printer = Printer::new(program);
     let kernels: String = program.kernels.ids().map(|id| printer.kernel(id)).collect();
-    let text = kernels + &printer.entry();
+    let text = kernels + &printer.entries();
     debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
     text
 }
@@ -69,7 +78,7 @@ impl<'a> Printer<'a> {
     }
 
     fn kernel(&self, id: KernelId) -> String {
-        let prologue = shared_memory(self.program.entry.shared_bytes());
+        let prologue = shared_memory(self.program.entry_shared_bytes());
         let kept_bytes = self.program.kept_bytes();
         let head = Head { signature: self.signature(id), prologue, takes: &self.takes, kept_bytes };
         function(&self.program.kernels[id], &head) + "\n"
@@ -83,15 +92,35 @@ impl<'a> Printer<'a> {
         format!("WW_KERNEL {result} {id}(ww_buffers buffers, {exchange}int const* operands, unsigned tile{waits})")
     }
 
-    fn entry(&self) -> String {
-        let threads = self.program.threads;
-        let bounds = format!("extern \"C\" __global__ void __launch_bounds__({threads}, 1)");
-        let signature = format!("{bounds} {ENTRY_NAME}(ww_arguments arguments)");
+    fn entries(&self) -> String {
+        let nodes = |nodes: &Arena<KernelId, Kernel>| -> Vec<String> {
+            nodes.iter().map(|(id, node)| self.node(id, node)).collect()
+        };
+        match &self.program.entry {
+            Entry::Persistent(entry) => self.entry(entry),
+            Entry::Nodes(entries) => nodes(entries).join("\n"),
+        }
+    }
+
+    /// The beginning of an entry's signature.
+    fn bounds(&self) -> String {
+        format!("extern \"C\" __global__ void __launch_bounds__({}, 1)", self.program.threads)
+    }
+
+    fn node(&self, id: KernelId, node: &Kernel) -> String {
+        let name = node_name(id.index() as u32);
+        let signature = format!("{} {name}(ww_node_arguments arguments)", self.bounds());
+        let prologue = "  ww_buffers const buffers = arguments.buffers;\n".to_owned();
+        function(node, &Head { signature, prologue, takes: &self.takes, kept_bytes: 0 })
+    }
+
+    fn entry(&self, entry: &Kernel) -> String {
+        let signature = format!("{} {ENTRY_NAME}(ww_arguments arguments)", self.bounds());
         let mut prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
         if self.takes.values().any(|takes| takes.exchange) {
             prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
         }
-        function(&self.program.entry, &Head { signature, prologue, takes: &self.takes, kept_bytes: 0 })
+        function(entry, &Head { signature, prologue, takes: &self.takes, kept_bytes: 0 })
     }
 }
 

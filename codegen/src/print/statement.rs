@@ -8,7 +8,7 @@ use warpweave_graph::arena::Arena;
 
 use crate::kernel_ir::{
     Block, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
-    MemoryType, Place, ShuffleMode, Statement, Table, Width,
+    MemoryType, Place, ShuffleMode, SpecialRegister, Statement, Table, Width,
 };
 
 /// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
@@ -168,6 +168,13 @@ impl Printer<'_> {
             Statement::LoadControl { place, word } => {
                 self.assign(place, &format!("ww_load_control(arguments, {})", control_word(*word)));
             }
+            Statement::ReadSpecial { place, register } => {
+                let register = match register {
+                    SpecialRegister::Time => "(ww_u32)ww_time_ns()",
+                    SpecialRegister::Multiprocessor => "ww_multiprocessor()",
+                };
+                self.assign(place, register);
+            }
             Statement::StoreControl { word, value } => {
                 let value = self.value(value);
                 self.line(&format!("ww_store_control(arguments, {}, {value});", control_word(*word)));
@@ -192,6 +199,8 @@ impl Printer<'_> {
                 let counter = self.value(counter);
                 self.line(&format!("{function}(arguments, {counter});"));
             }
+            Statement::DependencyWait => self.line("ww_dependency_wait();"),
+            Statement::DependentLaunch => self.line("ww_dependent_launch();"),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::prelude::{device_source, linked_source};
 pub enum DeviceUnits {
     /// All of it.
     Whole(String),
-    /// Parts to be linked with one another, the entry's last.
+    /// Parts to be linked with one another, that of what is launched last.
     Linked(Vec<String>),
 }
 
@@ -49,7 +49,7 @@ pub fn device_units(program: &Program, size: UnitSize) -> DeviceUnits {
         writeln!(declarations, "{};", printer.signature(id)).expect(INFALLIBLE);
     }
     let kernels = groups.iter().map(|group| group.concat());
-    let units = kernels.chain([declarations + &printer.entry()]);
+    let units = kernels.chain([declarations + &printer.entries()]);
     DeviceUnits::Linked(units.map(|body| linked_source(&body)).collect())
 }
 

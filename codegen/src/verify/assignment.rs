@@ -99,10 +99,13 @@ impl Flow<'_> {
             | Statement::WarpBarrier
             | Statement::LoadTable { .. }
             | Statement::LoadControl { .. }
+            | Statement::ReadSpecial { .. }
             | Statement::StoreControl { .. }
             | Statement::AddControl { .. }
             | Statement::Wait { .. }
-            | Statement::Signal { .. } => {
+            | Statement::Signal { .. }
+            | Statement::DependencyWait
+            | Statement::DependentLaunch => {
                 if let Some(Place::Local(local)) = statement.place() {
                     state[local.index()] = true;
                 }

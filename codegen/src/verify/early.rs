@@ -55,6 +55,9 @@ fn touches_arena(statement: &Statement) -> bool {
         | Statement::WarpBarrier
         | Statement::LoadTable { .. }
         | Statement::LoadControl { .. }
+        | Statement::ReadSpecial { .. }
+        | Statement::DependencyWait
+        | Statement::DependentLaunch
         | Statement::StoreControl { .. }
         | Statement::AddControl { .. }
         | Statement::Wait { .. }

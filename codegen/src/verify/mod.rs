@@ -3,6 +3,7 @@
 mod arrays;
 mod assignment;
 mod early;
+mod nodes;
 mod types;
 mod uniformity;
 
@@ -10,7 +11,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::kernel_ir::{ArrayId, KernelId, LocalId, Location, Program, ScalarType, WARP_SIZE};
+use crate::kernel_ir::{ArrayId, Entry, KernelId, LocalId, Location, Program, ScalarType, WARP_SIZE};
 
 /// What is wrong with a statement.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -57,6 +58,17 @@ pub enum Problem {
     /// A store of another number of values than one, two or four.
     #[error("a store of {0} values")]
     StoreWidth(usize),
+    /// A node that does something before it has waited for the node before it.
+    #[error("a node does not begin with the wait for its dependencies")]
+    NoDependencyWait,
+    /// Another number of nodes than of kernels.
+    #[error("{nodes} nodes for {kernels} kernels")]
+    Nodes {
+        /// The nodes.
+        nodes: usize,
+        /// The kernels.
+        kernels: usize,
+    },
     /// A poll of more than two elements.
     #[error("a poll of four elements")]
     SentinelWidth,
@@ -141,6 +153,7 @@ pub fn verify(program: &Program) -> Vec<Violation> {
     let mut violations = structure(program);
     if violations.is_empty() {
         for (body, kernel) in program.bodies() {
+            nodes::check(body, kernel, &mut violations);
             arrays::check(body, kernel, &mut violations);
             uniformity::check(body, kernel, &mut violations);
             early::check(body, kernel, &mut violations);
@@ -150,12 +163,21 @@ pub fn verify(program: &Program) -> Vec<Violation> {
 }
 
 /// The part of [`verify()`] on which the emulator relies: ids, types, places, widths, loops and definite assignment, not
-/// uniformity and not the indices of register arrays, which it checks as it runs.
+/// uniformity, the indices of register arrays and the waits of nodes, which it checks as it runs.
 pub fn structure(program: &Program) -> Vec<Violation> {
     let mut violations = Vec::new();
-    if program.threads == 0 || !program.threads.is_multiple_of(WARP_SIZE) || program.threads > 1024 {
+    let mut of_program = |problem: Problem| {
         let location = Location { body: crate::kernel_ir::Body::Entry, path: Vec::new() };
-        violations.push(Violation { location, problem: Problem::Threads(program.threads) });
+        violations.push(Violation { location, problem });
+    };
+    if program.threads == 0 || !program.threads.is_multiple_of(WARP_SIZE) || program.threads > 1024 {
+        of_program(Problem::Threads(program.threads));
+    }
+    match &program.entry {
+        Entry::Nodes(nodes) if nodes.len() != program.kernels.len() => {
+            of_program(Problem::Nodes { nodes: nodes.len(), kernels: program.kernels.len() });
+        }
+        Entry::Persistent(_) | Entry::Nodes(_) => {}
     }
     for (body, kernel) in program.bodies() {
         let before = violations.len();

@@ -6,7 +6,7 @@ use warpweave_graph::arena::{Arena, Id};
 
 use crate::emulate::operations::{binary_result, unary_result};
 use crate::kernel_ir::{
-    ArrayId, Block, Body, Builtin, CallWaits, Constant, Expression, Kernel, LocalId, Location, Place, Program,
+    ArrayId, Block, Body, Builtin, CallWaits, Constant, Entry, Expression, Kernel, LocalId, Location, Place, Program,
     ScalarType, SharedId, ShuffleMode, Statement, WARP_SIZE, Width,
 };
 
@@ -51,6 +51,7 @@ impl Checker<'_> {
         let shared = self.kernel.shared.values();
         let shared = shared.map(|array| u64::from(array.length) * u64::from(array.memory.bytes())).sum();
         if let Some(kept) = self.kernel.kept {
+            self.exchange("a kept array");
             self.shared(kept);
         }
         let registers = self.kernel.arrays.values().map(|array| u64::from(array.length)).sum();
@@ -109,7 +110,7 @@ impl Checker<'_> {
                 self.values(values, Some(memory.scalar_type()));
             }
             Statement::LoadSentinel { place, width, index } => {
-                self.kernel_only("LoadSentinel");
+                self.exchange("LoadSentinel");
                 if *width == Width::Four {
                     self.report(Problem::SentinelWidth);
                 }
@@ -119,7 +120,7 @@ impl Checker<'_> {
                 self.index(index);
             }
             Statement::StoreSentinel { index, value } => {
-                self.kernel_only("StoreSentinel");
+                self.exchange("StoreSentinel");
                 self.index(index);
                 self.expect(value, ScalarType::F32);
             }
@@ -201,28 +202,33 @@ impl Checker<'_> {
                 self.expect(condition, ScalarType::Bool);
             }
             Statement::LoadTable { place, index, .. } => {
-                self.entry_only("LoadTable");
+                self.persistent_only("LoadTable");
                 let place = self.place(place);
                 self.same(place, Some(ScalarType::I32));
                 self.expect(index, ScalarType::I32);
             }
             Statement::LoadControl { place, .. } => {
-                self.entry_only("LoadControl");
+                self.persistent_only("LoadControl");
+                let place = self.place(place);
+                self.same(place, Some(ScalarType::I32));
+            }
+            Statement::ReadSpecial { place, .. } => {
+                self.entry_only("ReadSpecial");
                 let place = self.place(place);
                 self.same(place, Some(ScalarType::I32));
             }
             Statement::StoreControl { value, .. } => {
-                self.entry_only("StoreControl");
+                self.persistent_only("StoreControl");
                 self.expect(value, ScalarType::I32);
             }
             Statement::AddControl { place, value, .. } => {
-                self.entry_only("AddControl");
+                self.persistent_only("AddControl");
                 let place = self.place(place);
                 self.same(place, Some(ScalarType::I32));
                 self.expect(value, ScalarType::I32);
             }
             Statement::Wait { place, counter, target, position, .. } => {
-                self.entry_only("Wait");
+                self.persistent_only("Wait");
                 let place = self.place(place);
                 self.same(place, Some(ScalarType::Bool));
                 self.expect(counter, ScalarType::I32);
@@ -230,9 +236,11 @@ impl Checker<'_> {
                 self.expect(position, ScalarType::I32);
             }
             Statement::Signal { counter, .. } => {
-                self.entry_only("Signal");
+                self.persistent_only("Signal");
                 self.expect(counter, ScalarType::I32);
             }
+            Statement::DependencyWait => self.node_only("DependencyWait"),
+            Statement::DependentLaunch => self.node_only("DependentLaunch"),
         }
     }
 
@@ -243,6 +251,10 @@ impl Checker<'_> {
             Expression::Local(local) => self.local(*local),
             Expression::Element(array, index) => self.element(*array, index),
             Expression::Builtin(Builtin::Thread | Builtin::Block | Builtin::Grid) => Some(ScalarType::I32),
+            Expression::Builtin(Builtin::FirstOperand) => {
+                self.node_only("FirstOperand");
+                Some(ScalarType::I32)
+            }
             Expression::Operand(_) | Expression::Tile => {
                 self.kernel_only("Operand or Tile");
                 Some(ScalarType::I32)
@@ -366,14 +378,37 @@ impl Checker<'_> {
 
     fn entry_only(&mut self, what: &'static str) {
         match self.body {
-            Body::Entry => {}
+            Body::Entry | Body::Node(_) => {}
             Body::Kernel(_) => self.report(Problem::Misplaced(what)),
+        }
+    }
+
+    fn persistent_only(&mut self, what: &'static str) {
+        match self.body {
+            Body::Entry => {}
+            Body::Kernel(_) | Body::Node(_) => self.report(Problem::Misplaced(what)),
+        }
+    }
+
+    fn node_only(&mut self, what: &'static str) {
+        match self.body {
+            Body::Node(_) => {}
+            Body::Kernel(_) | Body::Entry => self.report(Problem::Misplaced(what)),
+        }
+    }
+
+    /// What only kernels have whose blocks share a launch with all others: none that is a node.
+    fn exchange(&mut self, what: &'static str) {
+        self.kernel_only(what);
+        match self.program.entry {
+            Entry::Persistent(_) => {}
+            Entry::Nodes(_) => self.report(Problem::Misplaced(what)),
         }
     }
 
     fn kernel_only(&mut self, what: &'static str) {
         match self.body {
-            Body::Entry => self.report(Problem::Misplaced(what)),
+            Body::Entry | Body::Node(_) => self.report(Problem::Misplaced(what)),
             Body::Kernel(_) => {}
         }
     }

@@ -69,6 +69,7 @@ impl Flow<'_> {
             | Statement::LoadSentinel { place, .. }
             | Statement::LoadShared { place, .. }
             | Statement::LoadControl { place, .. }
+            | Statement::ReadSpecial { place, .. }
             | Statement::AddControl { place, .. }
             | Statement::Wait { place, .. } => self.write(place, Level::Thread),
             Statement::StoreGlobal { .. }
@@ -78,7 +79,9 @@ impl Flow<'_> {
             | Statement::AsyncCommit
             | Statement::AsyncWait { .. }
             | Statement::StoreControl { .. }
-            | Statement::Signal { .. } => {}
+            | Statement::Signal { .. }
+            | Statement::DependencyWait
+            | Statement::DependentLaunch => {}
             Statement::Shuffle { place, value, mode } => {
                 self.need(context, Scope::Warp, "a shuffle's control flow");
                 let level = match mode {
@@ -145,7 +148,7 @@ impl Flow<'_> {
                 _ => Level::Thread,
             },
             Expression::Constant(_)
-            | Expression::Builtin(Builtin::Block | Builtin::Grid)
+            | Expression::Builtin(Builtin::Block | Builtin::Grid | Builtin::FirstOperand)
             | Expression::Operand(_)
             | Expression::Tile
             | Expression::Unary(..)

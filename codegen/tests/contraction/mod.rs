@@ -7,8 +7,8 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, Program, RegisterArray,
-    ScalarType, SharedArray, Statement, UnaryOp, Width,
+    BinaryOp, Block, Builtin, Entry, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, Program,
+    RegisterArray, ScalarType, SharedArray, Statement, UnaryOp, Width,
 };
 
 use super::sample;
@@ -22,7 +22,7 @@ pub fn program(kernels: usize) -> Program {
     let epilogues =
         [None, Some(UnaryOp::Tanh), Some(UnaryOp::Exp), Some(UnaryOp::Erf), Some(UnaryOp::Sqrt), Some(UnaryOp::Log)];
     let bodies = (0..kernels).map(|number| contraction(epilogues[number % epilogues.len()], number as f32));
-    Program { threads: THREADS, kernels: bodies.collect(), entry: sample::entry(kernels) }
+    Program { threads: THREADS, kernels: bodies.collect(), entry: Entry::Persistent(sample::entry(kernels)) }
 }
 
 fn contraction(epilogue: Option<UnaryOp>, bias: f32) -> Kernel {

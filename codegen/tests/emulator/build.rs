@@ -1,7 +1,8 @@
 //! Small programs for the tests.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, Expression, GlobalSpace, Kernel, KernelId, MemoryType, Place, Program, Statement, Width,
+    BinaryOp, Block, Builtin, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryType, Place, Program, Statement,
+    Width,
 };
 use warpweave_codegen::persistent;
 use warpweave_fusion::schedule::tables::{OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
@@ -49,7 +50,7 @@ pub fn store(index: Expression, value: Expression) -> Statement {
 
 pub fn program(threads: u32, kernels: Vec<Kernel>) -> Program {
     let kernels = kernels.into_iter().collect();
-    let entry = persistent::entry(&kernels);
+    let entry = Entry::Persistent(persistent::entry(&kernels));
     Program { threads, kernels, entry }
 }
 

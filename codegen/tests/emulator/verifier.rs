@@ -1,8 +1,8 @@
 //! The kernel IR verifier, one violation at a time.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Body, Builtin, ControlWord, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder, MemoryType, Place,
-    Program, RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
+    BinaryOp, Body, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder, MemoryType,
+    Place, Program, RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
 };
 use warpweave_codegen::persistent;
 use warpweave_codegen::verify::{Problem, Scope, verify};
@@ -168,8 +168,9 @@ fn statements_belong_into_their_body() {
     assert_eq!(problems(kernel), [Problem::Misplaced("LoadControl"), Problem::Misplaced("LoadTable")]);
 
     let mut program = program(64, Vec::new());
-    program.entry = persistent::entry(&[(); 2].map(|()| Kernel::default()).into_iter().collect());
-    program.entry.body.push(store(Expression::Tile, Expression::f32(0.0)));
+    let mut entry = persistent::entry(&[(); 2].map(|()| Kernel::default()).into_iter().collect());
+    entry.body.push(store(Expression::Tile, Expression::f32(0.0)));
+    program.entry = Entry::Persistent(entry);
     let problems: Vec<Problem> = verify(&program).into_iter().map(|violation| violation.problem).collect();
     assert_eq!(
         problems,

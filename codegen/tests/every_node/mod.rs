@@ -2,8 +2,9 @@
 //! value is defined and stored, so that no compiler may drop anything.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, LocalId, MemoryOrder,
-    MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Table, UnaryOp, Width,
+    BinaryOp, Block, Builtin, CallWaits, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, LocalId,
+    MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, SpecialRegister,
+    Statement, Table, UnaryOp, Width,
 };
 use warpweave_graph::arena::Arena;
 
@@ -44,6 +45,9 @@ pub fn program() -> Program {
             Statement::StoreControl { word, value: value() },
         ]);
     }
+    for register in [SpecialRegister::Time, SpecialRegister::Multiprocessor] {
+        entry.body.push(Statement::ReadSpecial { place: place(), register });
+    }
     for order in [MemoryOrder::Relaxed, MemoryOrder::Acquire] {
         entry.body.push(Statement::Wait {
             place: Place::Local(flag),
@@ -56,7 +60,7 @@ pub fn program() -> Program {
     for order in [MemoryOrder::Relaxed, MemoryOrder::Release] {
         entry.body.push(Statement::Signal { counter: value(), order });
     }
-    Program { threads: THREADS, kernels, entry }
+    Program { threads: THREADS, kernels, entry: Entry::Persistent(entry) }
 }
 
 fn assign(local: LocalId, value: Expression) -> Statement {

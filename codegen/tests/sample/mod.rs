@@ -9,8 +9,8 @@
 
 use warpweave_codegen::kernel_ir::expression::magic;
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder, MemoryType,
-    Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Table, UnaryOp, Width,
+    BinaryOp, Block, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
+    MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Table, UnaryOp, Width,
 };
 use warpweave_fusion::schedule::tables::{OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
 use warpweave_graph::arena::{Arena, Id};
@@ -21,7 +21,7 @@ pub const THREADS: u32 = 64;
 /// The program.
 pub fn program() -> Program {
     let kernels = Arena::from_iter([producer(), consumer()]);
-    Program { threads: THREADS, entry: entry(kernels.len()), kernels }
+    Program { threads: THREADS, entry: Entry::Persistent(entry(kernels.len())), kernels }
 }
 
 /// Two vEUs: each produces one tile and consumes the other's.

@@ -1,5 +1,6 @@
 //! What it costs virtual execution units to wait for one another.
 
+use super::backend::Backend;
 use crate::partition::arch::{Constant, Provenance};
 
 /// Costs of signals, waits and launches, in microseconds.
@@ -87,5 +88,18 @@ impl SyncCosts {
     /// What a signal after an rTask costs the unit that gives it.
     pub fn signal_microseconds(&self) -> f64 {
         self.drain.value + self.release.value
+    }
+
+    /// From the end of a kernel node to the start of the next: until what it has stored is visible, and the launch.
+    pub fn node_microseconds(&self) -> f64 {
+        self.drain.value + self.graph_node.value
+    }
+
+    /// What a plan's launch takes.
+    pub fn launch_microseconds(&self, backend: Backend) -> f64 {
+        match backend {
+            Backend::Persistent => self.stream_launch.value,
+            Backend::CudaGraph => self.graph_launch.value,
+        }
     }
 }

@@ -16,12 +16,15 @@ use super::prefetch::{with_prefetches, without_prefetches};
 /// The plan on at most `units` units: streams are merged in the order in which one execution runs them, so every merged
 /// stream agrees with one global rank and no new deadlock can arise. Must be verified again.
 ///
-/// A plan whose streams do not end, or that has no more than `units` units, comes back as it is.
+/// A plan whose streams do not end, or that has no more than `units` units, comes back as it is; so does a graph, whose
+/// blocks run on whatever units there are.
 pub fn fold(plan: &ExecutionPlan, units: usize) -> ExecutionPlan {
-    let segments = plan.segments.iter().map(|segment| {
-        let Segment::Persistent(segment) = segment;
-        let polls = Polls::of(segment, &plan.memory);
-        Segment::Persistent(fold_segment(segment, &plan.memory, &polls, units.max(1)))
+    let segments = plan.segments.iter().map(|segment| match segment {
+        Segment::Persistent(segment) => {
+            let polls = Polls::of(segment, &plan.memory);
+            Segment::Persistent(fold_segment(segment, &plan.memory, &polls, units.max(1)))
+        }
+        Segment::CudaGraph(segment) => Segment::CudaGraph(segment.clone()),
     });
     ExecutionPlan { segments: segments.collect(), memory: plan.memory.clone() }
 }

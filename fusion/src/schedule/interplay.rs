@@ -7,16 +7,14 @@
 use std::cmp::Reverse;
 
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::program::TensorProgram;
 
 use super::edges::Edge;
 use super::plan::OperatorId;
 use super::profile::{Profile, Round};
-use super::variants::{Variant, variants};
+use super::variants::{Variant, Variants};
 use super::wavefront::{Time, nanoseconds};
 use super::{KernelChoice, PlanOptions};
 use crate::partition::Partition;
-use crate::partition::cost::KernelCost;
 
 /// What groups read of one another.
 #[derive(Clone, Debug)]
@@ -72,22 +70,20 @@ const DUE: [Option<f64>; 3] = [None, Some(0.9), Some(0.8)];
 
 /// Partitions that differ from this one in kernels alone and may be faster: each group's fastest alone, and those chosen by
 /// interplay.
-pub fn candidates(
-    program: &TensorProgram,
+pub(super) fn candidates(
     partition: &Partition,
+    (variants, classes): &Variants,
     graph: &GroupGraph,
-    cost: &impl KernelCost,
     options: &PlanOptions,
 ) -> Vec<Partition> {
-    let (variants, classes) = variants(program, partition, cost);
-    let chooser = Chooser::new(&variants, graph, options);
+    let chooser = Chooser::new(variants, graph, options);
     let own = chooser.placed(vec![0; variants.len()]);
     let alone = chooser.placed(chooser.alone());
     let chosen = match options.kernels {
         KernelChoice::Own | KernelChoice::Alone => None,
         KernelChoice::Interplay => {
             let start = if alone.end < own.end { alone.clone() } else { own.clone() };
-            Some(chooser.by_interplay(start, &classes))
+            Some(chooser.by_interplay(start, classes))
         }
     };
     let mut found: Vec<Outcome> = chosen.into_iter().filter(|outcome| outcome.chosen != alone.chosen).collect();
@@ -95,7 +91,7 @@ pub fn candidates(
     found.retain(|outcome| outcome.end < own.end);
     let with = |outcome: Outcome| {
         let mut partition = partition.clone();
-        for ((group, variants), chosen) in partition.groups.iter_mut().zip(&variants).zip(outcome.chosen) {
+        for ((group, variants), chosen) in partition.groups.iter_mut().zip(variants).zip(outcome.chosen) {
             group.params.clone_from(&variants[chosen].params);
         }
         partition

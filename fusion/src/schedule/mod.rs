@@ -1,7 +1,9 @@
 //! rTasks on virtual execution units: plans, their verification and their tables.
 
+pub mod backend;
 pub mod bands;
 pub mod costs;
+mod cuda_graph;
 pub mod dependency;
 pub mod edges;
 pub mod fold;
@@ -16,6 +18,7 @@ pub mod prefetch;
 pub mod profile;
 pub mod sentinels;
 pub mod simulate;
+pub mod simulate_graph;
 mod synchronise;
 pub mod tables;
 pub mod text;
@@ -25,12 +28,15 @@ pub mod verify;
 pub mod waits;
 pub mod wavefront;
 
+pub use backend::{Backend, BackendChoice, BackendReason};
 use bands::Bands;
 pub use bands::SyncPolicy;
 pub use costs::SyncCosts;
 pub use limits::Limits;
 pub use memory::ArenaPolicy;
-pub use plan::{EdgeKind, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, ROperator, RTask, Segment};
+pub use plan::{
+    EdgeKind, ExecutionPlan, GraphSegment, Instruction, MemoryPlan, PersistentSegment, ROperator, RTask, Segment,
+};
 pub use polls::Polls;
 pub use prefetch::Prefetching;
 pub use verify::{Verified, Violation, verify};
@@ -44,12 +50,12 @@ use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::partition::cost::KernelCost;
-use crate::partition::{FusionGroup, Partition, Template, split};
+use crate::partition::{Partition, Template, split};
 use interplay::GroupGraph;
 use plan::OperatorId;
-use prefetch::early_sides;
 use sentinels::Exchanged;
 use synchronise::Streams;
+use variants::Variants;
 use wavefront::{Placement, Work};
 
 /// What planning decides by.
@@ -65,10 +71,12 @@ pub struct PlanOptions {
     pub costs: SyncCosts,
     /// Bytes of shared memory of a unit, in which constants may be kept; 0 where there is none.
     pub shared_bytes: usize,
-    /// Which kernels groups run as.
+    /// Which kernels groups run as in a persistent program.
     pub kernels: KernelChoice,
     /// Whether rTasks load constants before they wait.
     pub prefetching: Prefetching,
+    /// What may run the plan.
+    pub backend: BackendChoice,
 }
 
 /// Which kernels groups run as.
@@ -83,8 +91,8 @@ pub enum KernelChoice {
 }
 
 impl PlanOptions {
-    /// For this many units: the fastest dependencies, memory reused where that costs no time, nothing kept on chip, constants
-    /// loaded before waits, kernels as they are.
+    /// For a persistent program on this many units: the fastest dependencies, memory reused where that costs no time, nothing
+    /// kept on chip, constants loaded before waits, kernels as they are.
     pub fn new(units: usize) -> Self {
         Self {
             units,
@@ -94,6 +102,7 @@ impl PlanOptions {
             shared_bytes: 0,
             kernels: KernelChoice::Own,
             prefetching: Prefetching::BeforeWaits,
+            backend: BackendChoice::Only(Backend::Persistent),
         }
     }
 }
@@ -109,8 +118,10 @@ pub struct Planned {
     pub needs: usize,
     /// Bytes of the arena that are in use at once in the order of the plan: no arena can be smaller.
     pub arena_bound_bytes: u64,
-    /// Predicted microseconds.
+    /// Predicted microseconds, launch left out.
     pub makespan: f64,
+    /// Why it has the back end that it has.
+    pub reason: BackendReason,
 }
 
 /// The share of a plan's time for which it is worth making an arena smaller.
@@ -127,15 +138,48 @@ pub fn plan(
     plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
 }
 
-/// The plan of a partition under these options: one persistent segment. Split groups are two rOperators. Constants that many
-/// groups read are kept on chip where there is room and the plan is predicted to be faster so; the same holds of marks that
-/// values carry themselves, and of other kernels than the partition's.
+/// The plan of a partition under these options: one segment of the kind that they choose. Split groups are two rOperators.
 pub fn plan_with(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
     cost: &impl KernelCost,
     options: &PlanOptions,
+) -> Planned {
+    let variants = || variants::variants(program, partition, cost);
+    let as_program = |variants| plan_persistent(program, layouts, partition, cost, (options, variants));
+    let as_graph = |variants| cuda_graph::plan(program, layouts, partition, cost, (options, variants));
+    match (options.backend, options.kernels) {
+        (BackendChoice::Only(Backend::Persistent), KernelChoice::Own) => as_program(None),
+        (BackendChoice::Only(Backend::Persistent), _) => as_program(Some(&variants())),
+        (BackendChoice::Only(Backend::CudaGraph), _) => as_graph(&variants()),
+        (BackendChoice::Auto, _) => {
+            let variants = variants();
+            faster(as_program(Some(&variants)), as_graph(&variants), options.costs)
+        }
+    }
+}
+
+/// The plan that is predicted to be faster, launch included; the persistent one if they are equal.
+fn faster(persistent: Planned, graph: Planned, costs: SyncCosts) -> Planned {
+    let takes = |planned: &Planned| {
+        let launch = costs.launch_microseconds(planned.plan.segment().backend());
+        wavefront::nanoseconds(launch + planned.makespan)
+    };
+    let (persistent_nanoseconds, cuda_graph_nanoseconds) = (takes(&persistent), takes(&graph));
+    let chosen = if cuda_graph_nanoseconds < persistent_nanoseconds { graph } else { persistent };
+    Planned { reason: BackendReason::Predicted { persistent_nanoseconds, cuda_graph_nanoseconds }, ..chosen }
+}
+
+/// The plan as one persistent segment. Constants that many groups read are kept on chip where there is room and the plan is
+/// predicted to be faster so; the same holds of marks that values carry themselves, and of other kernels than the
+/// partition's.
+fn plan_persistent(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    partition: &Partition,
+    cost: &impl KernelCost,
+    (options, known): (&PlanOptions, Option<&Variants>),
 ) -> Planned {
     let planner = |partition: &Partition, kind| Planner::new(program, layouts, partition, cost, options, kind);
     let plain = planner(partition, EdgeKind::Counter).map(Planner::planned);
@@ -151,7 +195,11 @@ pub fn plan_with(
     }
     if options.kernels != KernelChoice::Own {
         let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
-        let chosen = interplay::candidates(program, &partition, &graph, cost, options);
+        let variants = match (&partition, known) {
+            (Cow::Borrowed(_), Some(known)) => Cow::Borrowed(known),
+            (Cow::Borrowed(_), None) | (Cow::Owned(_), _) => Cow::Owned(variants::variants(program, &partition, cost)),
+        };
+        let chosen = interplay::candidates(&partition, &variants, &graph, options);
         let planners: Vec<Planner> = chosen.par_iter().filter_map(|partition| planner(partition, by)).collect();
         let other = Planner::promising(planners).map(Planner::planned);
         best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
@@ -225,13 +273,8 @@ impl<'a> Planner<'a> {
             EdgeKind::Sentinel => sentinels::exchange(program, layouts, partition)?,
         };
         let is_constant = |tensor: TensorId| matches!(exchanged.program.tensors[tensor].source, Source::Constant(_));
-        let operator = |FusionGroup { body, params, .. }: &FusionGroup| ROperator {
-            body: body.clone(),
-            params: params.clone(),
-            task_microseconds: cost.task_microseconds(body, params),
-            early_microseconds: cost.early_microseconds(body, params, &early_sides(body, params, is_constant)),
-        };
-        let operators: Vec<ROperator> = exchanged.partition.groups.par_iter().map(operator).collect();
+        let groups = exchanged.partition.groups.par_iter();
+        let operators: Vec<ROperator> = groups.map(|group| ROperator::of(group, cost, is_constant)).collect();
         let operators: Arena<OperatorId, ROperator> = operators.into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
         let edges = edges::edges(&operators, &memory);
@@ -314,7 +357,14 @@ impl<'a> Planner<'a> {
             PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };
         let makespan = simulate::makespan(&segment, &Polls::of(&segment, &placed.memory), costs);
         let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
-        Planned { plan, sync, needs: streams.needs, arena_bound_bytes: placed.bound_bytes, makespan }
+        Planned {
+            plan,
+            sync,
+            needs: streams.needs,
+            arena_bound_bytes: placed.bound_bytes,
+            makespan,
+            reason: BackendReason::Asked,
+        }
     }
 
     /// The streams with the loads of constants that do not belong to one rTask alone.

@@ -7,7 +7,10 @@ use warpweave_graph::typed_id;
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::Layout;
 
-use crate::partition::{GroupBody, ScheduleParams};
+use super::backend::Backend;
+use super::prefetch::early_sides;
+use crate::partition::cost::KernelCost;
+use crate::partition::{FusionGroup, GroupBody, ScheduleParams};
 
 typed_id!(
     /// An rOperator of a segment.
@@ -32,6 +35,17 @@ pub struct ROperator {
 }
 
 impl ROperator {
+    /// A group under its parameters, at its cost, where `is_constant` tells of its operands.
+    pub fn of(group: &FusionGroup, cost: &impl KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Self {
+        let FusionGroup { body, params, .. } = group;
+        Self {
+            body: body.clone(),
+            params: params.clone(),
+            task_microseconds: cost.task_microseconds(body, params),
+            early_microseconds: cost.early_microseconds(body, params, &early_sides(body, params, is_constant)),
+        }
+    }
+
     /// The number of rTasks.
     pub fn tasks(&self) -> u32 {
         u32::try_from(self.params.tiles(&self.body)).expect("planning bounds the number of tiles")
@@ -171,11 +185,97 @@ pub struct PersistentSegment {
     pub streams: Vec<Vec<Instruction>>,
 }
 
+/// An rOperator as a kernel node of a graph: a block an rTask.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct KernelNode {
+    /// The rOperator.
+    pub operator: OperatorId,
+    /// Blocks of the launch; the block of an index runs the tile of that index.
+    pub blocks: u32,
+}
+
+/// A CUDA graph of kernel nodes, one after another: a block of a node touches memory when all blocks of the node before it
+/// have ended.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct GraphSegment {
+    /// The rOperators, in a topological order.
+    pub operators: Arena<OperatorId, ROperator>,
+    /// The nodes in their order; rOperators without rTasks have none.
+    pub nodes: Vec<KernelNode>,
+    /// The multiprocessors for which kernels were chosen; it runs on any number.
+    pub units: usize,
+}
+
 /// A part of a plan that is launched at once.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Segment {
     /// One cooperative launch.
     Persistent(PersistentSegment),
+    /// One launch of a graph.
+    CudaGraph(GraphSegment),
+}
+
+impl Segment {
+    /// What runs it.
+    pub fn backend(&self) -> Backend {
+        match self {
+            Self::Persistent(_) => Backend::Persistent,
+            Self::CudaGraph(_) => Backend::CudaGraph,
+        }
+    }
+
+    /// The rOperators.
+    pub fn operators(&self) -> &Arena<OperatorId, ROperator> {
+        match self {
+            Self::Persistent(segment) => &segment.operators,
+            Self::CudaGraph(segment) => &segment.operators,
+        }
+    }
+
+    /// The virtual execution units, or the multiprocessors that a graph is planned for.
+    pub fn units(&self) -> usize {
+        match self {
+            Self::Persistent(segment) => segment.units(),
+            Self::CudaGraph(segment) => segment.units,
+        }
+    }
+
+    /// Signals a launch, per counter; a graph has none.
+    pub fn arrivals(&self) -> Vec<i32> {
+        match self {
+            Self::Persistent(segment) => segment.counters.values().map(|counter| counter.arrivals as i32).collect(),
+            Self::CudaGraph(_) => Vec::new(),
+        }
+    }
+
+    /// Kernels that the device launches.
+    pub fn launches(&self) -> usize {
+        match self {
+            Self::Persistent(_) => 1,
+            Self::CudaGraph(segment) => segment.nodes.len(),
+        }
+    }
+
+    /// The number of rTasks of all rOperators.
+    pub fn tasks(&self) -> usize {
+        self.operators().values().map(|operator| operator.tasks() as usize).sum()
+    }
+
+    /// rTasks that load constants before they wait; a graph has none.
+    pub fn prefetches(&self) -> usize {
+        match self {
+            Self::Persistent(segment) => segment.prefetches(),
+            Self::CudaGraph(_) => 0,
+        }
+    }
+
+    /// The number of waits in all streams; a graph has none.
+    pub fn waits(&self) -> usize {
+        match self {
+            Self::Persistent(segment) => segment.waits(),
+            Self::CudaGraph(_) => 0,
+        }
+    }
 }
 
 /// A whole model's schedule and memory.
@@ -188,11 +288,22 @@ pub struct ExecutionPlan {
 }
 
 impl ExecutionPlan {
-    /// The plan's only segment, persistent.
-    pub fn persistent(&self) -> &PersistentSegment {
+    /// The plan's only segment.
+    pub fn segment(&self) -> &Segment {
         match self.segments.as_slice() {
-            [Segment::Persistent(segment)] => segment,
-            _ => unreachable!("plans have one persistent segment"),
+            [segment] => segment,
+            _ => unreachable!("plans have one segment"),
+        }
+    }
+
+    /// The plan's only segment, of a plan that is known to be persistent.
+    ///
+    /// # Panics
+    /// If it is a graph.
+    pub fn persistent(&self) -> &PersistentSegment {
+        match self.segment() {
+            Segment::Persistent(segment) => segment,
+            Segment::CudaGraph(_) => unreachable!("the plan was made for a persistent program"),
         }
     }
 }

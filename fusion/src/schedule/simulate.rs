@@ -13,7 +13,7 @@ use warpweave_graph::arena::Arena;
 use super::costs::SyncCosts;
 use crate::partition::kept::kept_elements;
 
-use super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, RTask};
+use super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, ROperator, RTask};
 use super::polls::Polls;
 
 /// One instruction in time, in microseconds from the start of the segment.
@@ -83,17 +83,23 @@ impl Jitter {
 /// # Panics
 /// If the segment deadlocks; verified ones do not.
 pub fn simulate(segment: &PersistentSegment, polls: &Polls, costs: &SyncCosts, jitter: Jitter) -> Simulation {
-    let mut first: Arena<OperatorId, u64> = Arena::new();
-    let mut tasks = 0;
-    for operator in segment.operators.values() {
-        first.push(tasks);
-        tasks += u64::from(operator.tasks());
-    }
+    let first = first_numbers(&segment.operators);
     let time = |task: RTask| {
         let number = first[task.operator] + u64::from(task.tile);
         segment.operators[task.operator].task_microseconds * jitter.factor(number)
     };
     simulate_with(segment, polls, costs, &time)
+}
+
+/// Per rOperator, the number of its first rTask among all.
+pub(super) fn first_numbers(operators: &Arena<OperatorId, ROperator>) -> Arena<OperatorId, u64> {
+    let mut tasks = 0;
+    let numbers = operators.values().map(|operator| {
+        let first = tasks;
+        tasks += u64::from(operator.tasks());
+        first
+    });
+    numbers.collect()
 }
 
 /// The microseconds of [`simulate`] without jitter.

@@ -1,11 +1,11 @@
-//! The `I32` tables with which a plan is handed to the persistent program.
+//! The tables with which a plan is handed to the program that runs it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::{Arena, Id};
 
-use super::plan::{Instruction, OperatorId, PersistentSegment, RTask};
+use super::plan::{Instruction, KernelNode, OperatorId, PersistentSegment, RTask, Segment};
 use super::prefetch::leading_waits;
 
 /// Words of one encoded instruction.
@@ -20,7 +20,8 @@ pub const OPCODE_SIGNAL: i32 = 2;
 /// Opcode: `[OPCODE_RUN + kernel, first operand, tile, n]`; the `n` waits that follow are the kernel's own.
 pub const OPCODE_RUN: i32 = 3;
 
-/// What the persistent program reads: one stream of instructions a vEU, and the operands of the rOperators.
+/// What a program reads: the operands of the rOperators and, if it is persistent, one stream of instructions a vEU; and
+/// the launches, if it is a graph.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tables {
     /// Per vEU, the index of its first instruction.
@@ -29,6 +30,19 @@ pub struct Tables {
     pub instructions: Vec<i32>,
     /// Operands of all rOperators, each operator's consecutive.
     pub operands: Vec<i32>,
+    /// The launches of a graph in their order; none for a persistent program.
+    pub nodes: Vec<NodeLaunch>,
+}
+
+/// The launch of a kernel node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct NodeLaunch {
+    /// Position among the program's kernels.
+    pub kernel: u32,
+    /// Position of the first operand in [`Tables::operands`].
+    pub operands: u32,
+    /// Blocks, one a tile.
+    pub blocks: u32,
 }
 
 /// Words from one counter to the next: each has a 128-byte line of its own, so that polling one never delays another.
@@ -84,7 +98,25 @@ pub struct Binding {
 }
 
 /// The tables of a segment whose rOperators are run like this.
-pub fn encode(segment: &PersistentSegment, bindings: &Arena<OperatorId, Binding>, operands: Vec<i32>) -> Tables {
+pub fn encode(segment: &Segment, bindings: &Arena<OperatorId, Binding>, operands: Vec<i32>) -> Tables {
+    match segment {
+        Segment::Persistent(segment) => encode_streams(segment, bindings, operands),
+        Segment::CudaGraph(segment) => {
+            let launch = |node: &KernelNode| {
+                let Binding { kernel, operands, .. } = bindings[node.operator];
+                NodeLaunch { kernel, operands, blocks: node.blocks }
+            };
+            Tables { nodes: segment.nodes.iter().map(launch).collect(), operands, ..Tables::default() }
+        }
+    }
+}
+
+/// The tables of a persistent segment whose rOperators are run like this.
+pub fn encode_streams(
+    segment: &PersistentSegment,
+    bindings: &Arena<OperatorId, Binding>,
+    operands: Vec<i32>,
+) -> Tables {
     let mut tables = Tables { operands, ..Tables::default() };
     for stream in &segment.streams {
         tables.stream_start.push((tables.instructions.len() / INSTRUCTION_WORDS) as i32);
@@ -117,4 +149,9 @@ pub fn encode(segment: &PersistentSegment, bindings: &Arena<OperatorId, Binding>
 /// An rTask whose kernel does this many waits itself.
 fn run(binding: Binding, task: RTask, waits: usize) -> [i32; INSTRUCTION_WORDS] {
     [OPCODE_RUN + binding.kernel as i32, binding.operands as i32, task.tile as i32, waits as i32]
+}
+
+/// The name of the entry of a kernel as a node, by the kernel's position in its program.
+pub fn node_name(kernel: u32) -> String {
+    format!("warpweave_k{kernel}")
 }

@@ -71,11 +71,10 @@ impl Variant {
 
 /// Per group, its own kernel and what else it may run as; and the number of its class: groups that compute the same have
 /// the same.
-pub(super) fn variants(
-    program: &TensorProgram,
-    partition: &Partition,
-    cost: &impl KernelCost,
-) -> (Vec<Vec<Variant>>, Vec<usize>) {
+pub(super) type Variants = (Vec<Vec<Variant>>, Vec<usize>);
+
+/// The variants of all groups of a partition.
+pub(super) fn variants(program: &TensorProgram, partition: &Partition, cost: &impl KernelCost) -> Variants {
     let shapes = shapes(partition);
     let keys: Vec<(Signature, &ScheduleParams)> =
         partition.groups.iter().map(|group| (Signature::of(&group.body), &group.params)).collect();

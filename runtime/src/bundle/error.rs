@@ -49,12 +49,15 @@ pub enum BundleError {
         /// How that shows.
         reason: String,
     },
-    /// The bundle is of a newer format.
-    #[error("the bundle has format version {found}, this program reads up to {known}; install a newer warpweave")]
+    /// The bundle is of another format.
+    #[error(
+        "the bundle has format version {found}, this program reads version {known}; compile the model again, or use the \
+         warpweave that wrote it"
+    )]
     Version {
         /// The bundle's version.
         found: u32,
-        /// The newest that is read.
+        /// The one that is read.
         known: u32,
     },
     /// The bundle was not compiled for this target.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use warpweave_fusion::schedule::{Backend, BackendReason};
 use warpweave_graph::TensorType;
 
 use super::name::{BundleTarget, EntryName};
 
-/// The version of the format that this library writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// The version of the format that this library writes, and the only one that it reads.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The entry `manifest.json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -71,10 +72,15 @@ pub struct Numerics {
     pub order_dependent: bool,
 }
 
-/// The geometry of a target's launch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// What runs a target's plan, and the geometry of its launch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TargetRecord {
-    /// Virtual execution units: streams of the plan, blocks of the launch.
+    /// What runs the plan; the host walks the streams of a persistent one.
+    pub backend: Backend,
+    /// Why that.
+    pub backend_reason: BackendReason,
+    /// Virtual execution units: streams of the plan, blocks of the launch. For a graph, the multiprocessors for which it was
+    /// planned.
     pub units: u32,
     /// Threads of a block.
     pub threads: u32,
@@ -84,6 +90,9 @@ pub struct TargetRecord {
     pub arena_bytes: u64,
     /// Bytes of the constants that kernels read.
     pub weights_bytes: u64,
+    /// Shared-memory bytes of a block of each kernel's node; none for a persistent program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_shared_bytes: Vec<u32>,
     /// Counters of the plan.
     pub counters: u32,
     /// Major and minor version of the oldest CUDA driver interface that loads the code; absent on the host.

@@ -7,7 +7,7 @@ use warpweave_fusion::partition::staged::{self, STAGED_BYTES};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource, Template};
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::tables::{self, Binding, Tables};
-use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, ROperator, Segment, Verified, verify};
+use warpweave_fusion::schedule::{Backend, BackendReason, ExecutionPlan, MemoryPlan, ROperator, Verified, verify};
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{AxisKind, Index};
@@ -26,6 +26,8 @@ pub struct TargetPlan {
     pub bindings: Arena<OperatorId, Binding>,
     /// The operands of all rOperators.
     pub operands: Vec<i32>,
+    /// Why the plan is for its back end.
+    pub reason: BackendReason,
 }
 
 #[derive(Serialize)]
@@ -45,7 +47,7 @@ struct Loaded {
 impl TargetPlan {
     /// The tables of a launch.
     pub fn tables(&self) -> Tables {
-        tables::encode(self.plan.plan().persistent(), &self.bindings, self.operands.clone())
+        tables::encode(self.plan.plan().segment(), &self.bindings, self.operands.clone())
     }
 
     /// The plan on at most `units` units, verified again.
@@ -63,16 +65,21 @@ impl TargetPlan {
     pub(super) fn decode(target: BundleTarget, record: &TargetRecord, bytes: &[u8]) -> Result<Self, BundleError> {
         let loaded: Loaded = super::decode::decode(EntryName::Plan(target), bytes)?;
         let unsound = |reason: &str| BundleError::Plan { target, reason: reason.to_owned() };
-        let [Segment::Persistent(segment)] = loaded.plan.segments.as_slice() else {
+        let [segment] = loaded.plan.segments.as_slice() else {
             return Err(unsound("it has more than one segment, or none"));
         };
+        match (target, segment.backend()) {
+            (BundleTarget::Host, Backend::CudaGraph) => return Err(unsound("the host runs no graph of kernels")),
+            (BundleTarget::Host | BundleTarget::Gpu(_), Backend::Persistent)
+            | (BundleTarget::Gpu(_), Backend::CudaGraph) => {}
+        }
         check_memory(&loaded.plan.memory).map_err(unsound)?;
-        for operator in segment.operators.values() {
+        for operator in segment.operators().values() {
             check_operator(operator, &loaded.plan.memory).map_err(unsound)?;
         }
-        let counted = (segment.units() as u64, segment.counters.len() as u64);
+        let counted = (segment.backend(), segment.units() as u64, segment.arrivals().len() as u64);
         let memory = (loaded.plan.memory.arena_bytes, loaded.plan.memory.weights_bytes);
-        if counted != (u64::from(record.units), u64::from(record.counters))
+        if counted != (record.backend, u64::from(record.units), u64::from(record.counters))
             || memory != (record.arena_bytes, record.weights_bytes)
         {
             return Err(unsound("the manifest says otherwise"));
@@ -82,18 +89,23 @@ impl TargetPlan {
             [Some(binding.operands), keep].into_iter().flatten().all(|first| first as usize <= loaded.operands.len())
         };
         let keeps = |(id, binding): (OperatorId, &Binding)| {
-            binding.keep.is_some() == (segment.operators[id].params.template == Template::Kept)
+            binding.keep.is_some() == (segment.operators()[id].params.template == Template::Kept)
         };
         let bound = match target {
             BundleTarget::Host => 0,
-            BundleTarget::Gpu(_) => segment.operators.len(),
+            BundleTarget::Gpu(_) => segment.operators().len(),
+        };
+        let launchable = |binding: &Binding| match segment.backend() {
+            Backend::Persistent => true,
+            Backend::CudaGraph => (binding.kernel as usize) < record.node_shared_bytes.len(),
         };
         let bound = loaded.bindings.len() == bound && loaded.bindings.iter().all(keeps);
+        let bound = bound && loaded.bindings.values().all(launchable);
         if !bound || !loaded.bindings.values().all(start_inside) {
             return Err(unsound("its operators have no kernels"));
         }
         let plan = verified(target, loaded.plan)?;
-        Ok(Self { plan, bindings: loaded.bindings, operands: loaded.operands })
+        Ok(Self { plan, bindings: loaded.bindings, operands: loaded.operands, reason: record.backend_reason })
     }
 }
 

@@ -121,6 +121,7 @@ impl Bundle {
                     target: gpu,
                     threads: record.threads,
                     shared_bytes: record.shared_bytes,
+                    node_shared_bytes: record.node_shared_bytes.clone(),
                     kernel_ir: self.load(EntryName::KernelIr(gpu))?,
                     source,
                     cubin: self.load(EntryName::Cubin(gpu))?,
@@ -224,7 +225,7 @@ fn manifest_text(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Res
 fn parse_manifest(text: &[u8]) -> Result<Manifest, BundleError> {
     let unreadable = |error: serde_json::Error| damaged(EntryName::Manifest, &error.to_string());
     let version: FormatVersion = serde_json::from_slice(text).map_err(unreadable)?;
-    if version.format_version > FORMAT_VERSION {
+    if version.format_version != FORMAT_VERSION {
         return Err(BundleError::Version { found: version.format_version, known: FORMAT_VERSION });
     }
     serde_json::from_slice(text).map_err(unreadable)

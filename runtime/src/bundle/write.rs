@@ -53,8 +53,10 @@ pub struct DeviceCode {
     pub target: Target,
     /// Threads of a block.
     pub threads: u32,
-    /// Shared-memory bytes of a block.
+    /// Shared-memory bytes of a block; of a graph, the most.
     pub shared_bytes: u32,
+    /// Shared-memory bytes of a block of each kernel's node; none for a persistent program.
+    pub node_shared_bytes: Vec<u32>,
     /// The kernel IR, in postcard.
     pub kernel_ir: Vec<u8>,
     /// The text, as its compiler reads it.
@@ -68,14 +70,17 @@ pub struct DeviceCode {
 impl TargetContents {
     fn record(&self) -> TargetRecord {
         let plan = self.plan.plan.plan();
-        let segment = plan.persistent();
+        let segment = plan.segment();
         TargetRecord {
+            backend: segment.backend(),
+            backend_reason: self.plan.reason,
             units: segment.units() as u32,
             threads: self.code.as_ref().map_or(1, |code| code.threads),
             shared_bytes: self.code.as_ref().map_or(0, |code| code.shared_bytes),
             arena_bytes: plan.memory.arena_bytes,
             weights_bytes: plan.memory.weights_bytes,
-            counters: segment.counters.len() as u32,
+            node_shared_bytes: self.code.as_ref().map_or(Vec::new(), |code| code.node_shared_bytes.clone()),
+            counters: segment.arrivals().len() as u32,
             minimum_driver: self.code.as_ref().map(|code| code.minimum_driver),
         }
     }

@@ -7,6 +7,7 @@
 mod clocks;
 mod driver;
 mod error;
+mod graph;
 mod memory;
 mod session;
 

@@ -1,19 +1,22 @@
-//! A persistent program on a GPU: one cooperative launch a run.
+//! A program on a GPU: one cooperative launch a run, or one launch of a graph.
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute};
-use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_fusion::schedule::plan::SENTINEL_BYTES;
+use warpweave_fusion::schedule::tables::node_name;
+use warpweave_fusion::schedule::{ExecutionPlan, Segment};
 use warpweave_graph::Tensor;
 
 use super::driver::{DeviceInfo, Driver, check};
 use super::error::CudaError;
+use super::graph::{Graph, NodeArguments};
 use super::memory::{Buffer, Context, Event, Module, Stream};
 use crate::bundle::{BundleTarget, DeviceCode, TargetPlan};
 use crate::cubin::CubinInfo;
@@ -83,6 +86,14 @@ enum State {
     Lost,
 }
 
+/// What a launch launches.
+enum Launched {
+    /// The entry of a persistent program, once, cooperatively.
+    Cooperative(sys::CUfunction),
+    /// A graph of kernel nodes.
+    Graph(Graph),
+}
+
 /// Dropped from first to last: memory before the context that it belongs to.
 struct Loaded {
     arena: Buffer,
@@ -98,7 +109,7 @@ struct Loaded {
     begin: Event,
     end: Event,
     stream: Stream,
-    function: sys::CUfunction,
+    launched: Launched,
     _module: Module,
     _context: Context,
 }
@@ -119,17 +130,23 @@ impl CudaSession {
             return Err(CudaError::OldDriver { found: driver.version(), needed }.into());
         }
         check_device(&device, code)?;
-        let info = CubinInfo::read(&code.cubin);
-        let entry = info.ok().and_then(|info| info.entry(ENTRY_NAME).cloned());
-        if entry.is_none() {
-            return Err(SessionError::Internal(format!("the code has no entry `{ENTRY_NAME}`")));
-        }
+        let names: Vec<String> = match plan.plan.plan().segment() {
+            Segment::Persistent(_) => vec![ENTRY_NAME.to_owned()],
+            Segment::CudaGraph(_) => plan.tables().nodes.iter().map(|node| node_name(node.kernel)).collect(),
+        };
+        check_entries(code, &names)?;
         let context = Context::new(driver.handle(ordinal)?)?;
         let module = Module::load(&code.cubin)?;
-        let function = module.function(ENTRY_NAME)?;
-        let resident = resident_blocks(function, &device, code)?;
-        let (plan, notes) = fit(plan, code, &device, resident, options)?;
-        let loaded = load(&plan, weights, context, module, function)?;
+        let (plan, notes) = match plan.plan.plan().segment() {
+            Segment::Persistent(_) => {
+                let blocks = resident_blocks(module.function(ENTRY_NAME)?, &device, (code, code.shared_bytes))?;
+                fit(plan, code, &device, blocks, options)?
+            }
+            Segment::CudaGraph(segment) => {
+                (plan.clone(), vec![format!("{} runs {} nodes of a graph", device.name, segment.nodes.len())])
+            }
+        };
+        let loaded = load(&plan, weights, (&device, code), context, module)?;
         let mut session = Self {
             loaded: ManuallyDrop::new(loaded),
             plan,
@@ -148,8 +165,8 @@ impl CudaSession {
         if self.state == State::Lost {
             return Err(CudaError::Poisoned);
         }
-        let segment = self.plan.plan.plan().persistent();
-        let arrivals: Vec<i32> = segment.counters.values().map(|counter| counter.arrivals as i32).collect();
+        let segment = self.plan.plan.plan().segment();
+        let arrivals = segment.arrivals();
         let memory = SessionMemory::new(Vec::new(), arrivals.len()).at_epoch(epoch, &arrivals, segment.units() as i32);
         self.loaded.control.write(0, bytemuck::cast_slice(&memory.control))?;
         self.loaded.counters.write(0, bytemuck::cast_slice(&memory.counters))?;
@@ -164,6 +181,21 @@ impl CudaSession {
 
     fn launch(&mut self) -> Result<(), CudaError> {
         let loaded = &*self.loaded;
+        if let Some(flush) = &loaded.flush {
+            // The stream waits for the write: it is a blocking one.
+            flush.zero()?;
+        }
+        loaded.begin.record(&loaded.stream)?;
+        match &loaded.launched {
+            Launched::Cooperative(function) => self.launch_cooperative(*function)?,
+            Launched::Graph(graph) => graph.launch(&loaded.stream)?,
+        }
+        loaded.end.record(&loaded.stream)?;
+        self.await_end()
+    }
+
+    fn launch_cooperative(&self, function: sys::CUfunction) -> Result<(), CudaError> {
+        let loaded = &*self.loaded;
         let mut arguments = Arguments {
             arena: loaded.arena.address(),
             weights: loaded.weights.address(),
@@ -175,19 +207,14 @@ impl CudaSession {
             status: loaded.status.address(),
             time_limit_ns: u64::try_from(self.options.wait_limit.as_nanos()).unwrap_or(u64::MAX),
         };
-        let units = self.plan.plan.plan().persistent().units() as u32;
+        let units = self.plan.plan.plan().segment().units() as u32;
         let mut parameters = [(&raw mut arguments).cast::<c_void>()];
-        if let Some(flush) = &loaded.flush {
-            // The stream waits for the write: it is a blocking one.
-            flush.zero()?;
-        }
-        loaded.begin.record(&loaded.stream)?;
         // SAFETY: the entry takes one `ww_arguments` by value, which `Arguments` mirrors; the driver copies it before it
         // returns. All addresses are of live allocations of the sizes that the verified plan asks for, and nothing
         // touches them until `end` has passed.
         let launched = unsafe {
             result::launch_cooperative_kernel(
-                loaded.function,
+                function,
                 (units, 1, 1),
                 (self.threads, 1, 1),
                 self.shared_bytes,
@@ -195,9 +222,7 @@ impl CudaSession {
                 &mut parameters,
             )
         };
-        check("cuLaunchCooperativeKernel", launched)?;
-        loaded.end.record(&loaded.stream)?;
-        self.await_end()
+        check("cuLaunchCooperativeKernel", launched)
     }
 
     fn await_end(&mut self) -> Result<(), CudaError> {
@@ -260,6 +285,15 @@ impl Session for CudaSession {
         memory.outputs.iter().map(read).collect()
     }
 
+    fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
+        if self.state != State::Ready {
+            return Err(CudaError::Poisoned.into());
+        }
+        let mut read = vec![0; bytes.len()];
+        self.loaded.arena.read(bytes.start, &mut read)?;
+        Ok(Some(read))
+    }
+
     fn set_wait_limit(&mut self, limit: Duration) -> bool {
         self.options.wait_limit = limit;
         true
@@ -306,7 +340,8 @@ fn check_device(device: &DeviceInfo, code: &DeviceCode) -> Result<(), CudaError>
         let (device, capability) = (device.name.clone(), device.capability);
         return Err(CudaError::Capability { target: code.target, device, capability });
     }
-    if !device.cooperative {
+    // A graph needs no cooperative launch.
+    if !device.cooperative && code.node_shared_bytes.is_empty() {
         return Err(CudaError::NotCooperative { device: device.name.clone() });
     }
     if code.shared_bytes > device.shared_bytes {
@@ -315,23 +350,35 @@ fn check_device(device: &DeviceInfo, code: &DeviceCode) -> Result<(), CudaError>
     Ok(())
 }
 
-/// How many blocks are resident on the whole device at once.
-fn resident_blocks(function: sys::CUfunction, device: &DeviceInfo, code: &DeviceCode) -> Result<usize, CudaError> {
-    let shared = i32::try_from(code.shared_bytes).unwrap_or(i32::MAX);
+fn check_entries(code: &DeviceCode, names: &[String]) -> Result<(), SessionError> {
+    let info = CubinInfo::read(&code.cubin);
+    let lacks = |name: &&String| info.as_ref().ok().and_then(|info| info.entry(name)).is_none();
+    match names.iter().find(lacks) {
+        Some(name) => Err(SessionError::Internal(format!("the code has no entry `{name}`"))),
+        None => Ok(()),
+    }
+}
+
+/// How many blocks of this much shared memory are resident on the whole device at once; the function may then ask for it.
+pub(super) fn resident_blocks(
+    function: sys::CUfunction,
+    device: &DeviceInfo,
+    (code, shared_bytes): (&DeviceCode, u32),
+) -> Result<usize, CudaError> {
+    let shared = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
     let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
     // SAFETY: the function is of a loaded module.
     check("cuFuncSetAttribute", unsafe { result::function::set_function_attribute(function, attribute, shared) })?;
     let threads = i32::try_from(code.threads).unwrap_or(i32::MAX);
     // SAFETY: the function is of a loaded module.
-    let blocks = unsafe {
-        result::occupancy::max_active_block_per_multiprocessor(function, threads, code.shared_bytes as usize)
-    };
+    let blocks =
+        unsafe { result::occupancy::max_active_block_per_multiprocessor(function, threads, shared_bytes as usize) };
     let blocks = check("cuOccupancyMaxActiveBlocksPerMultiprocessor", blocks)?;
     let resident = usize::try_from(blocks).unwrap_or(0) * device.multiprocessors as usize;
     if resident == 0 { Err(too_large(device, code)) } else { Ok(resident) }
 }
 
-fn too_large(device: &DeviceInfo, code: &DeviceCode) -> CudaError {
+pub(super) fn too_large(device: &DeviceInfo, code: &DeviceCode) -> CudaError {
     CudaError::BlockTooLarge {
         device: device.name.clone(),
         threads: code.threads,
@@ -348,7 +395,7 @@ fn fit(
     resident: usize,
     options: CudaOptions,
 ) -> Result<(TargetPlan, Vec<String>), SessionError> {
-    let planned = plan.plan.plan().persistent().units();
+    let planned = plan.plan.plan().segment().units();
     let units = options.units.unwrap_or(resident).min(resident);
     let mut notes = vec![format!("{} runs {planned} vEUs on {} multiprocessors", device.name, device.multiprocessors)];
     if planned <= units {
@@ -361,23 +408,32 @@ fn fit(
 fn load(
     plan: &TargetPlan,
     weights: &[u8],
+    (device, code): (&DeviceInfo, &DeviceCode),
     context: Context,
     module: Module,
-    function: sys::CUfunction,
 ) -> Result<Loaded, SessionError> {
     let (memory, tables) = (&plan.plan.plan().memory, plan.tables());
-    let host = SessionMemory::new(Vec::new(), plan.plan.plan().persistent().counters.len());
+    let host = SessionMemory::new(Vec::new(), plan.plan.plan().segment().arrivals().len());
     let words = tables.stream_start.len() + tables.instructions.len() + tables.operands.len() + host.counters.len();
     let (needed, free) = (memory.arena_bytes + weights.len() as u64 + 4 * words as u64, context.free_bytes()?);
     if needed > free {
         return Err(CudaError::Memory { needed, free }.into());
     }
+    let (arena, weights) = (Buffer::zeroed(memory.arena_bytes as usize)?, Buffer::holding(weights)?);
+    let operands = Buffer::holding(&tables.operands)?;
+    let launched = match plan.plan.plan().segment() {
+        Segment::Persistent(_) => Launched::Cooperative(module.function(ENTRY_NAME)?),
+        Segment::CudaGraph(_) => {
+            let addresses = NodeArguments::of(arena.address(), weights.address(), operands.address());
+            Launched::Graph(Graph::new(&module, (device, code), addresses, &tables.nodes)?)
+        }
+    };
     Ok(Loaded {
-        arena: Buffer::zeroed(memory.arena_bytes as usize)?,
-        weights: Buffer::holding(weights)?,
+        arena,
+        weights,
         stream_start: Buffer::holding(&tables.stream_start)?,
         instructions: Buffer::holding(&tables.instructions)?,
-        operands: Buffer::holding(&tables.operands)?,
+        operands,
         control: Buffer::holding(&host.control)?,
         counters: Buffer::holding(&host.counters)?,
         status: Buffer::holding(&host.status)?,
@@ -385,7 +441,7 @@ fn load(
         begin: Event::new()?,
         end: Event::new()?,
         stream: Stream::new()?,
-        function,
+        launched,
         _module: module,
         _context: context,
     })

@@ -15,6 +15,7 @@ mod staged;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
 
 use warpweave_fusion::schedule::fold::fold;
 use warpweave_fusion::schedule::plan::{BufferSpace, CounterId, Instruction, OperatorId, PersistentSegment, RTask};
@@ -77,6 +78,18 @@ pub struct HostSession {
     arena: SharedArena,
     weights: Arc<[u8]>,
     trace: Vec<RTask>,
+    moments: Vec<Vec<HostMoments>>,
+}
+
+/// When a thread came to an instruction of its stream, began on it, and went on: nanoseconds from the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HostMoments {
+    /// When the thread came to it.
+    pub begin: u64,
+    /// When what it polls was there.
+    pub polled: u64,
+    /// When the thread went on.
+    pub end: u64,
 }
 
 impl HostSession {
@@ -92,7 +105,7 @@ impl HostSession {
         let operators = segment.operators.values().map(|operator| HostOperator::new(operator, memory)).collect();
         let polls = Polls::of(segment, memory);
         let arena = SharedArena::new(memory.arena_bytes as usize);
-        Ok(Self { plan, operators, polls, arena, weights, trace: Vec::new() })
+        Ok(Self { plan, operators, polls, arena, weights, trace: Vec::new(), moments: Vec::new() })
     }
 
     /// Runs the plan once.
@@ -110,7 +123,8 @@ impl HostSession {
             self.arena.write(self.offset(id), input.bytes());
         }
         let launch = Launch::new(self.plan.plan().persistent(), &self.operators, &self.polls);
-        self.trace = launch.run(&Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new() })?;
+        self.moments = launch.run(&Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new() })?;
+        self.trace = executed(self.plan.plan().persistent(), &self.moments);
         let output = |id: &TensorId| {
             let ty = memory.tensors[*id].ty.clone();
             let mut bytes = vec![0; ty.bytes()];
@@ -123,6 +137,11 @@ impl HostSession {
     /// The rTasks that the last run executed: each thread's in order, thread after thread.
     pub fn trace(&self) -> &[RTask] {
         &self.trace
+    }
+
+    /// When the last run came to the instructions of every stream, in their order.
+    pub fn moments(&self) -> &[Vec<HostMoments>] {
+        &self.moments
     }
 
     /// The plan as it is run: folded onto the threads.
@@ -158,31 +177,36 @@ impl<'a> Launch<'a> {
         Self { segment, operators, polls, ended: ended.collect(), counters, failed: AtomicBool::new(false) }
     }
 
-    fn run(&self, memory: &Memory) -> Result<Vec<RTask>, HostError> {
-        let traces: Vec<Option<Vec<RTask>>> = std::thread::scope(|scope| {
-            let streams = self.segment.streams.iter().map(|stream| scope.spawn(|| self.run_stream(stream, memory)));
+    fn run(&self, memory: &Memory) -> Result<Vec<Vec<HostMoments>>, HostError> {
+        let start = Instant::now();
+        let moments: Vec<Option<Vec<HostMoments>>> = std::thread::scope(|scope| {
+            let streams =
+                self.segment.streams.iter().map(|stream| scope.spawn(move || self.run_stream(stream, memory, start)));
             let running: Vec<_> = streams.collect();
             running.into_iter().map(|thread| thread.join().ok().flatten()).collect()
         });
-        traces.into_iter().collect::<Option<Vec<_>>>().map(|traces| traces.concat()).ok_or(HostError::Thread)
+        moments.into_iter().collect::<Option<Vec<_>>>().ok_or(HostError::Thread)
     }
 
     /// Runs one stream; `None` if another thread failed.
-    fn run_stream(&self, stream: &[Instruction], memory: &Memory) -> Option<Vec<RTask>> {
+    fn run_stream(&self, stream: &[Instruction], memory: &Memory, start: Instant) -> Option<Vec<HostMoments>> {
         let guard = RaiseOnPanic(&self.failed);
-        let mut trace = Vec::new();
+        let now = || start.elapsed().as_nanos() as u64;
+        let mut moments = Vec::with_capacity(stream.len());
         for instruction in stream {
+            let begin = now();
+            let mut polled = begin;
             match *instruction {
                 Instruction::Run(task) => {
                     for &writer in self.polls.writers(task) {
                         let ended = &self.ended[writer.operator][writer.tile as usize];
                         self.wait(|| ended.load(Ordering::Acquire))?;
+                        polled = now();
                     }
                     self.operators[task.operator].run(task.tile, memory);
                     if self.polls.is_polled(task) {
                         self.ended[task.operator][task.tile as usize].store(true, Ordering::Release);
                     }
-                    trace.push(task);
                 }
                 // Every constant is as near as any other.
                 Instruction::Keep(_) | Instruction::Prefetch(_) => {}
@@ -191,9 +215,10 @@ impl<'a> Launch<'a> {
                     self.wait(|| self.counters[counter].load(Ordering::Acquire) >= signals)?;
                 }
             }
+            moments.push(HostMoments { begin, polled, end: now() });
         }
         std::mem::forget(guard);
-        Some(trace)
+        Some(moments)
     }
 
     /// Spins until something has happened; `None` if another thread failed.
@@ -212,6 +237,17 @@ impl<'a> Launch<'a> {
         }
         Some(())
     }
+}
+
+/// The rTasks of the instructions that were executed, stream after stream.
+fn executed(segment: &PersistentSegment, moments: &[Vec<HostMoments>]) -> Vec<RTask> {
+    let streams = segment.streams.iter().zip(moments);
+    let tasks = streams.flat_map(|(stream, moments)| stream.iter().take(moments.len()));
+    let task = |instruction: &Instruction| match *instruction {
+        Instruction::Run(task) => Some(task),
+        Instruction::Keep(_) | Instruction::Prefetch(_) | Instruction::Wait { .. } | Instruction::Signal(_) => None,
+    };
+    tasks.filter_map(task).collect()
 }
 
 /// Raises the flag when dropped: a thread that unwinds tells the others not to wait for it.

@@ -1,17 +1,18 @@
 //! The emulator of kernel IR as a device: it runs the program under several interleavings, and every one must be free
 //! of violations and give the same bits.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_fusion::schedule::tables::Tables;
+use warpweave_fusion::schedule::{ExecutionPlan, Segment};
 use warpweave_graph::Tensor;
 
 use super::Session;
 use super::error::SessionError;
-use super::exchange::{check_inputs, input_types, place, read_outputs, write_inputs};
+use super::exchange::{blocks, check_inputs, input_types, place, read_outputs, write_inputs};
 use crate::bundle::TargetPlan;
 
 /// How a program is emulated.
@@ -32,24 +33,26 @@ pub struct EmulatorSession {
     options: EmulatorOptions,
     /// The number of the next launch.
     epoch: u32,
+    /// The arena after the last interleaving.
+    arena: Vec<u8>,
 }
 
 impl EmulatorSession {
     /// A session of `program` that follows `plan`.
     pub fn new(program: Program, plan: TargetPlan, weights: Arc<[u8]>, options: EmulatorOptions) -> Self {
         let tables = plan.tables();
-        Self { program, plan, tables, weights, options, epoch: 1 }
+        Self { program, plan, tables, weights, options, epoch: 1, arena: Vec::new() }
     }
 }
 
 impl Session for EmulatorSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         let plan = self.plan.plan.plan();
-        let (memory, segment) = (&plan.memory, plan.persistent());
+        let (memory, segment) = (&plan.memory, plan.segment());
         check_inputs(input_types(memory), inputs)?;
         let arena = memory.arena_bytes as usize;
-        let grid = segment.units() as u32;
-        let counters = segment.counters.len();
+        let grid = blocks(segment);
+        let counters = segment.arrivals().len();
         let mut device = Emulated::new(&self.program, &self.tables, &self.weights, arena, counters, grid)
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         device.restart(self.epoch);
@@ -74,7 +77,12 @@ impl Session for EmulatorSession {
             }
         }
         self.epoch = device.control.epoch;
+        self.arena = device.arena().to_vec();
         first.ok_or_else(|| SessionError::Internal("no interleaving was run".to_owned()))
+    }
+
+    fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
+        Ok(self.arena.get(bytes).map(<[u8]>::to_vec))
     }
 
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
@@ -87,7 +95,10 @@ impl Session for EmulatorSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        let units = self.plan.plan.plan().persistent().units();
-        vec![format!("emulated with {units} vEUs under {} interleavings", self.options.interleavings.max(1))]
+        let run_as = match self.plan.plan.plan().segment() {
+            Segment::Persistent(segment) => format!("with {} vEUs", segment.units()),
+            Segment::CudaGraph(segment) => format!("as {} nodes of a graph", segment.nodes.len()),
+        };
+        vec![format!("emulated {run_as} under {} interleavings", self.options.interleavings.max(1))]
     }
 }

@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use warpweave_fusion::schedule::MemoryPlan;
+#[cfg(feature = "compile")]
+use warpweave_fusion::schedule::Segment;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorProgram, TensorType};
 
@@ -49,6 +51,15 @@ pub(crate) fn check_inputs<'a>(
         }
     }
     Ok(())
+}
+
+/// Blocks of a persistent launch; 0 for a graph, whose nodes have blocks of their own.
+#[cfg(feature = "compile")]
+pub(crate) fn blocks(segment: &Segment) -> u32 {
+    match segment {
+        Segment::Persistent(segment) => segment.units() as u32,
+        Segment::CudaGraph(_) => 0,
+    }
 }
 
 /// The types of a plan's inputs.

@@ -16,7 +16,7 @@ use crate::target::Target;
 pub const DEFAULT_KERNEL_TARGET: Target = Target::Sm90a;
 /// The units that the emulator and the text run with unless told otherwise: enough to interleave, few enough to be
 /// quick.
-const DEFAULT_UNITS: usize = 8;
+pub const DEFAULT_UNITS: usize = 8;
 
 /// The kernels of an architecture with their plan.
 #[derive(Clone, PartialEq, Debug)]

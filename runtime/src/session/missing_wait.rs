@@ -10,7 +10,7 @@ use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport, UnorderedV
 use warpweave_fusion::schedule::dependency::{Region, writes};
 use warpweave_fusion::schedule::plan::RTask;
 use warpweave_fusion::schedule::waits::{self, PlannedWait};
-use warpweave_fusion::schedule::{Instruction, MemoryPlan, PersistentSegment, Polls, tables};
+use warpweave_fusion::schedule::{Instruction, MemoryPlan, PersistentSegment, Polls, Segment, tables};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorType};
 
@@ -69,7 +69,10 @@ pub fn corruption(
     seed: u64,
 ) -> Result<Corruption, SessionError> {
     let plan = kernels.plan.plan.plan();
-    let (memory, segment) = (&plan.memory, plan.persistent());
+    let Segment::Persistent(segment) = plan.segment() else {
+        return Err(SessionError::Internal("a graph has no waits".to_owned()));
+    };
+    let memory = &plan.memory;
     check_inputs(input_types(memory), inputs)?;
     let polls = Polls::of(segment, memory);
     let part = waits::leading_to(segment, &polls, &[conflict.0, conflict.1]);
@@ -121,7 +124,7 @@ impl Launch<'_> {
         options: &LaunchOptions,
     ) -> Result<(LaunchReport, Vec<u8>), SessionError> {
         let Self { kernels, weights, inputs, memory } = self;
-        let tables = tables::encode(segment, &kernels.plan.bindings, kernels.plan.operands.clone());
+        let tables = tables::encode_streams(segment, &kernels.plan.bindings, kernels.plan.operands.clone());
         let (arena, counters) = (memory.arena_bytes as usize, segment.counters.len());
         let grid = segment.units() as u32;
         let mut device = Device::new(&kernels.program, &tables, weights, arena, counters, grid)

@@ -16,6 +16,7 @@ pub mod missing_wait;
 mod text;
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub use error::{FailureKind, SessionError};
 pub(crate) use exchange::{check_inputs, input_types, output, place};
 pub use exchange::{pack_program, pack_weights};
 #[cfg(feature = "compile")]
-pub use kernels::{DEFAULT_KERNEL_TARGET, Kernels, open_kernels};
+pub use kernels::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Kernels, open_kernels};
 pub use open::{OpenOptions, open_bundle};
 pub use reference::ReferenceSession;
 
@@ -49,6 +50,11 @@ pub trait Session {
     /// The plan as it is run, after any folding; `None` on devices that follow no plan.
     fn execution_plan(&self) -> Option<&ExecutionPlan> {
         None
+    }
+
+    /// Bytes of the arena as the last run has left them; `None` on devices without one, or before a run.
+    fn read_arena(&mut self, _bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
+        Ok(None)
     }
 
     /// Whether every run from now on begins with caches that hold nothing of the program; what that takes is no part of

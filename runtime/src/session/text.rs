@@ -1,17 +1,18 @@
 //! The printed text on the host as a device.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_fusion::schedule::tables::Tables;
+use warpweave_fusion::schedule::{ExecutionPlan, Segment};
 use warpweave_graph::Tensor;
 
 use super::Session;
 use super::error::SessionError;
-use super::exchange::{check_inputs, input_types, read_outputs, write_inputs};
+use super::exchange::{blocks, check_inputs, input_types, read_outputs, write_inputs};
 use crate::bundle::TargetPlan;
 use crate::session_memory::SessionMemory;
 use crate::text::{TextLaunch, TextProgram};
@@ -45,11 +46,11 @@ impl TextSession {
 impl Session for TextSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         let plan = self.plan.plan.plan();
-        let (memory, segment) = (&plan.memory, plan.persistent());
+        let (memory, segment) = (&plan.memory, plan.segment());
         check_inputs(input_types(memory), inputs)?;
         write_inputs(memory, inputs, &mut self.state.arena);
         let launch = TextLaunch {
-            grid: segment.units() as u32,
+            grid: blocks(segment),
             threads: self.threads,
             shared_bytes: self.shared_bytes,
             tables: &self.tables,
@@ -70,6 +71,10 @@ impl Session for TextSession {
         true
     }
 
+    fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
+        Ok(self.state.arena.get(bytes).map(<[u8]>::to_vec))
+    }
+
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
         self.state = memory_at(&self.plan, epoch);
         Ok(true)
@@ -80,15 +85,18 @@ impl Session for TextSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec![format!("the text runs with {} vEUs", self.plan.plan.plan().persistent().units())]
+        vec![match self.plan.plan.plan().segment() {
+            Segment::Persistent(segment) => format!("the text runs with {} vEUs", segment.units()),
+            Segment::CudaGraph(segment) => format!("the text runs as {} nodes of a graph", segment.nodes.len()),
+        }]
     }
 }
 
 /// The memory of a session whose next launch is number `epoch`.
 fn memory_at(plan: &TargetPlan, epoch: i32) -> SessionMemory {
     let plan = plan.plan.plan();
-    let segment = plan.persistent();
-    let arrivals: Vec<i32> = segment.counters.values().map(|counter| counter.arrivals as i32).collect();
+    let arrivals = plan.segment().arrivals();
     let arena = vec![0; plan.memory.arena_bytes as usize];
-    SessionMemory::new(arena, arrivals.len()).at_epoch(epoch, &arrivals, segment.units() as i32).marked(&plan.memory)
+    let memory = SessionMemory::new(arena, arrivals.len());
+    memory.at_epoch(epoch, &arrivals, blocks(plan.segment()).cast_signed()).marked(&plan.memory)
 }

@@ -1,5 +1,5 @@
 //! The files through which a launch reaches the child and its results come back, one per buffer, in the byte order of
-//! the machine; `launch` holds five 64-bit words: grid, threads, shared bytes, launches, wait limit in nanoseconds.
+//! the machine, and three words a node in `nodes`; `launch` holds five 64-bit words: grid, threads, shared bytes, launches, wait limit in nanoseconds.
 
 use std::fs;
 use std::io;
@@ -25,6 +25,8 @@ pub(super) fn write(directory: &TemporaryDirectory, launch: TextLaunch<'_>, memo
     write("stream_start", &bytes_of(&launch.tables.stream_start))?;
     write("instructions", &bytes_of(&launch.tables.instructions))?;
     write("operands", &bytes_of(&launch.tables.operands))?;
+    let nodes = launch.tables.nodes.iter().flat_map(|node| [node.kernel, node.operands, node.blocks]);
+    write("nodes", &nodes.flat_map(u32::to_ne_bytes).collect::<Vec<u8>>())?;
     write("control", &bytes_of(&memory.control))?;
     write("counters", &bytes_of(&memory.counters))?;
     write("status", &bytes_of(&memory.status))

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use clap::Args;
+use warpweave::fusion::schedule::{Backend, BackendChoice};
 use warpweave::graph::Tensor;
 use warpweave::runtime::cuda::{CudaError, Driver};
 use warpweave::runtime::json::{Value, json};
@@ -88,12 +89,25 @@ fn available(device: Device) -> Result<(), String> {
     }
 }
 
-/// What was checked, or what is wrong.
+/// What was checked under every back end that the device has, or what is wrong.
 fn run(device: Device, case: &Case) -> Result<String, String> {
+    let backends: &[Backend] = match device {
+        Device::Reference | Device::Host => &[Backend::Persistent],
+        Device::Emulator | Device::Text | Device::Cuda(_) => &[Backend::Persistent, Backend::CudaGraph],
+    };
+    let checked = |backend: &Backend| {
+        let mut build = case.build.clone();
+        build.backend = BackendChoice::Only(*backend);
+        let checked = run_source(device, &Source::Model(Box::new(build)), case);
+        checked.map(|checks| format!("{backend}: {checks}")).map_err(|reason| format!("{backend}: {reason}"))
+    };
+    Ok(backends.iter().map(checked).collect::<Result<Vec<String>, String>>()?.join("; "))
+}
+
+fn run_source(device: Device, source: &Source, case: &Case) -> Result<String, String> {
     let interleavings = if case.stress { 2 } else { 1 };
     let options = OpenOptions { interleavings, ..OpenOptions::default() };
-    let source = Source::Model(Box::new(case.build.clone()));
-    let mut session = open(&source, device, &options, &child_compiler).map_err(|error| error.to_string())?;
+    let mut session = open(source, device, &options, &child_compiler).map_err(|error| error.to_string())?;
     let first = session.run(&case.inputs).map_err(|error| error.to_string())?;
     agree(&first, &case.expected)?;
     let mut checks = "outputs agree".to_owned();

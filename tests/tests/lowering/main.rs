@@ -4,6 +4,7 @@ mod attention;
 mod cases;
 mod counts;
 mod device;
+mod graphs;
 mod kept;
 mod prepared;
 mod printed;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     prepared::add(&mut suite);
     text::add(&mut suite);
     device::add(&mut suite);
+    graphs::add(&mut suite);
     kept::add(&mut suite);
     printed::add(&mut suite);
     suite.run()

@@ -112,8 +112,7 @@ pub fn try_launches(
         wait_limit,
         run_limit: Duration::from_secs(120),
     };
-    let arrivals: Vec<i32> =
-        machine.plan.persistent().counters.values().map(|counter| counter.arrivals as i32).collect();
+    let arrivals = machine.plan.segment().arrivals();
     let mut memory = SessionMemory::new(machine.arena(inputs), machine.counters())
         .at_epoch(epoch, &arrivals, machine.units() as i32)
         .marked(&machine.plan.memory);

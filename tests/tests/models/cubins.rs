@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 
 use warpweave::codegen::print::UnitSize;
 use warpweave::compiler::{CompileOptions, compile};
-use warpweave::fusion::schedule::ROperator;
-use warpweave::fusion::schedule::Segment;
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::schedule::{Backend, BackendChoice, PlanOptions, ROperator, Segment};
 use warpweave::runtime::target::Target;
+use warpweave_tests::pipeline::compile_under;
 use warpweave_tests::sketch::{Sketch, Window};
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{gates, models};
+
+/// The model that the default run compiles as a graph.
+const GRAPH: &str = "mobilenet_v2/torchscript";
 
 /// A trial a model and architecture, and one for what shapes share. The older architecture takes one exporter's models
 /// unless every bar is asked for.
@@ -24,6 +28,19 @@ pub fn add(suite: &mut Suite) {
                     panic!("one persistent segment runs the whole model");
                 };
                 gates::check(&compiled.lowered.program, UnitSize::default(), target);
+            });
+        }
+    }
+    for model in models::all().into_iter().filter(|model| is_full() || model.name == GRAPH) {
+        for target in [Target::Sm80, Target::Sm90a] {
+            let model = model.clone();
+            suite.trial(format!("{} as {target} code of a graph", model.name), move || {
+                let options = PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..PlanOptions::new(132) };
+                let compiled = compile_under(&model.program(), FusionLevel::Full, &options);
+                let (_, sass) = gates::judged(&compiled.lowered.program, UnitSize::default(), target);
+                // The wait for the node before, and the leave for the node after.
+                let waits = ["ACQBULK", "PREEXIT"].map(|opcode| sass.contains(opcode));
+                assert_eq!(waits, [target.compute_capability().0 >= 9; 2]);
             });
         }
     }

@@ -4,6 +4,7 @@ mod cubins;
 mod devices;
 mod host;
 mod search;
+mod traces;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,5 +17,6 @@ fn main() -> ExitCode {
     cubins::add(&mut suite);
     host::add(&mut suite);
     search::add(&mut suite);
+    traces::add(&mut suite);
     suite.run()
 }

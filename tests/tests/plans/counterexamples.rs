@@ -15,13 +15,24 @@ use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
+use crate::graphs;
+
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
     suite.trial("counterexamples: the unchanged plan", || _ = verify(base()).expect("the plan is right"));
+    suite.trial("counterexamples: rTasks in one another's way", || {
+        let mut plan = base();
+        let start = plan.memory.tensors[TensorId::from_index(MIDDLE)].buffer.expect("it has one").offset;
+        let planned = &mut plan.memory.tensors[TensorId::from_index(OUTPUT)];
+        planned.buffer.as_mut().expect("every tensor has a buffer").offset = start;
+        let violations = verify(plan).expect_err("what is read is overwritten");
+        let conflict = violations.iter().find_map(Violation::conflict).expect("two rTasks are named");
+        let second = |tile| RTask { operator: OperatorId::from_index(1), tile };
+        assert!([(second(0), second(1)), (second(1), second(0))].contains(&conflict), "{conflict:?}");
+    });
     suite.trial("counterexamples", || {
         let mut found = BTreeSet::new();
-        let cases = [cases(), kept_cases(), prefetch_cases(), sentinel_cases()];
-        for (position, (expected, plan)) in cases.into_iter().flatten().enumerate() {
+        for (position, (expected, plan)) in all_cases().into_iter().enumerate() {
             let violations = verify(plan).expect_err(expected);
             let names: Vec<&str> = violations.iter().map(name).collect();
             assert!(names.contains(&expected), "case {position}: {names:?} instead of {expected}");
@@ -32,7 +43,19 @@ pub fn add(suite: &mut Suite) {
     });
 }
 
-const NAMES: [&str; 19] = [
+fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
+    [
+        cases(),
+        kept_cases(),
+        prefetch_cases(),
+        sentinel_cases(),
+        graphs::cases(base()),
+        vec![("KeepsInGraph", graphs::as_nodes(kept()))],
+    ]
+    .concat()
+}
+
+const NAMES: [&str; 24] = [
     "TaskCount",
     "Unknown",
     "Tile",
@@ -52,6 +75,11 @@ const NAMES: [&str; 19] = [
     "PrefetchesVariable",
     "Sentinel",
     "CannotExchange",
+    "NodeCount",
+    "NodeBlocks",
+    "UnknownNode",
+    "KeepsInGraph",
+    "SentinelInGraph",
 ];
 
 fn name(violation: &Violation) -> &'static str {
@@ -75,6 +103,11 @@ fn name(violation: &Violation) -> &'static str {
         Violation::PrefetchesVariable(_) => "PrefetchesVariable",
         Violation::Sentinel(_) => "Sentinel",
         Violation::CannotExchange { .. } => "CannotExchange",
+        Violation::NodeCount { .. } => "NodeCount",
+        Violation::NodeBlocks { .. } => "NodeBlocks",
+        Violation::UnknownNode(_) => "UnknownNode",
+        Violation::KeepsInGraph(_) => "KeepsInGraph",
+        Violation::SentinelInGraph(_) => "SentinelInGraph",
     }
 }
 

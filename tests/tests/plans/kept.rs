@@ -69,7 +69,7 @@ fn keeps(segment: &PersistentSegment) -> Vec<usize> {
 fn without_keeps(plan: &ExecutionPlan) -> ExecutionPlan {
     let mut plan = plan.clone();
     for segment in &mut plan.segments {
-        let Segment::Persistent(segment) = segment;
+        let Segment::Persistent(segment) = segment else { continue };
         for stream in &mut segment.streams {
             stream.retain(|instruction| !matches!(instruction, Instruction::Keep(_)));
         }

@@ -3,6 +3,7 @@
 mod accesses;
 mod agreement;
 mod counterexamples;
+mod graphs;
 mod judge;
 mod kept;
 mod mutants;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     protocol::add(&mut suite);
     protocol::add_models(&mut suite);
     counterexamples::add(&mut suite);
+    graphs::add(&mut suite);
     kept::add(&mut suite);
     policies::add(&mut suite);
     policies::add_models(&mut suite);

@@ -74,7 +74,7 @@ fn changed(compiled: &Compiled, change: impl Fn(&ExecutionPlan) -> ExecutionPlan
 fn without(plan: &ExecutionPlan) -> ExecutionPlan {
     let mut plan = plan.clone();
     for segment in &mut plan.segments {
-        let Segment::Persistent(segment) = segment;
+        let Segment::Persistent(segment) = segment else { unreachable!("the plan is persistent") };
         assert!(segment.prefetches() > 0, "the second product begins with constants");
         segment.streams = without_prefetches(std::mem::take(&mut segment.streams));
     }

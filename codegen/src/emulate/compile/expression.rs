@@ -31,6 +31,7 @@ impl Compiler<'_> {
                     Builtin::Thread => Preset::Thread,
                     Builtin::Block => Preset::Block,
                     Builtin::Grid => Preset::Grid,
+                    Builtin::FirstOperand => Preset::FirstOperand,
                 };
                 (Value::Narrow(self.preset(preset)), ScalarType::I32)
             }

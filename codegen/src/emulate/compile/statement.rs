@@ -173,6 +173,9 @@ impl Compiler<'_> {
             Statement::LoadControl { place, word } => {
                 self.write_narrow(place, |to| Instruction::LoadControl { to, word: *word });
             }
+            Statement::ReadSpecial { place, register } => {
+                self.write_narrow(place, |to| Instruction::ReadSpecial { to, register: *register });
+            }
             Statement::StoreControl { word, value } => {
                 let x = self.evaluate_narrow(value);
                 self.emit(Instruction::StoreControl { word: *word, x });
@@ -195,6 +198,8 @@ impl Compiler<'_> {
                 let counter = self.evaluate_narrow(counter);
                 self.emit(Instruction::Signal { counter, order: *order });
             }
+            Statement::DependencyWait => _ = self.emit(Instruction::DependencyWait),
+            Statement::DependentLaunch => _ = self.emit(Instruction::DependentLaunch),
         }
         Some(())
     }

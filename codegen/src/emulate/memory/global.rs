@@ -32,6 +32,8 @@ pub enum Unordered {
     Uninitialised,
     /// The bytes carry their own validity, which the access does not look at.
     Sentinel,
+    /// The warp has not waited for the node before, which may still run.
+    Dependency,
     /// Another warp's write is not ordered before the access.
     Write(usize),
     /// Another warp's read is not ordered before the write.
@@ -116,6 +118,20 @@ impl Arena {
         }
     }
 
+    /// Lets what has been written so far happen before everything that the warps of another grid do.
+    pub fn pass(&mut self) {
+        let settled = |granule: &mut Granule| {
+            granule.readers = 0;
+            if granule.writer >= FIRST_WARP {
+                granule.writer = HOST;
+            }
+        };
+        self.words.iter_mut().for_each(settled);
+        self.split.values_mut().flatten().for_each(settled);
+        self.readers = Readers::default();
+        self.table = None;
+    }
+
     /// Forgets all histories; only the bytes in `initialised` hold values, which everyone may read.
     pub fn start(&mut self, initialised: &[Range<usize>], warps: usize) {
         self.words = vec![Granule::default(); self.bytes.len().div_ceil(4)];
@@ -147,6 +163,9 @@ impl Arena {
         clocks: &Clocks,
         recall: &mut Recall,
     ) -> Option<Unordered> {
+        if !clocks.has_met_dependencies(warp) {
+            return Some(Unordered::Dependency);
+        }
         let Self { words, split, readers, table, .. } = self;
         let granule = &mut words[at / 4];
         if granule.writer != SPLIT && count == 4 {
@@ -175,6 +194,9 @@ impl Arena {
         clocks: &Clocks,
         recall: &mut Recall,
     ) -> Option<Unordered> {
+        if !clocks.has_met_dependencies(warp) {
+            return Some(Unordered::Dependency);
+        }
         let Self { words, split, readers, table, .. } = self;
         let granule = &mut words[at / 4];
         if granule.writer != SPLIT && count == 4 {

@@ -17,6 +17,7 @@
 //!   call k0(0, block)
 //! }
 //! ```
+//! The nodes of a graph stand in the place of the entry: `nodes`, then `node k0 { … }` a kernel.
 //! `keeps s0` after the declarations names the array that lasts from call to call. `p3` is operand 3 of the running
 //! rTask. Integer literals are `i32` unless they end in `_i64`. Operators, functions,
 //! tables and words have the names of [`words`]. What is parsed names only what is declared; the rules of the IR are those
@@ -31,7 +32,7 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::text::reader::{Parsed, Reader, TextError};
 
 use super::{
-    ArrayId, Kernel, KernelId, LocalId, MemoryType, Program, RegisterArray, ScalarType, SharedArray, SharedId,
+    ArrayId, Entry, Kernel, KernelId, LocalId, MemoryType, Program, RegisterArray, ScalarType, SharedArray, SharedId,
 };
 
 /// The program that a text describes. It is not verified.
@@ -45,8 +46,18 @@ pub fn parse(text: &str) -> Result<Program, TextError> {
         let kernel = kernel(&mut reader, kernels.len())?;
         kernels.push(kernel);
     }
-    reader.keyword("entry")?;
-    let entry = kernel(&mut reader, kernels.len())?;
+    let entry = if reader.eat_word("nodes") {
+        let mut nodes = Arena::new();
+        while reader.eat_word("node") {
+            reader.declared::<KernelId>(nodes.len())?;
+            let node = kernel(&mut reader, kernels.len())?;
+            nodes.push(node);
+        }
+        Entry::Nodes(nodes)
+    } else {
+        reader.keyword("entry")?;
+        Entry::Persistent(kernel(&mut reader, kernels.len())?)
+    };
     reader.end()?;
     Ok(Program { threads, kernels, entry })
 }

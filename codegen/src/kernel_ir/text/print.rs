@@ -4,7 +4,9 @@ use std::fmt;
 
 use warpweave_graph::text::reader::Word;
 
-use crate::kernel_ir::{Block, CallWaits, Constant, Expression, Kernel, Place, Program, ShuffleMode, Statement, Width};
+use crate::kernel_ir::{
+    Block, CallWaits, Constant, Entry, Expression, Kernel, Place, Program, ShuffleMode, Statement, Width,
+};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -12,7 +14,13 @@ impl fmt::Display for Program {
         for (id, kernel) in self.kernels.iter() {
             writeln!(f, "kernel {id} {{\n{kernel}}}\n")?;
         }
-        writeln!(f, "entry {{\n{}}}", self.entry)
+        match &self.entry {
+            Entry::Persistent(entry) => writeln!(f, "entry {{\n{entry}}}"),
+            Entry::Nodes(nodes) => {
+                writeln!(f, "nodes")?;
+                nodes.iter().try_for_each(|(id, node)| writeln!(f, "\nnode {id} {{\n{node}}}"))
+            }
+        }
     }
 }
 
@@ -150,12 +158,15 @@ fn line(statement: &Statement) -> String {
         Statement::WarpBarrier => "warp barrier".to_owned(),
         Statement::LoadTable { place, table, index } => format!("{place} = table {}[{index}]", table.word()),
         Statement::LoadControl { place, word } => format!("{place} = control {}", word.word()),
+        Statement::ReadSpecial { place, register } => format!("{place} = special {}", register.word()),
         Statement::StoreControl { word, value } => format!("control {} = {value}", word.word()),
         Statement::AddControl { place, word, value } => format!("{place} = control {} += {value}", word.word()),
         Statement::Wait { place, counter, target, order, position } => {
             format!("{place} = wait {} counter {counter} >= {target} at {position}", order.word())
         }
         Statement::Signal { counter, order } => format!("signal {} counter {counter}", order.word()),
+        Statement::DependencyWait => "dependencies wait".to_owned(),
+        Statement::DependentLaunch => "dependents launch".to_owned(),
         Statement::For { .. } | Statement::If { .. } | Statement::Loop { .. } | Statement::Switch { .. } => {
             unreachable!("statements with blocks take several lines")
         }

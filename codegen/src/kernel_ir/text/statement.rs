@@ -77,6 +77,14 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
             Statement::Await { order, loaded: reader.list("]", |reader| scope.array(reader))? }
         }
         "barrier" => Statement::BlockBarrier,
+        "dependencies" => {
+            reader.keyword("wait")?;
+            Statement::DependencyWait
+        }
+        "dependents" => {
+            reader.keyword("launch")?;
+            Statement::DependentLaunch
+        }
         "warp" => {
             reader.keyword("barrier")?;
             Statement::WarpBarrier
@@ -138,6 +146,9 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
             true => Statement::AddControl { place, word, value: expression(reader, scope)? },
             false => Statement::LoadControl { place, word },
         });
+    }
+    if reader.eat_word("special") {
+        return Ok(Statement::ReadSpecial { place, register: reader.named("a special register")? });
     }
     if reader.eat_word("wait") {
         let order = reader.named("a memory order")?;

@@ -3,15 +3,16 @@
 use warpweave_graph::words;
 
 use crate::kernel_ir::{
-    BinaryOp, Builtin, ControlWord, GlobalSpace, MemoryOrder, MemoryType, ScalarType, Table, UnaryOp,
+    BinaryOp, Builtin, ControlWord, GlobalSpace, MemoryOrder, MemoryType, ScalarType, SpecialRegister, Table, UnaryOp,
 };
 
 words!(ScalarType { Bool => "bool", I32 => "i32", I64 => "i64", F32 => "f32" });
 words!(MemoryType { Bool => "bool", I8 => "i8", U8 => "u8", I32 => "i32", I64 => "i64", F32 => "f32" });
 words!(GlobalSpace { Arena => "arena", Weights => "weights" });
-words!(Builtin { Thread => "thread", Block => "block", Grid => "grid" });
+words!(Builtin { Thread => "thread", Block => "block", Grid => "grid", FirstOperand => "first_operand" });
 words!(MemoryOrder { Relaxed => "relaxed", Acquire => "acquire", Release => "release" });
 words!(ControlWord { Epoch => "epoch", Left => "left", Abort => "abort" });
+words!(SpecialRegister { Time => "time", Multiprocessor => "multiprocessor" });
 words!(Table { StreamStart => "stream_start", Instructions => "instructions", Operands => "operands" });
 
 words!(UnaryOp {

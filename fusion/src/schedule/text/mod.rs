@@ -16,6 +16,7 @@
 //!   vEU 0: run o0.0-3; signal c0
 //!   vEU 1: wait c0 >= 1; run o0.4
 //! ```
+//! A graph is `segment graph for 132`, its rOperators, and a line `node o0: 5 blocks` a node.
 //! A tensor without a buffer is `unused`; one whose values carry their own validity is a `sentinel`; one that fills its
 //! own buffer names no root. `run o0.0-3` runs tiles 0 to 3 in turn. What is parsed names only what is declared; it is
 //! not verified.
@@ -24,10 +25,14 @@ mod body;
 mod memory;
 mod print;
 
-use warpweave_graph::arena::Id;
+use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::text::reader::{Parsed, Reader, TextError};
 
-use super::plan::{Counter, CounterId, ExecutionPlan, Instruction, OperatorId, PersistentSegment, RTask, Segment};
+use super::backend::Backend;
+use super::plan::{
+    Counter, CounterId, ExecutionPlan, GraphSegment, Instruction, KernelNode, MemoryPlan, OperatorId,
+    PersistentSegment, ROperator, RTask, Segment,
+};
 
 /// Most instructions of a parsed plan, so that a short text cannot ask for much memory.
 pub const MOST_INSTRUCTIONS: usize = 1 << 24;
@@ -39,27 +44,56 @@ pub fn parse(text: &str) -> Result<ExecutionPlan, TextError> {
     let mut plan = ExecutionPlan { segments: Vec::new(), memory };
     let mut room = MOST_INSTRUCTIONS;
     while reader.eat_word("segment") {
-        reader.keyword("persistent")?;
-        let mut segment = PersistentSegment::default();
-        while reader.is_id::<OperatorId>() {
-            let operator = body::operator(&mut reader, segment.operators.len(), &plan.memory)?;
-            segment.operators.push(operator);
-        }
-        while reader.is_id::<CounterId>() {
-            reader.declared::<CounterId>(segment.counters.len())?;
-            reader.mark(":")?;
-            let arrivals = reader.integer("a number of signals")?;
-            reader.keyword("signals")?;
-            segment.counters.push(Counter { arrivals });
-        }
-        while reader.eat_word("vEU") {
-            let stream = stream(&mut reader, &segment, &mut room)?;
-            segment.streams.push(stream);
-        }
-        plan.segments.push(Segment::Persistent(segment));
+        let segment = match reader.named::<Backend>("`persistent` or `graph`")? {
+            Backend::Persistent => Segment::Persistent(persistent(&mut reader, &plan.memory, &mut room)?),
+            Backend::CudaGraph => Segment::CudaGraph(graph(&mut reader, &plan.memory, &mut room)?),
+        };
+        plan.segments.push(segment);
     }
     reader.end()?;
     Ok(plan)
+}
+
+fn persistent(reader: &mut Reader<'_>, memory: &MemoryPlan, room: &mut usize) -> Parsed<PersistentSegment> {
+    let mut segment = PersistentSegment { operators: operators(reader, memory)?, ..PersistentSegment::default() };
+    while reader.is_id::<CounterId>() {
+        reader.declared::<CounterId>(segment.counters.len())?;
+        reader.mark(":")?;
+        let arrivals = reader.integer("a number of signals")?;
+        reader.keyword("signals")?;
+        segment.counters.push(Counter { arrivals });
+    }
+    while reader.eat_word("vEU") {
+        let stream = stream(reader, &segment, room)?;
+        segment.streams.push(stream);
+    }
+    Ok(segment)
+}
+
+fn graph(reader: &mut Reader<'_>, memory: &MemoryPlan, room: &mut usize) -> Parsed<GraphSegment> {
+    reader.keyword("for")?;
+    let units = reader.integer("a number of multiprocessors")?;
+    let mut segment = GraphSegment { operators: operators(reader, memory)?, nodes: Vec::new(), units };
+    while reader.eat_word("node") {
+        let before = reader.clone();
+        let operator = reader.id::<OperatorId>("an rOperator", segment.operators.len())?;
+        reader.mark(":")?;
+        let blocks = reader.integer("a number of blocks")?;
+        reader.keyword("blocks")?;
+        segment.nodes.push(KernelNode { operator, blocks });
+        let left = room.checked_sub(1);
+        *room = left.ok_or_else(|| before.expected(format!("at most {MOST_INSTRUCTIONS} instructions")))?;
+    }
+    Ok(segment)
+}
+
+fn operators(reader: &mut Reader<'_>, memory: &MemoryPlan) -> Parsed<Arena<OperatorId, ROperator>> {
+    let mut operators = Arena::new();
+    while reader.is_id::<OperatorId>() {
+        let operator = body::operator(reader, operators.len(), memory)?;
+        operators.push(operator);
+    }
+    Ok(operators)
 }
 
 /// The stream of the unit that is declared next.

@@ -2,15 +2,19 @@
 
 use std::fmt;
 
+use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::text::reader::Word;
 use warpweave_graph::words;
 
+use crate::schedule::backend::Backend;
 use crate::schedule::plan::{
-    BufferSpace, EdgeKind, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, PlannedTensor, Segment,
+    BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, Instruction, MemoryPlan, OperatorId, PersistentSegment,
+    PlannedTensor, ROperator, Segment,
 };
 
 words!(BufferSpace { Arena => "arena", Weights => "weights" });
+words!(Backend { Persistent => "persistent", CudaGraph => "graph" });
 
 impl fmt::Display for ExecutionPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,6 +22,7 @@ impl fmt::Display for ExecutionPlan {
         for segment in &self.segments {
             match segment {
                 Segment::Persistent(segment) => persistent(f, segment)?,
+                Segment::CudaGraph(segment) => graph(f, segment)?,
             }
         }
         Ok(())
@@ -71,18 +76,29 @@ fn tensor(f: &mut fmt::Formatter<'_>, id: TensorId, tensor: &PlannedTensor) -> f
 }
 
 fn persistent(f: &mut fmt::Formatter<'_>, segment: &PersistentSegment) -> fmt::Result {
-    writeln!(f, "segment persistent")?;
-    for (id, operator) in segment.operators.iter() {
-        let (task, early) = (operator.task_microseconds, operator.early_microseconds);
-        writeln!(f, "  {id}: {}, {task:?} us a task, {early:?} early", operator.params)?;
-        write!(f, "{}", operator.body)?;
-    }
+    writeln!(f, "segment {}", Backend::Persistent.word())?;
+    operators(f, &segment.operators)?;
     for (id, counter) in segment.counters.iter() {
         writeln!(f, "  {id}: {} signals", counter.arrivals)?;
     }
     for (unit, stream) in segment.streams.iter().enumerate() {
         let runs: Vec<String> = stream.chunk_by(|one, next| follows(*one, *next)).map(run).collect();
         writeln!(f, "{}", format!("  vEU {unit}: {}", runs.join("; ")).trim_end())?;
+    }
+    Ok(())
+}
+
+fn graph(f: &mut fmt::Formatter<'_>, segment: &GraphSegment) -> fmt::Result {
+    writeln!(f, "segment {} for {}", Backend::CudaGraph.word(), segment.units)?;
+    operators(f, &segment.operators)?;
+    segment.nodes.iter().try_for_each(|node| writeln!(f, "  node {}: {} blocks", node.operator, node.blocks))
+}
+
+fn operators(f: &mut fmt::Formatter<'_>, operators: &Arena<OperatorId, ROperator>) -> fmt::Result {
+    for (id, operator) in operators.iter() {
+        let (task, early) = (operator.task_microseconds, operator.early_microseconds);
+        writeln!(f, "  {id}: {}, {task:?} us a task, {early:?} early", operator.params)?;
+        write!(f, "{}", operator.body)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use warpweave_graph::arena::Arena;
 use super::super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, RTask};
 use super::super::polls::Polls;
 use super::Violation;
+use super::structure::Operators;
 
 /// Where an rTask stands and what happens before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +29,13 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
+    /// Where all rTasks of an rOperator run side by side, after those of all rOperators of a lower position.
+    pub(super) fn of_positions(operators: &Operators, positions: &Arena<OperatorId, usize>) -> Self {
+        let moment = |id: OperatorId| Moment { unit: 0, position: positions[id], clock: 0 };
+        let moments = operators.iter().map(|(id, operator)| vec![moment(id); operator.tasks() as usize]);
+        Self { clocks: vec![vec![0]], moments: moments.collect() }
+    }
+
     /// The moment of an rTask.
     pub(super) fn moment(&self, task: RTask) -> Moment {
         self.moments[task.operator][task.tile as usize]

@@ -8,9 +8,14 @@
 //! "Happens before" is stream order, closed under waits, where a wait is credited with the signals that every
 //! admissible order implies: all of a counter's, or the first n of a single unit's. A poll is a wait inside an rTask,
 //! but no part of what happens before: it is sure of the value that it fetches and of nothing else.
+//!
+//! Of a CUDA graph the same is checked where "happens before" is the order of its nodes: every block of a node waits
+//! for the whole node before it, whose blocks have waited likewise, before it touches memory.
 
+mod clash;
 mod clocks;
 mod data;
+mod nodes;
 mod polls;
 mod structure;
 mod writers;
@@ -20,6 +25,8 @@ use std::fmt;
 use warpweave_graph::program::TensorId;
 
 use super::plan::{CounterId, ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, RTask, Segment};
+use clocks::Clocks;
+use structure::Operators;
 use writers::Writers;
 
 /// A way in which a plan is wrong.
@@ -66,6 +73,28 @@ pub enum Violation {
     },
     /// Units that wait for ever, each at a position of its stream.
     Deadlock(Vec<(usize, usize)>),
+    /// An rOperator is so many nodes of a graph, where one node runs all of its rTasks and none runs no rTasks.
+    NodeCount {
+        /// The rOperator.
+        operator: OperatorId,
+        /// Its nodes.
+        nodes: usize,
+    },
+    /// A node has another number of blocks than its rOperator has rTasks.
+    NodeBlocks {
+        /// The rOperator.
+        operator: OperatorId,
+        /// The rTasks.
+        tasks: u32,
+        /// The blocks.
+        blocks: u32,
+    },
+    /// A node names an rOperator that does not exist.
+    UnknownNode(usize),
+    /// An rOperator keeps constants on chip from rTask to rTask, which the blocks of a node cannot.
+    KeepsInGraph(OperatorId),
+    /// A tensor of a graph carries its own validity, which kernels that are no persistent program cannot poll.
+    SentinelInGraph(TensorId),
     /// An rTask reads what another writes, and may run before it.
     UnorderedRead {
         /// The reader.
@@ -88,7 +117,8 @@ pub enum Violation {
     Alias {
         /// The tensors.
         tensors: (TensorId, TensorId),
-        /// An rTask that uses the first and one that may write the second meanwhile, or the reverse.
+        /// An rTask that uses the first and one that may write the same bytes as the second meanwhile, or the reverse;
+        /// none if those that nothing orders touch different bytes.
         tasks: Option<(RTask, RTask)>,
     },
     /// A tensor that is used has no buffer, one outside its memory, or one of the wrong size.
@@ -151,7 +181,12 @@ impl Violation {
             | Self::CannotExchange { .. }
             | Self::StrayPrefetch { .. }
             | Self::PrefetchesVariable(_)
-            | Self::KeepsVariable { .. } => None,
+            | Self::KeepsVariable { .. }
+            | Self::NodeCount { .. }
+            | Self::NodeBlocks { .. }
+            | Self::UnknownNode(_)
+            | Self::KeepsInGraph(_)
+            | Self::SentinelInGraph(_) => None,
         }
     }
 }
@@ -176,6 +211,13 @@ impl fmt::Display for Violation {
                     stuck.iter().map(|(unit, position)| format!("vEU {unit} at {position}")).collect();
                 write!(f, "deadlock: {}", at.join(", "))
             }
+            Self::NodeCount { operator, nodes } => write!(f, "{operator} is {nodes} nodes of the graph"),
+            Self::NodeBlocks { operator, tasks, blocks } => {
+                write!(f, "the node of {operator} has {blocks} blocks for {tasks} rTasks")
+            }
+            Self::UnknownNode(position) => write!(f, "node {position} names something unknown"),
+            Self::KeepsInGraph(operator) => write!(f, "{operator} keeps constants on chip, which a node cannot"),
+            Self::SentinelInGraph(tensor) => write!(f, "{tensor} carries its own validity, which no node can poll"),
             Self::UnorderedRead { reader, writer, tensor } => write!(
                 f,
                 "rTask {}.{} reads {tensor} and may run before rTask {}.{}, which writes it",
@@ -252,13 +294,22 @@ impl Verified {
 pub fn verify(plan: ExecutionPlan) -> Result<Verified, Vec<Violation>> {
     let mut evidence = Evidence { tasks: 0, waits: 0, ordered_reads: 0, polls: 0, ordered_buffers: 0 };
     for segment in &plan.segments {
-        let Segment::Persistent(segment) = segment;
-        verify_segment(segment, &plan.memory, &mut evidence)?;
+        match segment {
+            Segment::Persistent(segment) => verify_persistent(segment, &plan.memory, &mut evidence)?,
+            Segment::CudaGraph(segment) => {
+                let positions = nodes::positions(segment, &plan.memory)?;
+                let written = Writers::new(&segment.operators, &plan.memory);
+                let clocks = Clocks::of_positions(&segment.operators, &positions);
+                verify_data(&segment.operators, &plan.memory, (&written, &clocks), &mut evidence)?;
+            }
+        }
+        evidence.tasks += segment.tasks();
+        evidence.waits += segment.waits();
     }
     Ok(Verified { plan, evidence })
 }
 
-fn verify_segment(
+fn verify_persistent(
     segment: &PersistentSegment,
     memory: &MemoryPlan,
     evidence: &mut Evidence,
@@ -267,14 +318,22 @@ fn verify_segment(
     if !violations.is_empty() {
         return Err(violations);
     }
-    let written = Writers::new(segment, memory);
+    let written = Writers::new(&segment.operators, memory);
     let polls = polls::polls(segment, memory, &written);
     let clocks = clocks::run(segment, &polls)?;
-    let mut violations = Vec::new();
-    evidence.ordered_reads += data::check_reads(segment, memory, &written, &clocks, &mut violations);
     evidence.polls += polls.pairs();
-    evidence.ordered_buffers += data::check_buffers(segment, memory, &clocks, &mut violations);
-    evidence.tasks += segment.tasks();
-    evidence.waits += segment.waits();
+    verify_data(&segment.operators, memory, (&written, &clocks), evidence)
+}
+
+/// Reads after their writes, and buffers one after the other, in an order that is known.
+fn verify_data(
+    operators: &Operators,
+    memory: &MemoryPlan,
+    (written, clocks): (&Writers, &Clocks),
+    evidence: &mut Evidence,
+) -> Result<(), Vec<Violation>> {
+    let mut violations = Vec::new();
+    evidence.ordered_reads += data::check_reads(operators, memory, written, clocks, &mut violations);
+    evidence.ordered_buffers += data::check_buffers(operators, memory, clocks, &mut violations);
     if violations.is_empty() { Ok(()) } else { Err(violations) }
 }

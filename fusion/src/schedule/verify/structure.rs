@@ -20,21 +20,31 @@ use crate::partition::Template;
 use crate::partition::attention::AttentionKernel;
 use crate::partition::kept::{MOST_ROWS, kept_reads};
 
-/// Violations of everything but order.
+/// rOperators of a segment.
+pub(super) type Operators = Arena<OperatorId, ROperator>;
+
+/// Violations of everything but order in a persistent segment.
 pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Violation> {
-    let mut violations = Vec::new();
-    for (id, operator) in segment.operators.iter() {
-        if !is_tile(operator) {
-            violations.push(Violation::Tile(id));
-        }
-    }
+    check_with(&segment.operators, memory, |violations| {
+        check_streams(segment, violations);
+        check_kept(segment, memory, violations);
+        check_prefetches(segment, memory, violations);
+    })
+}
+
+/// Violations of tiles, outputs and memory, and those that `of_kind` finds in what only one kind of segment has.
+pub(super) fn check_with(
+    operators: &Operators,
+    memory: &MemoryPlan,
+    of_kind: impl FnOnce(&mut Vec<Violation>),
+) -> Vec<Violation> {
+    let tiles = operators.iter().filter(|(_, operator)| !is_tile(operator));
+    let mut violations: Vec<Violation> = tiles.map(|(id, _)| Violation::Tile(id)).collect();
     if violations.is_empty() {
-        check_streams(segment, &mut violations);
-        check_kept(segment, memory, &mut violations);
-        check_prefetches(segment, memory, &mut violations);
-        check_outputs(segment, memory, &mut violations);
-        check_memory(segment, memory, &mut violations);
-        check_sentinels(segment, memory, &mut violations);
+        of_kind(&mut violations);
+        check_outputs(operators, memory, &mut violations);
+        check_memory(operators, memory, &mut violations);
+        check_sentinels(operators, memory, &mut violations);
     }
     violations
 }
@@ -168,9 +178,9 @@ fn check_waits(
     }
 }
 
-fn check_outputs(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+fn check_outputs(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
     let mut written: Vec<(TensorId, Region)> = Vec::new();
-    for (id, operator) in segment.operators.iter() {
+    for (id, operator) in operators.iter() {
         for (stage, output) in
             operator.body.stages.iter().enumerate().filter_map(|(at, stage)| Some((at, stage.output.as_ref()?)))
         {
@@ -212,9 +222,9 @@ fn visits_each_once(linear: &Index, axes: &[AxisId], extent: &impl Fn(AxisId) ->
     linear.offset() == 0 && radix == elements && idle.map(|&axis| extent(axis)).all(|extent| extent == 1)
 }
 
-fn check_memory(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+fn check_memory(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
     let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
-    for operator in segment.operators.values() {
+    for operator in operators.values() {
         used.extend(operator.body.operands.iter().chain(&operator.body.outputs));
     }
     for &tensor in &used {
@@ -233,7 +243,7 @@ fn check_memory(segment: &PersistentSegment, memory: &MemoryPlan, violations: &m
             violations.push(Violation::Buffer(tensor));
         }
     }
-    for operator in segment.operators.values() {
+    for operator in operators.values() {
         for &output in &operator.body.outputs {
             let in_weights = memory.tensors[output].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
             if in_weights || memory.inputs.contains(&memory.tensors[output].layout.root) {
@@ -245,10 +255,10 @@ fn check_memory(segment: &PersistentSegment, memory: &MemoryPlan, violations: &m
 
 /// Sentinels are single-precision tensors of their own in the arena which the host does not touch, and kernels of all
 /// rOperators that use them can mark and poll.
-fn check_sentinels(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+fn check_sentinels(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
     let is_sentinel = |tensor: TensorId| memory.tensors[memory.tensors[tensor].layout.root].edge == EdgeKind::Sentinel;
     let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
-    for (id, operator) in segment.operators.iter() {
+    for (id, operator) in operators.iter() {
         let body = &operator.body;
         used.extend(body.operands.iter().chain(&body.outputs));
         let marks = body.outputs.iter().filter(|_| !can_mark(operator.params.template));

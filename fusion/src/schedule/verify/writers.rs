@@ -7,7 +7,8 @@ use warpweave_graph::expr::Range;
 use warpweave_graph::program::TensorId;
 
 use super::super::dependency::{Region, writes};
-use super::super::plan::{BufferSpace, MemoryPlan, OperatorId, PersistentSegment, RTask};
+use super::super::plan::{BufferSpace, MemoryPlan, OperatorId, RTask};
+use super::structure::Operators;
 
 /// The writers of all roots.
 pub(super) struct Writers {
@@ -23,10 +24,10 @@ struct RootWriters {
 }
 
 impl Writers {
-    pub(super) fn new(segment: &PersistentSegment, memory: &MemoryPlan) -> Self {
+    pub(super) fn new(operators: &Operators, memory: &MemoryPlan) -> Self {
         let mut roots: BTreeMap<TensorId, (Vec<OperatorId>, Vec<Region>)> = BTreeMap::new();
         let mut boxes = Arena::new();
-        for (id, operator) in segment.operators.iter() {
+        for (id, operator) in operators.iter() {
             for &output in &operator.body.outputs {
                 let region = Region::whole(memory, output);
                 let root = roots.entry(region.root).or_default();

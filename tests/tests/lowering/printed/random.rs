@@ -5,9 +5,9 @@ use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use warpweave::codegen::kernel_ir::{
-    ArrayId, BinaryOp, Block, Builtin, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId,
-    MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, SharedId, ShuffleMode, Statement,
-    Table, UnaryOp, Width, text,
+    ArrayId, BinaryOp, Block, Builtin, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId,
+    LocalId, MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, SharedId, ShuffleMode,
+    SpecialRegister, Statement, Table, UnaryOp, Width, text,
 };
 use warpweave::graph::arena::{Arena, Id};
 use warpweave_tests::printed::parses_back;
@@ -35,10 +35,12 @@ pub fn run<S: Strategy>(strategy: &S, check: impl Fn(&S::Value)) {
 }
 
 fn program() -> impl Strategy<Value = Program> {
-    (any::<u32>(), kernel(), kernel()).prop_map(|(threads, kernel, entry)| Program {
-        threads,
-        kernels: Arena::from_iter([kernel.clone(), Kernel::default()]),
-        entry: Kernel { body: [entry.body, vec![call(Expression::Tile, Expression::Operand(0))]].concat(), ..entry },
+    (any::<u32>(), kernel(), kernel(), any::<bool>()).prop_map(|(threads, kernel, entry, is_persistent)| {
+        let body = [entry.body, vec![call(Expression::Tile, Expression::Operand(0))]].concat();
+        let entry = Kernel { body, ..entry };
+        let nodes = || Entry::Nodes(Arena::from_iter([entry.clone(), Kernel::default()]));
+        let kernels = Arena::from_iter([kernel, Kernel::default()]);
+        Program { threads, kernels, entry: if is_persistent { Entry::Persistent(entry.clone()) } else { nodes() } }
     })
 }
 
@@ -79,7 +81,8 @@ fn expression() -> BoxedStrategy<Expression> {
     let leaf = prop_oneof![
         constant.prop_map(Expression::Constant),
         id::<LocalId>().prop_map(Expression::Local),
-        select(vec![Builtin::Thread, Builtin::Block, Builtin::Grid]).prop_map(Expression::Builtin),
+        select(vec![Builtin::Thread, Builtin::Block, Builtin::Grid, Builtin::FirstOperand])
+            .prop_map(Expression::Builtin),
         any::<u32>().prop_map(Expression::Operand),
         Just(Expression::Tile),
     ];
@@ -163,6 +166,7 @@ fn access() -> impl Strategy<Value = Statement> {
 fn exchange() -> impl Strategy<Value = Statement> {
     let table = select(vec![Table::StreamStart, Table::Instructions, Table::Operands]);
     let word = || select(vec![ControlWord::Epoch, ControlWord::Left, ControlWord::Abort]);
+    let register = select(vec![SpecialRegister::Time, SpecialRegister::Multiprocessor]);
     let mode = prop_oneof![any::<u32>().prop_map(ShuffleMode::Xor), any::<u32>().prop_map(ShuffleMode::Broadcast)];
     prop_oneof![
         (place(), expression()).prop_map(|(place, value)| Statement::Assign { place, value }),
@@ -170,6 +174,7 @@ fn exchange() -> impl Strategy<Value = Statement> {
         (place(), expression()).prop_map(|(place, condition)| Statement::BlockBarrierOr { place, condition }),
         (place(), table, expression()).prop_map(|(place, table, index)| Statement::LoadTable { place, table, index }),
         (place(), word()).prop_map(|(place, word)| Statement::LoadControl { place, word }),
+        (place(), register).prop_map(|(place, register)| Statement::ReadSpecial { place, register }),
         (word(), expression()).prop_map(|(word, value)| Statement::StoreControl { word, value }),
         (place(), word(), expression()).prop_map(|(place, word, value)| Statement::AddControl { place, word, value }),
     ]
@@ -184,6 +189,8 @@ fn synchronisation() -> impl Strategy<Value = Statement> {
         Just(Statement::Break),
         Just(Statement::BlockBarrier),
         Just(Statement::WarpBarrier),
+        Just(Statement::DependencyWait),
+        Just(Statement::DependentLaunch),
         (order(), vec(id(), 0..3)).prop_map(|(order, loaded)| Statement::Await { order, loaded }),
         (place(), expression(), expression(), order(), position).prop_map(
             |(place, counter, target, order, position)| Statement::Wait { place, counter, target, order, position }

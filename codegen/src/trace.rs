@@ -1,0 +1,158 @@
+//! Programs that record when every instruction of their streams begins and ends.
+//!
+//! A trace is a part of the arena that no buffer of the plan touches: first a word a block for the multiprocessor that
+//! runs it, padded to eight bytes, then two words an instruction of the plan's tables, begin and end. Thread 0 of each
+//! block writes them. A program that is not traced is not changed in any way.
+
+use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, Tables};
+
+use crate::kernel_ir::{
+    BinaryOp, Block, Builtin, Entry, Expression, LocalId, MemoryType, Place, Program, ScalarType, SpecialRegister,
+    Statement, Table,
+};
+
+/// Where the trace of a plan lies in the arena.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceLayout {
+    /// Its first word; even.
+    first: u32,
+    units: u32,
+    instructions: u32,
+}
+
+/// When an instruction began and ended, as [`SpecialRegister::Time`] tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moments {
+    /// When thread 0 came to it.
+    pub begin: u32,
+    /// When the block went on.
+    pub end: u32,
+}
+
+/// What one launch has recorded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// Per unit, the multiprocessor that ran it.
+    pub multiprocessors: Vec<u32>,
+    /// Per unit, the moments of its stream.
+    pub units: Vec<Vec<Moments>>,
+}
+
+/// Bytes of a word.
+const WORD: u64 = 4;
+
+impl TraceLayout {
+    /// Behind the first `arena_bytes` of the arena; `None` if words there have no 32-bit numbers.
+    pub fn behind(arena_bytes: u64, tables: &Tables) -> Option<Self> {
+        let (units, instructions) = (tables.stream_start.len(), tables.instructions.len() / INSTRUCTION_WORDS);
+        let first = arena_bytes.next_multiple_of(2 * WORD) / WORD;
+        let layout = Self { first: u32::try_from(first).ok()?, units: units as u32, instructions: instructions as u32 };
+        i32::try_from(layout.arena_bytes() / WORD).ok().map(|_| layout)
+    }
+
+    /// Bytes of the arena with the trace.
+    pub fn arena_bytes(&self) -> u64 {
+        WORD * (u64::from(self.first) + u64::from(self.units.next_multiple_of(2)) + 2 * u64::from(self.instructions))
+    }
+
+    /// The first byte of the trace.
+    pub fn start(&self) -> u64 {
+        WORD * u64::from(self.first)
+    }
+
+    /// The word of the first instruction's begin.
+    fn moments(&self) -> u32 {
+        self.first + self.units.next_multiple_of(2)
+    }
+
+    /// What the bytes from [`Self::start`] on hold after a launch that followed `tables`: a pair an instruction of the
+    /// plan. A prefetch and the waits after it are part of their rTask, and take no time of their own.
+    pub fn read(&self, bytes: &[u8], tables: &Tables) -> Trace {
+        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let moments = &words[(self.moments() - self.first) as usize..];
+        let stream = |&start: &i32| {
+            let codes = tables.instructions[start as usize * INSTRUCTION_WORDS..].chunks_exact(INSTRUCTION_WORDS);
+            let pairs = moments[2 * start as usize..].chunks_exact(2);
+            let mut steps = codes.take_while(|code| code[0] != OPCODE_END).zip(pairs);
+            let mut found = Vec::new();
+            while let Some((code, pair)) = steps.next() {
+                let (begin, end) = (pair[0], pair[1]);
+                let own_waits = if code[0] >= OPCODE_RUN { code[3] as usize } else { 0 };
+                if own_waits > 0 {
+                    // The prefetch, and the waits inside the rTask.
+                    found.extend(std::iter::repeat_n(Moments { begin, end: begin }, 1 + own_waits));
+                    steps.by_ref().take(own_waits).for_each(drop);
+                }
+                found.push(Moments { begin, end });
+            }
+            found
+        };
+        Trace {
+            multiprocessors: words[..self.units as usize].to_vec(),
+            units: tables.stream_start.iter().map(stream).collect(),
+        }
+    }
+}
+
+/// `program`, whose entry walks streams of instructions, with a trace at `layout`.
+///
+/// # Panics
+/// If the program is one of nodes, or its entry has no loop with a switch over instructions; every entry of
+/// [`crate::persistent::entry`] has.
+pub fn traced(program: &Program, layout: &TraceLayout) -> Program {
+    let mut program = program.clone();
+    let Entry::Persistent(entry) = &mut program.entry else { unreachable!("nodes walk no stream") };
+    let locals = &mut entry.locals;
+    let [at, begin, end] = [(); 3].map(|()| locals.push(ScalarType::I32));
+    let body = &mut entry.body;
+    let position = body.iter().find_map(|statement| match statement {
+        Statement::LoadTable { place: Place::Local(local), table: Table::StreamStart, .. } => Some(*local),
+        _ => None,
+    });
+    let position = position.expect("the entry looks up where its stream starts");
+    let steps = body.iter_mut().find_map(|statement| match statement {
+        Statement::Loop { body } => Some(body),
+        _ => None,
+    });
+    let steps = steps.expect("the entry walks a stream in a loop");
+    let switch = steps.iter().position(|step| matches!(step, Statement::Switch { .. }));
+    let switch = switch.expect("a step switches over the instruction");
+    let pair = add(layout.moments(), binary(BinaryOp::Multiply, at.into(), Expression::i32(2)));
+    let record = vec![read(end, SpecialRegister::Time), store(pair, vec![begin.into(), end.into()])];
+    steps.insert(switch + 1, on_first_thread(record));
+    let here = [assign(at, position.into()), on_first_thread(vec![read(begin, SpecialRegister::Time)])];
+    steps.splice(switch..switch, here);
+
+    let block = Expression::Builtin(Builtin::Block);
+    let place = add(layout.first, block);
+    let unit = vec![read(end, SpecialRegister::Multiprocessor), store(place, vec![end.into()])];
+    let prologue = [at, begin, end].map(|local| assign(local, Expression::i32(0)));
+    body.splice(0..0, prologue.into_iter().chain([on_first_thread(unit)]));
+    program
+}
+
+fn read(local: LocalId, register: SpecialRegister) -> Statement {
+    Statement::ReadSpecial { place: Place::Local(local), register }
+}
+
+/// Stores values from this word of the arena on; two values at an even one.
+fn store(word: Expression, values: Vec<Expression>) -> Statement {
+    Statement::StoreGlobal { memory: MemoryType::I32, index: word, values }
+}
+
+fn on_first_thread(then: Block) -> Statement {
+    let condition = binary(BinaryOp::Equal, Expression::Builtin(Builtin::Thread), Expression::i32(0));
+    Statement::If { condition, then, otherwise: Block::new() }
+}
+
+fn assign(local: LocalId, value: Expression) -> Statement {
+    Statement::Assign { place: Place::Local(local), value }
+}
+
+fn add(first: u32, more: Expression) -> Expression {
+    binary(BinaryOp::Add, Expression::i32(first as i32), more)
+}
+
+fn binary(op: BinaryOp, left: Expression, right: Expression) -> Expression {
+    Expression::binary(op, left, right)
+}

@@ -1,0 +1,117 @@
+//! A plan in time as a device ran it, beside what was predicted.
+
+mod recorded;
+mod traced;
+
+use std::collections::BTreeMap;
+
+use warpweave_fusion::schedule::plan::OperatorId;
+use warpweave_fusion::schedule::simulate::{self, Jitter, Simulation};
+use warpweave_fusion::schedule::{ExecutionPlan, Instruction, Polls, SyncCosts};
+use warpweave_graph::Tensor;
+use warpweave_runtime::bundle::BundleTarget;
+use warpweave_runtime::host::HostSession;
+use warpweave_runtime::session::{Device, OpenOptions, SessionError};
+
+use crate::check::Checked;
+use crate::explain::Clock;
+use crate::open::{CompilerSource, OpenError, Source};
+
+/// A recorded run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Profile {
+    /// The plan as it was run, after any folding.
+    pub plan: ExecutionPlan,
+    /// What the recorded times are.
+    pub clock: Clock,
+    /// The run: microseconds, or steps.
+    pub recorded: Simulation,
+    /// The same plan on the cost model, in microseconds.
+    pub predicted: Simulation,
+    /// Per unit, the multiprocessor that ran it, where a device has some.
+    pub multiprocessors: Vec<u32>,
+    /// What the recorded run gave.
+    pub outputs: Vec<Tensor>,
+}
+
+/// The rTasks of an rOperator in both runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct OperatorTimes {
+    /// The rOperator.
+    pub operator: OperatorId,
+    /// Its rTasks.
+    pub tasks: usize,
+    /// Their predicted microseconds, polls left out.
+    pub predicted: f64,
+    /// Their recorded microseconds or steps.
+    pub recorded: f64,
+}
+
+/// Runs `source` on `device` and records when every instruction of its plan begins and ends. Kernels are compiled for it
+/// with a trace, whatever a bundle holds.
+pub fn profile(
+    source: &Source,
+    device: Device,
+    options: &OpenOptions,
+    compiler: CompilerSource<'_>,
+    inputs: &[Tensor],
+) -> Result<Profile, OpenError> {
+    match device {
+        Device::Reference => {
+            let reason = "it follows no plan; use host, emulator, text or cuda:N".to_owned();
+            Err(SessionError::Unavailable { device, reason }.into())
+        }
+        Device::Host => on_host(source, options, inputs),
+        Device::Emulator | Device::Text | Device::Cuda(_) => traced::profile(source, device, options, compiler, inputs),
+    }
+}
+
+/// The second run: the first one brings code and data near.
+fn on_host(source: &Source, options: &OpenOptions, inputs: &[Tensor]) -> Result<Profile, OpenError> {
+    let Checked { plan, weights, .. } = Checked::of(source, Some(BundleTarget::Host))?;
+    let mut session = HostSession::new(&plan.plan, weights, options.threads).map_err(SessionError::from)?;
+    session.run(inputs).map_err(SessionError::from)?;
+    let outputs = session.run(inputs).map_err(SessionError::from)?;
+    let plan = session.plan().plan().clone();
+    let recorded = recorded::of_host(plan.persistent(), session.moments());
+    Ok(Profile::new(plan, Clock::Measured, recorded, Vec::new(), outputs))
+}
+
+impl Profile {
+    fn new(
+        plan: ExecutionPlan,
+        clock: Clock,
+        recorded: Simulation,
+        multiprocessors: Vec<u32>,
+        outputs: Vec<Tensor>,
+    ) -> Self {
+        let polls = Polls::of(plan.persistent(), &plan.memory);
+        let predicted = simulate::simulate(plan.persistent(), &polls, &SyncCosts::h200(), Jitter::None);
+        Self { plan, clock, recorded, predicted, multiprocessors, outputs }
+    }
+
+    /// The rOperators, those that take most of the recorded run first.
+    pub fn operators(&self) -> Vec<OperatorTimes> {
+        let (predicted, recorded) = (times(&self.predicted), times(&self.recorded));
+        let all = self.plan.persistent().operators.iter().map(|(operator, planned)| OperatorTimes {
+            operator,
+            tasks: planned.tasks() as usize,
+            predicted: predicted.get(&operator).copied().unwrap_or(0.0),
+            recorded: recorded.get(&operator).copied().unwrap_or(0.0),
+        });
+        let mut all: Vec<OperatorTimes> = all.collect();
+        all.sort_by(|a, b| b.recorded.total_cmp(&a.recorded));
+        all
+    }
+}
+
+/// Per rOperator, the sum of its rTasks' times.
+fn times(run: &Simulation) -> BTreeMap<OperatorId, f64> {
+    let mut times = BTreeMap::new();
+    for event in run.units.iter().flatten() {
+        if let Instruction::Run(task) = event.instruction {
+            *times.entry(task.operator).or_insert(0.0) += event.end - event.start - event.polled;
+        }
+    }
+    times
+}

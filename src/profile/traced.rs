@@ -1,0 +1,136 @@
+//! Runs of kernels with a trace.
+
+use warpweave_codegen::trace::{TraceLayout, traced};
+use warpweave_fusion::schedule::tables::Tables;
+use warpweave_fusion::schedule::{Backend, ExecutionPlan, MemoryPlan, verify};
+use warpweave_graph::Tensor;
+use warpweave_runtime::bundle::{BundleError, BundleTarget, TargetPlan};
+use warpweave_runtime::cuda::{CudaSession, Driver};
+use warpweave_runtime::session::{
+    DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device, Kernels, OpenOptions, Session, SessionError, open_kernels,
+};
+use warpweave_runtime::target::Target;
+
+use super::{Profile, recorded};
+use crate::build::device_code;
+use crate::check::Checked;
+use crate::compiler::CompileError;
+use crate::explain::Clock;
+use crate::open::{CompilerSource, OpenError, Source, device_target};
+
+/// Kernels with a trace, and where it lies.
+struct TracedKernels {
+    kernels: Kernels,
+    layout: TraceLayout,
+    tables: Tables,
+}
+
+/// Runs kernels of `source` that record, on a device that runs kernels.
+pub fn profile(
+    source: &Source,
+    device: Device,
+    options: &OpenOptions,
+    compiler: CompilerSource<'_>,
+    inputs: &[Tensor],
+) -> Result<Profile, OpenError> {
+    let target = target_of(source, device)?;
+    let checked = Checked::of(source, Some(BundleTarget::Gpu(target)))?;
+    let missing = || SessionError::Internal(format!("{target} has no kernels"));
+    let kernels = checked.kernels.ok_or_else(missing)?;
+    let weights = checked.weights;
+    if kernels.plan.plan.plan().segment().backend() != Backend::Persistent {
+        let reason =
+            "the bundle's kernels are nodes of a graph, which keep no trace; profile the model, or a bundle that was \
+                      compiled with --backend persistent"
+                .to_owned();
+        return Err(SessionError::Unavailable { device, reason }.into());
+    }
+    let (traced, mut session) = match device {
+        Device::Cuda(ordinal) => {
+            let open = |units: usize| -> Result<(TracedKernels, Box<dyn Session>), OpenError> {
+                let traced = with_trace(&kernels, units)?;
+                let compiler = compiler().map_err(OpenError::NoCompiler)?;
+                let code = device_code(target, &traced.kernels.program, compiler.as_ref())?.code;
+                let session = CudaSession::open(ordinal, &traced.kernels.plan, &code, &weights, options.cuda())?;
+                Ok((traced, Box::new(session)))
+            };
+            let planned = kernels.plan.plan.plan().persistent().units();
+            let (traced, session) = open(options.units.unwrap_or(planned))?;
+            match session.execution_plan().map(|plan| plan.persistent().units()) {
+                // What is folded when it is opened is folded before it is traced.
+                Some(resident) if resident != traced.units() => {
+                    drop(session);
+                    open(resident)?
+                }
+                Some(_) | None => (traced, session),
+            }
+        }
+        Device::Reference | Device::Host | Device::Emulator | Device::Text => {
+            let traced = with_trace(&kernels, options.units.unwrap_or(DEFAULT_UNITS))?;
+            let options = OpenOptions { units: Some(traced.units()), ..*options };
+            let session = open_kernels(traced.kernels.clone(), weights, device, &options)?;
+            (traced, session)
+        }
+    };
+    let (clock, scale, warm) = match device {
+        Device::Emulator => (Clock::Steps, 1.0, false),
+        Device::Reference | Device::Host | Device::Text | Device::Cuda(_) => (Clock::Measured, 1e-3, true),
+    };
+    if warm {
+        session.run(inputs)?;
+    }
+    let outputs = session.run(inputs)?;
+    let TracedKernels { kernels, layout, tables } = traced;
+    let bytes = session.read_arena(layout.start() as usize..layout.arena_bytes() as usize)?;
+    let bytes = bytes.ok_or_else(|| SessionError::Internal(format!("{device} has no arena")))?;
+    let trace = layout.read(&bytes, &tables);
+    let plan = kernels.plan.plan.plan().clone();
+    let recorded = recorded::of_trace(plan.persistent(), &trace, scale);
+    Ok(Profile::new(plan, clock, recorded, trace.multiprocessors, outputs))
+}
+
+impl TracedKernels {
+    fn units(&self) -> usize {
+        self.kernels.plan.plan.plan().persistent().units()
+    }
+}
+
+/// The target whose kernels run: the newest that the device takes, of those that a bundle holds.
+fn target_of(source: &Source, device: Device) -> Result<Target, OpenError> {
+    let info = match device {
+        Device::Cuda(ordinal) => {
+            Some(Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?)
+        }
+        Device::Reference | Device::Host | Device::Emulator | Device::Text => None,
+    };
+    match (source, &info) {
+        (Source::Model(_), Some(info)) => Ok(device_target(info)?),
+        (Source::Model(_), None) => Ok(DEFAULT_KERNEL_TARGET),
+        (Source::Bundle(bundle), info) => {
+            let held: Vec<BundleTarget> = bundle.manifest().targets.keys().copied().collect();
+            let runs =
+                |target: &Target| info.as_ref().is_none_or(|info| target.runs_on(info.capability.0, info.capability.1));
+            let found = held.iter().rev().find_map(|target| match target {
+                BundleTarget::Gpu(gpu) => Some(*gpu).filter(runs),
+                BundleTarget::Host => None,
+            });
+            let wanted = format!("kernels for {device}");
+            found.ok_or(BundleError::Target { wanted, held }).map_err(OpenError::from)
+        }
+    }
+}
+
+/// The kernels on at most `units` units with a trace behind the arena.
+fn with_trace(kernels: &Kernels, units: usize) -> Result<TracedKernels, OpenError> {
+    let Kernels { target, plan, program } = kernels;
+    let folded = plan.folded(BundleTarget::Gpu(*target), units)?;
+    let tables = folded.tables();
+    let ExecutionPlan { segments, memory } = folded.plan.plan().clone();
+    let too_large = || SessionError::Internal("an arena of more than 8 GB leaves no room for a trace".to_owned());
+    let layout = TraceLayout::behind(memory.arena_bytes, &tables).ok_or_else(too_large)?;
+    let memory = MemoryPlan { arena_bytes: layout.arena_bytes(), ..memory };
+    let verified = verify(ExecutionPlan { segments, memory }).map_err(CompileError::Plan);
+    let plan = TargetPlan { plan: verified.map_err(crate::build::BuildError::from)?, ..folded };
+    let kernels = Kernels { target: *target, plan, program: traced(program, &layout) };
+    Ok(TracedKernels { kernels, layout, tables })
+}

@@ -1,0 +1,61 @@
+//! Back ends of a bundle: which is chosen, what the bundle says of it, and that devices run what it holds.
+
+use std::fs;
+
+use warpweave::runtime::json::Value;
+
+use crate::tool::{Folder, model, succeed, tool};
+
+/// The bundle of a small model for this back end, and what `compile` said of its target.
+fn bundle(folder: &Folder, name: &str, backend: &str) -> (String, Value) {
+    let path = folder.join(name).display().to_string();
+    let model = model("dlrm", "dynamo.onnx");
+    let told = succeed(&["compile", &model, "-o", &path, "--target", "sm_90a", "--backend", backend]);
+    (path, told["targets"][0].clone())
+}
+
+#[test]
+fn a_bundle_runs_on_the_back_end_that_it_was_compiled_for() {
+    if succeed(&["doctor"])["nvrtc"]["found"] != true {
+        eprintln!("skipped: no NVRTC");
+        return;
+    }
+    let folder = Folder::new();
+    let io = model("dlrm", "io.npz");
+    for backend in ["persistent", "cuda-graph", "auto"] {
+        let (path, told) = bundle(&folder, &format!("{backend}.weave"), backend);
+        let inspected = succeed(&["inspect", &path]);
+        let record = &inspected["targets"]["sm_90a"];
+        assert_eq!(record["backend"], told["backend"]);
+        let is_asked = record["backend_reason"] == "asked";
+        assert_eq!(is_asked, backend != "auto", "{record}");
+        assert!(!is_asked || record["backend"] == backend, "{record}");
+        let plain = String::from_utf8_lossy(&tool(&["inspect", &path]).stdout).into_owned();
+        assert!(plain.contains(if is_asked { "as asked" } else { "by prediction: " }), "{plain}");
+        let compared = succeed(&["compare", &path, "--io", &io, "--device", "emulator", "--veus", "3"]);
+        assert_eq!(compared["passed"], true, "{compared}");
+    }
+}
+
+#[test]
+fn graphs_of_equal_inputs_are_equal_bytes() {
+    if succeed(&["doctor"])["nvrtc"]["found"] != true {
+        eprintln!("skipped: no NVRTC");
+        return;
+    }
+    let folder = Folder::new();
+    let [first, second] = ["first", "second"].map(|name| bundle(&folder, name, "cuda-graph").0);
+    let read = |path: &String| fs::read(path).expect("the bundle is there");
+    assert!(read(&first) == read(&second));
+}
+
+#[test]
+fn a_plan_is_explained_under_its_back_end() {
+    let path = model("mobilenet_v2", "torchscript.onnx");
+    let told = |backend| succeed(&["explain", &path, "--plan", "--backend", backend]);
+    let [persistent, graph, auto] = ["persistent", "cuda-graph", "auto"].map(told);
+    assert_eq!((persistent["waits"].as_u64() > Some(0), &graph["waits"]), (true, &Value::from(0)));
+    assert_eq!(graph["backend"], "cuda-graph");
+    let chosen = if auto["backend"] == "cuda-graph" { &graph } else { &persistent };
+    assert_eq!(auto["predicted_makespan_microseconds"], chosen["predicted_makespan_microseconds"]);
+}
