@@ -2,6 +2,7 @@
 
 use warpweave_codegen::lower::{LowerError, LoweredProgram, lower};
 use warpweave_fusion::partition::arch::GpuArch;
+use warpweave_fusion::partition::contraction::AxisClass;
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::cost::KernelCost;
 use warpweave_fusion::partition::host_cost::HostCost;
@@ -67,6 +68,14 @@ impl KernelCost for CostModel {
             Self::Gpu(arch) => EstimatedCost { arch: *arch }.task_microseconds(body, params),
             Self::Recorded(recorded) => recorded.task_microseconds(body, params),
             Self::Host => HOST_COST.task_microseconds(body, params),
+        }
+    }
+
+    fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
+        match self {
+            Self::Gpu(arch) => EstimatedCost { arch: *arch }.early_microseconds(body, params, sides),
+            Self::Recorded(recorded) => recorded.early_microseconds(body, params, sides),
+            Self::Host => HOST_COST.early_microseconds(body, params, sides),
         }
     }
 

@@ -8,6 +8,6 @@ use crate::kernel_ir::{Builtin, Expression, Kernel, KernelId, Statement};
 /// ended has all nodes before it behind it.
 pub fn entry(kernel: KernelId) -> Kernel {
     let (operands, tile) = (Expression::Builtin(Builtin::FirstOperand), Expression::Builtin(Builtin::Block));
-    let call = Statement::Call { kernel, operands, tile };
+    let call = Statement::Call { kernel, operands, tile, waits: None };
     Kernel { body: vec![Statement::DependencyWait, Statement::DependentLaunch, call], ..Kernel::default() }
 }

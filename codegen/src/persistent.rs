@@ -1,19 +1,20 @@
 //! The entry of a persistent program: the walk over a block's instruction stream.
 
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT};
-use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::arena::Arena;
 
 use crate::kernel_ir::{
-    BinaryOp, Block, Builtin, Constant, ControlWord, Expression, Kernel, KernelId, LocalId, MemoryOrder, Place,
-    ScalarType, Statement, Table, UnaryOp,
+    BinaryOp, Block, Builtin, CallWaits, Constant, ControlWord, Expression, Kernel, KernelId, LocalId, MemoryOrder,
+    Place, ScalarType, Statement, Table, UnaryOp,
 };
 
-/// The entry body of a program with `kernels` kernels.
+/// The entry body of a program with these kernels.
 ///
 /// Each block walks its stream: a wait is thread 0's acquire followed by a block barrier, a run is a kernel followed by
-/// a block barrier, and a signal is thread 0's release, which therefore always follows a block barrier. The last block
+/// a block barrier, and a signal is thread 0's release, which therefore always follows a block barrier. A kernel that does
+/// its own waits is told where they stand, right after its run, and the walk goes on behind them. The last block
 /// to leave advances the epoch, unless the launch was aborted.
-pub fn entry(kernels: usize) -> Kernel {
+pub fn entry(kernels: &Arena<KernelId, Kernel>) -> Kernel {
     let mut locals = Arena::new();
     let epoch: LocalId = locals.push(ScalarType::I32);
     let position = locals.push(ScalarType::I32);
@@ -28,7 +29,10 @@ pub fn entry(kernels: usize) -> Kernel {
     cases[OPCODE_WAIT as usize] = wait(epoch, position, &words, satisfied, stopped);
     cases[OPCODE_SIGNAL as usize] =
         vec![on_first_thread(vec![Statement::Signal { counter: words[1].into(), order: MemoryOrder::Release }])];
-    cases.extend((0..kernels).map(|kernel| run(KernelId::from_index(kernel), &words)));
+    cases.extend(kernels.iter().map(|(id, kernel)| match kernel.awaits() {
+        false => run(id, &words, None),
+        true => run_with_waits(id, &words, position, stopped),
+    }));
 
     let mut step: Block = (0..INSTRUCTION_WORDS as i32)
         .map(|word| Statement::LoadTable {
@@ -77,8 +81,17 @@ fn wait(epoch: LocalId, position: LocalId, words: &[LocalId], satisfied: LocalId
     ]
 }
 
-fn run(kernel: KernelId, words: &[LocalId]) -> Block {
-    vec![Statement::Call { kernel, operands: words[1].into(), tile: words[2].into() }, Statement::BlockBarrier]
+fn run(kernel: KernelId, words: &[LocalId], waits: Option<CallWaits>) -> Block {
+    vec![Statement::Call { kernel, operands: words[1].into(), tile: words[2].into(), waits }, Statement::BlockBarrier]
+}
+
+fn run_with_waits(kernel: KernelId, words: &[LocalId], position: LocalId, stopped: LocalId) -> Block {
+    let first = binary(BinaryOp::Add, position.into(), Expression::i32(1));
+    let waits = CallWaits { first, count: words[3].into(), stopped: Place::Local(stopped) };
+    let mut block = run(kernel, words, Some(waits));
+    block.push(Statement::If { condition: stopped.into(), then: vec![Statement::Break], otherwise: Block::new() });
+    block.push(assign(position, binary(BinaryOp::Add, position.into(), words[3].into())));
+    block
 }
 
 fn leave(epoch: LocalId, left: LocalId, aborted: LocalId) -> Block {

@@ -4,7 +4,7 @@
 //! runs it, padded to eight bytes, then two words an instruction of the plan's tables, begin and end. Thread 0 of each
 //! block writes them. A program that is not traced is not changed in any way.
 
-use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, Tables};
+use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, Tables};
 
 use crate::kernel_ir::{
     BinaryOp, Block, Builtin, Entry, Expression, LocalId, MemoryType, Place, Program, ScalarType, SpecialRegister,
@@ -65,15 +65,27 @@ impl TraceLayout {
         self.first + self.units.next_multiple_of(2)
     }
 
-    /// What the bytes from [`Self::start`] on hold after a launch that followed `tables`.
+    /// What the bytes from [`Self::start`] on hold after a launch that followed `tables`: a pair an instruction of the
+    /// plan. A prefetch and the waits after it are part of their rTask, and take no time of their own.
     pub fn read(&self, bytes: &[u8], tables: &Tables) -> Trace {
         let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let moments = &words[(self.moments() - self.first) as usize..];
         let stream = |&start: &i32| {
             let codes = tables.instructions[start as usize * INSTRUCTION_WORDS..].chunks_exact(INSTRUCTION_WORDS);
-            let length = codes.take_while(|code| code[0] != OPCODE_END).count();
-            let pairs = moments[2 * start as usize..].chunks_exact(2).take(length);
-            pairs.map(|pair| Moments { begin: pair[0], end: pair[1] }).collect()
+            let pairs = moments[2 * start as usize..].chunks_exact(2);
+            let mut steps = codes.take_while(|code| code[0] != OPCODE_END).zip(pairs);
+            let mut found = Vec::new();
+            while let Some((code, pair)) = steps.next() {
+                let (begin, end) = (pair[0], pair[1]);
+                let own_waits = if code[0] >= OPCODE_RUN { code[3] as usize } else { 0 };
+                if own_waits > 0 {
+                    // The prefetch, and the waits inside the rTask.
+                    found.extend(std::iter::repeat_n(Moments { begin, end: begin }, 1 + own_waits));
+                    steps.by_ref().take(own_waits).for_each(drop);
+                }
+                found.push(Moments { begin, end });
+            }
+            found
         };
         Trace {
             multiprocessors: words[..self.units as usize].to_vec(),
@@ -93,6 +105,11 @@ pub fn traced(program: &Program, layout: &TraceLayout) -> Program {
     let locals = &mut entry.locals;
     let [at, begin, end] = [(); 3].map(|()| locals.push(ScalarType::I32));
     let body = &mut entry.body;
+    let position = body.iter().find_map(|statement| match statement {
+        Statement::LoadTable { place: Place::Local(local), table: Table::StreamStart, .. } => Some(*local),
+        _ => None,
+    });
+    let position = position.expect("the entry looks up where its stream starts");
     let steps = body.iter_mut().find_map(|statement| match statement {
         Statement::Loop { body } => Some(body),
         _ => None,
@@ -102,16 +119,15 @@ pub fn traced(program: &Program, layout: &TraceLayout) -> Program {
     let switch = switch.expect("a step switches over the instruction");
     let pair = add(layout.moments(), binary(BinaryOp::Multiply, at.into(), Expression::i32(2)));
     let record = vec![read(end, SpecialRegister::Time), store(pair, vec![begin.into(), end.into()])];
-    let next = binary(BinaryOp::Add, at.into(), Expression::i32(1));
-    steps.splice(switch + 1..switch + 1, [on_first_thread(record), assign(at, next)]);
-    steps.insert(switch, on_first_thread(vec![read(begin, SpecialRegister::Time)]));
+    steps.insert(switch + 1, on_first_thread(record));
+    let here = [assign(at, position.into()), on_first_thread(vec![read(begin, SpecialRegister::Time)])];
+    steps.splice(switch..switch, here);
 
     let block = Expression::Builtin(Builtin::Block);
-    let place = add(layout.first, block.clone());
+    let place = add(layout.first, block);
     let unit = vec![read(end, SpecialRegister::Multiprocessor), store(place, vec![end.into()])];
-    let start = Statement::LoadTable { place: Place::Local(at), table: Table::StreamStart, index: block };
-    let prologue = [start, assign(begin, Expression::i32(0)), assign(end, Expression::i32(0)), on_first_thread(unit)];
-    body.splice(0..0, prologue);
+    let prologue = [at, begin, end].map(|local| assign(local, Expression::i32(0)));
+    body.splice(0..0, prologue.into_iter().chain([on_first_thread(unit)]));
     program
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use warpweave::explain::{Comparison, ExplainedPlan, PolicyFigures, Win};
+use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
 use warpweave::fusion::schedule::{EdgeKind, Limits, Segment};
 use warpweave::runtime::json::{Value, json};
 
@@ -31,6 +31,7 @@ pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
     let _ =
         writeln!(text, "  waits                {} of {} needed, all proved to end", evidence.waits, explained.needs);
     let _ = writeln!(text, "  counters             {}", segment.arrivals().len());
+    let _ = writeln!(text, "  prefetches           {} rTasks load constants before they wait", segment.prefetches());
     let sentinels = plan.memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel).count();
     if sentinels > 0 {
         let _ = writeln!(text, "  sentinels            {sentinels} tensors, {} polls proved to end", evidence.polls);
@@ -85,7 +86,8 @@ pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
         "backend_reason": explained.reason.to_string(), "sync": explained.sync.name(),
         "scheduling_seconds": explained.seconds, "operators": segment.operators().len(),
         "tasks": evidence.tasks, "waits": evidence.waits, "polls": evidence.polls, "needs": explained.needs,
-        "counters": segment.arrivals().len(), "ordered_reads": evidence.ordered_reads,
+        "counters": segment.arrivals().len(), "prefetches": segment.prefetches(),
+        "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "arena_bound_bytes": explained.arena_bound_bytes,
         "predicted_makespan_microseconds": explained.simulation.makespan,
         "running": shares.running, "waiting": shares.waiting, "signalling": shares.signalling,
@@ -105,27 +107,29 @@ pub fn comparison(name: &str, comparison: &Comparison) -> String {
         "| | *path {critical_path:.1}, with exchanges {with_exchanges:.1}; work over units {work:.1}* | | | | ≥ {:.1} | |",
         comparison.limits.bound()
     );
-    for figures in &comparison.policies {
-        let PolicyFigures { sync, critical_steps, waits, utilisation, makespan, range, .. } = figures;
+    for figures in &comparison.ways {
+        let WayFigures { way, critical_steps, waits, utilisation, makespan, range, .. } = figures;
         let arena = figures.arena_bytes as f64 / figures.arena_bound_bytes.max(1) as f64;
         let _ = writeln!(
             text,
             "| | {} | {critical_steps} | {waits} | {:.0} % | {makespan:.1} ({:.1} … {:.1}) | {arena:.2} |",
-            sync.name(),
+            way.name(),
             utilisation * 100.0,
             range.0,
             range.1
         );
     }
-    let tile = comparison.policies.last().map_or(f64::NAN, |figures| figures.makespan);
+    let all = comparison.ways.last().map_or(f64::NAN, |figures| figures.makespan);
     let _ = writeln!(
         text,
-        "| | tile over barrier: {}; over operator: {}; over kernels that are fastest alone: {:.2}×; over a kernel an \
-         operator: {:.2}× | | | | | |",
+        "| | tile over barrier: {}; over operator: {}; with prefetch: {}; with residency: {}; all over kernels that are \
+         fastest alone: {:.2}×; over a kernel an operator: {:.2}× | | | | | |",
         win(comparison.tile_over_barrier),
         win(comparison.tile_over_operator),
-        comparison.fastest_alone / tile,
-        one_by_one / tile
+        win(comparison.prefetch_over_tile),
+        win(comparison.residency_over_prefetch),
+        comparison.fastest_alone / all,
+        one_by_one / all
     );
     text
 }
@@ -141,22 +145,25 @@ fn win(win: Win) -> String {
 
 /// A comparison as JSON.
 pub fn comparison_value(name: &str, comparison: &Comparison) -> Value {
-    let policy = |figures: &PolicyFigures| {
+    let way = |figures: &WayFigures| {
         json!({
-            "sync": figures.sync.name(), "critical_steps": figures.critical_steps, "waits": figures.waits,
+            "way": figures.way.name(), "critical_steps": figures.critical_steps, "waits": figures.waits,
+            "prefetches": figures.prefetches,
             "utilisation": figures.utilisation, "predicted_makespan_microseconds": figures.makespan,
             "least": figures.range.0, "most": figures.range.1, "arena_bytes": figures.arena_bytes,
             "arena_bound_bytes": figures.arena_bound_bytes, "scheduling_seconds": figures.seconds
         })
     };
     json!({
-        "model": name, "policies": comparison.policies.iter().map(policy).collect::<Vec<_>>(),
+        "model": name, "ways": comparison.ways.iter().map(way).collect::<Vec<_>>(),
         "kernel_per_operator_microseconds": comparison.limits.one_by_one,
         "fastest_alone_microseconds": comparison.fastest_alone,
         "critical_path_microseconds": comparison.limits.critical_path,
         "critical_path_with_exchanges_microseconds": comparison.limits.with_exchanges,
         "work_over_units_microseconds": comparison.limits.work,
         "tile_over_barrier": win(comparison.tile_over_barrier),
-        "tile_over_operator": win(comparison.tile_over_operator)
+        "tile_over_operator": win(comparison.tile_over_operator),
+        "prefetch_over_tile": win(comparison.prefetch_over_tile),
+        "residency_over_prefetch": win(comparison.residency_over_prefetch)
     })
 }

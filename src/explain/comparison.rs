@@ -1,8 +1,10 @@
-//! One partition under every way of waiting, with what is uncertain varied.
+//! One partition planned in every way, with what is uncertain varied.
 
 use warpweave_fusion::partition::Partition;
 use warpweave_fusion::schedule::simulate::{self, Jitter};
-use warpweave_fusion::schedule::{KernelChoice, Limits, PersistentSegment, PlanOptions, Polls, SyncCosts, SyncPolicy};
+use warpweave_fusion::schedule::{
+    KernelChoice, Limits, PersistentSegment, PlanOptions, Polls, Prefetching, SyncCosts, SyncPolicy,
+};
 
 use super::{ExplainedPlan, explain};
 use crate::compiler::{CompileError, CompileOptions, Prepared};
@@ -20,15 +22,63 @@ pub enum Win {
     Undetermined(f64, f64),
 }
 
-/// What there is to say of a plan under one policy.
+/// A way to plan. From waits by tile on, each has what the one before has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// All units meet between waves.
+    Barrier,
+    /// Readers wait for whole rOperators.
+    Operator,
+    /// Readers wait for the tiles that they read.
+    Tile,
+    /// Constants are loaded before waits.
+    Prefetch,
+    /// Constants are kept on chip, and what is exchanged then carries its own validity.
+    Residency,
+}
+
+impl Way {
+    /// All ways, in order.
+    pub const ALL: [Self; 5] = [Self::Barrier, Self::Operator, Self::Tile, Self::Prefetch, Self::Residency];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Operator => "operator",
+            Self::Tile => "tile",
+            Self::Prefetch => "+ prefetch",
+            Self::Residency => "+ residency",
+        }
+    }
+
+    /// The options with which it plans.
+    fn options(self, all: &PlanOptions) -> PlanOptions {
+        let sync = match self {
+            Self::Barrier => SyncPolicy::Barrier,
+            Self::Operator => SyncPolicy::Operator,
+            Self::Tile | Self::Prefetch | Self::Residency => SyncPolicy::Tile,
+        };
+        let (prefetching, shared_bytes) = match self {
+            Self::Barrier | Self::Operator | Self::Tile => (Prefetching::Never, 0),
+            Self::Prefetch => (Prefetching::BeforeWaits, 0),
+            Self::Residency => (Prefetching::BeforeWaits, all.shared_bytes),
+        };
+        PlanOptions { sync: Some(sync), prefetching, shared_bytes, ..*all }
+    }
+}
+
+/// What there is to say of a plan that was made in one way.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PolicyFigures {
-    /// The policy.
-    pub sync: SyncPolicy,
+pub struct WayFigures {
+    /// The way.
+    pub way: Way,
     /// rTasks on the critical path.
     pub critical_steps: usize,
     /// Waits in all streams.
     pub waits: usize,
+    /// rTasks that load constants before they wait.
+    pub prefetches: usize,
     /// The share of all units' time in which rTasks run.
     pub utilisation: f64,
     /// Predicted microseconds.
@@ -43,19 +93,23 @@ pub struct PolicyFigures {
     pub seconds: f64,
 }
 
-/// A partition under all policies.
+/// A partition planned in all ways.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
-    /// Per policy, coarsest first.
-    pub policies: Vec<PolicyFigures>,
+    /// The ways, in their order.
+    pub ways: Vec<WayFigures>,
     /// What the plans are held against.
     pub limits: Limits,
-    /// Predicted microseconds under waits for bands where every group runs the kernel that is fastest alone.
+    /// Predicted microseconds with all of that where every group runs the kernel that is fastest alone.
     pub fastest_alone: f64,
     /// Waits for bands against barriers.
     pub tile_over_barrier: Win,
     /// Waits for bands against waits for whole rOperators.
     pub tile_over_operator: Win,
+    /// Loads before waits against none.
+    pub prefetch_over_tile: Win,
+    /// Constants on chip against constants loaded by every rTask.
+    pub residency_over_prefetch: Win,
 }
 
 /// Seeds of the varied task times.
@@ -65,31 +119,33 @@ const FACTORS: [f64; 3] = [0.5, 1.0, 2.0];
 /// Ratios within this of 1 say nothing.
 const TIE: f64 = 0.005;
 
-/// Compares all policies.
+/// Compares all ways.
 pub fn compare(
     prepared: &Prepared,
     partition: &Partition,
     compile: &CompileOptions,
     options: &PlanOptions,
 ) -> Result<Comparison, CompileError> {
-    let mut policies = Vec::new();
+    let mut ways = Vec::new();
     let mut times = Vec::new();
-    for sync in SyncPolicy::ALL {
-        let explained = explain(prepared, partition, compile, &PlanOptions { sync: Some(sync), ..*options })?;
+    for way in Way::ALL {
+        let explained = explain(prepared, partition, compile, &way.options(options))?;
         let segment = explained.plan.plan().persistent();
         let polls = Polls::of(segment, &explained.plan.plan().memory);
         let varied = variations(segment, &polls, &options.costs);
-        policies.push(figures(&explained, &varied));
+        ways.push(figures(way, &explained, &varied));
         times.push(varied);
     }
     let alone = PlanOptions { sync: Some(SyncPolicy::Tile), kernels: KernelChoice::Alone, ..*options };
-    let [barrier, operator, tile] = times.as_slice() else { unreachable!("there are three policies") };
+    let [barrier, operator, tile, prefetch, residency] = times.as_slice() else { unreachable!("there are five ways") };
     Ok(Comparison {
-        policies,
+        ways,
         limits: prepared.limits(partition, compile, options),
         fastest_alone: prepared.plan(partition, compile, &alone).makespan,
         tile_over_barrier: win(barrier, tile),
         tile_over_operator: win(operator, tile),
+        prefetch_over_tile: win(tile, prefetch),
+        residency_over_prefetch: win(prefetch, residency),
     })
 }
 
@@ -103,14 +159,15 @@ fn variations(segment: &PersistentSegment, polls: &Polls, costs: &SyncCosts) -> 
     FACTORS.into_iter().flat_map(under).collect()
 }
 
-fn figures(explained: &ExplainedPlan, varied: &[f64]) -> PolicyFigures {
+fn figures(way: Way, explained: &ExplainedPlan, varied: &[f64]) -> WayFigures {
     let plan = explained.plan.plan();
     let smallest = varied.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = varied.iter().copied().fold(0.0, f64::max);
-    PolicyFigures {
-        sync: explained.sync,
+    WayFigures {
+        way,
         critical_steps: explained.simulation.critical_steps(),
         waits: plan.persistent().waits(),
+        prefetches: plan.persistent().prefetches(),
         utilisation: explained.shares().running,
         makespan: explained.simulation.makespan,
         range: (smallest, largest),

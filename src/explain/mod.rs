@@ -9,7 +9,7 @@ mod timeline;
 mod trace;
 
 pub use clock::Clock;
-pub use comparison::{Comparison, PolicyFigures, Win, compare};
+pub use comparison::{Comparison, Way, WayFigures, Win, compare};
 pub use partition::{ExplainedGroup, LevelFigures};
 pub use picture::picture;
 pub use timeline::timeline;

@@ -46,13 +46,13 @@ fn the_same_plan_is_explained_in_the_same_words() {
 }
 
 #[test]
-fn every_way_of_waiting_is_compared() {
+fn every_way_of_planning_is_compared() {
     let told = succeed(&["explain", &model("bert", "dynamo.onnx"), "--plan", "--compare"]);
-    let policies = told["policies"].as_array().expect("policies are compared");
-    let names: Vec<&str> = policies.iter().filter_map(|policy| policy["sync"].as_str()).collect();
-    assert_eq!(names, ["barrier", "operator", "tile"]);
-    for policy in policies {
-        let time = |name: &str| policy[name].as_f64().expect("a time");
+    let ways = told["ways"].as_array().expect("ways are compared");
+    let names: Vec<&str> = ways.iter().filter_map(|way| way["way"].as_str()).collect();
+    assert_eq!(names, ["barrier", "operator", "tile", "+ prefetch", "+ residency"]);
+    for way in ways {
+        let time = |name: &str| way[name].as_f64().expect("a time");
         let makespan = time("predicted_makespan_microseconds");
         assert!(time("least") <= makespan && makespan <= time("most"));
     }

@@ -34,6 +34,16 @@ pub fn all() -> Vec<Sample> {
     ]
 }
 
+/// Two products with constants, one after the other.
+pub fn two_products() -> TensorProgram {
+    let mut sketch = Sketch::new(4);
+    let input = sketch.input(&[64, 256]);
+    let hidden = sketch.linear(input, 256);
+    let hidden = sketch.relu(hidden);
+    let output = sketch.linear(hidden, 192);
+    sketch.finish(&[output])
+}
+
 /// Two recurrent layers of 16 units over five steps, a state and a cell each, as products and activations. Gates are damped, so
 /// that a step does not enlarge what another has rounded.
 pub fn recurrence() -> TensorProgram {

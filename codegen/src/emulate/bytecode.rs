@@ -255,8 +255,16 @@ pub enum Instruction {
         operands: Slot,
         tile: Slot,
     },
+    /// The waits of the next call, and where it says whether they gave up.
+    CallWaits {
+        first: Slot,
+        count: Slot,
+        stopped: Slot,
+    },
     /// Leaves the body.
     Return,
+    /// Leaves the kernel, with the copies that are under way, where the condition holds: the waits of its call gave up.
+    ReturnIf(Slot),
     BlockBarrier,
     BlockBarrierOr {
         to: Slot,
@@ -304,6 +312,12 @@ pub enum Preset {
     Grid,
     FirstOperand,
     Tile,
+    /// Index of the call's first wait.
+    FirstWait,
+    /// The number of the call's waits.
+    Waits,
+    /// The number of the launch.
+    Epoch,
     Operand(u32),
 }
 

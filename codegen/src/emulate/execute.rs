@@ -2,14 +2,15 @@
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Body, KernelId, ShuffleMode, SpecialRegister, Table};
+use crate::kernel_ir::{Body, KernelId, ShuffleMode, SpecialRegister};
 
 use super::access::{self, Agent, lanes};
-use super::bytecode::{Compiled, CompiledBody, Instruction, Preset, Slot};
+use super::bytecode::{Compiled, CompiledBody, Instruction, Slot};
 use super::copies::Copies;
 use super::lanes::{ALL, Frame, Lanes};
 use super::memory::global::POISON;
 use super::memory::shared::Accessor;
+use super::presets::{prepare, prepare_operands};
 use super::report::{Fault, Site};
 use super::scalar::truth;
 use super::statistics;
@@ -49,7 +50,7 @@ pub struct Core {
     pub index: usize,
     /// The warp in the grid.
     pub id: usize,
-    grid: u32,
+    pub grid: u32,
     pc: u32,
     return_pc: u32,
     pub active: u32,
@@ -61,13 +62,24 @@ pub struct Core {
     /// Memory operations until the warp is preempted.
     pub fuel: u32,
     /// The operands and the tile of the call.
-    operands: i64,
-    tile: i32,
+    pub operands: i64,
+    pub tile: i32,
+    /// The waits that the kernel of the call does itself.
+    pub waits: OwnWaits,
     /// The wait at which the warp stands has been counted.
     pub counted: bool,
     /// The byte where the warp polls for a mark that is not there.
     pub polled: Option<usize>,
     copies: Copies,
+}
+
+/// The waits of a call.
+#[derive(Clone, Copy, Default)]
+pub struct OwnWaits {
+    pub first: u32,
+    pub count: u32,
+    /// Where the entry learns whether they gave up.
+    pub stopped: Option<Slot>,
 }
 
 /// Why a warp stopped.
@@ -87,8 +99,15 @@ pub enum Stop {
 
 enum Event {
     Stop(Stop),
-    Call { kernel: KernelId, operands: u32, tile: u32 },
-    Return,
+    Call {
+        kernel: KernelId,
+        operands: u32,
+        tile: u32,
+    },
+    /// The body has ended, or its own waits have given up.
+    Return {
+        stopped: bool,
+    },
 }
 
 impl Warp {
@@ -108,6 +127,7 @@ impl Warp {
             fuel: 0,
             operands: 0,
             tile: 0,
+            waits: OwnWaits::default(),
             counted: false,
             polled: None,
             copies: Copies::default(),
@@ -145,10 +165,15 @@ impl Warp {
                         prepare_operands(&mut self.kernel, body, &self.core, world);
                     }
                 }
-                Event::Return => match self.core.running.take() {
-                    Some(_) => self.core.pc = self.core.return_pc,
-                    None => return Stop::Finished,
-                },
+                Event::Return { stopped } => {
+                    if self.core.running.take().is_none() {
+                        return Stop::Finished;
+                    }
+                    self.core.pc = self.core.return_pc;
+                    if let Some(place) = std::mem::take(&mut self.core.waits).stopped {
+                        self.entry.write(place, ALL, &[truth(stopped); 32]);
+                    }
+                }
             }
         }
     }
@@ -322,12 +347,28 @@ impl Core {
                     self.pc = pc;
                     return Event::Call { kernel, operands, tile };
                 }
+                Instruction::CallWaits { first, count, stopped } => {
+                    let first = frame.uniform(first, self.active);
+                    let count = frame.uniform(count, self.active);
+                    let (Some(first), Some(count), ALL) = (first, count, self.active) else {
+                        return self.fatal(body, at, Fault::DivergentControl, world);
+                    };
+                    self.waits = OwnWaits { first, count, stopped: Some(stopped) };
+                }
+                Instruction::ReturnIf(stopped) => {
+                    if frame.holds(stopped, ALL) != 0 {
+                        self.copies = Copies::default();
+                        self.active = ALL;
+                        frame.masks.clear();
+                        return Event::Return { stopped: true };
+                    }
+                }
                 Instruction::Return => {
                     let groups = self.copies.under_way();
                     if groups > 0 {
                         return self.fatal(body, at, Fault::CopiesInFlight { groups }, world);
                     }
-                    return Event::Return;
+                    return Event::Return { stopped: false };
                 }
                 Instruction::BlockBarrier | Instruction::BlockBarrierOr { .. } => {
                     if self.active != ALL {
@@ -553,48 +594,5 @@ fn source_lane(mode: ShuffleMode, lane: usize) -> usize {
     match mode {
         ShuffleMode::Xor(mask) => (lane ^ mask as usize) & 31,
         ShuffleMode::Broadcast(source) => source as usize & 31,
-    }
-}
-
-/// Gives a frame its registers, with garbage in those that the body has to write.
-fn prepare(frame: &mut Frame, body: &CompiledBody, core: &Core, world: &mut World) {
-    frame.narrow.resize(body.narrow as usize, [POISON; 32]);
-    frame.wide.resize(body.wide as usize, [i64::from(POISON); 32]);
-    for &(slot, value) in &body.presets_wide {
-        frame.wide[slot.0 as usize] = [value; 32];
-    }
-    for &(slot, preset) in &body.presets {
-        frame.narrow[slot.0 as usize] = match preset {
-            Preset::Bits(bits) => [bits; 32],
-            Preset::Thread => std::array::from_fn(|lane| (core.index * 32 + lane) as u32),
-            Preset::Block => [core.block as u32; 32],
-            Preset::Grid => [core.grid; 32],
-            Preset::FirstOperand => [world.first_operand; 32],
-            Preset::Tile | Preset::Operand(_) => continue,
-        };
-    }
-    prepare_operands(frame, body, core, world);
-}
-
-/// Gives the registers of operands and tile the values of this call.
-fn prepare_operands(frame: &mut Frame, body: &CompiledBody, core: &Core, world: &mut World) {
-    for &(slot, preset) in &body.presets {
-        frame.narrow[slot.0 as usize] = match preset {
-            Preset::Tile => [core.tile as u32; 32],
-            Preset::Operand(number) => {
-                let index = core.operands + i64::from(number);
-                let words = &world.tables.operands;
-                let length = words.len();
-                match usize::try_from(index).ok().and_then(|index| words.get(index)) {
-                    Some(&word) => [word as u32; 32],
-                    None => {
-                        let table = Table::Operands;
-                        world.fault(|| core.site(body, 0, 0), Fault::TableOutOfBounds { table, index, length });
-                        [POISON; 32]
-                    }
-                }
-            }
-            Preset::Bits(_) | Preset::Thread | Preset::Block | Preset::Grid | Preset::FirstOperand => continue,
-        };
     }
 }

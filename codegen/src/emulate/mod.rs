@@ -30,6 +30,7 @@ mod lanes;
 mod memory;
 pub mod mutate;
 pub mod operations;
+mod presets;
 pub mod random;
 pub mod report;
 mod scalar;

@@ -24,14 +24,25 @@ impl ProgramMutation {
     pub const ALL: [Self; 4] =
         [Self::DropBarrierAfterRun, Self::DropBarrierAfterWait, Self::RelaxSignal, Self::RelaxWait];
 
-    /// `program` with this error in its entry; nodes have no such statements.
+    /// `program` with this error in its entry, and in the waits that kernels do themselves; nodes have no such statements.
     pub fn apply(self, program: &Program) -> Program {
         let mut mutant = program.clone();
         match &mut mutant.entry {
             Entry::Persistent(entry) => self.change(&mut entry.body),
             Entry::Nodes(_) => {}
         }
+        mutant.kernels.values_mut().for_each(|kernel| self.change_own_waits(&mut kernel.body));
         mutant
+    }
+
+    fn change_own_waits(self, block: &mut Block) {
+        for statement in block {
+            if let Statement::Await { order, .. } = statement
+                && self == Self::RelaxWait
+            {
+                *order = MemoryOrder::Relaxed;
+            }
+        }
     }
 
     fn change(self, block: &mut Block) {
@@ -134,7 +145,7 @@ pub enum PlanMutation {
         /// Which signal.
         number: usize,
     },
-    /// A signal comes before the run that it follows.
+    /// A signal comes before the run that it follows, and before the waits that are the run's own.
     SignalBeforeRun {
         /// Which signal among those that directly follow a run.
         number: usize,
@@ -158,11 +169,13 @@ impl PlanMutation {
                 mutant.instructions[at * INSTRUCTION_WORDS] = NO_OPERATION;
             }
             Self::SignalBeforeRun { number } => {
-                let follows = |&at: &usize| opcode(at) == OPCODE_SIGNAL && opcode(at - 1) >= OPCODE_RUN;
-                let at = (1..count).filter(follows).nth(number)?;
-                for word in 0..INSTRUCTION_WORDS {
-                    mutant.instructions.swap((at - 1) * INSTRUCTION_WORDS + word, at * INSTRUCTION_WORDS + word);
-                }
+                let mut ends = (0..count).filter(|&at| opcode(at) >= OPCODE_RUN).map(|run| {
+                    let waits = tables.instructions[run * INSTRUCTION_WORDS + 3];
+                    (run, run + 1 + waits as usize)
+                });
+                let (run, at) = ends.by_ref().filter(|&(_, end)| opcode(end) == OPCODE_SIGNAL).nth(number)?;
+                mutant.instructions[run * INSTRUCTION_WORDS..(at + 1) * INSTRUCTION_WORDS]
+                    .rotate_right(INSTRUCTION_WORDS);
             }
         }
         Some(mutant)

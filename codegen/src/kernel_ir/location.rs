@@ -81,6 +81,7 @@ impl Statement {
             | Self::Shuffle { .. }
             | Self::Break
             | Self::Call { .. }
+            | Self::Await { .. }
             | Self::BlockBarrier
             | Self::BlockBarrierOr { .. }
             | Self::WarpBarrier
@@ -110,6 +111,7 @@ impl Statement {
             | Self::ReadSpecial { place, .. }
             | Self::AddControl { place, .. }
             | Self::Wait { place, .. } => Some(place),
+            Self::Call { waits, .. } => waits.as_ref().map(|waits| &waits.stopped),
             Self::StoreGlobal { .. }
             | Self::StoreSentinel { .. }
             | Self::StoreShared { .. }
@@ -121,7 +123,7 @@ impl Statement {
             | Self::Loop { .. }
             | Self::Break
             | Self::Switch { .. }
-            | Self::Call { .. }
+            | Self::Await { .. }
             | Self::BlockBarrier
             | Self::WarpBarrier
             | Self::StoreControl { .. }
@@ -150,13 +152,17 @@ impl Statement {
             Self::For { extent, .. } => vec![extent],
             Self::If { condition, .. } | Self::BlockBarrierOr { condition, .. } => vec![condition],
             Self::Switch { selector, .. } => vec![selector],
-            Self::Call { operands, tile, .. } => vec![operands, tile],
+            Self::Call { operands, tile, waits, .. } => {
+                let waits = waits.iter().flat_map(|waits| [&waits.first, &waits.count]);
+                [operands, tile].into_iter().chain(waits).collect()
+            }
             Self::Wait { counter, target, position, .. } => vec![counter, target, position],
             Self::Signal { counter, .. } => vec![counter],
             Self::AsyncCommit
             | Self::AsyncWait { .. }
             | Self::Loop { .. }
             | Self::Break
+            | Self::Await { .. }
             | Self::BlockBarrier
             | Self::WarpBarrier
             | Self::LoadControl { .. }

@@ -10,7 +10,8 @@
 //!   tile index, the block index, uniform locals);
 //! - register arrays are indexed by expressions of constants and of variables of unrolled loops only, so that they
 //!   live in registers;
-//! - block barriers stand only where control flow is block-uniform.
+//! - block barriers stand only where control flow is block-uniform;
+//! - a kernel that does its own waits touches nothing of the arena before them, and its calls say which they are.
 
 pub mod expression;
 pub mod location;
@@ -25,8 +26,8 @@ use warpweave_graph::typed_id;
 pub use expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
 pub use location::{Body, Location};
 pub use statement::{
-    Block, ControlWord, GlobalSpace, MemoryOrder, MemoryType, Place, ShuffleMode, SpecialRegister, Statement, Table,
-    Width,
+    Block, CallWaits, ControlWord, GlobalSpace, MemoryOrder, MemoryType, Place, ShuffleMode, SpecialRegister,
+    Statement, Table, Width,
 };
 
 typed_id!(
@@ -92,6 +93,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Whether the kernel does the waits of its calls itself.
+    pub fn awaits(&self) -> bool {
+        self.body.iter().any(|statement| matches!(statement, Statement::Await { .. }))
+    }
+
     /// Bytes of shared memory beside the kept array, each array aligned to 16 bytes.
     pub fn shared_bytes(&self) -> u32 {
         let own = self.shared.iter().filter(|(id, _)| Some(*id) != self.kept);

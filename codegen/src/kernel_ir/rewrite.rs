@@ -1,6 +1,6 @@
 //! Rewriting of kernel IR in place.
 
-use super::{Block, Expression, Place, Statement};
+use super::{Block, CallWaits, Expression, Place, Statement};
 
 /// Applies `rewrite` to every expression of a block, those inside places and nested blocks included, except to the extents
 /// of loops; operands of an expression come before it.
@@ -58,6 +58,7 @@ impl Statement {
             | Self::Shuffle { .. }
             | Self::Break
             | Self::Call { .. }
+            | Self::Await { .. }
             | Self::BlockBarrier
             | Self::BlockBarrierOr { .. }
             | Self::WarpBarrier
@@ -105,7 +106,12 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         Statement::AsyncCopy { index, source, exists, .. } => vec![index, source, exists],
         Statement::If { condition, .. } => vec![condition],
         Statement::Switch { selector, .. } => vec![selector],
-        Statement::Call { operands, tile, .. } => vec![operands, tile],
+        Statement::Call { operands, tile, waits, .. } => {
+            let of_waits = waits
+                .iter_mut()
+                .flat_map(|CallWaits { first, count, stopped }| [first, count].into_iter().chain(index_of(stopped)));
+            [operands, tile].into_iter().chain(of_waits).collect()
+        }
         Statement::Signal { counter, .. } => vec![counter],
         Statement::StoreControl { value, .. } => vec![value],
         Statement::AsyncCommit
@@ -113,6 +119,7 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         | Statement::For { .. }
         | Statement::Loop { .. }
         | Statement::Break
+        | Statement::Await { .. }
         | Statement::BlockBarrier
         | Statement::WarpBarrier
         | Statement::DependencyWait

@@ -127,6 +127,17 @@ pub enum Table {
     Operands,
 }
 
+/// The waits that a kernel does itself.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct CallWaits {
+    /// Index of the first in [`Table::Instructions`], `I32`.
+    pub first: Expression,
+    /// How many there are, one after another, `I32`.
+    pub count: Expression,
+    /// What is written: a `Bool`, block-uniform, whether one of them gave up.
+    pub stopped: Place,
+}
+
 /// What a processor tells of itself: registers that nobody writes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum SpecialRegister {
@@ -281,6 +292,18 @@ pub enum Statement {
         operands: Expression,
         /// The tile index, `I32`.
         tile: Expression,
+        /// Its waits, if the kernel does its own.
+        waits: Option<CallWaits>,
+    },
+    /// Does the waits of the call, one after another, as [`Statement::Wait`] does; then all threads of the block meet.
+    /// Leaves the kernel if one of them gave up; the call says so. Does nothing where the call has no waits.
+    ///
+    /// Stands at most once in a kernel, in none of its inner blocks; before it a kernel touches nothing of the arena.
+    Await {
+        /// [`MemoryOrder::Acquire`] in every correct program.
+        order: MemoryOrder,
+        /// Arrays whose loads stand before the waits and are to be under way meanwhile.
+        loaded: Vec<ArrayId>,
     },
     /// All threads of the block meet; what each did before happens before what each does after.
     BlockBarrier,

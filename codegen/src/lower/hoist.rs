@@ -1,4 +1,5 @@
-//! Operands out of loops: each is loaded once before the loop that uses it, instead of at every trip.
+//! Operands out of loops: each is loaded once before the loop that uses it, instead of at every trip. Operands that are
+//! used between a kernel's own waits and its first loop are loaded before the waits.
 //!
 //! A compiler of device text does not do this by itself: most uses stand under conditions, and a load may not be moved
 //! before its condition.
@@ -11,12 +12,45 @@ use crate::kernel_ir::{Block, Expression, Kernel, LocalId, Place, ScalarType, St
 /// Most operands that are kept in registers through a loop; a loop that uses more keeps those of its inner loops.
 const MOST_KEPT: usize = 24;
 
-/// The kernel with the operands of its loops loaded before them.
+/// The kernel with the operands of its loops loaded before them, and those that it uses right after its waits before these.
 pub(super) fn hoist_operands(mut kernel: Kernel) -> Kernel {
     let mut body = std::mem::take(&mut kernel.body);
     hoist(&mut body, &mut kernel);
+    hoist_before_waits(&mut body, &mut kernel);
     kernel.body = body;
     kernel
+}
+
+fn hoist_before_waits(body: &mut Block, kernel: &mut Kernel) {
+    let Some(waits) = body.iter().position(|statement| matches!(statement, Statement::Await { .. })) else { return };
+    let is_loop = |statement: &Statement| matches!(statement, Statement::For { unroll: false, .. });
+    let after = body.split_off(waits + 1);
+    let end = after.iter().position(is_loop).unwrap_or(after.len());
+    let mut first = after;
+    let rest = first.split_off(end);
+    let used = operands(&mut first);
+    if used.len() <= MOST_KEPT {
+        let loads = keep(used, &mut first, kernel);
+        body.splice(waits..waits, loads);
+    }
+    body.append(&mut first);
+    body.extend(rest);
+}
+
+/// Lets a block use variables in the place of operands; what loads them.
+fn keep(used: BTreeSet<u32>, block: &mut Block, kernel: &mut Kernel) -> Block {
+    let kept: BTreeMap<u32, LocalId> =
+        used.into_iter().map(|operand| (operand, kernel.locals.push(ScalarType::I32))).collect();
+    rewrite_expressions(block, &mut |expression| {
+        if let Expression::Operand(operand) = expression {
+            *expression = Expression::Local(kept[operand]);
+        }
+    });
+    let load = |(&operand, &local): (&u32, &LocalId)| Statement::Assign {
+        place: Place::Local(local),
+        value: Expression::Operand(operand),
+    };
+    kept.iter().map(load).collect()
 }
 
 fn hoist(block: &mut Block, kernel: &mut Kernel) {
@@ -26,18 +60,7 @@ fn hoist(block: &mut Block, kernel: &mut Kernel) {
             Statement::For { unroll: false, body, .. } => {
                 let used = operands(body);
                 if used.len() <= MOST_KEPT {
-                    let kept: BTreeMap<u32, LocalId> =
-                        used.into_iter().map(|operand| (operand, kernel.locals.push(ScalarType::I32))).collect();
-                    let load = |(&operand, &local): (&u32, &LocalId)| Statement::Assign {
-                        place: Place::Local(local),
-                        value: Expression::Operand(operand),
-                    };
-                    found.extend(kept.iter().map(load));
-                    rewrite_expressions(body, &mut |expression| {
-                        if let Expression::Operand(operand) = expression {
-                            *expression = Expression::Local(kept[operand]);
-                        }
-                    });
+                    found.extend(keep(used, body, kernel));
                 } else {
                     hoist(body, kernel);
                 }

@@ -20,11 +20,12 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::partition::Template;
+use warpweave_fusion::partition::contraction::AxisClass;
 use warpweave_fusion::partition::padded::PaddedBody;
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
 use warpweave_fusion::schedule::tables::Binding;
-use warpweave_fusion::schedule::{Backend, ExecutionPlan, MemoryPlan};
+use warpweave_fusion::schedule::{Backend, ExecutionPlan, MemoryPlan, Segment, prefetch};
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
@@ -82,6 +83,10 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
     let mut known: HashMap<Kernel, KernelId> = HashMap::new();
     let mut bindings = Arena::new();
     let mut operands: Vec<i32> = Vec::new();
+    let awaiting: Arena<OperatorId, bool> = match segment {
+        Segment::Persistent(segment) => prefetch::awaiting(segment, &plan.memory),
+        Segment::CudaGraph(graph) => graph.operators.values().map(|_| false).collect(),
+    };
     for (id, operator) in segment.operators().iter() {
         let mut bind = |(kernel, own): (Kernel, Vec<i32>)| {
             let kernel = *known.entry(kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
@@ -89,7 +94,8 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
             operands.extend(own);
             (kernel.index() as u32, first)
         };
-        let (kernel, first) = bind(lower_operator(id, operator, &plan.memory)?);
+        let early = if awaiting[id] { prefetch::planned_sides(operator, &plan.memory) } else { Vec::new() };
+        let (kernel, first) = bind(lower_operator(id, operator, &plan.memory, &early)?);
         let keep = match operator.params.template {
             Template::Kept => Some(bind(lower_keep(id, operator, &plan.memory)?)),
             Template::Pointwise { .. }
@@ -101,7 +107,7 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
         bindings.push(Binding { kernel, operands: first, keep });
     }
     let entry = match segment.backend() {
-        Backend::Persistent => Entry::Persistent(persistent::entry(kernels.len())),
+        Backend::Persistent => Entry::Persistent(persistent::entry(&kernels)),
         Backend::CudaGraph => Entry::Nodes(kernels.ids().map(nodes::entry).collect()),
     };
     let program = Program { threads: BLOCK_THREADS as u32, kernels, entry };
@@ -118,8 +124,13 @@ fn lower_keep(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Resu
     Ok((hoist::hoist_operands(kernel), operands))
 }
 
-/// The kernel of one rOperator, and its operands.
-fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<(Kernel, Vec<i32>), LowerError> {
+/// The kernel of one rOperator, which fetches `early` before its waits and then does them itself, and its operands.
+fn lower_operator(
+    id: OperatorId,
+    operator: &ROperator,
+    memory: &MemoryPlan,
+    early: &[AxisClass],
+) -> Result<(Kernel, Vec<i32>), LowerError> {
     let padded = PaddedBody::of(&operator.body);
     let seen = ROperator { body: padded.body.clone().into_owned(), ..operator.clone() };
     let mut emitter = Emitter::new(id, &seen, memory);
@@ -130,7 +141,7 @@ fn lower_operator(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> 
         Template::Pointwise { per_thread } => pointwise::emit(&mut emitter, per_thread)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
         Template::Kept => kept::emit(&mut emitter)?,
-        Template::Contraction(shape) => contraction::emit(&mut emitter, shape)?,
+        Template::Contraction(shape) => contraction::emit(&mut emitter, shape, early)?,
         Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
         Template::Attention { .. } => staged::emit_attention(&mut emitter, &operator.body, &padded)?,
     }

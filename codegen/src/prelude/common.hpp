@@ -47,13 +47,20 @@ struct ww_node_arguments {
   ww_u32 first_operand;
 };
 
-// What kernels need to exchange values that carry their own validity: eight bytes each, a single and the launch's
-// number.
+// What kernels need to wait, and to exchange values that carry their own validity: eight bytes each, a single and the
+// launch's number.
 struct ww_exchange {
   int* control;
   int* status;
   ww_u64 time_limit_ns;
   ww_u32 epoch;
+};
+
+// The waits that a kernel does itself: `count` instructions from number `first` on.
+struct ww_own_waits {
+  int* counters;
+  int const* instructions;
+  ww_u32 first, count;
 };
 
 // Words from one counter to the next: a 128-byte line each.
@@ -70,6 +77,10 @@ enum ww_control_word : ww_u32 { ww_epoch = 0, ww_left = 1, ww_abort = 2 };
 enum ww_claim : ww_u32 { ww_by_wait = 1, ww_by_poll = 2 };
 
 WW_FUNCTION ww_u64 ww_extend(ww_u32 value) { return (ww_u64)(long long)(int)value; }
+
+WW_FUNCTION ww_own_waits ww_waits_of(ww_arguments const& arguments, ww_u32 first, ww_u32 count) {
+  return {arguments.counters, arguments.instructions, first, count};
+}
 
 WW_FUNCTION bool ww_reached(ww_u32 seen, ww_u32 target) { return (int)(seen - target) >= 0; }
 

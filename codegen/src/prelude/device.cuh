@@ -280,33 +280,63 @@ template <class T> WW_FUNCTION void ww_time_out(
 
 // Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised. The
 // clock and the abort word are read at every 64th poll.
-template <bool acquire>
-WW_FUNCTION bool ww_wait(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
-  int const* const word = arguments.counters + (ww_u64)counter * ww_counter_stride;
+template <bool acquire, class T>
+WW_FUNCTION bool ww_wait(T const& who, int const* counters, ww_u32 counter, ww_u32 target, ww_u32 position) {
+  int const* const word = counters + (ww_u64)counter * ww_counter_stride;
   ww_u64 start = 0;
   for (ww_u32 poll = 0;; ++poll) {
     ww_u32 const seen = acquire ? ww_load_acquire(word) : ww_load_relaxed(word);
     if (ww_reached(seen, target)) return true;
     if (poll % 64u != 0u) continue;
-    if (ww_load_control(arguments, ww_abort) != 0u) return false;
+    if (ww_load_control(who, ww_abort) != 0u) return false;
     ww_u64 const now = ww_time_ns();
     if (poll == 0u) start = now;
-    if (now - start > arguments.time_limit_ns) {
-      ww_time_out(arguments, ww_by_wait, position, counter, seen, target);
+    if (now - start > who.time_limit_ns) {
+      ww_time_out(who, ww_by_wait, position, counter, seen, target);
       return false;
     }
   }
 }
 WW_FUNCTION bool ww_wait_acquire(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
-  return ww_wait<true>(arguments, counter, target, position);
+  return ww_wait<true>(arguments, arguments.counters, counter, target, position);
 }
 WW_FUNCTION bool ww_wait_relaxed(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
-  return ww_wait<false>(arguments, counter, target, position);
+  return ww_wait<false>(arguments, arguments.counters, counter, target, position);
 }
 
 WW_FUNCTION ww_exchange ww_exchange_of(ww_arguments const& arguments) {
   ww_u32 const epoch = ww_load_control(arguments, ww_epoch);
   return {arguments.control, arguments.status, arguments.time_limit_ns, epoch};
+}
+
+// Asks for what the array is to hold here, and not only where it is used. Does not wait for it.
+template <int count> WW_FUNCTION void ww_hold(float (&values)[count]) {
+#pragma unroll
+  for (int at = 0; at < count; ++at) asm volatile("" : "+f"(values[at]));
+}
+
+// The waits of a kernel: thread 0 polls, then the block meets. Whether one of them gave up; copies have then ended.
+template <bool acquire>
+WW_FUNCTION bool ww_await(ww_exchange const& exchange, ww_own_waits const& waits) {
+  if (waits.count == 0u) return false;
+  bool reached = true;
+  if (ww_thread() == 0u) {
+    for (ww_u32 number = 0; reached && number < waits.count; ++number) {
+      ww_u32 const position = waits.first + number;
+      int const* const words = waits.instructions + 4 * (ww_u64)position;
+      ww_u32 const target = (exchange.epoch - 1u) * ww_table(words, 2u) + ww_table(words, 3u);
+      reached = ww_wait<acquire>(exchange, waits.counters, ww_table(words, 1u), target, position);
+    }
+  }
+  if (!ww_barrier_or(!reached)) return false;
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  return true;
+}
+WW_FUNCTION bool ww_await_acquire(ww_exchange const& exchange, ww_own_waits const& waits) {
+  return ww_await<true>(exchange, waits);
+}
+WW_FUNCTION bool ww_await_relaxed(ww_exchange const& exchange, ww_own_waits const& waits) {
+  return ww_await<false>(exchange, waits);
 }
 
 // The value and its mark are one access, so whoever sees the mark sees the value.

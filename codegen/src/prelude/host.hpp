@@ -195,15 +195,15 @@ WW_FUNCTION ww_u32 ww_add_control(ww_arguments const& arguments, ww_control_word
   return (ww_u32)__atomic_fetch_add(arguments.control + word, (int)value, __ATOMIC_ACQ_REL);
 }
 
-WW_FUNCTION int* ww_counter(ww_arguments const& arguments, ww_u32 counter) {
+WW_FUNCTION int* ww_counter(int* counters, ww_u32 counter) {
   ww_u64 const word = ww_host::counters.at("the counters", (ww_u64)counter * ww_counter_stride, 4, 1) / 4;
-  return arguments.counters + word;
+  return counters + word;
 }
 WW_FUNCTION void ww_signal_release(ww_arguments const& arguments, ww_u32 counter) {
-  __atomic_fetch_add(ww_counter(arguments, counter), 1, __ATOMIC_RELEASE);
+  __atomic_fetch_add(ww_counter(arguments.counters, counter), 1, __ATOMIC_RELEASE);
 }
 WW_FUNCTION void ww_signal_relaxed(ww_arguments const& arguments, ww_u32 counter) {
-  __atomic_fetch_add(ww_counter(arguments, counter), 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(ww_counter(arguments.counters, counter), 1, __ATOMIC_RELAXED);
 }
 
 WW_FUNCTION ww_u32 ww_multiprocessor() { return ww_block(); }
@@ -228,26 +228,26 @@ template <class T> static void ww_time_out(
 }
 
 // Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised.
-template <int order>
-static bool ww_wait(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
-  int const* const word = ww_counter(arguments, counter);
+template <int order, class T>
+static bool ww_wait(T const& who, int* counters, ww_u32 counter, ww_u32 target, ww_u32 position) {
+  int const* const word = ww_counter(counters, counter);
   ww_u64 const start = ww_time_ns();
   for (;;) {
     ww_u32 const seen = (ww_u32)__atomic_load_n(word, order);
     if (ww_reached(seen, target)) return true;
-    if (ww_load_control(arguments, ww_abort) != 0u) return false;
-    if (ww_time_ns() - start > arguments.time_limit_ns) {
-      ww_time_out(arguments, ww_by_wait, position, counter, seen, target);
+    if (ww_load_control(who, ww_abort) != 0u) return false;
+    if (ww_time_ns() - start > who.time_limit_ns) {
+      ww_time_out(who, ww_by_wait, position, counter, seen, target);
       return false;
     }
     ww_host::yield();
   }
 }
 WW_FUNCTION bool ww_wait_acquire(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
-  return ww_wait<__ATOMIC_ACQUIRE>(arguments, counter, target, position);
+  return ww_wait<__ATOMIC_ACQUIRE>(arguments, arguments.counters, counter, target, position);
 }
 WW_FUNCTION bool ww_wait_relaxed(ww_arguments const& arguments, ww_u32 counter, ww_u32 target, ww_u32 position) {
-  return ww_wait<__ATOMIC_RELAXED>(arguments, counter, target, position);
+  return ww_wait<__ATOMIC_RELAXED>(arguments, arguments.counters, counter, target, position);
 }
 
 WW_FUNCTION float ww_f32_of_bits(ww_u32 bits) {
@@ -264,6 +264,30 @@ WW_FUNCTION ww_u32 ww_bits_of_f32(float value) {
 WW_FUNCTION ww_exchange ww_exchange_of(ww_arguments const& arguments) {
   ww_u32 const epoch = ww_load_control(arguments, ww_epoch);
   return {arguments.control, arguments.status, arguments.time_limit_ns, epoch};
+}
+
+template <int count> static void ww_hold(float (&)[count]) {}
+
+// The waits of a kernel: thread 0 polls, then the block meets. Whether one of them gave up.
+template <int order>
+static bool ww_await(ww_exchange const& exchange, ww_own_waits const& waits) {
+  if (waits.count == 0u) return false;
+  bool reached = true;
+  if (ww_thread() == 0u) {
+    for (ww_u32 number = 0; reached && number < waits.count; ++number) {
+      ww_u32 const position = waits.first + number;
+      int const* const words = waits.instructions + 4 * (ww_u64)position;
+      ww_u32 const target = (exchange.epoch - 1u) * ww_table(words, 2u) + ww_table(words, 3u);
+      reached = ww_wait<order>(exchange, waits.counters, ww_table(words, 1u), target, position);
+    }
+  }
+  return ww_barrier_or(!reached);
+}
+WW_FUNCTION bool ww_await_acquire(ww_exchange const& exchange, ww_own_waits const& waits) {
+  return ww_await<__ATOMIC_ACQUIRE>(exchange, waits);
+}
+WW_FUNCTION bool ww_await_relaxed(ww_exchange const& exchange, ww_own_waits const& waits) {
+  return ww_await<__ATOMIC_RELAXED>(exchange, waits);
 }
 
 WW_FUNCTION ww_u64* ww_sentinel(ww_buffers const& buffers, ww_u64 index) {

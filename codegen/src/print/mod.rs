@@ -52,25 +52,44 @@ pub fn cuda(program: &Program) -> String {
 /// What is printed, and what all of it knows.
 struct Printer<'a> {
     program: &'a Program,
-    /// Whether kernels take what sentinels need.
-    exchanges: bool,
+    /// What each kernel takes.
+    takes: Arena<KernelId, Takes>,
+}
+
+/// What a kernel takes beside memory, operands and tile.
+#[derive(Clone, Copy)]
+struct Takes {
+    /// What polls, marks and waits need.
+    exchange: bool,
+    /// Its own waits; it then returns whether they gave up.
+    waits: bool,
+}
+
+impl Takes {
+    fn of(kernel: &Kernel) -> Self {
+        let waits = kernel.awaits();
+        Self { exchange: waits || exchanges(&kernel.body), waits }
+    }
 }
 
 impl<'a> Printer<'a> {
     fn new(program: &'a Program) -> Self {
-        Self { program, exchanges: program.kernels.values().any(|kernel| exchanges(&kernel.body)) }
+        Self { program, takes: program.kernels.values().map(Takes::of).collect() }
     }
 
     fn kernel(&self, id: KernelId) -> String {
         let prologue = shared_memory(self.program.entry_shared_bytes());
         let kept_bytes = self.program.kept_bytes();
-        let head = Head { signature: self.signature(id), prologue, exchanges: self.exchanges, kept_bytes };
+        let head = Head { signature: self.signature(id), prologue, takes: &self.takes, kept_bytes };
         function(&self.program.kernels[id], &head) + "\n"
     }
 
     fn signature(&self, id: KernelId) -> String {
-        let parameter = if self.exchanges { "ww_exchange exchange, " } else { "" };
-        format!("WW_KERNEL void {id}(ww_buffers buffers, {parameter}int const* operands, unsigned tile)")
+        let Takes { exchange, waits } = self.takes[id];
+        let result = if waits { "bool" } else { "void" };
+        let exchange = if exchange { "ww_exchange exchange, " } else { "" };
+        let waits = if waits { ", ww_own_waits waits" } else { "" };
+        format!("WW_KERNEL {result} {id}(ww_buffers buffers, {exchange}int const* operands, unsigned tile{waits})")
     }
 
     fn entries(&self) -> String {
@@ -92,16 +111,16 @@ impl<'a> Printer<'a> {
         let name = node_name(id.index() as u32);
         let signature = format!("{} {name}(ww_node_arguments arguments)", self.bounds());
         let prologue = "  ww_buffers const buffers = arguments.buffers;\n".to_owned();
-        function(node, &Head { signature, prologue, exchanges: false, kept_bytes: 0 })
+        function(node, &Head { signature, prologue, takes: &self.takes, kept_bytes: 0 })
     }
 
     fn entry(&self, entry: &Kernel) -> String {
         let signature = format!("{} {ENTRY_NAME}(ww_arguments arguments)", self.bounds());
         let mut prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
-        if self.exchanges {
+        if self.takes.values().any(|takes| takes.exchange) {
             prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
         }
-        function(entry, &Head { signature, prologue, exchanges: self.exchanges, kept_bytes: 0 })
+        function(entry, &Head { signature, prologue, takes: &self.takes, kept_bytes: 0 })
     }
 }
 
@@ -120,21 +139,23 @@ fn exchanges(block: &Block) -> bool {
 }
 
 /// What stands before a body.
-struct Head {
+struct Head<'a> {
     signature: String,
     prologue: String,
-    /// Whether kernels take what sentinels need.
-    exchanges: bool,
+    takes: &'a Arena<KernelId, Takes>,
     /// What kernels keep takes so many first bytes of the body's shared memory.
     kept_bytes: u32,
 }
 
 /// A body as text.
 fn function(kernel: &Kernel, head: &Head) -> String {
-    let Head { signature, prologue, exchanges, kept_bytes } = head;
+    let Head { signature, prologue, takes, kept_bytes } = head;
     let declarations = Declarations::of(kernel);
     let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *kept_bytes));
-    statement::body(kernel, &|local| declarations.locals.contains(&local), *exchanges, &mut text);
+    statement::body(kernel, &|local| declarations.locals.contains(&local), takes, &mut text);
+    if kernel.awaits() {
+        text.push_str("  return false;\n");
+    }
     text.push_str("}\n");
     text
 }

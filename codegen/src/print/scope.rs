@@ -23,13 +23,14 @@ impl Declarations {
 
     fn block(&mut self, block: &Block, bound: &mut Vec<LocalId>) {
         for statement in block {
-            if let Some(place) = place_of(statement) {
+            if let Some(place) = statement.place() {
                 self.place(place, bound);
             }
-            for value in values(statement) {
+            for value in statement.expressions() {
                 self.expression(value, bound);
             }
             match statement {
+                Statement::Await { loaded, .. } => self.arrays.extend(loaded),
                 Statement::LoadShared { array, .. }
                 | Statement::StoreShared { array, .. }
                 | Statement::AsyncCopy { array, .. } => {
@@ -40,7 +41,7 @@ impl Declarations {
                     self.block(body, bound);
                     bound.pop();
                 }
-                _ => blocks(statement).into_iter().for_each(|block| self.block(block, bound)),
+                _ => statement.blocks().into_iter().for_each(|block| self.block(block, bound)),
             }
         }
     }
@@ -88,7 +89,7 @@ pub(super) fn changes(expression: &Expression, variable: LocalId, body: &Block) 
 
 fn assigned(block: &Block, locals: &mut BTreeSet<LocalId>, arrays: &mut BTreeSet<ArrayId>) {
     for statement in block {
-        if let Some(place) = place_of(statement) {
+        if let Some(place) = statement.place() {
             match place {
                 Place::Local(local) => locals.insert(*local),
                 Place::Element(array, _) => arrays.insert(*array),
@@ -97,7 +98,7 @@ fn assigned(block: &Block, locals: &mut BTreeSet<LocalId>, arrays: &mut BTreeSet
         if let Statement::For { variable, .. } = statement {
             locals.insert(*variable);
         }
-        blocks(statement).into_iter().for_each(|block| assigned(block, locals, arrays));
+        statement.blocks().into_iter().for_each(|block| assigned(block, locals, arrays));
     }
 }
 
@@ -123,85 +124,5 @@ fn visit(expression: &Expression, action: &mut impl FnMut(&Expression)) {
             visit(second, action);
             visit(third, action);
         }
-    }
-}
-
-/// The blocks directly inside `statement`.
-fn blocks(statement: &Statement) -> Vec<&Block> {
-    match statement {
-        Statement::For { body, .. } | Statement::Loop { body } => vec![body],
-        Statement::If { then, otherwise, .. } => vec![then, otherwise],
-        Statement::Switch { cases, .. } => cases.iter().collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The place that `statement` itself writes.
-fn place_of(statement: &Statement) -> Option<&Place> {
-    match statement {
-        Statement::Assign { place, .. }
-        | Statement::LoadGlobal { place, .. }
-        | Statement::LoadSentinel { place, .. }
-        | Statement::LoadShared { place, .. }
-        | Statement::Shuffle { place, .. }
-        | Statement::BlockBarrierOr { place, .. }
-        | Statement::LoadTable { place, .. }
-        | Statement::LoadControl { place, .. }
-        | Statement::ReadSpecial { place, .. }
-        | Statement::AddControl { place, .. }
-        | Statement::Wait { place, .. } => Some(place),
-        Statement::StoreGlobal { .. }
-        | Statement::StoreSentinel { .. }
-        | Statement::StoreShared { .. }
-        | Statement::AsyncCopy { .. }
-        | Statement::AsyncCommit
-        | Statement::AsyncWait { .. }
-        | Statement::For { .. }
-        | Statement::If { .. }
-        | Statement::Loop { .. }
-        | Statement::Break
-        | Statement::Switch { .. }
-        | Statement::Call { .. }
-        | Statement::BlockBarrier
-        | Statement::WarpBarrier
-        | Statement::StoreControl { .. }
-        | Statement::Signal { .. }
-        | Statement::DependencyWait
-        | Statement::DependentLaunch => None,
-    }
-}
-
-/// The expressions that `statement` itself evaluates, places apart.
-fn values(statement: &Statement) -> Vec<&Expression> {
-    match statement {
-        Statement::Assign { value, .. }
-        | Statement::Shuffle { value, .. }
-        | Statement::StoreControl { value, .. }
-        | Statement::AddControl { value, .. } => vec![value],
-        Statement::LoadGlobal { index, .. }
-        | Statement::LoadSentinel { index, .. }
-        | Statement::LoadShared { index, .. }
-        | Statement::LoadTable { index, .. } => vec![index],
-        Statement::StoreGlobal { index, values, .. } | Statement::StoreShared { index, values, .. } => {
-            std::iter::once(index).chain(values).collect()
-        }
-        Statement::StoreSentinel { index, value } => vec![index, value],
-        Statement::AsyncCopy { index, source, exists, .. } => vec![index, source, exists],
-        Statement::For { extent, .. } => vec![extent],
-        Statement::If { condition, .. } | Statement::BlockBarrierOr { condition, .. } => vec![condition],
-        Statement::Switch { selector, .. } => vec![selector],
-        Statement::Call { operands, tile, .. } => vec![operands, tile],
-        Statement::Wait { counter, target, position, .. } => vec![counter, target, position],
-        Statement::Signal { counter, .. } => vec![counter],
-        Statement::AsyncCommit
-        | Statement::AsyncWait { .. }
-        | Statement::Loop { .. }
-        | Statement::Break
-        | Statement::BlockBarrier
-        | Statement::WarpBarrier
-        | Statement::LoadControl { .. }
-        | Statement::ReadSpecial { .. }
-        | Statement::DependencyWait
-        | Statement::DependentLaunch => Vec::new(),
     }
 }

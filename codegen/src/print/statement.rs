@@ -1,18 +1,25 @@
 //! Statements as CUDA.
 
+use super::Takes;
 use super::expression::{expression, global_index, position, signed};
 use super::scope::changes;
 use super::types::suffix;
+use warpweave_graph::arena::Arena;
+
 use crate::kernel_ir::{
-    Block, Constant, ControlWord, Expression, GlobalSpace, Kernel, LocalId, MemoryOrder, MemoryType, Place,
-    ShuffleMode, SpecialRegister, Statement, Table, Width,
+    Block, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
+    MemoryType, Place, ShuffleMode, SpecialRegister, Statement, Table, Width,
 };
 
 /// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
-/// top,
-/// `exchanges` whether kernels take what sentinels need.
-pub(super) fn body(kernel: &Kernel, is_declared: &dyn Fn(LocalId) -> bool, exchanges: bool, text: &mut String) {
-    let mut printer = Printer { kernel, is_declared, exchanges, text, depth: 1, loops: 0, enclosing: Vec::new() };
+/// top, `takes` what kernels take.
+pub(super) fn body(
+    kernel: &Kernel,
+    is_declared: &dyn Fn(LocalId) -> bool,
+    takes: &Arena<KernelId, Takes>,
+    text: &mut String,
+) {
+    let mut printer = Printer { kernel, is_declared, takes, text, depth: 1, loops: 0, enclosing: Vec::new() };
     printer.block(&kernel.body);
 }
 
@@ -27,7 +34,7 @@ enum Enclosing {
 struct Printer<'a> {
     kernel: &'a Kernel,
     is_declared: &'a dyn Fn(LocalId) -> bool,
-    exchanges: bool,
+    takes: &'a Arena<KernelId, Takes>,
     text: &'a mut String,
     depth: usize,
     loops: u32,
@@ -123,10 +130,27 @@ impl Printer<'_> {
             Statement::Loop { body } => self.endless_loop(body),
             Statement::Break => self.leave(),
             Statement::Switch { selector, cases } => self.switch(selector, cases),
-            Statement::Call { kernel, operands, tile } => {
+            Statement::Call { kernel, operands, tile, waits } => {
                 let (operands, tile) = (global_index(self.kernel, operands), self.value(tile));
-                let exchange = if self.exchanges { "exchange, " } else { "" };
-                self.line(&format!("{kernel}(buffers, {exchange}arguments.operands + {operands}, {tile});"));
+                let exchange = if self.takes[*kernel].exchange { "exchange, " } else { "" };
+                let call = format!("{kernel}(buffers, {exchange}arguments.operands + {operands}, {tile}");
+                match waits {
+                    None => self.line(&format!("{call});")),
+                    Some(CallWaits { first, count, stopped }) => {
+                        let (first, count) = (self.value(first), self.value(count));
+                        self.assign(stopped, &format!("{call}, ww_waits_of(arguments, {first}, {count}))"));
+                    }
+                }
+            }
+            Statement::Await { order, loaded } => {
+                for array in loaded {
+                    self.line(&format!("ww_hold({array});"));
+                }
+                let order = match order {
+                    MemoryOrder::Acquire => "acquire",
+                    MemoryOrder::Relaxed | MemoryOrder::Release => "relaxed",
+                };
+                self.line(&format!("if (ww_await_{order}(exchange, waits)) return true;"));
             }
             Statement::BlockBarrier => self.line("ww_barrier();"),
             Statement::BlockBarrierOr { place, condition } => {

@@ -93,6 +93,7 @@ impl Flow<'_> {
             | Statement::AsyncWait { .. }
             | Statement::Shuffle { .. }
             | Statement::Call { .. }
+            | Statement::Await { .. }
             | Statement::BlockBarrier
             | Statement::BlockBarrierOr { .. }
             | Statement::WarpBarrier

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod assignment;
+mod early;
 mod nodes;
 mod types;
 mod uniformity;
@@ -10,7 +11,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::kernel_ir::{ArrayId, Entry, LocalId, Location, Program, ScalarType, WARP_SIZE};
+use crate::kernel_ir::{ArrayId, Entry, KernelId, LocalId, Location, Program, ScalarType, WARP_SIZE};
 
 /// What is wrong with a statement.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -48,6 +49,12 @@ pub enum Problem {
     /// A statement or expression of the entry in a kernel, or of a kernel in the entry.
     #[error("{0} does not belong into this body")]
     Misplaced(&'static str),
+    /// A call names waits of a kernel that does none itself, or none of one that does.
+    #[error("the call of {0} and its body disagree about who waits")]
+    CallWaits(KernelId),
+    /// A kernel touches the arena before the waits that it does itself.
+    #[error("the arena is touched before the kernel's waits")]
+    BeforeWaits,
     /// A store of another number of values than one, two or four.
     #[error("a store of {0} values")]
     StoreWidth(usize),
@@ -149,6 +156,7 @@ pub fn verify(program: &Program) -> Vec<Violation> {
             nodes::check(body, kernel, &mut violations);
             arrays::check(body, kernel, &mut violations);
             uniformity::check(body, kernel, &mut violations);
+            early::check(body, kernel, &mut violations);
         }
     }
     violations

@@ -6,14 +6,23 @@ use warpweave_graph::arena::{Arena, Id};
 
 use crate::emulate::operations::{binary_result, unary_result};
 use crate::kernel_ir::{
-    ArrayId, Block, Body, Builtin, Constant, Entry, Expression, Kernel, LocalId, Location, Place, Program, ScalarType,
-    SharedId, ShuffleMode, Statement, WARP_SIZE, Width,
+    ArrayId, Block, Body, Builtin, CallWaits, Constant, Entry, Expression, Kernel, LocalId, Location, Place, Program,
+    ScalarType, SharedId, ShuffleMode, Statement, WARP_SIZE, Width,
 };
 
 use super::{Problem, Violation};
 
 pub(super) fn check(program: &Program, body: Body, kernel: &Kernel, violations: &mut Vec<Violation>) {
-    let mut checker = Checker { program, body, kernel, path: Vec::new(), variables: Vec::new(), loops: 0, violations };
+    let mut checker = Checker {
+        program,
+        body,
+        kernel,
+        path: Vec::new(),
+        variables: Vec::new(),
+        loops: 0,
+        awaited: false,
+        violations,
+    };
     checker.sizes();
     checker.block(&kernel.body);
 }
@@ -32,6 +41,8 @@ struct Checker<'a> {
     variables: Vec<LocalId>,
     /// Enclosing [`Statement::Loop`]s.
     loops: usize,
+    /// The kernel's waits stand before.
+    awaited: bool,
     violations: &'a mut Vec<Violation>,
 }
 
@@ -162,11 +173,27 @@ impl Checker<'_> {
                 }
             }
             Statement::Switch { selector, .. } => self.expect(selector, ScalarType::I32),
-            Statement::Call { kernel, operands, tile } => {
+            Statement::Call { kernel, operands, tile, waits } => {
                 self.entry_only("Call");
                 self.declared(&self.program.kernels, *kernel);
                 self.expect(operands, ScalarType::I32);
                 self.expect(tile, ScalarType::I32);
+                if let Some(CallWaits { first, count, stopped }) = waits {
+                    self.expect(first, ScalarType::I32);
+                    self.expect(count, ScalarType::I32);
+                    let place = self.place(stopped);
+                    self.same(place, Some(ScalarType::Bool));
+                }
+                if self.program.kernels.get(*kernel).is_some_and(|kernel| kernel.awaits() != waits.is_some()) {
+                    self.report(Problem::CallWaits(*kernel));
+                }
+            }
+            Statement::Await { loaded, .. } => {
+                self.kernel_only("Await");
+                loaded.iter().for_each(|array| _ = self.declared(&self.kernel.arrays, *array));
+                if self.path.len() > 1 || std::mem::replace(&mut self.awaited, true) {
+                    self.report(Problem::Misplaced("a second await, or one in an inner block"));
+                }
             }
             Statement::BlockBarrier | Statement::WarpBarrier => {}
             Statement::BlockBarrierOr { place, condition } => {

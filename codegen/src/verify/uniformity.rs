@@ -111,10 +111,14 @@ impl Flow<'_> {
                     self.inner(number, case, context);
                 }
             }
-            Statement::Call { operands, tile, .. } => {
-                let level = self.level(operands).max(self.level(tile));
-                self.need(context.max(level), Scope::Block, "a call");
+            Statement::Call { waits, .. } => {
+                let level = statement.expressions().into_iter().map(|value| self.level(value)).max();
+                self.need(level.unwrap_or(Level::Block).max(context), Scope::Block, "a call");
+                if let Some(waits) = waits {
+                    self.write(&waits.stopped, context);
+                }
             }
+            Statement::Await { .. } => self.need(context, Scope::Block, "an await's control flow"),
             Statement::BlockBarrier => self.need(context, Scope::Block, "a barrier's control flow"),
             Statement::BlockBarrierOr { place, .. } => {
                 self.need(context, Scope::Block, "a barrier's control flow");

@@ -49,8 +49,9 @@ pub fn store(index: Expression, value: Expression) -> Statement {
 }
 
 pub fn program(threads: u32, kernels: Vec<Kernel>) -> Program {
-    let entry = Entry::Persistent(persistent::entry(kernels.len()));
-    Program { threads, kernels: kernels.into_iter().collect(), entry }
+    let kernels = kernels.into_iter().collect();
+    let entry = Entry::Persistent(persistent::entry(&kernels));
+    Program { threads, kernels, entry }
 }
 
 /// A step of a stream.

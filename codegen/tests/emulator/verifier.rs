@@ -1,8 +1,8 @@
 //! The kernel IR verifier, one violation at a time.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Body, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryType, Place,
-    RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
+    BinaryOp, Body, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder, MemoryType,
+    Place, Program, RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
 };
 use warpweave_codegen::persistent;
 use warpweave_codegen::verify::{Problem, Scope, verify};
@@ -168,7 +168,7 @@ fn statements_belong_into_their_body() {
     assert_eq!(problems(kernel), [Problem::Misplaced("LoadControl"), Problem::Misplaced("LoadTable")]);
 
     let mut program = program(64, Vec::new());
-    let mut entry = persistent::entry(2);
+    let mut entry = persistent::entry(&[(); 2].map(|()| Kernel::default()).into_iter().collect());
     entry.body.push(store(Expression::Tile, Expression::f32(0.0)));
     program.entry = Entry::Persistent(entry);
     let problems: Vec<Problem> = verify(&program).into_iter().map(|violation| violation.problem).collect();
@@ -176,6 +176,25 @@ fn statements_belong_into_their_body() {
         problems,
         [Problem::UnknownId("k0".into()), Problem::UnknownId("k1".into()), Problem::Misplaced("Operand or Tile"),]
     );
+}
+
+#[test]
+fn a_kernel_waits_once_and_touches_the_arena_afterwards() {
+    let waits = || Statement::Await { order: MemoryOrder::Acquire, loaded: Vec::new() };
+    let write = || store(Expression::Tile, Expression::f32(0.0));
+    let check = |body| problems(Kernel { body, ..Kernel::default() });
+    assert_eq!(check(vec![waits(), write()]), []);
+    assert_eq!(check(vec![write(), waits()]), [Problem::BeforeWaits]);
+    assert_eq!(check(vec![when(less(int(0), int(1)), vec![write()]), waits()]), [Problem::BeforeWaits]);
+    let misplaced = [Problem::Misplaced("a second await, or one in an inner block")];
+    assert_eq!(check(vec![waits(), waits()]), misplaced);
+    let mut nested = program(64, vec![Kernel::default()]);
+    nested.kernels[KernelId::from_index(0)].body = vec![when(less(int(0), int(1)), vec![waits()])];
+    let problems =
+        |program: &Program| verify(program).into_iter().map(|violation| violation.problem).collect::<Vec<_>>();
+    assert_eq!(problems(&nested), misplaced);
+    nested.kernels[KernelId::from_index(0)].body = vec![waits()];
+    assert_eq!(problems(&nested), [Problem::CallWaits(KernelId::from_index(0))]);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 //! value is defined and stored, so that no compiler may drop anything.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, LocalId,
+    BinaryOp, Block, Builtin, CallWaits, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, LocalId,
     MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, SpecialRegister,
     Statement, Table, UnaryOp, Width,
 };
-use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::arena::Arena;
 
 const THREADS: u32 = 128;
 const SCALARS: [ScalarType; 4] = [ScalarType::Bool, ScalarType::I32, ScalarType::I64, ScalarType::F32];
@@ -15,7 +15,14 @@ const MEMORIES: [MemoryType; 6] =
 
 /// The program.
 pub fn program() -> Program {
-    let kernels = Arena::from_iter([expressions(), accesses(), copies(), control_flow()]);
+    let kernels = Arena::from_iter([
+        expressions(),
+        accesses(),
+        copies(),
+        control_flow(),
+        own_waits(MemoryOrder::Relaxed),
+        own_waits(MemoryOrder::Acquire),
+    ]);
     let mut entry = Kernel::default();
     entry.shared.push(SharedArray { memory: MemoryType::U8, length: 5 });
     let words: Vec<LocalId> = (0..2).map(|_| entry.locals.push(ScalarType::I32)).collect();
@@ -23,9 +30,10 @@ pub fn program() -> Program {
     let place = || Place::Local(words[0]);
     let value = || Expression::Local(words[0]);
     entry.body.extend(words.iter().map(|word| assign(*word, Expression::Builtin(Builtin::Block))));
-    for kernel in 0..kernels.len() {
-        let kernel = KernelId::from_index(kernel);
-        entry.body.push(Statement::Call { kernel, operands: value(), tile: Expression::i32(3) });
+    for (kernel, body) in kernels.iter() {
+        let waits = || CallWaits { first: value(), count: Expression::i32(1), stopped: Place::Local(flag) };
+        let waits = body.awaits().then(waits);
+        entry.body.push(Statement::Call { kernel, operands: value(), tile: Expression::i32(3), waits });
     }
     for table in [Table::StreamStart, Table::Instructions, Table::Operands] {
         entry.body.push(Statement::LoadTable { place: place(), table, index: value() });
@@ -263,6 +271,21 @@ fn copies() -> Kernel {
         kernel.body.push(Statement::AsyncCommit);
     }
     kernel.body.extend([1, 0].map(|pending| Statement::AsyncWait { pending }));
+    kernel
+}
+
+/// A kernel that loads constants, waits, and stores them.
+fn own_waits(order: MemoryOrder) -> Kernel {
+    let mut kernel = Kernel::default();
+    let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 1 });
+    let place = Place::Element(array, Expression::i32(0));
+    let (space, memory, width, index) = (GlobalSpace::Weights, MemoryType::F32, Width::One, Expression::Tile);
+    let values = vec![Expression::Element(array, Box::new(Expression::i32(0)))];
+    kernel.body = vec![
+        Statement::LoadGlobal { place, space, memory, width, index },
+        Statement::Await { order, loaded: vec![array] },
+        Statement::StoreGlobal { memory, index: Expression::Tile, values },
+    ];
     kernel
 }
 

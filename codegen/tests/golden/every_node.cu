@@ -1,4 +1,4 @@
-WW_KERNEL void k0(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile) {
+WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
   unsigned char* const shared = ww_shared_memory() + 16;
   bool v0;
   unsigned v1;
@@ -411,7 +411,7 @@ WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, int const* operands,
   ww_sentinel_store(buffers, exchange, ww_extend(tile), r6[1]);
 }
 
-WW_KERNEL void k2(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile) {
+WW_KERNEL void k2(ww_buffers buffers, int const* operands, unsigned tile) {
   unsigned char* const shared = ww_shared_memory() + 16;
   float* const s0 = (float*)(shared + 0);
   ww_async_copy_arena<4>(s0 + 8u, buffers, ww_extend(tile), true);
@@ -427,7 +427,7 @@ WW_KERNEL void k2(ww_buffers buffers, ww_exchange exchange, int const* operands,
   ww_async_wait<0>();
 }
 
-WW_KERNEL void k3(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile) {
+WW_KERNEL void k3(ww_buffers buffers, int const* operands, unsigned tile) {
   unsigned char* const shared = ww_shared_memory() + 16;
   bool v3;
   unsigned v2;
@@ -485,6 +485,26 @@ WW_KERNEL void k3(ww_buffers buffers, ww_exchange exchange, int const* operands,
   ww_arena_store_i32(buffers, ww_extend(128u + ww_thread()), v2);
 }
 
+WW_KERNEL bool k4(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile, ww_own_waits waits) {
+  unsigned char* const shared = ww_shared_memory() + 16;
+  float r0[1];
+  r0[0] = ww_weights_load_f32(buffers, ww_extend(tile));
+  ww_hold(r0);
+  if (ww_await_relaxed(exchange, waits)) return true;
+  ww_arena_store_f32(buffers, ww_extend(tile), r0[0]);
+  return false;
+}
+
+WW_KERNEL bool k5(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile, ww_own_waits waits) {
+  unsigned char* const shared = ww_shared_memory() + 16;
+  float r0[1];
+  r0[0] = ww_weights_load_f32(buffers, ww_extend(tile));
+  ww_hold(r0);
+  if (ww_await_acquire(exchange, waits)) return true;
+  ww_arena_store_f32(buffers, ww_extend(tile), r0[0]);
+  return false;
+}
+
 extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arguments arguments) {
   unsigned char* const shared = ww_shared_memory();
   ww_buffers const buffers = arguments.buffers;
@@ -493,10 +513,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arg
   unsigned v0, v1;
   v0 = ww_block();
   v1 = ww_block();
-  k0(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
+  k0(buffers, arguments.operands + ww_extend(v0), 3u);
   k1(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
-  k2(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
-  k3(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
+  k2(buffers, arguments.operands + ww_extend(v0), 3u);
+  k3(buffers, arguments.operands + ww_extend(v0), 3u);
+  v2 = k4(buffers, exchange, arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, v0, 1u));
+  v2 = k5(buffers, exchange, arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, v0, 1u));
   v0 = ww_table(arguments.stream_start, v0);
   v0 = ww_table(arguments.instructions, v0);
   v0 = ww_table(arguments.operands, v0);

@@ -205,7 +205,12 @@ pub fn entry(kernels: usize) -> Kernel {
     let mut cases = vec![vec![Statement::Break], wait, signal];
     cases.extend((0..kernels).map(|kernel| {
         vec![
-            Statement::Call { kernel: KernelId::from_index(kernel), operands: words[1].into(), tile: words[2].into() },
+            Statement::Call {
+                kernel: KernelId::from_index(kernel),
+                operands: words[1].into(),
+                tile: words[2].into(),
+                waits: None,
+            },
             Statement::BlockBarrier,
         ]
     }));

@@ -118,6 +118,18 @@ impl Contraction {
 
 /// The axes on which a scalar of an expression depends.
 pub fn axes_of(expr: &TensorExpr, scalar: &Scalar) -> BTreeSet<AxisId> {
+    let (axes, reads) = named_in(scalar);
+    follow(expr, axes, reads).0
+}
+
+/// The reads of which a scalar of an expression consists, those inside indices and guards included.
+pub fn reads_of(expr: &TensorExpr, scalar: &Scalar) -> Vec<ReadId> {
+    let (axes, reads) = named_in(scalar);
+    follow(expr, axes, reads).1
+}
+
+/// The axes and reads that a scalar itself names.
+fn named_in(scalar: &Scalar) -> (BTreeSet<AxisId>, Vec<ReadId>) {
     let mut axes = BTreeSet::new();
     let mut reads = Vec::new();
     scalar.visit(&mut |scalar| match scalar {
@@ -130,7 +142,7 @@ pub fn axes_of(expr: &TensorExpr, scalar: &Scalar) -> BTreeSet<AxisId> {
         }
         _ => {}
     });
-    follow(expr, axes, reads)
+    (axes, reads)
 }
 
 /// The axes on which indices of an expression depend, through the reads inside them too.
@@ -140,10 +152,11 @@ pub fn index_axes(expr: &TensorExpr, index: &[Index]) -> BTreeSet<AxisId> {
     for index in index {
         index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
     }
-    follow(expr, axes, reads)
+    follow(expr, axes, reads).0
 }
 
-fn follow(expr: &TensorExpr, mut axes: BTreeSet<AxisId>, mut reads: Vec<ReadId>) -> BTreeSet<AxisId> {
+/// The same with what the indices and guards of the reads name.
+fn follow(expr: &TensorExpr, mut axes: BTreeSet<AxisId>, mut reads: Vec<ReadId>) -> (BTreeSet<AxisId>, Vec<ReadId>) {
     let mut next = 0;
     while next < reads.len() {
         let read = &expr.reads[reads[next]];
@@ -153,5 +166,5 @@ fn follow(expr: &TensorExpr, mut axes: BTreeSet<AxisId>, mut reads: Vec<ReadId>)
         }
         next += 1;
     }
-    axes
+    (axes, reads)
 }

@@ -3,6 +3,7 @@
 use warpweave_graph::program::TensorProgram;
 
 use super::body::GroupBody;
+use super::contraction::AxisClass;
 pub use super::estimate::EstimatedCost;
 use super::params::{ContractionShape, ScheduleParams, candidates};
 
@@ -13,6 +14,11 @@ pub trait KernelCost: Sync {
 
     /// Microseconds of one rTask that has its unit to itself.
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64;
+
+    /// Of these, the microseconds in which the first steps of the factors of `sides` arrive. 0 unless the model knows.
+    fn early_microseconds(&self, _: &GroupBody, _: &ScheduleParams, _sides: &[AxisClass]) -> f64 {
+        0.0
+    }
 
     /// The cheapest choice for a body and its cost in microseconds; the first of equals. `None` if no kernel takes it: its
     /// staged values fit nowhere.

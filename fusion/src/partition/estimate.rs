@@ -71,6 +71,17 @@ impl KernelCost for EstimatedCost {
         kernel.tile_cycles() / self.arch.cycles_per_microsecond.value
     }
 
+    fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
+        let Template::Contraction(shape) = params.template else { return 0.0 };
+        if sides.is_empty() {
+            return 0.0;
+        }
+        let kernel = Kernel { arch: &self.arch, body, params, counts: counts(body, params) };
+        let elements = |sides: &[AxisClass]| sides.iter().map(|side| shape.length(*side)).sum::<usize>() as f64;
+        let share = elements(sides) / elements(&[AxisClass::Row, AxisClass::Column]);
+        share * kernel.step_fetch(&shape) / self.arch.cycles_per_microsecond.value
+    }
+
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
         self.choices(program, body).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
     }
@@ -308,8 +319,8 @@ impl Kernel<'_> {
     fn contraction(&self, shape: &ContractionShape) -> f64 {
         let (arch, latency) = (self.arch, self.arch.load_latency_cycles.value);
         let lead = &self.body.stages[0].expr;
-        let steps = (reduced(lead) / shape.step as f64).ceil().max(1.0);
-        let fetch = self.transfer(self.counts.load_sectors) / steps;
+        let steps = self.steps(shape);
+        let fetch = self.step_fetch(shape);
         let compute = self.step_cycles(shape, work(lead)) + arch.shared_latency_cycles.value;
         let loop_cycles = match shape.pipeline {
             Pipeline::InTurn => steps * (latency + fetch + compute + 2.0 * MEETING),
@@ -322,6 +333,15 @@ impl Kernel<'_> {
         let elements = (shape.rows * shape.columns * BLOCK_THREADS) as f64;
         let after = elements * STORE_INSTRUCTIONS / arch.lanes.value as f64;
         loop_cycles + after.max(self.transfer(self.counts.store_sectors)) + latency
+    }
+
+    fn steps(&self, shape: &ContractionShape) -> f64 {
+        (reduced(&self.body.stages[0].expr) / shape.step as f64).ceil().max(1.0)
+    }
+
+    /// Cycles in which both factors of one step arrive, the latency left out.
+    fn step_fetch(&self, shape: &ContractionShape) -> f64 {
+        self.transfer(self.counts.load_sectors) / self.steps(shape)
     }
 
     /// Cycles of the products of one step, and of what brings the next: the slowest of multiply-adds, shared memory and

@@ -7,6 +7,7 @@ use warpweave_graph::program::TensorProgram;
 
 use super::arch::GpuArch;
 use super::body::GroupBody;
+use super::contraction::AxisClass;
 use super::cost::KernelCost;
 use super::estimate::EstimatedCost;
 use super::params::{ContractionShape, ScheduleParams};
@@ -106,6 +107,11 @@ impl OwnRecords<'_> {
         self.body.map_or(self.ratio, |body| body.ratio)
     }
 
+    /// What scales the estimate of an rTask.
+    fn task_ratio(&self, params: &ScheduleParams) -> f64 {
+        self.timing(params).map_or_else(|| self.ratio(), |timing| timing.measured / timing.estimated)
+    }
+
     fn microseconds(&self, params: &ScheduleParams, estimated: impl FnOnce() -> f64) -> f64 {
         self.timing(params).map_or_else(|| estimated() * self.ratio(), |timing| timing.measured)
     }
@@ -118,9 +124,11 @@ impl KernelCost for RecordedCost {
 
     /// The estimate, times measured over estimated of the kernel, or else the ratio that scales its cost.
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        let own = self.body(body);
-        let ratio = own.timing(params).map_or_else(|| own.ratio(), |timing| timing.measured / timing.estimated);
-        self.estimate.task_microseconds(body, params) * ratio
+        self.estimate.task_microseconds(body, params) * self.body(body).task_ratio(params)
+    }
+
+    fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
+        self.estimate.early_microseconds(body, params, sides) * self.body(body).task_ratio(params)
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

@@ -30,7 +30,8 @@ pub(super) fn plan(
 ) -> Planned {
     let partition = fastest_alone(partition, variants, options);
     let split::Expanded { program, layouts, partition, .. } = split::expand(program, layouts, &partition);
-    let operators: Vec<ROperator> = partition.groups.par_iter().map(|group| ROperator::of(group, cost)).collect();
+    let operators: Vec<ROperator> =
+        partition.groups.par_iter().map(|group| ROperator::of(group, cost, |_| false)).collect();
     let operators: Arena<OperatorId, ROperator> = operators.into_iter().collect();
     let arena = match options.arena {
         ArenaPolicy::Small | ArenaPolicy::Fast => ArenaPolicy::Small,

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use warpweave_graph::arena::Arena;
 
 use super::keep::with_keeps;
-use super::plan::{CounterId, ExecutionPlan, Instruction, PersistentSegment, RTask, Segment};
+use super::plan::{CounterId, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, RTask, Segment};
 use super::polls::Polls;
+use super::prefetch::{with_prefetches, without_prefetches};
 
 /// The plan on at most `units` units: streams are merged in the order in which one execution runs them, so every merged
 /// stream agrees with one global rank and no new deadlock can arise. Must be verified again.
@@ -21,14 +22,14 @@ pub fn fold(plan: &ExecutionPlan, units: usize) -> ExecutionPlan {
     let segments = plan.segments.iter().map(|segment| match segment {
         Segment::Persistent(segment) => {
             let polls = Polls::of(segment, &plan.memory);
-            Segment::Persistent(fold_segment(segment, &polls, units.max(1)))
+            Segment::Persistent(fold_segment(segment, &plan.memory, &polls, units.max(1)))
         }
         Segment::CudaGraph(segment) => Segment::CudaGraph(segment.clone()),
     });
     ExecutionPlan { segments: segments.collect(), memory: plan.memory.clone() }
 }
 
-fn fold_segment(segment: &PersistentSegment, polls: &Polls, units: usize) -> PersistentSegment {
+fn fold_segment(segment: &PersistentSegment, memory: &MemoryPlan, polls: &Polls, units: usize) -> PersistentSegment {
     if segment.units() <= units {
         return segment.clone();
     }
@@ -37,7 +38,11 @@ fn fold_segment(segment: &PersistentSegment, polls: &Polls, units: usize) -> Per
     for (unit, position) in order {
         streams[unit % units].push(segment.streams[unit][position]);
     }
-    let streams = with_keeps(streams, &segment.operators);
+    let streams = with_keeps(without_prefetches(streams), &segment.operators);
+    let streams = match segment.prefetches() {
+        0 => streams,
+        _ => with_prefetches(streams, &segment.operators, memory),
+    };
     PersistentSegment { streams, ..segment.clone() }
 }
 
@@ -65,7 +70,7 @@ fn global_order(segment: &PersistentSegment, polls: &Polls) -> Option<Vec<(usize
                         ran.insert(task);
                     }
                 }
-                Instruction::Wait { .. } | Instruction::Keep(_) => {}
+                Instruction::Wait { .. } | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
             }
             order.push((unit, *position));
             *position += 1;

@@ -30,7 +30,7 @@ pub fn kept_numbers(operators: &Arena<OperatorId, ROperator>) -> Arena<OperatorI
 pub type Kept = (u32, u32);
 
 /// The streams with what every unit keeps brought as early as it can be: before the first wait, or after the last rTask that
-/// uses what was kept before and its signals. What they said of it before does not count.
+/// uses what was kept before and its signals. What they said of it before does not count. Nothing is prefetched yet.
 pub fn with_keeps(streams: Vec<Vec<Instruction>>, operators: &Arena<OperatorId, ROperator>) -> Vec<Vec<Instruction>> {
     let numbers = kept_numbers(operators);
     if numbers.values().all(Option::is_none) {
@@ -63,7 +63,7 @@ fn with_own_keeps(stream: Vec<Instruction>, numbers: &Arena<OperatorId, Option<u
                 free += usize::from(free == found.len());
                 found.push(instruction);
             }
-            Instruction::Wait { .. } => found.push(instruction),
+            Instruction::Wait { .. } | Instruction::Prefetch(_) => found.push(instruction),
         }
         if is_ready {
             free = found.len();

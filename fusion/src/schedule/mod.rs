@@ -14,6 +14,7 @@ pub mod limits;
 pub mod memory;
 pub mod plan;
 pub mod polls;
+pub mod prefetch;
 pub mod profile;
 pub mod sentinels;
 pub mod simulate;
@@ -37,6 +38,7 @@ pub use plan::{
     EdgeKind, ExecutionPlan, GraphSegment, Instruction, MemoryPlan, PersistentSegment, ROperator, RTask, Segment,
 };
 pub use polls::Polls;
+pub use prefetch::Prefetching;
 pub use verify::{Verified, Violation, verify};
 
 use std::borrow::Cow;
@@ -44,7 +46,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use warpweave_graph::arena::Arena;
-use warpweave_graph::program::{TensorId, TensorProgram};
+use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::partition::cost::KernelCost;
@@ -52,6 +54,7 @@ use crate::partition::{Partition, Template, split};
 use interplay::GroupGraph;
 use plan::OperatorId;
 use sentinels::Exchanged;
+use synchronise::Streams;
 use variants::Variants;
 use wavefront::{Placement, Work};
 
@@ -70,6 +73,8 @@ pub struct PlanOptions {
     pub shared_bytes: usize,
     /// Which kernels groups run as in a persistent program.
     pub kernels: KernelChoice,
+    /// Whether rTasks load constants before they wait.
+    pub prefetching: Prefetching,
     /// What may run the plan.
     pub backend: BackendChoice,
 }
@@ -87,7 +92,7 @@ pub enum KernelChoice {
 
 impl PlanOptions {
     /// For a persistent program on this many units: the fastest dependencies, memory reused where that costs no time, nothing
-    /// kept on chip, kernels as they are.
+    /// kept on chip, constants loaded before waits, kernels as they are.
     pub fn new(units: usize) -> Self {
         Self {
             units,
@@ -96,6 +101,7 @@ impl PlanOptions {
             costs: SyncCosts::h200(),
             shared_bytes: 0,
             kernels: KernelChoice::Own,
+            prefetching: Prefetching::BeforeWaits,
             backend: BackendChoice::Only(Backend::Persistent),
         }
     }
@@ -266,8 +272,9 @@ impl<'a> Planner<'a> {
             EdgeKind::Sentinel if options.sync == Some(SyncPolicy::Barrier) => return None,
             EdgeKind::Sentinel => sentinels::exchange(program, layouts, partition)?,
         };
+        let is_constant = |tensor: TensorId| matches!(exchanged.program.tensors[tensor].source, Source::Constant(_));
         let groups = exchanged.partition.groups.par_iter();
-        let operators: Vec<ROperator> = groups.map(|group| ROperator::of(group, cost)).collect();
+        let operators: Vec<ROperator> = groups.map(|group| ROperator::of(group, cost, is_constant)).collect();
         let operators: Arena<OperatorId, ROperator> = operators.into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
         let edges = edges::edges(&operators, &memory);
@@ -345,8 +352,9 @@ impl<'a> Planner<'a> {
         let exchange = wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2));
         let placed = memory::place(self.memory.clone(), program, operators, placement, arena, exchange);
         let streams = synchronise::synchronise(&self.work(bands), placement, &placed.after, *units);
-        let kept = keep::with_keeps(streams.streams, operators);
-        let segment = PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: kept };
+        let streams = self.with_loads(streams, &placed.memory);
+        let segment =
+            PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };
         let makespan = simulate::makespan(&segment, &Polls::of(&segment, &placed.memory), costs);
         let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
         Planned {
@@ -357,6 +365,16 @@ impl<'a> Planner<'a> {
             makespan,
             reason: BackendReason::Asked,
         }
+    }
+
+    /// The streams with the loads of constants that do not belong to one rTask alone.
+    fn with_loads(&self, streams: Streams, memory: &MemoryPlan) -> Streams {
+        let kept = keep::with_keeps(streams.streams, &self.operators);
+        let loaded = match self.options.prefetching {
+            Prefetching::Never => kept,
+            Prefetching::BeforeWaits => prefetch::with_prefetches(kept, &self.operators, memory),
+        };
+        Streams { streams: loaded, ..streams }
     }
 
     /// The same plan with a smaller arena, if that costs next to no time.

@@ -8,6 +8,7 @@ use warpweave_graph::types::TensorType;
 use warpweave_graph::views::Layout;
 
 use super::backend::Backend;
+use super::prefetch::early_sides;
 use crate::partition::cost::KernelCost;
 use crate::partition::{FusionGroup, GroupBody, ScheduleParams};
 
@@ -29,13 +30,20 @@ pub struct ROperator {
     pub params: ScheduleParams,
     /// Estimated microseconds of one rTask on a multiprocessor of its own.
     pub task_microseconds: f64,
+    /// Of these, the microseconds that a prefetch takes off if it has time enough.
+    pub early_microseconds: f64,
 }
 
 impl ROperator {
-    /// A group under its parameters, at its cost.
-    pub fn of(group: &FusionGroup, cost: &impl KernelCost) -> Self {
-        let task_microseconds = cost.task_microseconds(&group.body, &group.params);
-        Self { body: group.body.clone(), params: group.params.clone(), task_microseconds }
+    /// A group under its parameters, at its cost, where `is_constant` tells of its operands.
+    pub fn of(group: &FusionGroup, cost: &impl KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Self {
+        let FusionGroup { body, params, .. } = group;
+        Self {
+            body: body.clone(),
+            params: params.clone(),
+            task_microseconds: cost.task_microseconds(body, params),
+            early_microseconds: cost.early_microseconds(body, params, &early_sides(body, params, is_constant)),
+        }
     }
 
     /// The number of rTasks.
@@ -60,6 +68,8 @@ pub enum Instruction {
     Run(RTask),
     /// Bring into the unit's shared memory the constants that this rTask keeps there, in the place of what it held.
     Keep(RTask),
+    /// Begin to load the constants with which this rTask begins. Only waits stand between this and its run.
+    Prefetch(RTask),
     /// Wait until a counter has counted this many signals of the launch.
     Wait {
         /// The counter.
@@ -251,6 +261,14 @@ impl Segment {
         self.operators().values().map(|operator| operator.tasks() as usize).sum()
     }
 
+    /// rTasks that load constants before they wait; a graph has none.
+    pub fn prefetches(&self) -> usize {
+        match self {
+            Self::Persistent(segment) => segment.prefetches(),
+            Self::CudaGraph(_) => 0,
+        }
+    }
+
     /// The number of waits in all streams; a graph has none.
     pub fn waits(&self) -> usize {
         match self {
@@ -305,5 +323,11 @@ impl PersistentSegment {
     pub fn waits(&self) -> usize {
         let is_wait = |instruction: &&Instruction| matches!(instruction, Instruction::Wait { .. });
         self.streams.iter().flatten().filter(is_wait).count()
+    }
+
+    /// The number of rTasks that load constants before they wait.
+    pub fn prefetches(&self) -> usize {
+        let is_prefetch = |instruction: &&Instruction| matches!(instruction, Instruction::Prefetch(_));
+        self.streams.iter().flatten().filter(is_prefetch).count()
     }
 }

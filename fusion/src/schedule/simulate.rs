@@ -3,7 +3,8 @@
 //!
 //! An exchange takes longer the more units take part at the counter; a signal after an rTask waits for what it has
 //! stored; a wait that finds its signals still polls once. An rTask that polls has what it polls one sentinel's way
-//! after the rTasks that write it end, and takes its time from there. Units do not slow one another down otherwise.
+//! after the rTasks that write it end, and takes its time from there. An rTask that prefetches takes less time by what
+//! its loads of constants take, as far as they end while it waits. Units do not slow one another down otherwise.
 
 use std::collections::BTreeMap;
 
@@ -173,7 +174,7 @@ impl Simulation {
         let mut shares = Shares { running: 0.0, waiting: 0.0, signalling: 0.0 };
         for event in self.units.iter().flatten() {
             let share = match event.instruction {
-                Instruction::Run(_) | Instruction::Keep(_) => {
+                Instruction::Run(_) | Instruction::Keep(_) | Instruction::Prefetch(_) => {
                     shares.waiting += event.polled;
                     shares.running -= event.polled;
                     &mut shares.running
@@ -261,7 +262,7 @@ impl<'a> Run<'a> {
         for (unit, stream) in segment.streams.iter().enumerate() {
             for instruction in stream {
                 match *instruction {
-                    Instruction::Run(_) | Instruction::Keep(_) => {}
+                    Instruction::Run(_) | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
                     Instruction::Signal(counter) => takes_part(counter, unit),
                     Instruction::Wait { counter, signals } => {
                         takes_part(counter, unit);
@@ -290,7 +291,11 @@ impl<'a> Run<'a> {
         while let Some(&instruction) = self.segment.streams[unit].get(self.units[unit].len()) {
             let start = self.units[unit].last().map_or(0.0, |event| event.end);
             let ended = match instruction {
-                Instruction::Run(task) => self.run(task, time(task), unit, start, runnable),
+                Instruction::Run(task) => {
+                    let time = time(task) - self.prefetched(task, unit, start);
+                    self.run(task, time.max(0.0), unit, start, runnable)
+                }
+                Instruction::Prefetch(_) => Some(Ended::at(start)),
                 Instruction::Keep(task) => Some(Ended::at(start + self.bring(task))),
                 Instruction::Signal(counter) => Some(Ended::at(self.signal(counter, unit, start, runnable))),
                 Instruction::Wait { counter, signals } => self.wait(counter, signals, unit, start),
@@ -321,6 +326,17 @@ impl<'a> Run<'a> {
             runnable.append(&mut state.waiting);
         }
         Some(Ended { at, polled, released_by: late.map(|late| late.from) })
+    }
+
+    /// Microseconds of an rTask's loads that are over when it starts, because they were begun before its waits.
+    fn prefetched(&self, task: RTask, unit: usize, start: f64) -> f64 {
+        let is_wait = |event: &&Event| matches!(event.instruction, Instruction::Wait { .. });
+        match self.units[unit].iter().rev().find(|event| !is_wait(event)) {
+            Some(event) if event.instruction == Instruction::Prefetch(task) => {
+                (start - event.start).min(self.segment.operators[task.operator].early_microseconds)
+            }
+            Some(_) | None => 0.0,
+        }
     }
 
     /// Microseconds in which what an rTask keeps comes on chip, while every unit brings its own.

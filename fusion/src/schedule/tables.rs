@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::{Arena, Id};
 
-use super::plan::{Instruction, KernelNode, OperatorId, PersistentSegment, Segment};
+use super::plan::{Instruction, KernelNode, OperatorId, PersistentSegment, RTask, Segment};
+use super::prefetch::leading_waits;
 
 /// Words of one encoded instruction.
 pub const INSTRUCTION_WORDS: usize = 4;
@@ -16,7 +17,7 @@ pub const OPCODE_END: i32 = 0;
 pub const OPCODE_WAIT: i32 = 1;
 /// Opcode: `[OPCODE_SIGNAL, counter, 0, 0]`.
 pub const OPCODE_SIGNAL: i32 = 2;
-/// Opcode: `[OPCODE_RUN + kernel, first operand, tile, 0]`.
+/// Opcode: `[OPCODE_RUN + kernel, first operand, tile, n]`; the `n` waits that follow are the kernel's own.
 pub const OPCODE_RUN: i32 = 3;
 
 /// What a program reads: the operands of the rOperators and, if it is persistent, one stream of instructions a vEU; and
@@ -119,11 +120,14 @@ pub fn encode_streams(
     let mut tables = Tables { operands, ..Tables::default() };
     for stream in &segment.streams {
         tables.stream_start.push((tables.instructions.len() / INSTRUCTION_WORDS) as i32);
-        for instruction in stream {
+        let mut begun = None;
+        for (position, instruction) in stream.iter().enumerate() {
             tables.instructions.extend(match *instruction {
-                Instruction::Run(task) => {
-                    let binding = bindings[task.operator];
-                    [OPCODE_RUN + binding.kernel as i32, binding.operands as i32, task.tile as i32, 0]
+                Instruction::Run(task) if begun == Some(task) => continue,
+                Instruction::Run(task) => run(bindings[task.operator], task, 0),
+                Instruction::Prefetch(task) => {
+                    begun = Some(task);
+                    run(bindings[task.operator], task, leading_waits(&stream[position + 1..]))
                 }
                 Instruction::Keep(task) => {
                     let (kernel, operands) =
@@ -140,6 +144,11 @@ pub fn encode_streams(
         tables.instructions.extend([OPCODE_END, 0, 0, 0]);
     }
     tables
+}
+
+/// An rTask whose kernel does this many waits itself.
+fn run(binding: Binding, task: RTask, waits: usize) -> [i32; INSTRUCTION_WORDS] {
+    [OPCODE_RUN + binding.kernel as i32, binding.operands as i32, task.tile as i32, waits as i32]
 }
 
 /// The name of the entry of a kernel as a node, by the kernel's position in its program.

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::params::Pipeline;
+use warpweave::fusion::partition::{FusionLevel, ScheduleParams, Template};
 use warpweave::graph::Tensor;
 use warpweave::runtime::cache::Cache;
 use warpweave::runtime::session_memory::SessionMemory;
@@ -12,6 +13,7 @@ use warpweave::runtime::text::{TextError, TextLaunch, TextProgram};
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_with};
 use warpweave_tests::random::{self, Random};
+use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
@@ -25,6 +27,25 @@ pub fn add(suite: &mut Suite) {
     for number in (0..40).step_by(2) {
         suite.trial(format!("text {number}"), move || check(number));
     }
+    for pipeline in [Pipeline::Registers, Pipeline::Asynchronous { stages: 3 }] {
+        suite.trial(format!("text with waits of its own, {pipeline:?}"), move || check_own_waits(pipeline));
+    }
+}
+
+/// Kernels that load constants before their waits compute the same bits, also where launches' numbers wrap.
+fn check_own_waits(pipeline: Pipeline) {
+    let has = |params: &ScheduleParams| match params.template {
+        Template::Contraction(shape) => shape.pipeline == pipeline,
+        _ => false,
+    };
+    let compiled = compile_with(&samples::two_products(), UNITS, FusionLevel::Register, |body| {
+        variants::of(body).into_iter().find(has)
+    });
+    assert!(compiled.plan.plan().persistent().prefetches() > 0, "the second product begins with constants");
+    let machine = Machine::new(&compiled);
+    let inputs = random::inputs(&mut Random::new(24), &compiled.program);
+    let emulated = machine.run(&inputs, 1);
+    assert_eq!(run_launches(&machine, &inputs, -2, 5), emulated);
 }
 
 /// All cases as one program, compiled with the given variant of every group; whether each output is exact.

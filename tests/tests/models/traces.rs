@@ -79,14 +79,17 @@ fn check_order(profile: &Profile) {
             match event.instruction {
                 Instruction::Signal(counter) => signals.entry(counter).or_default().push(event.start),
                 Instruction::Run(task) => _ = runs.insert(task, *event),
-                Instruction::Wait { .. } | Instruction::Keep(_) => {}
+                Instruction::Wait { .. } | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
             }
         }
     }
-    for event in profile.recorded.units.iter().flatten() {
+    let steps = profile.recorded.units.iter().flat_map(|events| (0..events.len()).map(move |at| (events, at)));
+    for (events, at) in steps {
+        let event = &events[at];
         match event.instruction {
             Instruction::Wait { counter, signals: wanted } => {
-                let given = signals[&counter].iter().filter(|given| **given <= event.end).count();
+                let end = wait_end(events, at);
+                let given = signals[&counter].iter().filter(|given| **given <= end).count();
                 assert!(given >= wanted as usize, "{:?} ends after {given} signals", event.instruction);
             }
             Instruction::Run(task) => {
@@ -94,8 +97,21 @@ fn check_order(profile: &Profile) {
                     assert!(runs[writer].start <= event.end, "{task:?} ends before {writer:?} begins");
                 }
             }
-            Instruction::Signal(_) | Instruction::Keep(_) => {}
+            Instruction::Signal(_) | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
         }
+    }
+}
+
+/// When a wait had ended at the latest: where an rTask waits itself, when that ended.
+fn wait_end(events: &[Event], at: usize) -> f64 {
+    let is_wait = |event: &&Event| matches!(event.instruction, Instruction::Wait { .. });
+    let before = events[..at].iter().rev().find(|event| !is_wait(event));
+    match before.map(|event| event.instruction) {
+        Some(Instruction::Prefetch(task)) => {
+            let run = events[at..].iter().find(|event| event.instruction == Instruction::Run(task));
+            run.expect("an rTask that is prefetched for runs").end
+        }
+        _ => events[at].end,
     }
 }
 

@@ -44,11 +44,18 @@ pub fn add(suite: &mut Suite) {
 }
 
 fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
-    [cases(), kept_cases(), sentinel_cases(), graphs::cases(base()), vec![("KeepsInGraph", graphs::as_nodes(kept()))]]
-        .concat()
+    [
+        cases(),
+        kept_cases(),
+        prefetch_cases(),
+        sentinel_cases(),
+        graphs::cases(base()),
+        vec![("KeepsInGraph", graphs::as_nodes(kept()))],
+    ]
+    .concat()
 }
 
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 24] = [
     "TaskCount",
     "Unknown",
     "Tile",
@@ -64,6 +71,8 @@ const NAMES: [&str; 22] = [
     "WritesConstant",
     "NotKept",
     "KeepsVariable",
+    "StrayPrefetch",
+    "PrefetchesVariable",
     "Sentinel",
     "CannotExchange",
     "NodeCount",
@@ -90,6 +99,8 @@ fn name(violation: &Violation) -> &'static str {
         Violation::WritesConstant(_) => "WritesConstant",
         Violation::NotKept { .. } => "NotKept",
         Violation::KeepsVariable { .. } => "KeepsVariable",
+        Violation::StrayPrefetch { .. } => "StrayPrefetch",
+        Violation::PrefetchesVariable(_) => "PrefetchesVariable",
         Violation::Sentinel(_) => "Sentinel",
         Violation::CannotExchange { .. } => "CannotExchange",
         Violation::NodeCount { .. } => "NodeCount",
@@ -251,6 +262,50 @@ fn kept_cases() -> Vec<(&'static str, ExecutionPlan)> {
         ("NotKept", stream(&swap)),
         ("Unknown", stream(&unknown)),
         ("KeepsVariable", variable),
+    ]
+}
+
+/// A product with constants that waits for what it multiplies them by.
+fn prefetching() -> ExecutionPlan {
+    let plan = plan_under(&samples::two_products(), FusionLevel::None, &PlanOptions::new(4)).1.plan;
+    assert!(plan.persistent().prefetches() > 0, "the second product begins with constants");
+    plan
+}
+
+/// Plans that prefetch, each wrong in one way.
+fn prefetch_cases() -> Vec<(&'static str, ExecutionPlan)> {
+    let is_prefetch = |instruction: &Instruction| matches!(instruction, Instruction::Prefetch(_));
+    let stream = |change: &dyn Fn(&mut Vec<Instruction>, usize)| {
+        let mut plan = prefetching();
+        let streams = segment(&mut plan).streams.iter_mut();
+        let found = streams.filter_map(|stream| stream.iter().position(is_prefetch).map(|at| (stream, at)));
+        found.for_each(|(stream, at)| change(stream, at));
+        plan
+    };
+    let last = |stream: &mut Vec<Instruction>, at: usize| {
+        let prefetch = stream.remove(at);
+        stream.push(prefetch);
+    };
+    let unknown = |stream: &mut Vec<Instruction>, at: usize| {
+        stream[at] = Instruction::Prefetch(RTask { operator: OperatorId::from_index(0), tile: u32::MAX });
+    };
+    let other = |stream: &mut Vec<Instruction>, at: usize| {
+        let Instruction::Prefetch(RTask { operator, tile }) = stream[at] else {
+            unreachable!("a prefetch stands here")
+        };
+        stream[at] = Instruction::Prefetch(RTask { operator, tile: u32::from(tile == 0) });
+    };
+    let mut variable = prefetching();
+    for id in variable.memory.constants.clone() {
+        if let Some(buffer) = &mut variable.memory.tensors[id].buffer {
+            buffer.space = warpweave::fusion::schedule::plan::BufferSpace::Arena;
+        }
+    }
+    vec![
+        ("StrayPrefetch", stream(&last)),
+        ("StrayPrefetch", stream(&other)),
+        ("Unknown", stream(&unknown)),
+        ("PrefetchesVariable", variable),
     ]
 }
 

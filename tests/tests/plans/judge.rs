@@ -42,6 +42,7 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
     check_memory(plan, accesses)?;
     let order = Order::new(plan.persistent(), accesses).map_err(|disorder| describe(&disorder))?;
     check_kept(plan, accesses)?;
+    check_prefetches(plan)?;
     for (reader, sources) in accesses.sources.iter().enumerate() {
         for &writer in sources.iter().flat_map(|writers| writers.iter()) {
             if !order.before(writer, reader as TaskNumber) {
@@ -91,8 +92,32 @@ fn check_kept(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), String> {
                         return Err(format!("{task:?} does not find its constants on chip"));
                     }
                 }
-                Instruction::Run(_) | Instruction::Wait { .. } | Instruction::Signal(_) => {}
+                Instruction::Run(_) | Instruction::Prefetch(_) | Instruction::Wait { .. } | Instruction::Signal(_) => {}
             }
+        }
+    }
+    Ok(())
+}
+
+/// The next thing that a unit does after a prefetch, waits apart, is the rTask whose constants it loads.
+fn check_prefetches(plan: &ExecutionPlan) -> Result<(), String> {
+    for stream in &plan.persistent().streams {
+        let mut loading = None;
+        for instruction in stream {
+            match *instruction {
+                Instruction::Wait { .. } => continue,
+                Instruction::Run(task) if loading == Some(task) => loading = None,
+                Instruction::Run(_) | Instruction::Keep(_) | Instruction::Prefetch(_) | Instruction::Signal(_) => {}
+            }
+            if let Some(task) = loading {
+                return Err(format!("{task:?} does not run after its prefetch"));
+            }
+            if let Instruction::Prefetch(task) = *instruction {
+                loading = Some(task);
+            }
+        }
+        if let Some(task) = loading {
+            return Err(format!("{task:?} does not run after its prefetch"));
         }
     }
     Ok(())

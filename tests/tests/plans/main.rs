@@ -9,6 +9,7 @@ mod kept;
 mod mutants;
 mod order;
 mod policies;
+mod prefetch;
 mod protocol;
 mod random_plans;
 mod scale;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     policies::add(&mut suite);
     policies::add_models(&mut suite);
     policies::add_branches(&mut suite);
+    prefetch::add(&mut suite);
     random_plans::add(&mut suite);
     scale::add(&mut suite);
     sentinels::add(&mut suite);

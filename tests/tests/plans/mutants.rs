@@ -41,10 +41,10 @@ pub enum Change {
     MoveTask(At, At),
     /// A signal comes before the rTasks that it follows.
     HastenSignal(At),
-    /// Constants are not brought on chip.
-    DropKeep(At),
-    /// Constants are brought on chip at another place of the stream.
-    MoveKeep(At, usize),
+    /// Constants are not brought on chip, or not loaded before the waits.
+    DropLoad(At),
+    /// Constants are brought on chip, or loaded, at another place of the stream.
+    MoveLoad(At, usize),
     /// A tensor's values no longer carry their validity.
     DropMarks(TensorId),
 }
@@ -64,8 +64,8 @@ impl Change {
             Self::LoseTask(_) => "lose task",
             Self::MoveTask(..) => "move task",
             Self::HastenSignal(_) => "hasten signal",
-            Self::DropKeep(_) => "drop keep",
-            Self::MoveKeep(..) => "move keep",
+            Self::DropLoad(_) => "drop load",
+            Self::MoveLoad(..) => "move load",
             Self::DropMarks(_) => "drop marks",
         }
     }
@@ -95,12 +95,12 @@ impl Change {
 fn change(segment: &mut PersistentSegment, change: Change) {
     let streams = &mut segment.streams;
     match change {
-        Change::DropWait((unit, at)) | Change::LoseTask((unit, at)) | Change::DropKeep((unit, at)) => {
+        Change::DropWait((unit, at)) | Change::LoseTask((unit, at)) | Change::DropLoad((unit, at)) => {
             _ = streams[unit].remove(at);
         }
-        Change::MoveKeep((unit, at), place) => {
-            let keep = streams[unit].remove(at);
-            streams[unit].insert(place, keep);
+        Change::MoveLoad((unit, at), place) => {
+            let load = streams[unit].remove(at);
+            streams[unit].insert(place, load);
         }
         Change::DropSignal((unit, at), follow) => {
             let Instruction::Signal(counter) = streams[unit].remove(at) else { unreachable!("a signal is dropped") };
@@ -180,11 +180,11 @@ pub fn all(plan: &ExecutionPlan, random: &mut Random) -> Vec<Change> {
                     changes.extend(follows.map(|follow| Change::DropSignal(at, follow)));
                     changes.push(Change::HastenSignal(at));
                 }
-                Instruction::Keep(_) => {
-                    changes.push(Change::DropKeep(at));
+                Instruction::Keep(_) | Instruction::Prefetch(_) => {
+                    changes.push(Change::DropLoad(at));
                     let place = random.below(stream.len());
                     if place != position {
-                        changes.push(Change::MoveKeep(at, place));
+                        changes.push(Change::MoveLoad(at, place));
                     }
                 }
                 Instruction::Run(_) => {

@@ -223,7 +223,14 @@ fn changed(plan: &ExecutionPlan, mutation: PlanMutation) -> ExecutionPlan {
     let (unit, at) = places[number];
     match mutation {
         PlanMutation::DropWait { .. } | PlanMutation::DropSignal { .. } => _ = segment.streams[unit].remove(at),
-        PlanMutation::SignalBeforeRun { .. } => segment.streams[unit].swap(at - 1, at),
+        PlanMutation::SignalBeforeRun { .. } => {
+            let stream = &mut segment.streams[unit];
+            let waits = stream[..at - 1].iter().rev().take_while(|before| matches!(before, Instruction::Wait { .. }));
+            let prefetch = (at - 1).checked_sub(waits.count() + 1);
+            let is_prefetch = |&at: &usize| matches!(stream[at], Instruction::Prefetch(_));
+            let first = prefetch.filter(is_prefetch).unwrap_or(at - 1);
+            stream[first..=at].rotate_right(1);
+        }
     }
     mutant
 }

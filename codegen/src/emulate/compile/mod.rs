@@ -5,6 +5,7 @@
 
 mod expression;
 mod statement;
+mod waits;
 
 use std::collections::HashMap;
 

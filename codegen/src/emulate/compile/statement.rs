@@ -3,8 +3,8 @@
 use warpweave_graph::arena::Id;
 
 use crate::kernel_ir::{
-    ArrayId, Block, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place, ScalarType, SharedId,
-    Statement, Width,
+    ArrayId, Block, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place, ScalarType,
+    SharedId, Statement, Width,
 };
 
 use super::super::bytecode::{
@@ -141,11 +141,21 @@ impl Compiler<'_> {
                 self.loops.last_mut().expect("as above").1.push(at);
             }
             Statement::Switch { selector, cases } => self.switch(selector, cases)?,
-            Statement::Call { kernel, operands, tile } => {
+            Statement::Call { kernel, operands, tile, waits } => {
+                let mut late = None;
+                if let Some(CallWaits { first, count, stopped }) = waits {
+                    let first = self.evaluate_narrow(first);
+                    let count = self.evaluate_narrow(count);
+                    let registers;
+                    (registers, late) = self.destinations(stopped, MemoryType::Bool, Width::One);
+                    self.emit(Instruction::CallWaits { first, count, stopped: Slot(registers.slots[0]) });
+                }
                 let operands = self.evaluate_narrow(operands);
                 let tile = self.evaluate_narrow(tile);
                 self.emit(Instruction::Call { kernel: *kernel, operands, tile });
+                self.finish(late);
             }
+            Statement::Await { order, .. } => self.own_waits(*order),
             Statement::BlockBarrier => {
                 self.emit(Instruction::BlockBarrier);
             }
@@ -311,7 +321,7 @@ impl Compiler<'_> {
         Some(())
     }
 
-    fn patch(&mut self, at: usize, target: u32) {
+    pub(super) fn patch(&mut self, at: usize, target: u32) {
         match &mut self.out.code[at] {
             Instruction::If { otherwise: end, .. }
             | Instruction::Else { end }

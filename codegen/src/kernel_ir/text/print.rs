@@ -4,7 +4,9 @@ use std::fmt;
 
 use warpweave_graph::text::reader::Word;
 
-use crate::kernel_ir::{Block, Constant, Entry, Expression, Kernel, Place, Program, ShuffleMode, Statement, Width};
+use crate::kernel_ir::{
+    Block, CallWaits, Constant, Entry, Expression, Kernel, Place, Program, ShuffleMode, Statement, Width,
+};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -143,7 +145,14 @@ fn line(statement: &Statement) -> String {
             ShuffleMode::Broadcast(lane) => format!("{place} = shuffle lane {lane} of {value}"),
         },
         Statement::Break => "break".to_owned(),
-        Statement::Call { kernel, operands, tile } => format!("call {kernel}({operands}, {tile})"),
+        Statement::Call { kernel, operands, tile, waits } => {
+            let call = format!("call {kernel}({operands}, {tile})");
+            match waits {
+                None => call,
+                Some(CallWaits { first, count, stopped }) => format!("{stopped} = {call} waits {count} from {first}"),
+            }
+        }
+        Statement::Await { order, loaded } => format!("await {} {loaded:?}", order.word()),
         Statement::BlockBarrier => "barrier".to_owned(),
         Statement::BlockBarrierOr { place, condition } => format!("{place} = barrier or {condition}"),
         Statement::WarpBarrier => "warp barrier".to_owned(),

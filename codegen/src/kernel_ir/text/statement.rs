@@ -5,7 +5,8 @@ use warpweave_graph::text::reader::{Parsed, Reader};
 use super::Scope;
 use super::expression::{expression, index};
 use crate::kernel_ir::{
-    ArrayId, Block, Expression, GlobalSpace, LocalId, MemoryType, Place, SharedId, ShuffleMode, Statement, Width,
+    ArrayId, Block, CallWaits, Expression, GlobalSpace, KernelId, LocalId, MemoryType, Place, SharedId, ShuffleMode,
+    Statement, Width,
 };
 
 /// Statements up to the closing brace, which is skipped.
@@ -67,13 +68,13 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
             Statement::Switch { selector, cases }
         }
         "call" => {
-            let kernel = reader.id("an earlier kernel", scope.kernels)?;
-            reader.mark("(")?;
-            let operands = expression(reader, scope)?;
-            reader.mark(",")?;
-            let tile = expression(reader, scope)?;
-            reader.mark(")")?;
-            Statement::Call { kernel, operands, tile }
+            let (kernel, operands, tile) = called(reader, scope)?;
+            Statement::Call { kernel, operands, tile, waits: None }
+        }
+        "await" => {
+            let order = reader.named("a memory order")?;
+            reader.mark("[")?;
+            Statement::Await { order, loaded: reader.list("]", |reader| scope.array(reader))? }
         }
         "barrier" => Statement::BlockBarrier,
         "dependencies" => {
@@ -130,6 +131,14 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
         let table = reader.named("a table")?;
         return Ok(Statement::LoadTable { place, table, index: index(reader, scope)? });
     }
+    if reader.eat_word("call") {
+        let (kernel, operands, tile) = called(reader, scope)?;
+        reader.keyword("waits")?;
+        let count = expression(reader, scope)?;
+        reader.keyword("from")?;
+        let waits = Some(CallWaits { first: expression(reader, scope)?, count, stopped: place });
+        return Ok(Statement::Call { kernel, operands, tile, waits });
+    }
     if reader.eat_word("control") {
         let word = reader.named("a control word")?;
         let adds = reader.eat("+=");
@@ -151,6 +160,17 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
         return Ok(Statement::Wait { place, counter, target, order, position: expression(reader, scope)? });
     }
     Ok(Statement::Assign { place, value: expression(reader, scope)? })
+}
+
+/// A kernel, where its operands begin, and the tile.
+fn called(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<(KernelId, Expression, Expression)> {
+    let kernel = reader.id("an earlier kernel", scope.kernels)?;
+    reader.mark("(")?;
+    let operands = expression(reader, scope)?;
+    reader.mark(",")?;
+    let tile = expression(reader, scope)?;
+    reader.mark(")")?;
+    Ok((kernel, operands, tile))
 }
 
 fn load(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Statement> {

@@ -15,27 +15,35 @@ use warpweave_graph::expr::AxisId;
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, multiply};
 use super::tile::TileAxes;
-use crate::kernel_ir::{ArrayId, BinaryOp, Builtin, Expression, LocalId, Place, ScalarType, Statement, Width};
+use crate::kernel_ir::{
+    ArrayId, BinaryOp, Builtin, Expression, LocalId, MemoryOrder, Place, ScalarType, Statement, Width,
+};
 use products::Products;
 use side::{Side, Step};
 
-/// Emits the kernel.
-pub(super) fn emit(emitter: &mut Emitter, shape: ContractionShape) -> Result<(), LowerError> {
+/// Emits the kernel; the first fetches of the sides `early` stand before the kernel's own waits.
+pub(super) fn emit(emitter: &mut Emitter, shape: ContractionShape, early: &[AxisClass]) -> Result<(), LowerError> {
     let contraction = Contraction::of(emitter.body()).expect("the template is only chosen for contractions");
     let tile = TileAxes::emit(emitter)?;
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
-    let sides = [AxisClass::Row, AxisClass::Column];
-    let [row, column] = sides.map(|class| Side::emit(emitter, &contraction, &tile, class, &shape, thread));
+    let [row, column] = SIDES.map(|class| Side::emit(emitter, &contraction, &tile, class, &shape, thread));
     let sides = [row?, column?];
     let products = Products::emit(emitter, shape, thread)?;
-    Loop::emit(emitter, &contraction, &tile, &sides, &products)?;
+    Loop::emit(emitter, &contraction, &tile, &sides, &products, early)?;
     epilogue::emit(emitter, &tile, &sides, &products)
 }
+
+/// The classes of the two sides, in order.
+const SIDES: [AxisClass; 2] = [AxisClass::Row, AxisClass::Column];
 
 /// The loop along the reduction.
 struct Loop<'l> {
     tile: &'l TileAxes,
     sides: &'l [Side<'l>; 2],
+    /// Those whose first fetch stands before the kernel's own waits.
+    early: Vec<&'l Side<'l>>,
+    /// The others.
+    late: Vec<&'l Side<'l>>,
     products: &'l Products,
     axes: Vec<AxisId>,
     extents: Vec<usize>,
@@ -52,8 +60,11 @@ impl<'l> Loop<'l> {
         tile: &'l TileAxes,
         sides: &'l [Side<'l>; 2],
         products: &'l Products,
+        early: &[AxisClass],
     ) -> Result<(), LowerError> {
         let shape = products.shape;
+        let (early, late) = sides.iter().zip(SIDES).partition::<Vec<_>, _>(|(_, class)| early.contains(class));
+        let [early, late] = [early, late].map(|sides| sides.into_iter().map(|(side, _)| side).collect());
         let expr = &emitter.body().stages[0].expr;
         let axes = contraction.axes(AxisClass::Reduction);
         let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
@@ -61,7 +72,7 @@ impl<'l> Loop<'l> {
         let steps = emitter.operand(length.div_ceil(shape.step) as i64)?;
         let beyond = shape.pipeline != Pipeline::InTurn || !length.is_multiple_of(shape.step);
         let length = if beyond { Some(emitter.operand(length as i64)?) } else { None };
-        let this = Self { tile, sides, products, axes, extents, steps, length };
+        let this = Self { tile, sides, early, late, products, axes, extents, steps, length };
         match shape.pipeline {
             Pipeline::InTurn => this.in_turn(emitter),
             Pipeline::Registers => this.through_registers(emitter),
@@ -87,7 +98,7 @@ impl<'l> Loop<'l> {
 
     /// The next step's loads are under way while this step's tiles are multiplied; two buffers need one meeting a step.
     fn through_registers(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
-        self.fetch(emitter, Expression::i32(0))?;
+        self.fetch_first(emitter)?;
         self.place(emitter, &Expression::i32(0))?;
         emitter.push(Statement::BlockBarrier);
         emitter.repeat(self.steps.clone(), false, |emitter, step| {
@@ -105,8 +116,14 @@ impl<'l> Loop<'l> {
     /// buffer which comes free is read no more.
     fn asynchronous(&self, emitter: &mut Emitter, stages: usize) -> Result<(), LowerError> {
         let ahead = stages as i32 - 1;
+        if !self.early.is_empty() {
+            emitter.repeat(Expression::i32(ahead), true, |emitter, step| {
+                self.copy(emitter, self.early.iter().copied(), step.into(), &step.into())
+            })?;
+            emitter.push(Statement::Await { order: MemoryOrder::Acquire, loaded: Vec::new() });
+        }
         emitter.repeat(Expression::i32(ahead), true, |emitter, step| {
-            self.copy(emitter, step.into(), &step.into())?;
+            self.copy(emitter, self.late.iter().copied(), step.into(), &step.into())?;
             emitter.push(Statement::AsyncCommit);
             Ok::<(), LowerError>(())
         })?;
@@ -115,7 +132,7 @@ impl<'l> Loop<'l> {
         emitter.repeat(self.steps.clone(), false, |emitter, step| {
             emitter.push(Statement::AsyncWait { pending: stages as u32 - 2 });
             emitter.push(Statement::BlockBarrier);
-            self.copy(emitter, add(step, Expression::i32(ahead)), &write.into())?;
+            self.copy(emitter, self.sides, add(step, Expression::i32(ahead)), &write.into())?;
             emitter.push(Statement::AsyncCommit);
             self.products.add(emitter, self.sides, &read.into())?;
             for buffer in [read, write] {
@@ -130,14 +147,34 @@ impl<'l> Loop<'l> {
         Ok(())
     }
 
+    /// The fetch of the first step, around the kernel's own waits if it does them.
+    fn fetch_first(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        let step = self.step(emitter, Expression::i32(0));
+        if !self.early.is_empty() {
+            self.early.iter().try_for_each(|side| side.fetch(emitter, &step))?;
+            let loaded = self.early.iter().map(|side| side.fetched).collect();
+            emitter.push(Statement::Await { order: MemoryOrder::Acquire, loaded });
+        }
+        self.late.iter().try_for_each(|side| side.fetch(emitter, &step))
+    }
+
     fn fetch(&self, emitter: &mut Emitter, step: Expression) -> Result<(), LowerError> {
         let step = self.step(emitter, step);
         self.sides.iter().try_for_each(|side| side.fetch(emitter, &step))
     }
 
-    fn copy(&self, emitter: &mut Emitter, step: Expression, buffer: &Expression) -> Result<(), LowerError> {
+    fn copy<'s>(
+        &self,
+        emitter: &mut Emitter,
+        sides: impl IntoIterator<Item = &'s Side<'l>>,
+        step: Expression,
+        buffer: &Expression,
+    ) -> Result<(), LowerError>
+    where
+        'l: 's,
+    {
         let step = self.step(emitter, step);
-        self.sides.iter().try_for_each(|side| side.copy(emitter, &step, buffer))
+        sides.into_iter().try_for_each(|side| side.copy(emitter, &step, buffer))
     }
 
     fn step(&self, emitter: &mut Emitter, step: Expression) -> Step<'_> {

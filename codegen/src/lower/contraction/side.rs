@@ -22,7 +22,7 @@ pub(super) struct Side<'a> {
     /// Its buffers in shared memory, `[buffer][step][element]`.
     pub(super) shared: SharedId,
     /// What the thread has fetched and not stored yet.
-    fetched: ArrayId,
+    pub(super) fetched: ArrayId,
     /// The coordinates of the elements that the thread fetches, an array an axis.
     coordinates: Vec<ArrayId>,
     /// Whether each of those elements exists; absent if all do.

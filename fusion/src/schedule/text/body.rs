@@ -22,7 +22,11 @@ pub fn operator(reader: &mut Reader<'_>, position: usize, memory: &MemoryPlan) -
     reader.keyword("us")?;
     reader.keyword("a")?;
     reader.keyword("task")?;
-    Ok(ROperator { body: body(reader, memory.tensors.len())?, params, task_microseconds })
+    reader.mark(",")?;
+    let before = reader.clone();
+    let early_microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
+    reader.keyword("early")?;
+    Ok(ROperator { body: body(reader, memory.tensors.len())?, params, task_microseconds, early_microseconds })
 }
 
 fn body(reader: &mut Reader<'_>, tensors: usize) -> Parsed<GroupBody> {

@@ -9,7 +9,7 @@
 //! outputs [t2]
 //! constants []
 //! segment persistent
-//!   o0: pointwise/1 tile 4x5, 0.25 us a task
+//!   o0: pointwise/1 tile 4x5, 0.25 us a task, 0.0 early
 //!     tile axes 2, reads [t0], writes [t1]
 //!     stage 0 (t0: f32[4x6]): f32 = [a0<4, a1<5] tanh(x0[a0, a1]) -> t1[a0, a1]
 //!   c0: 1 signals
@@ -105,7 +105,7 @@ fn stream(reader: &mut Reader<'_>, segment: &PersistentSegment, room: &mut usize
     }
     reader.mark(":")?;
     let mut stream = Vec::new();
-    while matches!(reader.peek(), Some("run" | "keep" | "wait" | "signal")) {
+    while matches!(reader.peek(), Some("run" | "keep" | "prefetch" | "wait" | "signal")) {
         step(reader, segment, &mut stream, room)?;
         if !reader.eat(";") {
             break;
@@ -121,6 +121,11 @@ fn step(
     room: &mut usize,
 ) -> Parsed<()> {
     let counter = |reader: &mut Reader<'_>| reader.id::<CounterId>("a counter", segment.counters.len());
+    let task = |reader: &mut Reader<'_>| {
+        let operator = reader.id::<OperatorId>("an rOperator", segment.operators.len())?;
+        reader.mark(".")?;
+        Ok(RTask { operator, tile: reader.integer("a tile")? })
+    };
     let before = reader.clone();
     let length = stream.len();
     if reader.eat_word("wait") {
@@ -130,14 +135,12 @@ fn step(
     } else if reader.eat_word("signal") {
         stream.push(Instruction::Signal(counter(reader)?));
     } else if reader.eat_word("keep") {
-        let operator = reader.id::<OperatorId>("an rOperator", segment.operators.len())?;
-        reader.mark(".")?;
-        stream.push(Instruction::Keep(RTask { operator, tile: reader.integer("a tile")? }));
+        stream.push(Instruction::Keep(task(reader)?));
+    } else if reader.eat_word("prefetch") {
+        stream.push(Instruction::Prefetch(task(reader)?));
     } else {
         reader.keyword("run")?;
-        let operator = reader.id::<OperatorId>("an rOperator", segment.operators.len())?;
-        reader.mark(".")?;
-        let first: u32 = reader.integer("a tile")?;
+        let RTask { operator, tile: first } = task(reader)?;
         let tiles = reader.clone();
         let last = if reader.eat("-") { reader.integer("a tile")? } else { first };
         if last < first {

@@ -34,6 +34,7 @@ impl fmt::Display for Instruction {
         match self {
             Self::Run(task) => write!(f, "run {}.{}", task.operator, task.tile),
             Self::Keep(task) => write!(f, "keep {}.{}", task.operator, task.tile),
+            Self::Prefetch(task) => write!(f, "prefetch {}.{}", task.operator, task.tile),
             Self::Wait { counter, signals } => write!(f, "wait {counter} >= {signals}"),
             Self::Signal(counter) => write!(f, "signal {counter}"),
         }
@@ -95,7 +96,8 @@ fn graph(f: &mut fmt::Formatter<'_>, segment: &GraphSegment) -> fmt::Result {
 
 fn operators(f: &mut fmt::Formatter<'_>, operators: &Arena<OperatorId, ROperator>) -> fmt::Result {
     for (id, operator) in operators.iter() {
-        writeln!(f, "  {id}: {}, {:?} us a task", operator.params, operator.task_microseconds)?;
+        let (task, early) = (operator.task_microseconds, operator.early_microseconds);
+        writeln!(f, "  {id}: {}, {task:?} us a task, {early:?} early", operator.params)?;
         write!(f, "{}", operator.body)?;
     }
     Ok(())

@@ -156,7 +156,7 @@ impl<'a> State<'a> {
                     let moment = Moment { unit, position, clock: self.current[unit] };
                     self.moments[task.operator][task.tile as usize] = Some(moment);
                 }
-                Instruction::Keep(_) => {}
+                Instruction::Keep(_) | Instruction::Prefetch(_) => {}
                 Instruction::Signal(counter) => {
                     self.signal(counter, unit, position);
                     runnable.append(&mut self.counters[counter].waiting);

@@ -1,7 +1,7 @@
 //! The plan verifier: proves, before anything is emitted or run, that a plan cannot deadlock or race.
 //!
 //! Checked: every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
-//! what their waits assume; the streams run to their end whatever the interleaving (counters only grow, so if one order
+//! what their waits assume; what an rTask loads before its waits are constants; the streams run to their end whatever the interleaving (counters only grow, so if one order
 //! of execution ends, every order does); every element that an rTask reads is written by rTasks that happen before it;
 //! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every sentinel that is
 //! polled is written by an rTask that stands before the one which polls in the order of execution, in bytes of its own.
@@ -132,6 +132,15 @@ pub enum Violation {
         /// The unit.
         unit: usize,
     },
+    /// A prefetch after which something else than waits and its rTask follows.
+    StrayPrefetch {
+        /// The unit.
+        unit: usize,
+        /// The position in its stream.
+        position: usize,
+    },
+    /// An operator whose rTasks do not begin with a load of constants is told to prefetch.
+    PrefetchesVariable(OperatorId),
     /// A sentinel that is no single-precision tensor of its own in the arena, or that the host touches.
     Sentinel(TensorId),
     /// Kernels of an operator's template cannot mark or poll a sentinel that it uses.
@@ -170,6 +179,8 @@ impl Violation {
             | Self::NotKept { .. }
             | Self::Sentinel(_)
             | Self::CannotExchange { .. }
+            | Self::StrayPrefetch { .. }
+            | Self::PrefetchesVariable(_)
             | Self::KeepsVariable { .. }
             | Self::NodeCount { .. }
             | Self::NodeBlocks { .. }
@@ -215,6 +226,10 @@ impl fmt::Display for Violation {
             Self::NotKept { task, unit } => {
                 write!(f, "rTask {}.{} runs on vEU {unit}, which does not hold what it keeps", task.operator, task.tile)
             }
+            Self::StrayPrefetch { unit, position } => {
+                write!(f, "vEU {unit} prefetches at {position} for an rTask that is not the next")
+            }
+            Self::PrefetchesVariable(operator) => write!(f, "{operator} has no constants to load before it waits"),
             Self::KeepsVariable { operator, tensor } => write!(f, "{operator} keeps {tensor}, which is no constant"),
             Self::Sentinel(tensor) => write!(f, "{tensor} cannot carry its own validity"),
             Self::CannotExchange { operator, tensor } => {

@@ -13,6 +13,7 @@ use super::super::plan::{
     BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MemoryPlan, OperatorId, PersistentSegment,
     ROperator, RTask,
 };
+use super::super::prefetch::{leading_waits, planned_sides};
 use super::super::sentinels::{can_mark, can_poll};
 use super::Violation;
 use crate::partition::Template;
@@ -27,6 +28,7 @@ pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Vio
     check_with(&segment.operators, memory, |violations| {
         check_streams(segment, violations);
         check_kept(segment, memory, violations);
+        check_prefetches(segment, memory, violations);
     })
 }
 
@@ -77,6 +79,10 @@ fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
                     operator.is_some_and(|operator| {
                         operator.params.template == Template::Kept && task.tile < operator.tasks()
                     })
+                }
+                Instruction::Prefetch(task) => {
+                    let operator = segment.operators.get(task.operator);
+                    operator.is_some_and(|operator| task.tile < operator.tasks())
                 }
                 Instruction::Wait { counter, .. } => segment.counters.get(counter).is_some(),
                 Instruction::Signal(counter) => {
@@ -131,7 +137,26 @@ fn check_kept(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut
                         violations.push(Violation::NotKept { task, unit });
                     }
                 }
-                Instruction::Wait { .. } | Instruction::Signal(_) => {}
+                Instruction::Prefetch(_) | Instruction::Wait { .. } | Instruction::Signal(_) => {}
+            }
+        }
+    }
+}
+
+/// What is loaded before an rTask's waits are constants that its kernel begins with, and it runs right after them.
+fn check_prefetches(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+    let early: Arena<OperatorId, bool> =
+        segment.operators.values().map(|operator| !planned_sides(operator, memory).is_empty()).collect();
+    for (unit, stream) in segment.streams.iter().enumerate() {
+        for (position, instruction) in stream.iter().enumerate() {
+            let Instruction::Prefetch(task) = *instruction else { continue };
+            if early.get(task.operator) == Some(&false) {
+                violations.push(Violation::PrefetchesVariable(task.operator));
+            }
+            let after = &stream[position + 1..];
+            let waits = leading_waits(after);
+            if after.get(waits) != Some(&Instruction::Run(task)) {
+                violations.push(Violation::StrayPrefetch { unit, position });
             }
         }
     }

@@ -45,7 +45,7 @@ fn program() -> impl Strategy<Value = Program> {
 }
 
 fn call(operands: Expression, tile: Expression) -> Statement {
-    Statement::Call { kernel: KernelId::from_index(1), operands, tile }
+    Statement::Call { kernel: KernelId::from_index(1), operands, tile, waits: None }
 }
 
 fn kernel() -> impl Strategy<Value = Kernel> {
@@ -191,6 +191,7 @@ fn synchronisation() -> impl Strategy<Value = Statement> {
         Just(Statement::WarpBarrier),
         Just(Statement::DependencyWait),
         Just(Statement::DependentLaunch),
+        (order(), vec(id(), 0..3)).prop_map(|(order, loaded)| Statement::Await { order, loaded }),
         (place(), expression(), expression(), order(), position).prop_map(
             |(place, counter, target, order, position)| Statement::Wait { place, counter, target, order, position }
         ),
