@@ -155,7 +155,8 @@ pub fn plan_with(
         (BackendChoice::Only(Backend::CudaGraph), _) => as_graph(&variants()),
         (BackendChoice::Auto, _) => {
             let variants = variants();
-            faster(as_program(Some(&variants)), as_graph(&variants), options.costs)
+            let (program, graph) = rayon::join(|| as_program(Some(&variants)), || as_graph(&variants));
+            faster(program, graph, options.costs)
         }
     }
 }
