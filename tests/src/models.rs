@@ -6,6 +6,8 @@ use warpweave::frontend::{ImportOptions, import};
 use warpweave::graph::TensorProgram;
 use warpweave::graph::lower;
 
+use crate::suite::is_full;
+
 /// A model as one exporter wrote it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Model {
@@ -34,7 +36,21 @@ pub fn all() -> Vec<Model> {
     models
 }
 
+/// All models in a full run; otherwise each as one of its exporters wrote it, the exporters by turns.
+pub fn by_turns() -> Vec<Model> {
+    let all = all();
+    if is_full() {
+        return all;
+    }
+    let folders: Vec<Vec<Model>> = all.chunk_by(|a, b| a.folder() == b.folder()).map(<[Model]>::to_vec).collect();
+    folders.into_iter().enumerate().map(|(turn, mut models)| models.swap_remove(turn % models.len())).collect()
+}
+
 impl Model {
+    fn folder(&self) -> Option<&Path> {
+        self.path.parent()
+    }
+
     /// The archive of inputs and of the exporter's outputs.
     pub fn arrays(&self) -> PathBuf {
         self.path.with_file_name("io.npz")

@@ -42,7 +42,7 @@ pub fn add(suite: &mut Suite) {
 
 /// Adds a trial for each model: clean runs that agree with the reference, every error of the entry, and some of the streams.
 pub fn add_models(suite: &mut Suite) {
-    for model in models::all() {
+    for model in models::by_turns() {
         suite.trial(format!("protocol of {}", model.name), move || {
             let start = Instant::now();
             let program = model.program();
