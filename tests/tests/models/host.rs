@@ -18,7 +18,7 @@ use warpweave_tests::{models, random};
 
 /// A trial a model for its trace, and one for the time of a large network.
 pub fn add(suite: &mut Suite) {
-    for model in models::all() {
+    for model in models::by_turns() {
         suite.trial(format!("{} on host runs its plan", model.name), move || runs_its_plan(&model.program()));
     }
     suite.trial("a row's epilogue reads memory on host", root_mean_square);

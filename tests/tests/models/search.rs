@@ -9,7 +9,7 @@ use warpweave_tests::suite::Suite;
 
 /// A trial a model: the search is never worse than merging neighbours, nor merging than not fusing.
 pub fn add(suite: &mut Suite) {
-    for model in models::all() {
+    for model in models::by_turns() {
         suite.trial(format!("{} is searched as well as merged", model.name), move || {
             let (program, layouts) = prepare(&model.program());
             let cost = EstimatedCost { arch: GpuArch::h200() };
