@@ -37,7 +37,7 @@ pub struct Arguments {
     target: Vec<BundleTarget>,
     /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or the one that is
     /// predicted to be faster
-    #[arg(long, value_enum, default_value_t = Runs::Auto)]
+    #[arg(long, value_enum, default_value_t = Runs::Persistent)]
     backend: Runs,
     #[command(flatten)]
     shapes: Shapes,
