@@ -118,18 +118,6 @@ impl Contraction {
 
 /// The axes on which a scalar of an expression depends.
 pub fn axes_of(expr: &TensorExpr, scalar: &Scalar) -> BTreeSet<AxisId> {
-    let (axes, reads) = named_in(scalar);
-    follow(expr, axes, reads).0
-}
-
-/// The reads of which a scalar of an expression consists, those inside indices and guards included.
-pub fn reads_of(expr: &TensorExpr, scalar: &Scalar) -> Vec<ReadId> {
-    let (axes, reads) = named_in(scalar);
-    follow(expr, axes, reads).1
-}
-
-/// The axes and reads that a scalar itself names.
-fn named_in(scalar: &Scalar) -> (BTreeSet<AxisId>, Vec<ReadId>) {
     let mut axes = BTreeSet::new();
     let mut reads = Vec::new();
     scalar.visit(&mut |scalar| match scalar {
@@ -142,7 +130,7 @@ fn named_in(scalar: &Scalar) -> (BTreeSet<AxisId>, Vec<ReadId>) {
         }
         _ => {}
     });
-    (axes, reads)
+    follow(expr, axes, reads)
 }
 
 /// The axes on which indices of an expression depend, through the reads inside them too.
@@ -152,11 +140,10 @@ pub fn index_axes(expr: &TensorExpr, index: &[Index]) -> BTreeSet<AxisId> {
     for index in index {
         index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
     }
-    follow(expr, axes, reads).0
+    follow(expr, axes, reads)
 }
 
-/// The same with what the indices and guards of the reads name.
-fn follow(expr: &TensorExpr, mut axes: BTreeSet<AxisId>, mut reads: Vec<ReadId>) -> (BTreeSet<AxisId>, Vec<ReadId>) {
+fn follow(expr: &TensorExpr, mut axes: BTreeSet<AxisId>, mut reads: Vec<ReadId>) -> BTreeSet<AxisId> {
     let mut next = 0;
     while next < reads.len() {
         let read = &expr.reads[reads[next]];
@@ -166,5 +153,5 @@ fn follow(expr: &TensorExpr, mut axes: BTreeSet<AxisId>, mut reads: Vec<ReadId>)
         }
         next += 1;
     }
-    (axes, reads)
+    axes
 }

@@ -7,7 +7,7 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 
 use super::plan::{BufferSpace, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator};
-use crate::partition::contraction::{AxisClass, Contraction, reads_of};
+use crate::partition::contraction::{AxisClass, Contraction};
 use crate::partition::params::Pipeline;
 use crate::partition::{GroupBody, ScheduleParams, StageSource, Template};
 
@@ -34,7 +34,7 @@ pub fn early_sides(
     let Some(contraction) = Contraction::of(body) else { return Vec::new() };
     let stage = &body.stages[0];
     let constant = |class: &AxisClass| {
-        let mut reads = reads_of(&stage.expr, contraction.factor(*class)).into_iter().peekable();
+        let mut reads = stage.expr.reads_of(contraction.factor(*class)).into_iter().peekable();
         reads.peek().is_some()
             && reads.all(|read| match stage.sources[stage.expr.reads[read].operand] {
                 StageSource::Operand(operand) => is_constant(body.operands[operand]),
