@@ -10,7 +10,7 @@ mod sample;
 use std::time::Duration;
 
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::tables::{Awaited, Tables};
+use warpweave_fusion::schedule::tables::{Awaited, OPCODE_WAIT, Tables};
 use warpweave_runtime::cache::Cache;
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextError, TextLaunch, TextProgram};
@@ -84,11 +84,12 @@ fn failures_are_named() {
     let program = TextProgram::compile(&cuda(&sample::program()), None).expect("the sample compiles");
 
     let mut tables = sample::tables();
-    tables.instructions[4] = 3;
-    let short = TextLaunch { wait_limit: Duration::from_millis(50), ..launch(&tables, &weights, 1) };
+    // The last signal of vEU 0 becomes another wait for what has arrived: only vEU 1's last wait cannot end.
+    tables.instructions[4 * 4..][..4].copy_from_slice(&[OPCODE_WAIT, 1, 1, 1]);
+    let short = TextLaunch { wait_limit: Duration::from_secs(2), ..launch(&tables, &weights, 1) };
     match program.run(short, &mut memory(&x)) {
         Err(TextError::Wait(wait)) => {
-            assert!(matches!(wait.awaited, Awaited::Counter { counter: 0, .. }), "{wait}");
+            assert!(matches!(wait.awaited, Awaited::Counter { counter: 2, .. }), "{wait}");
             assert_eq!((wait.veu, wait.seen, wait.wanted), (1, 0, 1));
         }
         other => panic!("a wait without signal ended with {other:?}"),
