@@ -5,14 +5,11 @@
 //! on choices that matter; a beam that is never full is exact where every connected beginning of a possible group is
 //! possible too.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use rayon::prelude::*;
 
 use super::order::Placement;
-use super::problem::{Memo, NodeSet, PartitionProblem, Solution};
-use super::state::{Key, State};
+use super::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
+use super::state::State;
 
 /// States that are kept at most.
 const WIDEST: usize = 128;
@@ -29,53 +26,36 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
     let placement = Placement::of(memo.graph());
     let graph = placement.graph();
     let width = (PLACEMENTS / graph.len().max(1)).clamp(NARROWEST, WIDEST);
-    let mut beam = vec![State::default()];
+    let mut beam = vec![Ranked::default()];
     let mut placed = 0;
     for node in 0..graph.len() {
         if memo.is_spent() {
             break;
         }
         placed = node + 1;
-        let choices = |(position, state): (usize, &State)| {
-            let read = state.read_by(graph, node);
-            let choice = |joined: Vec<usize>| {
-                let members = state.union(node, &joined, &read)?;
-                let named = placement.named(&members);
-                Some(Choice { position, joined, read: read.clone(), members, named })
-            };
-            subsets(&read).into_iter().filter_map(choice).collect::<Vec<_>>()
-        };
-        let options: Vec<Vec<Choice>> = beam.par_iter().enumerate().map(choices).collect();
-        let options: Vec<Choice> = options.into_iter().flatten().collect();
-        memo.prepare(options.iter().map(|choice| choice.named.clone()).collect());
-        let priced = options.into_iter().filter_map(|choice| Some((memo.price(&choice.named)?, choice)));
-        let priced: Vec<(f64, Choice)> = priced.collect();
-        let place = |(cost, Choice { position, joined, read, members, .. }): (f64, Choice)| {
-            let state = beam[position].place(graph, members, cost, &joined, &read);
-            (state.key(), state)
-        };
-        let states: Vec<(Key, State)> = priced.into_par_iter().map(place).collect();
-        let mut next: HashMap<Key, State> = HashMap::new();
-        for (key, state) in states {
-            match next.entry(key) {
-                Entry::Vacant(entry) => _ = entry.insert(state),
-                Entry::Occupied(mut entry) if state.cost() < entry.get().cost() => _ = entry.insert(state),
-                Entry::Occupied(_) => {}
-            }
-        }
-        let mut ranked: Vec<(f64, Key, State)> =
-            next.into_iter().map(|(key, state)| (state.cost(), key, state)).collect();
-        let better = |a: &(f64, Key, State), b: &(f64, Key, State)| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1));
-        if ranked.len() > width {
-            ranked.select_nth_unstable_by(width, better);
-            ranked.truncate(width);
-        }
-        ranked.sort_unstable_by(better);
-        beam = ranked.into_iter().map(|(_, _, state)| state).collect();
+        let choices: Vec<Vec<Choice>> =
+            (0..beam.len()).into_par_iter().map(|position| choices(&beam, position, &placement, node)).collect();
+        let choices: Vec<Choice> = choices.into_iter().flatten().collect();
+        memo.prepare(choices.iter().map(|choice| choice.named.clone()).collect());
+        let priced = choices.into_iter().filter_map(|choice| {
+            let cost = memo.price(&choice.named)?;
+            let Ranked { total, state } = &beam[choice.position];
+            Some(Priced { total: total - state.cost_of(&choice.joined) + cost, cost, choice })
+        });
+        let mut priced: Vec<Priced> = priced.collect();
+        priced.sort_by(|a, b| a.total.total_cmp(&b.total));
+        beam = best(&beam, graph, &priced, width);
     }
     let left = (placed..graph.len()).map(|node| NodeSet::from([node]));
-    let groups = beam[0].groups().into_iter().chain(left).map(|group| placement.named(&group));
+    let groups = beam[0].state.groups().into_iter().chain(left).map(|group| placement.named(&group));
     Solution::new(groups.collect(), memo)
+}
+
+/// A state and the cost of all its groups.
+#[derive(Default)]
+struct Ranked {
+    total: f64,
+    state: State,
 }
 
 /// A node joining open groups of a state of the beam.
@@ -89,16 +69,76 @@ struct Choice {
     named: NodeSet,
 }
 
-/// The sets of groups that a node may join, the empty one included.
-fn subsets(read: &[usize]) -> Vec<Vec<usize>> {
-    if read.len() <= ALL_SUBSETS {
-        let chosen = |mask: usize| read.iter().enumerate().filter(move |(bit, _)| mask >> bit & 1 == 1);
-        return (0..1usize << read.len()).map(|mask| chosen(mask).map(|(_, &group)| group).collect()).collect();
+/// A choice, what its group costs, and all groups after it.
+struct Priced {
+    total: f64,
+    cost: f64,
+    choice: Choice,
+}
+
+/// What a node can do in a state of the beam.
+fn choices(beam: &[Ranked], position: usize, placement: &Placement, node: usize) -> Vec<Choice> {
+    let state = &beam[position].state;
+    let read = state.read_by(placement.graph(), node);
+    let companions = state.companions(node, &read);
+    let choice = |joined: Vec<usize>| {
+        let members = state.union(node, &joined);
+        let named = placement.named(&members);
+        Choice { position, joined, read: read.clone(), members, named }
+    };
+    subsets(&read, &companions).into_iter().map(choice).collect()
+}
+
+/// The cheapest states after these choices, at most `width` and no two with the same future. `priced` is ascending.
+fn best(beam: &[Ranked], graph: &DependenceGraph, priced: &[Priced], width: usize) -> Vec<Ranked> {
+    let place = |Priced { total, cost, choice }: &Priced| {
+        let before = &beam[choice.position].state;
+        let state = before.place(graph, choice.members.clone(), *cost, &choice.joined, &choice.read);
+        Ranked { total: *total, state }
+    };
+    let mut kept: Vec<Ranked> = Vec::with_capacity(width);
+    let mut left = priced;
+    while kept.len() < width && !left.is_empty() {
+        let (now, later) = left.split_at(left.len().min(width - kept.len()));
+        for next in now.par_iter().map(place).collect::<Vec<Ranked>>() {
+            if !kept.iter().any(|other| next.state.has_future_of(&other.state)) {
+                kept.push(next);
+            }
+        }
+        left = later;
     }
-    let mut found = vec![Vec::new(), read.to_vec()];
-    for (at, &first) in read.iter().enumerate() {
-        found.push(vec![first]);
-        found.extend(read[at + 1..].iter().map(|&second| vec![first, second]));
+    kept
+}
+
+/// The sets of groups that a node may join, the empty one included. Groups join with their companions alone.
+fn subsets(read: &[usize], companions: &[Option<Vec<usize>>]) -> Vec<Vec<usize>> {
+    let able: Vec<(usize, &[usize])> =
+        read.iter().zip(companions).filter_map(|(&group, needed)| Some((group, needed.as_deref()?))).collect();
+    let complete = |joined: &[(usize, &[usize])]| {
+        let is_joined = |group: &usize| joined.iter().any(|(other, _)| other == group);
+        joined.iter().all(|(_, needed)| needed.iter().all(is_joined))
+    };
+    let named = |joined: &[(usize, &[usize])]| joined.iter().map(|(group, _)| *group).collect::<Vec<usize>>();
+    let mut found = vec![Vec::new()];
+    if read.len() <= ALL_SUBSETS {
+        for mask in 1..1usize << able.len() {
+            let chosen: Vec<_> =
+                able.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1).map(|(_, &one)| one).collect();
+            if complete(&chosen) {
+                found.push(named(&chosen));
+            }
+        }
+        return found;
+    }
+    if able.len() == read.len() && complete(&able) {
+        found.push(named(&able));
+    }
+    for (at, &first) in able.iter().enumerate() {
+        if complete(&[first]) {
+            found.push(vec![first.0]);
+        }
+        let pairs = able[at + 1..].iter().map(|&second| [first, second]);
+        found.extend(pairs.filter(|pair| complete(pair)).map(|pair| named(&pair)));
     }
     found
 }

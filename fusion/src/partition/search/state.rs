@@ -1,7 +1,5 @@
 //! A partial partition: the nodes up to a point, in groups that may grow and groups that no later node can join.
 
-use std::collections::HashSet;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::problem::{DependenceGraph, NodeSet};
@@ -50,37 +48,22 @@ pub(super) struct State {
     /// Ascending.
     dependences: Vec<Dependence>,
     closed: Option<Arc<Closed>>,
-    closed_cost: f64,
-}
-
-/// What decides everything that can still happen to a state: of states with equal keys, only the cheapest can win.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Key {
-    open: Vec<NodeSet>,
-    indirect: Vec<(u32, u32)>,
-}
-
-impl Hash for Key {
-    // First members and sizes tell states apart well enough; dependences may be many.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let mix = |sum: usize, group: &NodeSet| sum.wrapping_mul(31).wrapping_add(group[0] ^ group.len() << 20);
-        state.write_usize(self.open.iter().fold(0, mix));
-    }
+    /// Tells most states with different futures apart.
+    fingerprint: u64,
 }
 
 impl State {
-    /// The cost of all groups as they are.
-    pub(super) fn cost(&self) -> f64 {
-        self.closed_cost + self.open.iter().map(|group| group.cost).sum::<f64>()
+    /// Whether everything that can still happen to one can happen to the other: only the cheaper of two can win.
+    pub(super) fn has_future_of<'a>(&'a self, other: &'a Self) -> bool {
+        let indirect = |state: &'a Self| state.dependences.iter().filter(|dependence| dependence.indirect);
+        self.fingerprint == other.fingerprint
+            && self.open.iter().map(|group| &group.members).eq(other.open.iter().map(|group| &group.members))
+            && indirect(self).eq(indirect(other))
     }
 
-    /// The state's key.
-    pub(super) fn key(&self) -> Key {
-        let indirect = self.dependences.iter().filter(|dependence| dependence.indirect);
-        Key {
-            open: self.open.iter().map(|group| group.members.clone()).collect(),
-            indirect: indirect.map(|dependence| (dependence.from, dependence.to)).collect(),
-        }
+    /// What the open groups at these positions cost.
+    pub(super) fn cost_of(&self, positions: &[usize]) -> f64 {
+        positions.iter().map(|&at| self.open[at].cost).sum()
     }
 
     /// The open groups on which `node` depends: their positions, in the order in which the graph names them.
@@ -96,40 +79,32 @@ impl State {
         found
     }
 
-    /// The members of `node` with the open groups `joined`, or `None` if that makes a cycle among the groups. `read` are
-    /// all the open groups on which the node depends.
-    pub(super) fn union(&self, node: usize, joined: &[usize], read: &[usize]) -> Option<NodeSet> {
-        if !joined.is_empty() && self.makes_cycle(joined, read) {
-            return None;
-        }
+    /// The members of `node` with the open groups at these positions.
+    pub(super) fn union(&self, node: usize, joined: &[usize]) -> NodeSet {
         let mut members: Vec<usize> = joined.iter().flat_map(|&at| self.open[at].members.iter().copied()).collect();
         members.sort_unstable();
         members.push(node);
-        Some(members.into())
+        members.into()
     }
 
-    /// Whether a path leaves the joined groups and comes back, to them or to a group that the new node reads.
-    fn makes_cycle(&self, joined: &[usize], read: &[usize]) -> bool {
-        let inside = |name: u32| joined.iter().any(|&at| self.open[at].name() == name);
-        let target = |name: u32| inside(name) || read.iter().any(|&at| self.open[at].name() == name);
-        let mut stack: Vec<u32> = Vec::new();
-        for dependence in joined.iter().flat_map(|&at| self.dependences_from(self.open[at].name())) {
-            match (inside(dependence.to), dependence.indirect) {
-                (true, true) => return true,
-                (true, false) => {}
-                (false, _) => stack.push(dependence.to),
+    /// For each of the open groups `read` that a new node reads: which of them have to join the node with it, because a path
+    /// leads through them from the group to the node. `None` for a group whose joining always makes a cycle among the groups.
+    pub(super) fn companions(&self, node: usize, read: &[usize]) -> Vec<Option<Vec<usize>>> {
+        let names: Vec<u32> = read.iter().map(|&at| self.open[at].name()).collect();
+        let mut paths = Paths { state: self, targets: vec![false; node], aside: vec![false; node] };
+        names.iter().for_each(|&name| paths.targets[name as usize] = true);
+        let companions = |&name: &u32| {
+            let mut needed: Vec<usize> = Vec::new();
+            for dependence in self.dependences_from(name) {
+                match names.iter().position(|&other| other == dependence.to) {
+                    Some(at) if !dependence.indirect => needed.push(read[at]),
+                    None if !paths.reach(dependence.to) => {}
+                    _ => return None,
+                }
             }
-        }
-        let mut seen: HashSet<u32> = HashSet::new();
-        while let Some(name) = stack.pop() {
-            if target(name) {
-                return true;
-            }
-            if seen.insert(name) {
-                stack.extend(self.dependences_from(name).iter().map(|other| other.to));
-            }
-        }
-        false
+            Some(needed)
+        };
+        names.iter().map(companions).collect()
     }
 
     fn dependences_from(&self, name: u32) -> &[Dependence] {
@@ -168,6 +143,10 @@ impl State {
         next.dependences.retain(|dependence| dependence.from != dependence.to);
         next.tidy();
         next.close(node);
+        next.fingerprint = next.open.iter().fold(0, |sum: u64, group| {
+            let group = (group.members[0] as u64) ^ (group.members.len() as u64) << 32;
+            (sum ^ group).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        });
         next
     }
 
@@ -184,7 +163,6 @@ impl State {
             self.dependences.retain(|dependence| dependence.from != name && dependence.to != name);
             let through = into.iter().flat_map(|&from_group| from.iter().map(move |&to| (from_group, to)));
             self.dependences.extend(through.map(|(from, to)| Dependence { from, to, indirect: true }));
-            self.closed_cost += group.cost;
             self.closed = Some(Arc::new(Closed { group: group.members, before: self.closed.take() }));
             // Where many groups close at once, repeated paths would multiply.
             self.tidy();
@@ -206,5 +184,33 @@ impl State {
             next = &closed.before;
         }
         groups
+    }
+}
+
+/// Paths along the dependences of a state, to targets.
+struct Paths<'a> {
+    state: &'a State,
+    /// By name.
+    targets: Vec<bool>,
+    /// By name: from here no path leads to a target.
+    aside: Vec<bool>,
+}
+
+impl Paths<'_> {
+    /// Whether a path from `name`, which is no target, reaches one.
+    fn reach(&mut self, name: u32) -> bool {
+        let mut seen: Vec<u32> = Vec::new();
+        let mut stack = vec![name];
+        while let Some(name) = stack.pop() {
+            if self.targets[name as usize] {
+                seen.iter().for_each(|&passed| self.aside[passed as usize] = false);
+                return true;
+            }
+            if !std::mem::replace(&mut self.aside[name as usize], true) {
+                seen.push(name);
+                stack.extend(self.state.dependences_from(name).iter().map(|dependence| dependence.to));
+            }
+        }
+        false
     }
 }
