@@ -28,9 +28,10 @@ pub struct UnitSize {
 }
 
 impl Default for UnitSize {
-    /// About fourteen kernels of contractions: beyond that a compiler's time grows faster than the text.
+    /// Few enough that two threads share the work of all but the smallest programs, and no more units than that needs: each
+    /// takes its start, and the whole is linked.
     fn default() -> Self {
-        Self { kernels: 14, bytes: 96 << 10 }
+        Self { kernels: 7, bytes: 96 << 10 }
     }
 }
 

@@ -15,8 +15,10 @@ use super::state::State;
 const WIDEST: usize = 128;
 /// States that are kept at least.
 const NARROWEST: usize = 8;
-/// States that may be placed over a whole search.
+/// States that may be placed over a whole search, if they are of [`FEW_OPEN`] open groups.
 const PLACEMENTS: usize = 60_000;
+/// Open groups beyond which a state takes the time of several.
+const FEW_OPEN: usize = 64;
 /// A node that reads more groups than this joins one, two or all of them.
 const ALL_SUBSETS: usize = 5;
 
@@ -25,7 +27,10 @@ const ALL_SUBSETS: usize = 5;
 pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
     let placement = Placement::of(memo.graph());
     let graph = placement.graph();
-    let width = (PLACEMENTS / graph.len().max(1)).clamp(NARROWEST, WIDEST);
+    let width = |open: usize| {
+        let weight = open.max(FEW_OPEN);
+        (PLACEMENTS * FEW_OPEN / (graph.len().max(1) * weight)).clamp(NARROWEST, WIDEST)
+    };
     let mut beam = vec![Ranked::default()];
     let mut placed = 0;
     for node in 0..graph.len() {
@@ -44,7 +49,7 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
         });
         let mut priced: Vec<Priced> = priced.collect();
         priced.sort_by(|a, b| a.total.total_cmp(&b.total));
-        beam = best(&beam, graph, &priced, width);
+        beam = best(&beam, graph, &priced, width(beam[0].state.open_groups()));
     }
     let left = (placed..graph.len()).map(|node| NodeSet::from([node]));
     let groups = beam[0].state.groups().into_iter().chain(left).map(|group| placement.named(&group));

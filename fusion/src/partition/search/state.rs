@@ -61,6 +61,11 @@ impl State {
             && indirect(self).eq(indirect(other))
     }
 
+    /// How many groups are open.
+    pub(super) fn open_groups(&self) -> usize {
+        self.open.len()
+    }
+
     /// What the open groups at these positions cost.
     pub(super) fn cost_of(&self, positions: &[usize]) -> f64 {
         positions.iter().map(|&at| self.open[at].cost).sum()
@@ -70,7 +75,12 @@ impl State {
     pub(super) fn read_by(&self, graph: &DependenceGraph, node: usize) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         for predecessor in graph.predecessors(node) {
-            let holds = |group: &OpenGroup| group.members.binary_search(predecessor).is_ok();
+            let holds = |group: &OpenGroup| {
+                let members = &group.members;
+                members[0] <= *predecessor
+                    && members.last() >= Some(predecessor)
+                    && members.binary_search(predecessor).is_ok()
+            };
             let position = self.open.iter().position(holds).expect("a group with an unplaced reader is open");
             if !found.contains(&position) {
                 found.push(position);
@@ -126,28 +136,42 @@ impl State {
         let mut next = self.clone();
         let names: Vec<u32> = joined.iter().map(|&at| self.open[at].name()).collect();
         let name = name(&members);
-        for dependence in &mut next.dependences {
-            for end in [&mut dependence.from, &mut dependence.to] {
-                if names.contains(end) {
-                    *end = name;
-                }
-            }
+        if !names.is_empty() {
+            next.rename(&names, name);
         }
         let read = read.iter().map(|&at| self.open[at].name()).filter(|other| !names.contains(other));
-        next.dependences.extend(read.map(|from| Dependence { from, to: name, indirect: false }));
+        read.for_each(|from| next.depend(Dependence { from, to: name, indirect: false }));
         let joined_readers = joined.iter().map(|&at| self.open[at].last_reader);
         let last_reader = joined_readers.chain(graph.successors(node).last().copied()).max().unwrap_or(0);
         next.open.retain(|group| !names.contains(&group.name()));
         let position = next.open.partition_point(|group| group.name() < name);
         next.open.insert(position, OpenGroup { members, cost, last_reader });
-        next.dependences.retain(|dependence| dependence.from != dependence.to);
-        next.tidy();
         next.close(node);
         next.fingerprint = next.open.iter().fold(0, |sum: u64, group| {
             let group = (group.members[0] as u64) ^ (group.members.len() as u64) << 32;
             (sum ^ group).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
         });
         next
+    }
+
+    /// The dependences of the groups `names`, which are one group now, are that group's.
+    fn rename(&mut self, names: &[u32], to: u32) {
+        for dependence in &mut self.dependences {
+            for end in [&mut dependence.from, &mut dependence.to] {
+                if names.contains(end) {
+                    *end = to;
+                }
+            }
+        }
+        self.dependences.retain(|dependence| dependence.from != dependence.to);
+        self.tidy();
+    }
+
+    /// Adds a dependence, unless it is there.
+    fn depend(&mut self, dependence: Dependence) {
+        if let Err(at) = self.dependences.binary_search(&dependence) {
+            self.dependences.insert(at, dependence);
+        }
     }
 
     /// Closes the groups that no node after `node` depends on.
