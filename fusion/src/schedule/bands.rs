@@ -60,6 +60,8 @@ pub struct Bands {
 struct Blocks {
     /// The id of the first band.
     first: usize,
+    /// The band of all tiles: the last.
+    whole: BandId,
     /// Tiles along each tile axis.
     grid: Vec<u32>,
     /// Tiles along each side of a block.
@@ -97,9 +99,10 @@ impl Bands {
         for (id, operator) in operators.iter() {
             let grid: Vec<u32> = operator.params.grid(&operator.body).iter().map(|&count| count as u32).collect();
             let sides = sides(id, &grid);
-            let blocks = Blocks { first: bands.count, grid, sides };
-            bands.count += blocks.ids() as usize;
-            bands.blocks.push(blocks);
+            let (first, several) = (bands.count, blocks(&grid, &sides) as usize);
+            // The union of several blocks is a band too.
+            bands.count += if several > 1 { several + 1 } else { 1 };
+            bands.blocks.push(Blocks { first, whole: BandId::from_index(bands.count - 1), grid, sides });
         }
         bands
     }
@@ -116,8 +119,7 @@ impl Bands {
 
     /// The band of all tiles of an rOperator.
     pub fn whole(&self, operator: OperatorId) -> BandId {
-        let blocks = &self.blocks[operator];
-        BandId::from_index(blocks.first + blocks.ids() as usize - 1)
+        self.blocks[operator].whole
     }
 
     /// The bands that a tile belongs to: its block, and the whole if that is another.
@@ -159,17 +161,6 @@ impl Bands {
 }
 
 impl Blocks {
-    /// The number of blocks.
-    fn blocks(&self) -> u32 {
-        blocks(&self.grid, &self.sides)
-    }
-
-    /// The number of bands: the blocks, and their union if there are several.
-    fn ids(&self) -> u32 {
-        let blocks = self.blocks();
-        if blocks > 1 { blocks + 1 } else { 1 }
-    }
-
     fn touched(&self, tiles: &[Span]) -> u64 {
         touched(tiles, &self.sides)
     }

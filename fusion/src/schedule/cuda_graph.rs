@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use rayon::prelude::*;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
@@ -30,9 +29,8 @@ pub(super) fn plan(
 ) -> Planned {
     let partition = fastest_alone(partition, variants, options);
     let split::Expanded { program, layouts, partition, .. } = split::expand(program, layouts, &partition);
-    let operators: Vec<ROperator> =
-        partition.groups.par_iter().map(|group| ROperator::of(group, cost, |_| false)).collect();
-    let operators: Arena<OperatorId, ROperator> = operators.into_iter().collect();
+    let operators: Arena<OperatorId, ROperator> =
+        ROperator::of(&partition.groups, cost, |_| false).into_iter().collect();
     let arena = match options.arena {
         ArenaPolicy::Small | ArenaPolicy::Fast => ArenaPolicy::Small,
         ArenaPolicy::Separate => ArenaPolicy::Separate,

@@ -77,17 +77,34 @@ pub fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> 
 
 /// The boxes that an rTask reads; they may over-approximate.
 pub fn reads(operator: &ROperator, memory: &MemoryPlan, task: RTask) -> Vec<Region> {
-    let mut regions: Vec<Region> = Vec::new();
-    let main = (0..operator.body.stages.len()).map(|position| tile_ranges(operator, position, task.tile));
-    let ranges = staged_ranges(&operator.body, &operator.params, task.tile).into_iter().chain(main);
+    regions(operator, memory, read_boxes(operator, task.tile))
+}
+
+/// A box of an operand, in its tensor's own coordinates: the position among the operands, and an inclusive range a dimension.
+pub type ReadBox = (usize, Vec<Range>);
+
+/// What the rTask of a tile reads, whichever tensors the operands are.
+pub fn read_boxes(operator: &ROperator, tile: u32) -> Vec<ReadBox> {
+    let mut boxes: Vec<ReadBox> = Vec::new();
+    let main = (0..operator.body.stages.len()).map(|position| tile_ranges(operator, position, tile));
+    let ranges = staged_ranges(&operator.body, &operator.params, tile).into_iter().chain(main);
     for (stage, ranges) in operator.body.staged.iter().chain(&operator.body.stages).zip(ranges) {
         for (id, read) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
             let Some(ranges) = region::input_region(&stage.expr, id, &ranges) else { continue };
-            let found = Region::of(memory, operator.body.operands[operand], ranges);
-            if !regions.contains(&found) {
-                regions.push(found);
-            }
+            boxes.push((operand, ranges));
+        }
+    }
+    boxes
+}
+
+/// Boxes of an rOperator's operands as regions, each once.
+pub fn regions(operator: &ROperator, memory: &MemoryPlan, boxes: Vec<ReadBox>) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    for (operand, ranges) in boxes {
+        let found = Region::of(memory, operator.body.operands[operand], ranges);
+        if !regions.contains(&found) {
+            regions.push(found);
         }
     }
     regions

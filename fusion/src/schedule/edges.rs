@@ -1,5 +1,6 @@
 //! Which tiles of which rOperators every rTask reads.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
@@ -7,9 +8,10 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::Range;
 use warpweave_graph::program::TensorId;
 
-use super::dependency::{Region, reads};
+use super::alike::{Likeness, Repeated, by_kind};
+use super::dependency::{ReadBox, Region, read_boxes, regions};
 use super::grid::{Span, WrittenGrid};
-use super::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator, RTask};
+use super::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
 
 /// What the rTasks of one rOperator read of another, of tensors with edges of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,10 +64,19 @@ pub fn edges(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> A
             writers[grid.whole().root].push((*id, position));
         }
     }
-    let of_operator = |id: &OperatorId| {
+    let (boxes, kinds) = by_kind(
+        &ids,
+        |&id| Likeness::of(&operators[id].body, &operators[id].params),
+        |&id, repeated| match repeated {
+            Repeated::Yes => Some(tile_boxes(&operators[id])),
+            Repeated::No => None,
+        },
+    );
+    let of_operator = |(id, kind): (&OperatorId, usize)| {
         let operator = &operators[*id];
-        let regions = |tile| reads(operator, memory, RTask { operator: *id, tile });
-        let regions: Vec<Vec<Region>> = (0..operator.tasks()).map(regions).collect();
+        let boxes = boxes[kind].as_ref().map_or_else(|| Cow::Owned(tile_boxes(operator)), Cow::Borrowed);
+        let regions = boxes.iter().map(|boxes| regions(operator, memory, boxes.clone()));
+        let regions: Vec<Vec<Region>> = regions.collect();
         // Roots may have very many writers, of which an rOperator reads few.
         let near = |whole: &Region| {
             let grids = writers[whole.root].iter().map(|&(producer, at)| (producer, &grids[producer.index()][at]));
@@ -88,8 +99,13 @@ pub fn edges(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> A
         }
         edges.into_values().collect()
     };
-    let found: Vec<Vec<Edge>> = ids.par_iter().map(of_operator).collect();
+    let found: Vec<Vec<Edge>> = ids.par_iter().zip(kinds).map(of_operator).collect();
     found.into_iter().collect()
+}
+
+/// What the rTasks of an rOperator read, by tile.
+fn tile_boxes(operator: &ROperator) -> Vec<Vec<ReadBox>> {
+    (0..operator.tasks()).map(|tile| read_boxes(operator, tile)).collect()
 }
 
 /// A box around all regions of each root.

@@ -1,5 +1,6 @@
 //! rTasks on virtual execution units: plans, their verification and their tables.
 
+pub mod alike;
 pub mod backend;
 pub mod bands;
 pub mod costs;
@@ -274,9 +275,8 @@ impl<'a> Planner<'a> {
             EdgeKind::Sentinel => sentinels::exchange(program, layouts, partition)?,
         };
         let is_constant = |tensor: TensorId| matches!(exchanged.program.tensors[tensor].source, Source::Constant(_));
-        let groups = exchanged.partition.groups.par_iter();
-        let operators: Vec<ROperator> = groups.map(|group| ROperator::of(group, cost, is_constant)).collect();
-        let operators: Arena<OperatorId, ROperator> = operators.into_iter().collect();
+        let operators: Arena<OperatorId, ROperator> =
+            ROperator::of(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
         let edges = edges::edges(&operators, &memory);
         let homes = keep::Homes::of(&operators);

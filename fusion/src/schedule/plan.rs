@@ -7,8 +7,10 @@ use warpweave_graph::typed_id;
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::Layout;
 
+use super::alike::{Likeness, by_kind};
 use super::backend::Backend;
 use super::prefetch::early_sides;
+use crate::partition::contraction::AxisClass;
 use crate::partition::cost::KernelCost;
 use crate::partition::{FusionGroup, GroupBody, ScheduleParams};
 
@@ -35,15 +37,23 @@ pub struct ROperator {
 }
 
 impl ROperator {
-    /// A group under its parameters, at its cost, where `is_constant` tells of its operands.
-    pub fn of(group: &FusionGroup, cost: &impl KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Self {
-        let FusionGroup { body, params, .. } = group;
-        Self {
-            body: body.clone(),
-            params: params.clone(),
-            task_microseconds: cost.task_microseconds(body, params),
-            early_microseconds: cost.early_microseconds(body, params, &early_sides(body, params, is_constant)),
-        }
+    /// Groups under their parameters, at their costs, where `is_constant` tells of their operands. Groups that are alike are
+    /// priced once.
+    pub fn of(groups: &[FusionGroup], cost: &impl KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Vec<Self> {
+        let sided: Vec<(&FusionGroup, Vec<AxisClass>)> =
+            groups.iter().map(|group| (group, early_sides(&group.body, &group.params, &is_constant))).collect();
+        let (prices, kinds) = by_kind(
+            &sided,
+            |(group, sides)| (Likeness::of(&group.body, &group.params), sides.clone()),
+            |(FusionGroup { body, params, .. }, sides), _| {
+                (cost.task_microseconds(body, params), cost.early_microseconds(body, params, sides))
+            },
+        );
+        let priced = groups.iter().zip(kinds).map(|(FusionGroup { body, params, .. }, kind)| {
+            let (task_microseconds, early_microseconds) = prices[kind];
+            Self { body: body.clone(), params: params.clone(), task_microseconds, early_microseconds }
+        });
+        priced.collect()
     }
 
     /// The number of rTasks.

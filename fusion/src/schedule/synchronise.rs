@@ -4,6 +4,8 @@
 //! that is the transitive reduction over stream order and earlier waits. What is polled needs no wait, and a poll adds
 //! nothing to the clock.
 
+use std::collections::HashMap;
+
 use warpweave_graph::arena::Arena;
 
 use super::bands::{BandId, Bands};
@@ -61,20 +63,38 @@ pub fn synchronise(
 ) -> Streams {
     let mut synchroniser = Synchroniser::new(work.bands, &placement.steps, units);
     let mut barriers = placement.barriers.iter().copied().enumerate().peekable();
-    let mut settled: Vec<Option<OperatorId>> = vec![None; units];
+    let (sets, reuse) = distinct(after);
+    let mut settled = vec![vec![false; sets]; units];
     let mut needs = Vec::new();
     for (number, step) in placement.steps.iter().enumerate() {
         while let Some((barrier, _)) = barriers.next_if(|(_, at)| *at == number) {
             synchroniser.meet(barrier);
         }
         work.needs(step.task, EdgeKind::Counter, &mut needs);
-        if settled[step.unit] != Some(step.task.operator) {
+        if !std::mem::replace(&mut settled[step.unit][reuse[step.task.operator]], true) {
             needs.extend(after[step.task.operator].iter().map(|&operator| work.bands.whole(operator)));
         }
-        settled[step.unit] = Some(step.task.operator);
         synchroniser.run(number, step, &mut needs);
     }
+    eprintln!(
+        "NEEDS {} steps {} after {} bands {}",
+        synchroniser.needs,
+        placement.steps.len(),
+        after.values().map(|a| a.len()).sum::<usize>(),
+        work.bands.len()
+    );
     synchroniser.number(placement.barriers.len(), units)
+}
+
+/// How many different lists there are, and per rOperator the number of its own.
+fn distinct(after: &Arena<OperatorId, Vec<OperatorId>>) -> (usize, Arena<OperatorId, usize>) {
+    let mut known: HashMap<&[OperatorId], usize> = HashMap::new();
+    let mut numbers: Arena<OperatorId, usize> = Arena::new();
+    for list in after.values() {
+        let next = known.len();
+        numbers.push(*known.entry(list).or_insert(next));
+    }
+    (known.len(), numbers)
 }
 
 impl Synchroniser {
