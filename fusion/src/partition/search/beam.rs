@@ -5,8 +5,6 @@
 //! on choices that matter; a beam that is never full is exact where every connected beginning of a possible group is
 //! possible too.
 
-use rayon::prelude::*;
-
 use super::order::Placement;
 use super::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
 use super::state::State;
@@ -39,7 +37,7 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
         }
         placed = node + 1;
         let choices: Vec<Vec<Choice>> =
-            (0..beam.len()).into_par_iter().map(|position| choices(&beam, position, &placement, node)).collect();
+            (0..beam.len()).map(|position| choices(&beam, position, &placement, node)).collect();
         let choices: Vec<Choice> = choices.into_iter().flatten().collect();
         memo.prepare(choices.iter().map(|choice| choice.named.clone()).collect());
         let priced = choices.into_iter().filter_map(|choice| {
@@ -105,7 +103,7 @@ fn best(beam: &[Ranked], graph: &DependenceGraph, priced: &[Priced], width: usiz
     let mut left = priced;
     while kept.len() < width && !left.is_empty() {
         let (now, later) = left.split_at(left.len().min(width - kept.len()));
-        for next in now.par_iter().map(place).collect::<Vec<Ranked>>() {
+        for next in now.iter().map(place).collect::<Vec<Ranked>>() {
             if !kept.iter().any(|other| next.state.has_future_of(&other.state)) {
                 kept.push(next);
             }

@@ -116,7 +116,10 @@ impl<'a, P: PartitionProblem> Memo<'a, P> {
         let mut new: Vec<NodeSet> = sets.into_iter().filter(|set| !self.prices.contains_key(set)).collect();
         new.sort_unstable();
         new.dedup();
-        let priced: Vec<Option<f64>> = new.par_iter().map(|set| self.problem.evaluate(set)).collect();
+        let price = |set: &NodeSet| self.problem.evaluate(set);
+        // Most steps of a search meet one new set or none, for which waking other threads would take longer than pricing.
+        let priced: Vec<Option<f64>> =
+            if new.len() < 2 { new.iter().map(price).collect() } else { new.par_iter().map(price).collect() };
         self.prices.extend(new.into_iter().zip(priced));
     }
 
