@@ -1,7 +1,9 @@
 //! A model: a program with names.
 
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 use warpweave_frontend::{ImportError, ImportOptions, import};
 use warpweave_graph::expr::{Atom, Index, Read};
@@ -35,10 +37,14 @@ pub struct Model {
 impl Model {
     /// The model in an ONNX file.
     pub fn import(path: &Path, options: &ImportOptions) -> Result<Self, ModelError> {
-        let mut model = Self::from_graph(&import(path, options)?)?;
-        // Import has read the file; if it cannot be read again, the manifest names no model.
-        model.record.blake3 = file_hash(path).unwrap_or_default();
-        Ok(model)
+        thread::scope(|scope| {
+            let hash = scope.spawn(|| file_hash(path));
+            let mut model = Self::from_graph(&import(path, options)?)?;
+            let hash = hash.join().unwrap_or_else(|panic| resume_unwind(panic));
+            // Import has read the file; if it cannot be read twice, the manifest names no model.
+            model.record.blake3 = hash.unwrap_or_default();
+            Ok(model)
+        })
     }
 
     /// A graph after all passes.

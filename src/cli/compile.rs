@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::{FusionLevel, Partition};
 use warpweave::graph::arena::Id;
-use warpweave::runtime::bundle::{self, BundleError, BundleTarget, TargetContents};
+use warpweave::runtime::bundle::{self, BundleError, BundleTarget, BundleWriter, TargetContents};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
@@ -111,36 +113,15 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let import = start.elapsed();
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
-    let mut parts = BTreeMap::new();
-    let mut records = Vec::new();
-    for target in targets {
-        let mut stages = Stages::default();
-        let mut watch = |stage: Stage| {
-            progress.stage(&describe(stage));
-            stages.begin(stage);
-        };
-        let (part, judged) = match target {
-            BundleTarget::Host => (build.part(target, &mut watch)?, None),
-            BundleTarget::Gpu(gpu) => {
-                let compiler = match &compiler {
-                    Some(compiler) => compiler,
-                    None => return Err(Nvrtc::locate().map(|_| ()).err().map_or(no_compiler(), CliError::from)),
-                };
-                let (part, judged) = build.part_with_code(gpu, compiler, &mut watch)?;
-                (part, Some(judged))
-            }
-        };
-        let taken = stages.end();
-        note_end(output, &target.to_string(), part.search.end);
-        emit_part(arguments, &part, judged.as_ref(), nvrtc.as_ref())?;
-        if let Some(judged) = judged.as_ref().filter(|judged| judged.local_bytes > 0) {
-            output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
-        }
-        records.push(record(&part, judged.as_ref(), taken));
-        parts.insert(target, TargetContents { plan: part.plan, code: judged.map(|judged| judged.code) });
-    }
-    progress.stage("write");
-    bundle::write(&build.contents(parts), &arguments.output)?;
+    let records = thread::scope(|scope| {
+        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, &arguments.output));
+        let compiled = parts(arguments, &build, targets, (nvrtc.as_ref(), compiler.as_ref()), (&progress, output));
+        let writer = writer.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let (parts, records) = compiled?;
+        progress.stage("write");
+        writer?.finish(&build.contents(parts))?;
+        Ok::<_, CliError>(records)
+    })?;
     drop(progress);
     let bytes = std::fs::metadata(&arguments.output).map_err(file_error("read", &arguments.output))?.len();
     let seconds = start.elapsed().as_secs_f64();
@@ -152,6 +133,45 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     });
     output.result("compile", &value, &text);
     Ok(true)
+}
+
+/// The part of each target, and what is reported of it.
+fn parts(
+    arguments: &Arguments,
+    build: &Build,
+    targets: Vec<BundleTarget>,
+    (nvrtc, compiler): (Option<&Nvrtc>, Option<&ChildProcess>),
+    (progress, output): (&Progress, &Output),
+) -> Result<(BTreeMap<BundleTarget, TargetContents>, Vec<Value>), CliError> {
+    let mut parts = BTreeMap::new();
+    let mut records = Vec::new();
+    for target in targets {
+        let mut stages = Stages::default();
+        let mut watch = |stage: Stage| {
+            progress.stage(&describe(stage));
+            stages.begin(stage);
+        };
+        let (part, judged) = match target {
+            BundleTarget::Host => (build.part(target, &mut watch)?, None),
+            BundleTarget::Gpu(gpu) => {
+                let compiler = match compiler {
+                    Some(compiler) => compiler,
+                    None => return Err(Nvrtc::locate().map(|_| ()).err().map_or(no_compiler(), CliError::from)),
+                };
+                let (part, judged) = build.part_with_code(gpu, compiler, &mut watch)?;
+                (part, Some(judged))
+            }
+        };
+        let taken = stages.end();
+        note_end(output, &target.to_string(), part.search.end);
+        emit_part(arguments, &part, judged.as_ref(), nvrtc)?;
+        if let Some(judged) = judged.as_ref().filter(|judged| judged.local_bytes > 0) {
+            output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
+        }
+        records.push(record(&part, judged.as_ref(), taken));
+        parts.insert(target, TargetContents { plan: part.plan, code: judged.map(|judged| judged.code) });
+    }
+    Ok((parts, records))
 }
 
 /// When the stages of a target began.

@@ -35,4 +35,4 @@ pub use name::{BundleTarget, EntryName, UnknownEntry};
 pub use plan::TargetPlan;
 pub use read::{Bundle, file_hash, is_bundle};
 pub use weights::WeightsReader;
-pub use write::{BundleContents, DeviceCode, TargetContents, write};
+pub use write::{BundleContents, BundleWriter, DeviceCode, TargetContents, write};

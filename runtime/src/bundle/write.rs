@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
 use zip::write::SimpleFileOptions;
@@ -86,56 +86,56 @@ impl TargetContents {
     }
 }
 
-/// Writes a bundle to `path`: to a file beside it first, which is then renamed, so that no half bundle is ever seen.
+/// Writes a bundle to `path`.
 pub fn write(contents: &BundleContents, path: &Path) -> Result<(), BundleError> {
-    let failed =
-        |action: &'static str| move |source: io::Error| BundleError::File { action, path: path.to_owned(), source };
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}", unique_suffix()));
-    let temporary = Path::new(&temporary);
-    let result = File::create_new(temporary).map_err(failed("create")).and_then(|file| {
-        let file = write_to(contents, BufWriter::new(file), path)?;
-        let file = file.into_inner().map_err(|error| failed("write")(error.into_error()))?;
-        file.sync_all().map_err(failed("write"))?;
-        fs::rename(temporary, path).map_err(failed("rename the new file to"))
-    });
-    if result.is_err() {
-        // What a failed attempt left is of no use to anyone.
-        let _ = fs::remove_file(temporary);
-    }
-    result
+    BundleWriter::begin(&contents.program, path)?.finish(contents)
 }
 
-fn write_to<W: Write + Seek>(contents: &BundleContents, out: W, path: &Path) -> Result<W, BundleError> {
-    let mut archive = Archive { zip: ZipWriter::new(out), entries: BTreeMap::new(), path };
-    archive.bytes(EntryName::Graph, contents.graph_text.as_bytes())?;
-    let skeleton = ProgramSkeleton::of(&contents.program);
-    archive.bytes(EntryName::Program, &super::decode::encode(EntryName::Program, &skeleton)?)?;
-    for (&target, part) in &contents.targets {
-        archive.bytes(EntryName::Plan(target), &part.plan.encode(target)?)?;
-        if let Some(code) = &part.code {
-            archive.bytes(EntryName::KernelIr(code.target), &code.kernel_ir)?;
-            archive.bytes(EntryName::Source(code.target), code.source.as_bytes())?;
-            archive.bytes(EntryName::Cubin(code.target), &code.cubin)?;
-        }
+/// A bundle that is being written: to a file beside its path first, which is then renamed, so that no half bundle is ever
+/// seen. What depends on no target is written at the beginning, while others still plan and compile.
+pub struct BundleWriter<'p> {
+    archive: Archive<'p, BufWriter<File>>,
+    temporary: Temporary,
+}
+
+impl<'p> BundleWriter<'p> {
+    /// Begins with the constants of `program`.
+    pub fn begin(program: &TensorProgram, path: &'p Path) -> Result<Self, BundleError> {
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(format!(".{}", unique_suffix()));
+        let file = File::create_new(&temporary).map_err(failed("create", path))?;
+        let temporary = Temporary(temporary.into());
+        let mut archive = Archive { zip: ZipWriter::new(BufWriter::new(file)), entries: BTreeMap::new(), path };
+        let constants = program.tensors.ids().filter_map(|id| program.constant(id));
+        let size: u64 = constants.map(|constant| constant.bytes().len() as u64 + 256).sum();
+        archive.entry(EntryName::Weights, size, |out| weights::write(program, out))?;
+        Ok(Self { archive, temporary })
     }
-    let constants = contents.program.tensors.ids().filter_map(|id| contents.program.constant(id));
-    let size: u64 = constants.map(|constant| constant.bytes().len() as u64 + 256).sum();
-    archive.entry(EntryName::Weights, size, |out| weights::write(&contents.program, out))?;
-    let manifest = Manifest {
-        format_version: FORMAT_VERSION,
-        producer: concat!("warpweave ", env!("CARGO_PKG_VERSION")).to_owned(),
-        model: contents.model.clone(),
-        signature: contents.signature.clone(),
-        numerics: Numerics::default(),
-        targets: contents.targets.iter().map(|(target, part)| (*target, part.record())).collect(),
-        entries: std::mem::take(&mut archive.entries),
-    };
-    let mut text = serde_json::to_vec_pretty(&manifest)
-        .map_err(|error| BundleError::Damaged { entry: EntryName::Manifest, reason: error.to_string() })?;
-    text.push(b'\n');
-    archive.bytes(EntryName::Manifest, &text)?;
-    archive.zip.finish().map_err(|error| archive_error(path, &error))
+
+    /// Writes the rest of a bundle with the same program.
+    pub fn finish(self, contents: &BundleContents) -> Result<(), BundleError> {
+        let Self { archive, temporary } = self;
+        let path = archive.path;
+        let file = archive.finish(contents)?;
+        let file = file.into_inner().map_err(|error| failed("write", path)(error.into_error()))?;
+        file.sync_all().map_err(failed("write", path))?;
+        fs::rename(&temporary.0, path).map_err(failed("rename the new file to", path))
+    }
+}
+
+/// A file that goes when it is dropped, unless it has another name by then.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // What a failed attempt left is of no use to anyone.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BundleError {
+    let path = path.to_owned();
+    move |source| BundleError::File { action, path, source }
 }
 
 struct Archive<'a, W: Write + Seek> {
@@ -145,11 +145,38 @@ struct Archive<'a, W: Write + Seek> {
 }
 
 impl<W: Write + Seek> Archive<'_, W> {
+    /// Writes everything but the constants, the manifest last.
+    fn finish(mut self, contents: &BundleContents) -> Result<W, BundleError> {
+        self.bytes(EntryName::Graph, contents.graph_text.as_bytes())?;
+        let skeleton = ProgramSkeleton::of(&contents.program);
+        self.bytes(EntryName::Program, &super::decode::encode(EntryName::Program, &skeleton)?)?;
+        for (&target, part) in &contents.targets {
+            self.bytes(EntryName::Plan(target), &part.plan.encode(target)?)?;
+            if let Some(code) = &part.code {
+                self.bytes(EntryName::KernelIr(code.target), &code.kernel_ir)?;
+                self.bytes(EntryName::Source(code.target), code.source.as_bytes())?;
+                self.bytes(EntryName::Cubin(code.target), &code.cubin)?;
+            }
+        }
+        let manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            producer: concat!("warpweave ", env!("CARGO_PKG_VERSION")).to_owned(),
+            model: contents.model.clone(),
+            signature: contents.signature.clone(),
+            numerics: Numerics::default(),
+            targets: contents.targets.iter().map(|(target, part)| (*target, part.record())).collect(),
+            entries: std::mem::take(&mut self.entries),
+        };
+        let mut text = serde_json::to_vec_pretty(&manifest)
+            .map_err(|error| BundleError::Damaged { entry: EntryName::Manifest, reason: error.to_string() })?;
+        text.push(b'\n');
+        self.bytes(EntryName::Manifest, &text)?;
+        self.zip.finish().map_err(|error| archive_error(self.path, &error))
+    }
+
     fn bytes(&mut self, name: EntryName, bytes: &[u8]) -> Result<(), BundleError> {
         let path = self.path;
-        self.entry(name, bytes.len() as u64, |out| {
-            out.write_all(bytes).map_err(|source| BundleError::File { action: "write", path: path.to_owned(), source })
-        })
+        self.entry(name, bytes.len() as u64, |out| out.write_all(bytes).map_err(failed("write", path)))
     }
 
     /// An entry of about `size` bytes.
