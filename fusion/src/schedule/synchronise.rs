@@ -76,13 +76,6 @@ pub fn synchronise(
         }
         synchroniser.run(number, step, &mut needs);
     }
-    eprintln!(
-        "NEEDS {} steps {} after {} bands {}",
-        synchroniser.needs,
-        placement.steps.len(),
-        after.values().map(|a| a.len()).sum::<usize>(),
-        work.bands.len()
-    );
     synchroniser.number(placement.barriers.len(), units)
 }
 
