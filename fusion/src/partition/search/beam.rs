@@ -36,9 +36,8 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
             break;
         }
         placed = node + 1;
-        let choices: Vec<Vec<Choice>> =
-            (0..beam.len()).map(|position| choices(&beam, position, &placement, node)).collect();
-        let choices: Vec<Choice> = choices.into_iter().flatten().collect();
+        let choices: Vec<Choice> =
+            (0..beam.len()).flat_map(|position| choices(&beam, position, &placement, node)).collect();
         memo.prepare(choices.iter().map(|choice| choice.named.clone()).collect());
         let priced = choices.into_iter().filter_map(|choice| {
             let cost = memo.price(&choice.named)?;
@@ -100,15 +99,13 @@ fn best(beam: &[Ranked], graph: &DependenceGraph, priced: &[Priced], width: usiz
         Ranked { total: *total, state }
     };
     let mut kept: Vec<Ranked> = Vec::with_capacity(width);
-    let mut left = priced;
-    while kept.len() < width && !left.is_empty() {
-        let (now, later) = left.split_at(left.len().min(width - kept.len()));
-        for next in now.iter().map(place).collect::<Vec<Ranked>>() {
-            if !kept.iter().any(|other| next.state.has_future_of(&other.state)) {
-                kept.push(next);
-            }
+    for next in priced.iter().map(place) {
+        if !kept.iter().any(|other| next.state.has_future_of(&other.state)) {
+            kept.push(next);
         }
-        left = later;
+        if kept.len() == width {
+            break;
+        }
     }
     kept
 }
