@@ -43,11 +43,13 @@ pub enum DeviceShare {
     Half,
     /// Every fourth one.
     Quarter,
+    /// Every eighth one.
+    Eighth,
 }
 
 impl DeviceShare {
     /// All shares, largest first.
-    pub const ALL: [Self; 3] = [Self::Full, Self::Half, Self::Quarter];
+    pub const ALL: [Self; 4] = [Self::Full, Self::Half, Self::Quarter, Self::Eighth];
 
     /// Groups that run side by side.
     pub fn parts(self) -> usize {
@@ -55,6 +57,7 @@ impl DeviceShare {
             Self::Full => 1,
             Self::Half => 2,
             Self::Quarter => 4,
+            Self::Eighth => 8,
         }
     }
 }

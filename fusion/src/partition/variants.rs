@@ -12,7 +12,7 @@ use super::params::{ContractionShape, ScheduleParams, Template, simple_candidate
 use super::split::split;
 
 impl EstimatedCost {
-    /// The fastest kernels for a body on the whole device, half and a quarter of it, each once. Contractions have one of
+    /// The fastest kernels for a body on the whole device, half, a quarter and an eighth of it, each once. Contractions have one of
     /// `shapes`.
     pub fn best_on_shares(
         &self,

@@ -9,7 +9,9 @@ pub mod dependency;
 pub mod edges;
 pub mod fold;
 pub mod grid;
+mod insertion;
 pub mod interplay;
+mod justify;
 pub mod keep;
 pub mod limits;
 pub mod memory;
@@ -17,6 +19,7 @@ pub mod plan;
 pub mod polls;
 pub mod prefetch;
 pub mod profile;
+mod requirements;
 pub mod sentinels;
 pub mod simulate;
 pub mod simulate_graph;
@@ -54,6 +57,7 @@ use crate::partition::cost::KernelCost;
 use crate::partition::{Partition, Template, split};
 use interplay::GroupGraph;
 use plan::OperatorId;
+use requirements::Requirements;
 use sentinels::Exchanged;
 use synchronise::Streams;
 use variants::Variants;
@@ -127,6 +131,12 @@ pub struct Planned {
 
 /// The share of a plan's time for which it is worth making an arena smaller.
 const FREE_SHARE: f64 = 0.01;
+
+/// What a makespan is of the longest path, at least, for justification to be tried.
+const WORTH_JUSTIFYING: f64 = 1.1;
+
+/// How often a placement is justified at most; each is predicted to gain less than the one before.
+const JUSTIFICATIONS: usize = 2;
 
 /// The plan of a partition for `units` virtual execution units: one persistent segment.
 pub fn plan(
@@ -207,7 +217,7 @@ fn plan_persistent(
         best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
     }
     let (planner, draft) = best;
-    planner.with_small_arena(draft)
+    planner.with_small_arena(planner.justified(draft))
 }
 
 /// What plans of a partition are held against.
@@ -376,6 +386,28 @@ impl<'a> Planner<'a> {
             Prefetching::BeforeWaits => prefetch::with_prefetches(kept, &self.operators, memory),
         };
         Streams { streams: loaded, ..streams }
+    }
+
+    /// The draft with its rTasks justified, for as long as that is predicted to be faster.
+    fn justified(&self, mut draft: Draft) -> Draft {
+        let PlanOptions { units, costs, arena, .. } = self.options;
+        let path = self.work(&draft.bands).path(*units, costs);
+        if wavefront::nanoseconds(draft.makespan()) as f64 <= path as f64 * WORTH_JUSTIFYING {
+            return draft;
+        }
+        for _ in 0..JUSTIFICATIONS {
+            let work = self.work(&draft.bands);
+            let placement = justify::justify(&Requirements::new(&work, *units, costs), &draft.placement);
+            if placement.end() >= draft.placement.end() {
+                break;
+            }
+            let planned = self.under(&draft.bands, &placement, draft.planned.sync, *arena);
+            if planned.makespan >= draft.planned.makespan {
+                break;
+            }
+            draft = Draft { planned, placement, ..draft };
+        }
+        draft
     }
 
     /// The same plan with a smaller arena, if that costs next to no time.

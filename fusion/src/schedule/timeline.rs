@@ -1,7 +1,7 @@
 //! When units are free: the gaps between what has been placed on them.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use super::wavefront::Time;
 
@@ -17,12 +17,22 @@ struct Gap {
 pub struct Timeline {
     /// Per unit, ascending and apart from one another.
     gaps: Vec<Vec<Gap>>,
+    /// Per length that was looked for, what is known of where it fits.
+    known: HashMap<Time, Soonest>,
+}
+
+/// Lower bounds of when units can start what takes one length: gaps only ever become shorter.
+#[derive(Clone, Debug)]
+struct Soonest {
+    /// Of starts from here on.
+    from: Time,
+    units: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
 impl Timeline {
     /// Units with nothing to do.
     pub fn new(units: usize) -> Self {
-        Self { gaps: vec![vec![Gap { start: 0, end: Time::MAX }]; units] }
+        Self { gaps: vec![vec![Gap { start: 0, end: Time::MAX }]; units], known: HashMap::new() }
     }
 
     /// The number of units.
@@ -32,11 +42,28 @@ impl Timeline {
 
     /// The earliest start on a unit, not before `from`, of what takes `length`.
     pub fn earliest(&self, unit: usize, from: Time, length: Time) -> Time {
-        let gaps = &self.gaps[unit];
-        let first = gaps.partition_point(|gap| gap.end < from + length);
-        let mut starts = gaps[first..].iter().map(|gap| (gap.start.max(from), gap.end));
-        let fits = starts.find(|(start, end)| start + length <= *end);
-        fits.expect("the last gap never ends").0
+        earliest(&self.gaps[unit], from, length)
+    }
+
+    /// The earliest start on any unit, not before `from`, of what takes `length`, and the unit; the first of equals.
+    pub fn soonest(&mut self, from: Time, length: Time) -> (Time, usize) {
+        let Self { gaps, known } = self;
+        let start = |unit: usize| earliest(&gaps[unit], from, length);
+        let everywhere = || (0..gaps.len()).map(|unit| Reverse((start(unit), unit))).collect();
+        let known = known.entry(length).or_insert_with(|| Soonest { from, units: everywhere() });
+        if from < known.from {
+            known.units = everywhere();
+        }
+        known.from = from;
+        loop {
+            let mut top = known.units.peek_mut().expect("a device has units");
+            let Reverse((bound, unit)) = *top;
+            let start = start(unit);
+            if start == bound {
+                return (start, unit);
+            }
+            *top = Reverse((start, unit));
+        }
     }
 
     /// Takes time of a unit that is free.
@@ -60,33 +87,11 @@ impl Timeline {
     }
 }
 
-/// The units by when they can start the next of several rTasks of one length, for starts that do not get earlier.
-#[derive(Clone, Debug)]
-pub struct Soonest {
-    length: Time,
-    /// No unit can start before the time that it stands here with.
-    queue: BinaryHeap<Reverse<(Time, usize)>>,
-}
-
-impl Soonest {
-    /// All units of a timeline.
-    pub fn new(timeline: &Timeline, from: Time, length: Time) -> Self {
-        let units = 0..timeline.units();
-        Self { length, queue: units.map(|unit| Reverse((timeline.earliest(unit, from, length), unit))).collect() }
-    }
-
-    /// The earliest start, not before `from`, and the unit; the first of equals.
-    pub fn find(&mut self, timeline: &Timeline, from: Time) -> (Time, usize) {
-        loop {
-            let mut top = self.queue.peek_mut().expect("a device has units");
-            let Reverse((known, unit)) = *top;
-            let start = timeline.earliest(unit, from, self.length);
-            if start == known {
-                return (start, unit);
-            }
-            *top = Reverse((start, unit));
-        }
-    }
+fn earliest(gaps: &[Gap], from: Time, length: Time) -> Time {
+    let first = gaps.partition_point(|gap| gap.end < from + length);
+    let mut starts = gaps[first..].iter().map(|gap| (gap.start.max(from), gap.end));
+    let fits = starts.find(|(start, end)| start + length <= *end);
+    fits.expect("the last gap never ends").0
 }
 
 #[cfg(test)]
@@ -107,12 +112,12 @@ mod tests {
     fn units_take_turns() {
         let mut timeline = Timeline::new(2);
         timeline.occupy(0, 0, 3);
-        let mut soonest = Soonest::new(&timeline, 0, 2);
         let mut next = |from| {
-            let (start, unit) = soonest.find(&timeline, from);
+            let (start, unit) = timeline.soonest(from, 2);
             timeline.occupy(unit, start, 2);
             (start, unit)
         };
-        assert_eq!([next(0), next(0), next(0), next(9)], [(0, 1), (2, 1), (3, 0), (9, 0)]);
+        let found = [next(0), next(0), next(0), next(9), next(4)];
+        assert_eq!(found, [(0, 1), (2, 1), (3, 0), (9, 0), (4, 1)]);
     }
 }
