@@ -80,6 +80,11 @@ pub struct Homes {
 }
 
 impl Homes {
+    /// Whether any rTask has a unit of its own.
+    pub fn are_given(&self) -> bool {
+        self.first.values().any(Option::is_some)
+    }
+
     /// Units in the order of the rOperators that first use them; past the last one they are given out again.
     pub fn of(operators: &Arena<OperatorId, ROperator>) -> Self {
         let mut starts: BTreeMap<u32, usize> = BTreeMap::new();

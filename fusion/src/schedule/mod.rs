@@ -217,7 +217,7 @@ fn plan_persistent(
         best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
     }
     let (planner, draft) = best;
-    planner.with_small_arena(planner.justified(draft))
+    planner.with_small_arena(draft)
 }
 
 /// What plans of a partition are held against.
@@ -320,18 +320,28 @@ impl<'a> Planner<'a> {
             Some(SyncPolicy::Barrier) => SyncPolicy::Barrier,
             Some(SyncPolicy::Operator | SyncPolicy::Tile) | None => SyncPolicy::Operator,
         };
-        self.plan(sync).makespan()
+        self.without_bands(sync).makespan()
     }
 
     fn plan(&self, sync: SyncPolicy) -> Draft {
-        let whole = self.with_bands(Bands::whole_operators(&self.operators), sync);
+        let whole = self.without_bands(sync);
         match sync {
-            SyncPolicy::Barrier | SyncPolicy::Operator => whole,
+            SyncPolicy::Barrier => whole,
+            SyncPolicy::Operator => self.justified(whole),
             SyncPolicy::Tile => {
                 let fine = self.tile_bands(&whole.placement);
-                if fine.len() == whole.bands.len() { whole } else { whole.faster(self.with_bands(fine, sync)) }
+                if fine.len() == whole.bands.len() {
+                    return self.justified(whole);
+                }
+                let fine = || self.justified(self.with_bands(fine, sync));
+                let (whole, fine) = rayon::join(|| self.justified(whole), fine);
+                whole.faster(fine)
             }
         }
+    }
+
+    fn without_bands(&self, sync: SyncPolicy) -> Draft {
+        self.with_bands(Bands::whole_operators(&self.operators), sync)
     }
 
     fn with_bands(&self, bands: Bands, sync: SyncPolicy) -> Draft {
@@ -388,11 +398,13 @@ impl<'a> Planner<'a> {
         Streams { streams: loaded, ..streams }
     }
 
-    /// The draft with its rTasks justified, for as long as that is predicted to be faster.
+    /// The draft with its rTasks justified, for as long as that is predicted to be faster. Where rTasks have units of their
+    /// own there is little to choose.
     fn justified(&self, mut draft: Draft) -> Draft {
         let PlanOptions { units, costs, arena, .. } = self.options;
-        let path = self.work(&draft.bands).path(*units, costs);
-        if wavefront::nanoseconds(draft.makespan()) as f64 <= path as f64 * WORTH_JUSTIFYING {
+        let path = self.work(&draft.bands).path(*units, costs) as f64;
+        let is_close = wavefront::nanoseconds(draft.makespan()) as f64 <= path * WORTH_JUSTIFYING;
+        if is_close || self.homes.are_given() {
             return draft;
         }
         for _ in 0..JUSTIFICATIONS {
