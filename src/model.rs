@@ -1,16 +1,20 @@
 //! A model: a program with names.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
-use warpweave_frontend::{ImportError, ImportOptions, import};
+use warpweave_frontend::{Bytes, Files, ImportError, ImportOptions, import_from};
 use warpweave_graph::expr::{Atom, Index, Read};
 use warpweave_graph::passes::{self, InvalidRewrite};
 use warpweave_graph::program::{Definition, Source, Statement, TensorId};
 use warpweave_graph::{Graph, TensorProgram, ValueId, lower};
-use warpweave_runtime::bundle::{ModelRecord, Port, Signature, file_hash};
+use warpweave_runtime::bundle::{ModelRecord, Port, Signature, WeightFile, file_hash};
+use warpweave_runtime::mapped;
 
 /// Why there is no model.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +36,33 @@ pub struct Model {
     pub signature: Signature,
     /// What is computed.
     pub program: TensorProgram,
+    /// The files that the model came of, in which most constants still lie; they must stay as they are.
+    pub files: Vec<WeightFile>,
+}
+
+/// Files that are mapped, each once.
+#[derive(Default)]
+struct MappedFiles {
+    known: RefCell<Vec<WeightFile>>,
+}
+
+impl Files for MappedFiles {
+    fn model(&self, path: &Path, _: u64) -> io::Result<Bytes> {
+        let mut known = self.known.borrow_mut();
+        if let Some(file) = known.iter().find(|file| file.path == path) {
+            return Ok(file.bytes.clone());
+        }
+        let bytes = mapped::map(path)?;
+        known.push(WeightFile { path: path.to_owned(), bytes: bytes.clone() });
+        Ok(bytes)
+    }
+
+    fn constant(&self, path: &Path, range: Range<u64>) -> io::Result<Bytes> {
+        let bytes = self.model(path, range.end)?;
+        let place = |at: u64| usize::try_from(at).ok().filter(|at| *at <= bytes.len());
+        let (start, end) = place(range.start).zip(place(range.end)).ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok(bytes.slice(start..end))
+    }
 }
 
 impl Model {
@@ -39,9 +70,11 @@ impl Model {
     pub fn import(path: &Path, options: &ImportOptions) -> Result<Self, ModelError> {
         thread::scope(|scope| {
             let hash = scope.spawn(|| file_hash(path));
-            let mut model = Self::from_graph(&import(path, options)?)?;
+            let files = MappedFiles::default();
+            let mut model = Self::from_graph(&import_from(path, options, &files)?)?;
+            model.files = files.known.into_inner();
             let hash = hash.join().unwrap_or_else(|panic| resume_unwind(panic));
-            // Import has read the file; if it cannot be read twice, the manifest names no model.
+            // Import has mapped the file; if it cannot be read as well, the manifest names no model.
             model.record.blake3 = hash.unwrap_or_default();
             Ok(model)
         })
@@ -73,7 +106,12 @@ impl Model {
         for (position, limit) in index_limits(&program).into_iter().enumerate() {
             signature.inputs[position].index_limit = limit;
         }
-        Self { record: ModelRecord { name: name.to_owned(), blake3: String::new() }, signature, program }
+        Self {
+            record: ModelRecord { name: name.to_owned(), blake3: String::new() },
+            signature,
+            program,
+            files: Vec::new(),
+        }
     }
 }
 

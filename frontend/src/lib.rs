@@ -4,10 +4,12 @@ pub mod import;
 
 mod attributes;
 pub mod encode;
+pub mod files;
 pub mod onnx;
 mod weights;
 
 pub use bytes::Bytes;
+pub use files::Files;
 pub use import::error::{ImportError, MissingShape, UnsupportedNode};
 pub use import::options::{ImportOptions, Limits};
-pub use import::{import, import_bytes, input_names, tensor};
+pub use import::{import, import_bytes, import_from, input_names, tensor};

@@ -1,8 +1,6 @@
 //! Tensors of a file: raw, in typed fields, or in other files beside the model.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
@@ -10,6 +8,7 @@ use warpweave_graph::ops::cast::element_type;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
 
+use crate::files::Files;
 use crate::onnx::TensorProto;
 
 /// Why a tensor cannot be read.
@@ -51,16 +50,17 @@ pub enum WeightError {
 }
 
 /// Reads the tensors of one model.
-pub(crate) struct Weights {
+pub(crate) struct Weights<'f> {
     folder: Option<PathBuf>,
+    files: &'f dyn Files,
     budget: u64,
     limit: u64,
 }
 
-impl Weights {
+impl<'f> Weights<'f> {
     /// Reads external data in `folder` only, and at most `limit` bytes in all.
-    pub(crate) fn new(folder: Option<&Path>, limit: u64) -> Self {
-        Self { folder: folder.map(Path::to_owned), budget: limit, limit }
+    pub(crate) fn new(folder: Option<&Path>, files: &'f dyn Files, limit: u64) -> Self {
+        Self { folder: folder.map(Path::to_owned), files, budget: limit, limit }
     }
 
     /// The tensor that a message describes.
@@ -106,15 +106,10 @@ impl Weights {
         }
         let folder = self.folder.as_deref().ok_or_else(|| place("the model has no folder to look in"))?;
         let path = inside(folder, location).map_err(place)?;
-        let mut opened = File::open(path).map_err(file)?;
-        let available = opened.metadata().map_err(file)?.len();
-        if offset.checked_add(bytes as u64).is_none_or(|end| end > available) {
-            return Err(place("offset and length lie outside the file"));
-        }
-        opened.seek(SeekFrom::Start(offset)).map_err(file)?;
-        let mut data = vec![0; bytes];
-        opened.read_exact(&mut data).map_err(file)?;
-        Ok(data.into())
+        let available = path.metadata().map_err(file)?.len();
+        let end = offset.checked_add(bytes as u64).filter(|end| *end <= available);
+        let end = end.ok_or_else(|| place("offset and length lie outside the file"))?;
+        self.files.constant(&path, offset..end).map_err(file)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod gates;
 pub mod host;
 #[cfg(feature = "compile")]
 pub mod linker;
+pub mod mapped;
 pub mod npz;
 #[cfg(feature = "compile")]
 pub mod nvrtc;

@@ -48,6 +48,10 @@ pub struct Arguments {
     fusion: Option<FusionLevel>,
     #[command(flatten)]
     search: SearchArguments,
+    /// Where the constants are: inside the bundle, or beside it, where they stay in the model's files, which then belong to
+    /// the bundle and must lie in its folder
+    #[arg(long, value_enum, default_value_t = WeightsPlace::Inside)]
+    weights: WeightsPlace,
     /// Intermediate results to write beside the bundle
     #[arg(long, value_delimiter = ',', value_name = "STAGE", requires = "emit_dir")]
     emit: Vec<Emit>,
@@ -60,6 +64,15 @@ pub struct Arguments {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Where the constants of a bundle are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum WeightsPlace {
+    /// In the bundle
+    Inside,
+    /// In the model's files
+    Beside,
 }
 
 /// An intermediate result.
@@ -114,7 +127,11 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
     let records = thread::scope(|scope| {
-        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, &arguments.output));
+        let files = match arguments.weights {
+            WeightsPlace::Inside => &[],
+            WeightsPlace::Beside => &build.model.files[..],
+        };
+        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, &arguments.output));
         let compiled = parts(arguments, &build, targets, (nvrtc.as_ref(), compiler.as_ref()), (&progress, output));
         let writer = writer.join().unwrap_or_else(|panic| resume_unwind(panic));
         let (parts, records) = compiled?;

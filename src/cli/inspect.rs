@@ -109,6 +109,11 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
     );
     let _ = writeln!(text, "model BLAKE3 {}", manifest.model.blake3);
     signature(&manifest.signature, text);
+    for (number, file) in manifest.references.files.iter().enumerate() {
+        let places = manifest.references.tensors.values().filter(|place| place.file == number);
+        let (count, bytes) = places.fold((0, 0), |(count, bytes), place| (count + 1, bytes + place.bytes));
+        let _ = writeln!(text, "{count} constants of {bytes} bytes beside it, in {}", file.name);
+    }
     for (&target, record) in &manifest.targets {
         // Decoding verifies: what is shown can run.
         let part = bundle.target(target)?;

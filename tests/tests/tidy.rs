@@ -53,7 +53,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 8] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 20] = [
+const HOMES: [(&str, &[&str]); 21] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -67,6 +67,7 @@ const HOMES: [(&str, &[&str]); 20] = [
     // The functions that define the scalar operations: of the reference, of the emulator, and of the host.
     ("libm", &["warpweave-graph", "warpweave-codegen", "warpweave-runtime"]),
     ("libtest-mimic", &["warpweave-tests"]),
+    ("memmap2", &["warpweave-runtime"]),
     ("nvml-wrapper", &["warpweave-runtime"]),
     ("postcard", &["warpweave-runtime"]),
     ("proptest", &["warpweave-fusion", "warpweave-tests"]),

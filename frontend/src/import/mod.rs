@@ -13,14 +13,13 @@ mod order;
 mod walk;
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use bytes::Bytes;
 use prost::Message;
 use warpweave_graph::{Graph, Tensor};
 
+use crate::files::{Files, ReadFiles};
 use crate::onnx::{ModelProto, TensorProto, ValueInfoProto};
 use crate::weights::Weights;
 use error::ImportError;
@@ -28,25 +27,27 @@ use flatten::Flat;
 use options::ImportOptions;
 use walk::{State, Walk};
 
-/// The graph of a model file. External data are looked for in the file's folder.
+/// The graph of a model file, which is read into memory. External data are looked for in the file's folder.
 pub fn import(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> {
-    let error = |error| ImportError::File { path: path.to_owned(), error };
-    let file = File::open(path).map_err(error)?;
-    let limit = options.limits.file_bytes;
-    let mut bytes = Vec::new();
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(error)?;
+    import_from(path, options, &ReadFiles)
+}
+
+/// The graph of a model file as `files` gives it. External data are looked for in the file's folder.
+pub fn import_from(path: &Path, options: &ImportOptions, files: &dyn Files) -> Result<Graph, ImportError> {
+    let bytes = files.model(path, options.limits.file_bytes);
+    let bytes = bytes.map_err(|error| ImportError::File { path: path.to_owned(), error })?;
     let folder = match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Some(Path::new(".")),
         parent => parent,
     };
-    import_bytes(bytes.into(), folder, options)
+    import_with(bytes, (folder, files), options)
 }
 
 /// The tensor of a serialised `TensorProto`, which holds its own data.
 pub fn tensor(bytes: Bytes) -> Result<Tensor, ImportError> {
     let proto = TensorProto::decode(bytes)?;
     let error = |error| ImportError::Weight { tensor: proto.name.clone(), error };
-    Weights::new(None, ImportOptions::default().limits.weight_bytes).read(&proto).map_err(error)
+    Weights::new(None, &ReadFiles, ImportOptions::default().limits.weight_bytes).read(&proto).map_err(error)
 }
 
 /// The names of a model's inputs, in order, without those that have a default.
@@ -59,6 +60,14 @@ pub fn input_names(bytes: Bytes) -> Result<Vec<String>, ImportError> {
 
 /// The graph of a model in memory. External data are looked for in `folder`; without one, they are refused.
 pub fn import_bytes(bytes: Bytes, folder: Option<&Path>, options: &ImportOptions) -> Result<Graph, ImportError> {
+    import_with(bytes, (folder, &ReadFiles), options)
+}
+
+fn import_with(
+    bytes: Bytes,
+    (folder, files): (Option<&Path>, &dyn Files),
+    options: &ImportOptions,
+) -> Result<Graph, ImportError> {
     let limits = &options.limits;
     if bytes.len() as u64 > limits.file_bytes {
         return Err(ImportError::Limit { culprit: "model".to_owned(), what: "file size", limit: limits.file_bytes });
@@ -82,7 +91,7 @@ pub fn import_bytes(bytes: Bytes, folder: Option<&Path>, options: &ImportOptions
     let given: Vec<_> = input_symbols.iter().chain(&constant_symbols).copied().collect();
     order::sort(&mut flat, &given)?;
 
-    let mut weights = Weights::new(folder, limits.weight_bytes);
+    let mut weights = Weights::new(folder, files, limits.weight_bytes);
     let mut walk = Walk::new(Graph::new(graph.name.clone()), &flat.symbols, limits);
     for ((symbol, input), ty) in input_symbols.into_iter().zip(&inputs).zip(types) {
         walk.check(&ty.clone().into()).map_err(|reason| ImportError::invalid(&input.name, reason))?;

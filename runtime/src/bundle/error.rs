@@ -60,6 +60,24 @@ pub enum BundleError {
         /// The one that is read.
         known: u32,
     },
+    /// A file of constants would not lie beside the bundle.
+    #[error(
+        "the weights in {} cannot stay there: the bundle has to lie in the same folder; write it there, or compile with \
+         --weights inside",
+        file.display()
+    )]
+    Apart {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A file of constants beside the bundle is not the one that it was compiled with.
+    #[error("the bundle has weights in {}, which {reason}; put the file there that it was compiled with", path.display())]
+    Weights {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The bundle was not compiled for this target.
     #[error("the bundle holds {}, not {wanted}; compile the model with --target {wanted}", list(held))]
     Target {
@@ -91,6 +109,8 @@ impl BundleError {
             Self::Missing(_) => "bundle-missing",
             Self::Damaged { .. } => "bundle-damaged",
             Self::Version { .. } => "bundle-version",
+            Self::Apart { .. } => "bundle-apart",
+            Self::Weights { .. } => "bundle-weights",
             Self::Target { .. } => "bundle-target",
             Self::Plan { .. } => "bundle-plan",
             Self::Program(_) => "bundle-program",
@@ -100,8 +120,9 @@ impl BundleError {
     /// The sort of failure.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::File { .. } => FailureKind::Usage,
-            Self::Archive { .. }
+            Self::File { .. } | Self::Apart { .. } => FailureKind::Usage,
+            Self::Weights { .. }
+            | Self::Archive { .. }
             | Self::Foreign { .. }
             | Self::Missing(_)
             | Self::Damaged { .. }

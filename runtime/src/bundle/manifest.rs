@@ -7,9 +7,10 @@ use warpweave_fusion::schedule::{Backend, BackendReason};
 use warpweave_graph::TensorType;
 
 use super::name::{BundleTarget, EntryName};
+use super::references::References;
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The entry `manifest.json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Manifest {
     pub targets: BTreeMap<BundleTarget, TargetRecord>,
     /// All other entries.
     pub entries: BTreeMap<EntryName, EntryRecord>,
+    /// The constants that are not in the bundle, but in files beside it.
+    #[serde(default, skip_serializing_if = "References::is_empty")]
+    pub references: References,
 }
 
 /// Where a bundle comes from.

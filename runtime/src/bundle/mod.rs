@@ -13,6 +13,9 @@
 //! | `cubin/<target>.cubin` | the code; native code of a GPU, to be trusted like any executable |
 //! | `weights.safetensors` | the constants, once for all targets |
 //!
+//! Constants may also stay in the files that the model came of, in the bundle's folder; the manifest says which, where, and those
+//! files' hashes.
+//!
 //! The hashes find damage, not malice. The same contents give the same bytes.
 
 mod decode;
@@ -23,6 +26,7 @@ mod plan;
 #[cfg(test)]
 mod plan_tests;
 mod read;
+mod references;
 mod weights;
 mod write;
 
@@ -34,5 +38,6 @@ pub use manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics,
 pub use name::{BundleTarget, EntryName, UnknownEntry};
 pub use plan::TargetPlan;
 pub use read::{Bundle, file_hash, is_bundle};
+pub use references::{FileRecord, PlaceRecord, References, WeightFile};
 pub use weights::WeightsReader;
 pub use write::{BundleContents, BundleWriter, DeviceCode, TargetContents, write};

@@ -64,6 +64,7 @@ impl Bundle {
         let manifest = parse_manifest(&manifest_text(&mut archive, path)?)?;
         let bundle = Self { path: path.to_owned(), file, places, manifest };
         bundle.check_entries()?;
+        bundle.check_references()?;
         Ok(bundle)
     }
 
@@ -94,8 +95,9 @@ impl Bundle {
 
     /// The constants, to be read one by one.
     pub fn weights(&self) -> Result<WeightsReader, BundleError> {
-        let place = self.place(EntryName::Weights)?;
-        WeightsReader::open(self.handle()?, place.start, place.bytes)
+        let Place { start, bytes } = self.place(EntryName::Weights)?;
+        let references = &self.manifest.references;
+        WeightsReader::open(self.handle()?, (start, bytes), references.open(&self.path)?, references.clone())
     }
 
     /// The constants that the kernels of a plan read, in the weights buffer that the plan lays out.
@@ -170,6 +172,20 @@ impl Bundle {
         let record = self.manifest.entries.get(&name).ok_or(BundleError::Missing(name))?;
         check_hash(name, record, &blake3::hash(&bytes))?;
         Ok(bytes)
+    }
+
+    /// Every file beside the bundle is the one that it was compiled with.
+    fn check_references(&self) -> Result<(), BundleError> {
+        let references = &self.manifest.references;
+        for (mut file, record) in references.open(&self.path)?.into_iter().zip(&references.files) {
+            let other = |reason| BundleError::Weights { path: self.path.with_file_name(&record.name), reason };
+            let found = hash(&mut file, Place { start: 0, bytes: record.bytes });
+            let found = found.map_err(|error| other(format!("cannot be read: {error}")))?;
+            if record.blake3 != found.to_hex().as_str() {
+                return Err(other("has another hash".to_owned()));
+            }
+        }
+        Ok(())
     }
 
     fn place(&self, name: EntryName) -> Result<Place, BundleError> {

@@ -9,18 +9,19 @@ use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
 
 use super::error::BundleError;
 use super::name::EntryName;
+use super::references::References;
 
 /// Bytes from an entry's start to the tensors are a multiple of this.
 const DATA_ALIGNMENT: usize = 64;
 /// A header may not be longer.
 const MAX_HEADER_BYTES: u64 = 100 << 20;
 
-/// Writes the constants of `program` straight from their bytes. The largest elements come first, so that each tensor is
+/// Writes the constants of `program` that stay in no file straight from their bytes. The largest elements come first, so that each tensor is
 /// aligned to its element.
-pub(super) fn write(program: &TensorProgram, out: &mut impl Write) -> Result<(), BundleError> {
+pub(super) fn write(program: &TensorProgram, references: &References, out: &mut impl Write) -> Result<(), BundleError> {
     let damaged = |reason: String| BundleError::Damaged { entry: EntryName::Weights, reason };
     let mut constants: Vec<(TensorId, &Tensor)> =
-        program.tensors.ids().filter_map(|id| Some((id, program.constant(id)?))).collect();
+        embedded(program, references).filter_map(|id| Some((id, program.constant(id)?))).collect();
     constants.sort_by_key(|(id, tensor)| (std::cmp::Reverse(tensor.element().bytes()), *id));
     let mut end = 0;
     let mut infos = Vec::with_capacity(constants.len());
@@ -39,17 +40,31 @@ pub(super) fn write(program: &TensorProgram, out: &mut impl Write) -> Result<(),
     constants.iter().try_for_each(|(_, tensor)| put(tensor.bytes()))
 }
 
+/// The constants that are in the bundle itself.
+pub(super) fn embedded(program: &TensorProgram, references: &References) -> impl Iterator<Item = TensorId> {
+    let is_embedded = |id: &TensorId| program.constant(*id).is_some() && !references.holds(*id);
+    program.tensors.ids().filter(is_embedded)
+}
+
 /// The constants of an opened bundle, read tensor by tensor.
 #[derive(Debug)]
 pub struct WeightsReader {
     file: File,
     data_start: u64,
     metadata: Metadata,
+    /// Files beside the bundle, and what stays in them.
+    beside: Vec<File>,
+    references: References,
 }
 
 impl WeightsReader {
-    /// Reads the header of the entry at `start`, `bytes` long.
-    pub(super) fn open(mut file: File, start: u64, bytes: u64) -> Result<Self, BundleError> {
+    /// Reads the header of the entry at `start`, `bytes` long; `beside` are the files of the references.
+    pub(super) fn open(
+        mut file: File,
+        (start, bytes): (u64, u64),
+        beside: Vec<File>,
+        references: References,
+    ) -> Result<Self, BundleError> {
         let mut word = [0; 8];
         read_at(&mut file, start, &mut word)?;
         let header_bytes = u64::from_le_bytes(word);
@@ -62,12 +77,18 @@ impl WeightsReader {
         if 8 + header_bytes + metadata.data_len() as u64 != bytes {
             return Err(damaged("its tensors do not fill it"));
         }
-        Ok(Self { file, data_start: start + 8 + header_bytes, metadata })
+        Ok(Self { file, data_start: start + 8 + header_bytes, metadata, beside, references })
     }
 
     /// Reads a constant's bytes into `out`, which is as long as its type says.
     pub fn read_into(&mut self, tensor: TensorId, ty: &TensorType, out: &mut [u8]) -> Result<(), BundleError> {
         let name = tensor.to_string();
+        if let Some(place) = self.references.tensors.get(&name) {
+            if place.bytes != out.len() as u64 {
+                return Err(damaged(&format!("{name} is not {ty}")));
+            }
+            return read_at(&mut self.beside[place.file], place.offset, out);
+        }
         let info = self.metadata.info(&name).ok_or_else(|| damaged(&format!("it lacks {name}")))?;
         let (start, end) = info.data_offsets;
         let same = info.dtype == dtype(ty.element) && info.shape.as_slice() == &ty.shape[..];

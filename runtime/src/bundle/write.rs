@@ -13,6 +13,7 @@ use super::error::BundleError;
 use super::manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Signature, TargetRecord};
 use super::name::{BundleTarget, EntryName};
 use super::plan::TargetPlan;
+use super::references::{References, WeightFile};
 use super::weights;
 use crate::cache::unique_suffix;
 use crate::target::Target;
@@ -88,35 +89,37 @@ impl TargetContents {
 
 /// Writes a bundle to `path`.
 pub fn write(contents: &BundleContents, path: &Path) -> Result<(), BundleError> {
-    BundleWriter::begin(&contents.program, path)?.finish(contents)
+    BundleWriter::begin(&contents.program, &[], path)?.finish(contents)
 }
 
 /// A bundle that is being written: to a file beside its path first, which is then renamed, so that no half bundle is ever
 /// seen. What depends on no target is written at the beginning, while others still plan and compile.
 pub struct BundleWriter<'p> {
     archive: Archive<'p, BufWriter<File>>,
+    references: References,
     temporary: Temporary,
 }
 
 impl<'p> BundleWriter<'p> {
-    /// Begins with the constants of `program`.
-    pub fn begin(program: &TensorProgram, path: &'p Path) -> Result<Self, BundleError> {
+    /// Begins with the constants of `program`, without those that stay in `files`.
+    pub fn begin(program: &TensorProgram, files: &[WeightFile], path: &'p Path) -> Result<Self, BundleError> {
         let mut temporary = path.as_os_str().to_owned();
         temporary.push(format!(".{}", unique_suffix()));
         let file = File::create_new(&temporary).map_err(failed("create", path))?;
         let temporary = Temporary(temporary.into());
         let mut archive = Archive { zip: ZipWriter::new(BufWriter::new(file)), entries: BTreeMap::new(), path };
-        let constants = program.tensors.ids().filter_map(|id| program.constant(id));
+        let references = References::of(program, files, path)?;
+        let constants = weights::embedded(program, &references).filter_map(|id| program.constant(id));
         let size: u64 = constants.map(|constant| constant.bytes().len() as u64 + 256).sum();
-        archive.entry(EntryName::Weights, size, |out| weights::write(program, out))?;
-        Ok(Self { archive, temporary })
+        archive.entry(EntryName::Weights, size, |out| weights::write(program, &references, out))?;
+        Ok(Self { archive, references, temporary })
     }
 
     /// Writes the rest of a bundle with the same program.
     pub fn finish(self, contents: &BundleContents) -> Result<(), BundleError> {
-        let Self { archive, temporary } = self;
+        let Self { archive, references, temporary } = self;
         let path = archive.path;
-        let file = archive.finish(contents)?;
+        let file = archive.finish(contents, references)?;
         let file = file.into_inner().map_err(|error| failed("write", path)(error.into_error()))?;
         file.sync_all().map_err(failed("write", path))?;
         fs::rename(&temporary.0, path).map_err(failed("rename the new file to", path))
@@ -146,7 +149,7 @@ struct Archive<'a, W: Write + Seek> {
 
 impl<W: Write + Seek> Archive<'_, W> {
     /// Writes everything but the constants, the manifest last.
-    fn finish(mut self, contents: &BundleContents) -> Result<W, BundleError> {
+    fn finish(mut self, contents: &BundleContents, references: References) -> Result<W, BundleError> {
         self.bytes(EntryName::Graph, contents.graph_text.as_bytes())?;
         let skeleton = ProgramSkeleton::of(&contents.program);
         self.bytes(EntryName::Program, &super::decode::encode(EntryName::Program, &skeleton)?)?;
@@ -166,6 +169,7 @@ impl<W: Write + Seek> Archive<'_, W> {
             numerics: Numerics::default(),
             targets: contents.targets.iter().map(|(target, part)| (*target, part.record())).collect(),
             entries: std::mem::take(&mut self.entries),
+            references,
         };
         let mut text = serde_json::to_vec_pretty(&manifest)
             .map_err(|error| BundleError::Damaged { entry: EntryName::Manifest, reason: error.to_string() })?;

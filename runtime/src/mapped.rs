@@ -1,0 +1,28 @@
+//! Files as memory, without a copy.
+#![expect(unsafe_code, reason = "maps files into memory")]
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use bytes::Bytes;
+use memmap2::Mmap;
+
+/// The bytes of a regular file, which come into memory as they are read.
+///
+/// The file must stay as it is for as long as the bytes live: what another writes into it shows in them, and reading what
+/// another has cut off ends the process. Replacing the file by renaming another onto it is harmless.
+pub fn map(path: &Path) -> io::Result<Bytes> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    if metadata.len() == 0 {
+        return Ok(Bytes::new());
+    }
+    // SAFETY: the mapping is private and read-only, and lives as long as the bytes that own it. That nobody changes the
+    // file meanwhile is this function's stated condition, which no program can enforce.
+    let map = unsafe { Mmap::map(&file) }?;
+    Ok(Bytes::from_owner(map))
+}
