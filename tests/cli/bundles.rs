@@ -72,10 +72,10 @@ fn another_format_is_refused() {
     for version in ["1", "9"] {
         let mut other = bytes.clone();
         let of = |version: &str| format!("\"format_version\": {version}");
-        replace(&mut other, "manifest.json", &of("2"), &of(version));
+        replace(&mut other, "manifest.json", &of("3"), &of(version));
         fs::write(&path, &other).expect("the file can be written");
         let message = fail(4, "bundle-version", &["run", &path]);
-        let both = [format!("has format version {version}"), "reads version 2".to_owned()];
+        let both = [format!("has format version {version}"), "reads version 3".to_owned()];
         assert!(both.iter().all(|part| message.contains(part)), "{message}");
     }
 }
@@ -137,4 +137,68 @@ fn bundles_run_as_their_models_do() {
     }
     let inspected = succeed(&["inspect", &path]);
     assert_eq!((&inspected["kind"], &inspected["targets"]["host"]["units"]), (&"bundle".into(), &16.into()));
+}
+
+/// A model's copy in `folder`, and a bundle beside it whose constants stay in the model.
+fn beside(folder: &Folder) -> (String, String) {
+    let [own, bundle] = ["model.onnx", "beside.weave"].map(|name| folder.join(name).display().to_string());
+    fs::copy(model("dlrm", "torchscript.onnx"), &own).expect("the model can be copied");
+    succeed(&["compile", &own, "-o", &bundle, "--target", "host", "--weights", "beside"]);
+    (own, bundle)
+}
+
+#[test]
+fn constants_may_stay_in_the_models_file() {
+    let folder = Folder::new();
+    let (_, bundle) = beside(&folder);
+    let inside = host_bundle(&folder);
+    let length = |path: &str| fs::metadata(path).expect("the bundle is there").len();
+    assert!(length(&bundle) + 4_000 < length(&inside), "{} and {} bytes", length(&bundle), length(&inside));
+    for device in ["host", "reference"] {
+        let result = succeed(&["compare", &bundle, "--io", &model("dlrm", "io.npz"), "--device", device]);
+        assert_eq!(result["passed"], true, "{result}");
+    }
+    let text = tool(&["inspect", &bundle]).stdout;
+    assert!(String::from_utf8_lossy(&text).contains("beside it, in model.onnx"));
+}
+
+#[test]
+fn another_file_beside_a_bundle_is_refused() {
+    let folder = Folder::new();
+    let (own, bundle) = beside(&folder);
+    let bytes = fs::read(&own).expect("the model is there");
+    let mut changed = bytes.clone();
+    changed[bytes.len() / 2] ^= 1;
+    for (other, reason) in [(&changed[..], "has another hash"), (&bytes[..1000], "has 1000 bytes")] {
+        fs::write(&own, other).expect("the file can be written");
+        let message = fail(1, "bundle-weights", &["run", &bundle]);
+        assert!(message.contains("model.onnx") && message.contains(reason), "{message}");
+    }
+    fs::remove_file(&own).expect("the file can be removed");
+    assert!(fail(1, "bundle-weights", &["run", &bundle]).contains("cannot be opened"));
+}
+
+#[test]
+fn places_beside_a_bundle_that_lie_elsewhere_are_refused() {
+    let folder = Folder::new();
+    let (_, bundle) = beside(&folder);
+    let bytes = fs::read(&bundle).expect("the bundle is there");
+    let mut elsewhere = bytes.clone();
+    replace(&mut elsewhere, "manifest.json", "\"name\": \"model.onnx\"", "\"name\": \"../el.onnx\"");
+    fs::write(&bundle, &elsewhere).expect("the file can be written");
+    assert!(fail(1, "bundle-weights", &["inspect", &bundle]).contains("more than a file name"));
+    let mut outside = bytes.clone();
+    replace(&mut outside, "manifest.json", "\"file\": 0", "\"file\": 7");
+    fs::write(&bundle, &outside).expect("the file can be written");
+    assert!(fail(1, "bundle-damaged", &["inspect", &bundle]).contains("lies outside the files"));
+}
+
+#[test]
+fn a_bundle_apart_from_its_constants_is_not_written() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let bundle = other.join("out.weave").display().to_string();
+    let (own, _) = beside(&folder);
+    let message = fail(2, "bundle-apart", &["compile", &own, "-o", &bundle, "--target", "host", "--weights", "beside"]);
+    assert!(message.contains("model.onnx") && message.contains("--weights inside"), "{message}");
+    assert_eq!(other.names(), [] as [&str; 0]);
 }
