@@ -6,6 +6,7 @@
 //! in it that has not ended can always go on. It is for correctness and first contact, not a product for CPUs.
 
 mod contraction;
+mod delays;
 mod lanes;
 mod memory;
 mod operator;
@@ -25,6 +26,7 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
 
+pub use delays::Delays;
 use memory::{Memory, SharedArena};
 use operator::HostOperator;
 
@@ -110,6 +112,11 @@ impl HostSession {
 
     /// Runs the plan once.
     pub fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, HostError> {
+        self.run_delayed(inputs, None)
+    }
+
+    /// Runs the plan once, with pauses if any are given.
+    pub fn run_delayed(&mut self, inputs: &[Tensor], delays: Option<Delays>) -> Result<Vec<Tensor>, HostError> {
         let memory = &self.plan.plan().memory;
         if inputs.len() != memory.inputs.len() {
             return Err(HostError::InputCount { expected: memory.inputs.len(), found: inputs.len() });
@@ -122,7 +129,7 @@ impl HostSession {
             }
             self.arena.write(self.offset(id), input.bytes());
         }
-        let launch = Launch::new(self.plan.plan().persistent(), &self.operators, &self.polls);
+        let launch = Launch::new(self.plan.plan().persistent(), &self.operators, &self.polls, delays);
         self.moments = launch.run(&Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new() })?;
         self.trace = executed(self.plan.plan().persistent(), &self.moments);
         let output = |id: &TensorId| {
@@ -165,23 +172,29 @@ struct Launch<'a> {
     ended: Arena<OperatorId, Vec<AtomicBool>>,
     counters: Arena<CounterId, AtomicU32>,
     failed: AtomicBool,
+    delays: Option<Delays>,
 }
 
 impl<'a> Launch<'a> {
-    fn new(segment: &'a PersistentSegment, operators: &'a Arena<OperatorId, HostOperator>, polls: &'a Polls) -> Self {
+    fn new(
+        segment: &'a PersistentSegment,
+        operators: &'a Arena<OperatorId, HostOperator>,
+        polls: &'a Polls,
+        delays: Option<Delays>,
+    ) -> Self {
         let counters = segment.counters.values().map(|_| AtomicU32::new(0)).collect();
         let ended = segment.operators.values().map(|operator| match polls.is_empty() {
             true => Vec::new(),
             false => (0..operator.tasks()).map(|_| AtomicBool::new(false)).collect(),
         });
-        Self { segment, operators, polls, ended: ended.collect(), counters, failed: AtomicBool::new(false) }
+        Self { segment, operators, polls, ended: ended.collect(), counters, failed: AtomicBool::new(false), delays }
     }
 
     fn run(&self, memory: &Memory) -> Result<Vec<Vec<HostMoments>>, HostError> {
         let start = Instant::now();
         let moments: Vec<Option<Vec<HostMoments>>> = std::thread::scope(|scope| {
-            let streams =
-                self.segment.streams.iter().map(|stream| scope.spawn(move || self.run_stream(stream, memory, start)));
+            let streams = (0..self.segment.streams.len())
+                .map(|stream| scope.spawn(move || self.run_stream(stream, memory, start)));
             let running: Vec<_> = streams.collect();
             running.into_iter().map(|thread| thread.join().ok().flatten()).collect()
         });
@@ -189,11 +202,13 @@ impl<'a> Launch<'a> {
     }
 
     /// Runs one stream; `None` if another thread failed.
-    fn run_stream(&self, stream: &[Instruction], memory: &Memory, start: Instant) -> Option<Vec<HostMoments>> {
+    fn run_stream(&self, stream: usize, memory: &Memory, start: Instant) -> Option<Vec<HostMoments>> {
         let guard = RaiseOnPanic(&self.failed);
         let now = || start.elapsed().as_nanos() as u64;
-        let mut moments = Vec::with_capacity(stream.len());
-        for instruction in stream {
+        let instructions = &self.segment.streams[stream];
+        let mut moments = Vec::with_capacity(instructions.len());
+        for (position, instruction) in instructions.iter().enumerate() {
+            self.delays.iter().for_each(|delays| delays.pause(stream, position));
             let begin = now();
             let mut polled = begin;
             match *instruction {

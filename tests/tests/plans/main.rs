@@ -14,6 +14,7 @@ mod protocol;
 mod random_plans;
 mod scale;
 mod sentinels;
+mod stress;
 mod ten_thousand;
 mod unit_counters;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     random_plans::add(&mut suite);
     scale::add(&mut suite);
     sentinels::add(&mut suite);
+    stress::add(&mut suite);
     ten_thousand::add(&mut suite);
     suite.run()
 }
