@@ -1,5 +1,8 @@
 //! The gates on a program's device code, compiled as it ships.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+
 use warpweave::codegen::kernel_ir::Program;
 use warpweave::codegen::print::{UnitSize, entry_names};
 use warpweave::runtime::gates::{Subject, judge};
@@ -21,12 +24,36 @@ pub fn judged(program: &Program, size: UnitSize, target: Target) -> (usize, Sass
     let compile = |compiler: &dyn DeviceCompiler| {
         compile_program(program, size, target, compiler).unwrap_or_else(|error| panic!("{error}"))
     };
-    let (code, coherent) = (compile(&InProcess(nvrtc)), compile(&WithCoherentConstants(nvrtc)));
+    let (code, coherent) = (compile(&Once(&InProcess(nvrtc))), compile(&Once(&WithCoherentConstants(nvrtc))));
     let report =
         judge(Subject { code: &code.cubin, coherent: &coherent.cubin }, &entry_names(program), program.threads);
     let report = report.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.violations, [], "{target}");
     (code.units, report.sass)
+}
+
+/// Compiles equal units once a process: both exporters' models often come to the same text.
+struct Once<'c, C>(&'c C);
+
+/// The kind of compiler, and what it is given.
+type Unit = (&'static str, Target, String, String);
+
+/// Per unit its code, once somebody has compiled it.
+type Known = HashMap<Unit, Arc<OnceLock<Vec<u8>>>>;
+
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+
+impl<C: DeviceCompiler> DeviceCompiler for Once<'_, C> {
+    fn version(&self) -> (u32, u32) {
+        self.0.version()
+    }
+
+    fn compile(&self, source: &str, target: Target, kind: UnitKind) -> Result<Vec<u8>, DeviceCompileError> {
+        let unit = (std::any::type_name::<C>(), target, format!("{kind:?}"), source.to_owned());
+        let known = Arc::clone(KNOWN.lock().unwrap_or_else(PoisonError::into_inner).entry(unit).or_default());
+        let compile = || self.0.compile(source, target, kind).unwrap_or_else(|error| panic!("{error}"));
+        Ok(known.get_or_init(compile).clone())
+    }
 }
 
 struct WithCoherentConstants(Nvrtc);
