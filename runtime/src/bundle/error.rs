@@ -62,8 +62,8 @@ pub enum BundleError {
     },
     /// A file of constants would not lie beside the bundle.
     #[error(
-        "the weights in {} cannot stay there: the bundle has to lie in the same folder; write it there, or compile with \
-         --weights inside",
+        "the weights in {} cannot stay there: the bundle has to lie in the same folder under another name; write it there, or \
+         compile with --weights inside",
         file.display()
     )]
     Apart {

@@ -107,8 +107,9 @@ impl References {
 
 impl FileRecord {
     fn of(file: &WeightFile, bundle: &Path) -> Result<Self, BundleError> {
-        let name = file.path.file_name().and_then(|name| name.to_str());
-        match name.filter(|_| folder(&file.path).is_some_and(|own| Some(own) == folder(bundle))) {
+        let is_beside = folder(&file.path).is_some_and(|own| Some(own) == folder(bundle));
+        let is_other = file.path.file_name() != bundle.file_name();
+        match file.path.file_name().and_then(|name| name.to_str()).filter(|_| is_beside && is_other) {
             Some(name) => Ok(Self {
                 name: name.to_owned(),
                 bytes: file.bytes.len() as u64,

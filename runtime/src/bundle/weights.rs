@@ -16,8 +16,8 @@ const DATA_ALIGNMENT: usize = 64;
 /// A header may not be longer.
 const MAX_HEADER_BYTES: u64 = 100 << 20;
 
-/// Writes the constants of `program` that stay in no file straight from their bytes. The largest elements come first, so that each tensor is
-/// aligned to its element.
+/// Writes the constants of `program` that stay in no file straight from their bytes. The largest elements come first, so that
+/// each tensor is aligned to its element.
 pub(super) fn write(program: &TensorProgram, references: &References, out: &mut impl Write) -> Result<(), BundleError> {
     let damaged = |reason: String| BundleError::Damaged { entry: EntryName::Weights, reason };
     let mut constants: Vec<(TensorId, &Tensor)> =
