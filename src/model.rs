@@ -46,8 +46,8 @@ struct MappedFiles {
     known: RefCell<Vec<WeightFile>>,
 }
 
-impl Files for MappedFiles {
-    fn model(&self, path: &Path, _: u64) -> io::Result<Bytes> {
+impl MappedFiles {
+    fn whole(&self, path: &Path) -> io::Result<Bytes> {
         let mut known = self.known.borrow_mut();
         if let Some(file) = known.iter().find(|file| file.path == path) {
             return Ok(file.bytes.clone());
@@ -56,9 +56,16 @@ impl Files for MappedFiles {
         known.push(WeightFile { path: path.to_owned(), bytes: bytes.clone() });
         Ok(bytes)
     }
+}
+
+impl Files for MappedFiles {
+    // A mapping takes no memory, so the limit is import's to judge.
+    fn model(&self, path: &Path, _limit: u64) -> io::Result<Bytes> {
+        self.whole(path)
+    }
 
     fn constant(&self, path: &Path, range: Range<u64>) -> io::Result<Bytes> {
-        let bytes = self.model(path, range.end)?;
+        let bytes = self.whole(path)?;
         let place = |at: u64| usize::try_from(at).ok().filter(|at| *at <= bytes.len());
         let (start, end) = place(range.start).zip(place(range.end)).ok_or(io::ErrorKind::UnexpectedEof)?;
         Ok(bytes.slice(start..end))

@@ -12,8 +12,8 @@ use super::params::{ContractionShape, ScheduleParams, Template, simple_candidate
 use super::split::split;
 
 impl EstimatedCost {
-    /// The fastest kernels for a body on the whole device, half, a quarter and an eighth of it, each once. Contractions have one of
-    /// `shapes`.
+    /// The fastest kernels for a body on the whole device, half, a quarter and an eighth of it, each once. Contractions have
+    /// one of `shapes`.
     pub fn best_on_shares(
         &self,
         program: &TensorProgram,
