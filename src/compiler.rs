@@ -79,6 +79,14 @@ impl KernelCost for CostModel {
         }
     }
 
+    fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
+        match self {
+            Self::Gpu(arch) => EstimatedCost { arch: *arch }.marks_microseconds(values, tasks),
+            Self::Recorded(recorded) => recorded.marks_microseconds(values, tasks),
+            Self::Host => HOST_COST.marks_microseconds(values, tasks),
+        }
+    }
+
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
         match self {
             Self::Gpu(arch) => EstimatedCost { arch: *arch }.best(program, body),

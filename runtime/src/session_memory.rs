@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use warpweave_fusion::schedule::MemoryPlan;
-use warpweave_fusion::schedule::plan::{EdgeKind, SENTINEL_BYTES};
+use warpweave_fusion::schedule::plan::{Buffer, EdgeKind, SENTINEL_BYTES, mark_of};
 use warpweave_fusion::schedule::tables::{Awaited, CLAIMED_BY_POLL, CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
 
 /// Host copy of a session's memory, in the layout that a persistent program reads.
@@ -60,8 +60,9 @@ impl SessionMemory {
 
     /// The same memory with the marks that the launch before would have left. `memory` describes the arena.
     pub fn marked(mut self, memory: &MemoryPlan) -> Self {
-        let element = marked_element(self.epoch());
-        for range in sentinels(memory) {
+        let epoch = self.epoch();
+        for (range, mark) in sentinels(memory) {
+            let element = marked_element(epoch, mark);
             self.arena[range].chunks_exact_mut(SENTINEL_BYTES).for_each(|bytes| bytes.copy_from_slice(&element));
         }
         self
@@ -88,16 +89,18 @@ impl SessionMemory {
     }
 }
 
-/// The bytes of the arena in which values carry their own validity.
-pub fn sentinels(memory: &MemoryPlan) -> impl Iterator<Item = Range<usize>> {
+/// The bytes of the arena in which values carry their own validity, with their marks, earlier ones first.
+pub fn sentinels(memory: &MemoryPlan) -> Vec<(Range<usize>, u32)> {
     let marked = memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel);
-    marked
-        .filter_map(|tensor| tensor.buffer)
-        .map(|buffer| buffer.offset as usize..(buffer.offset + buffer.bytes) as usize)
+    let placed = marked.filter_map(|tensor| Some((tensor.buffer?, tensor.mark)));
+    let range = |buffer: Buffer| buffer.offset as usize..(buffer.offset + buffer.bytes) as usize;
+    let mut found: Vec<(Range<usize>, u32)> = placed.map(|(buffer, mark)| (range(buffer), mark)).collect();
+    found.sort_by_key(|(_, mark)| *mark);
+    found
 }
 
-/// An element that the launch before number `epoch` has marked.
-pub fn marked_element(epoch: i32) -> [u8; SENTINEL_BYTES] {
-    let mark = epoch.wrapping_sub(1).to_le_bytes();
+/// An element that the launch before number `epoch` has given this mark.
+pub fn marked_element(epoch: i32, mark: u32) -> [u8; SENTINEL_BYTES] {
+    let mark = mark_of(epoch.wrapping_sub(1).cast_unsigned(), mark).to_le_bytes();
     [0, 0, 0, 0, mark[0], mark[1], mark[2], mark[3]]
 }

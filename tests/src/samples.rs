@@ -44,6 +44,20 @@ pub fn two_products() -> TensorProgram {
     sketch.finish(&[output])
 }
 
+/// Products one after another, each of few rows by a square matrix: reductions that are worth splitting.
+pub fn long_products() -> TensorProgram {
+    const WIDTH: usize = 256;
+    let mut sketch = Sketch::new(13);
+    let mut rows = sketch.input(&[16, WIDTH]);
+    for _ in 0..4 {
+        let matrix = sketch.weight(&[WIDTH, WIDTH]);
+        let product = sketch.matmul(rows, matrix);
+        let damping = Scalar::literal(ElementType::F32, 0.125);
+        rows = sketch.map(product, |product| product.binary(BinaryOp::Multiply, damping));
+    }
+    sketch.finish(&[rows])
+}
+
 /// Two recurrent layers of 16 units over five steps, a state and a cell each, as products and activations. Gates are damped, so
 /// that a step does not enlarge what another has rounded.
 pub fn recurrence() -> TensorProgram {

@@ -249,16 +249,21 @@ pub fn order(
 }
 
 pub fn unordered(world: &mut World, agent: Agent, lane: usize, address: usize, problem: Unordered, race: GlobalRace) {
+    let fault = fault_of(world, address, problem, race);
+    world.fault(|| (agent.site)(lane as u32), fault);
+}
+
+/// What to report of an access that is not ordered.
+pub fn fault_of(world: &World, address: usize, problem: Unordered, race: GlobalRace) -> Fault {
     let per_block = world.warps_per_block;
     let name = |warp: usize| WarpName { block: (warp / per_block) as u32, warp: (warp % per_block) as u32 };
-    let fault = match problem {
+    match problem {
         Unordered::Uninitialised => Fault::GlobalUninitialised { address },
         Unordered::Sentinel => Fault::SentinelMixed { address },
         Unordered::Dependency => Fault::BeforeDependencies { address },
         Unordered::Write(warp) => Fault::GlobalRace { address, race, other: name(warp) },
         Unordered::Read(warp) => Fault::GlobalRace { address, race: GlobalRace::WriteAfterRead, other: name(warp) },
-    };
-    world.fault(|| (agent.site)(lane as u32), fault);
+    }
 }
 
 /// Reports two lanes that write the same bytes.

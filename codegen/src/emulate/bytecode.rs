@@ -1,7 +1,8 @@
 //! The flat, resumable form of a body: instructions over numbered 32-lane registers.
 
 use crate::kernel_ir::{
-    ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table,
+    ControlWord, GlobalSpace, KernelId, Location, MOST_POLLED, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister,
+    Table,
 };
 
 use super::scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary};
@@ -25,7 +26,7 @@ pub enum Index {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
     /// Slot numbers, narrow or wide after the memory type.
-    pub slots: [u32; 4],
+    pub slots: [u32; MOST_POLLED as usize],
     pub count: u32,
 }
 
@@ -43,6 +44,10 @@ pub struct GlobalAccess {
 pub struct SentinelAccess {
     pub registers: Registers,
     pub index: Index,
+    /// Elements from one to the next; neighbours without it.
+    pub apart: Option<Index>,
+    /// Which of the launch's marks.
+    pub mark: Slot,
 }
 
 /// Parameters of a shared access.

@@ -1,5 +1,6 @@
 //! Vector clocks of the warps of a grid.
 
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// What a thread had seen when it released.
@@ -28,6 +29,11 @@ pub struct Clocks {
     local: Vec<u32>,
     /// Per warp, its tick at the block's last barrier.
     met: Vec<u32>,
+    /// By warp and step in which it wrote a mark, the ticks of the warps of its block that it had seen.
+    marked: HashMap<(usize, u32), Box<[u32]>>,
+    /// Per warp and step, polls that saw what its block had computed of what was read in that step, one a block: the polling
+    /// warps and their steps.
+    witnesses: Vec<BTreeMap<u32, Vec<(usize, u32)>>>,
     /// Per warp of a node, whether it has waited for the node before; empty where nothing stands before the launch.
     dependencies_met: Vec<bool>,
 }
@@ -42,6 +48,8 @@ impl Clocks {
             acquired: vec![None; blocks * per_block],
             local: vec![0; blocks * per_block * per_block],
             met: vec![0; blocks * per_block],
+            marked: HashMap::new(),
+            witnesses: vec![BTreeMap::new(); blocks * per_block],
             dependencies_met: Vec::new(),
         };
         for warp in 0..blocks * per_block {
@@ -87,6 +95,33 @@ impl Clocks {
             self.remote[block][other]
         };
         seen >= tick
+    }
+
+    /// Remembers what `warp` has seen where it writes a mark.
+    pub fn mark(&mut self, warp: usize) {
+        let (tick, first) = (self.tick(warp), warp * self.per_block);
+        let seen = &self.local[first..first + self.per_block];
+        self.marked.entry((warp, tick)).or_insert_with(|| seen.into());
+    }
+
+    /// `poller` has seen a mark that `writer` wrote in its step `tick`.
+    pub fn witness(&mut self, writer: usize, tick: u32, poller: usize) {
+        let Some(seen) = self.marked.get(&(writer, tick)) else { return };
+        let (block, now) = (poller / self.per_block, self.tick(poller));
+        let first = writer / self.per_block * self.per_block;
+        for (warp, &step) in (first..).zip(seen) {
+            let known = self.witnesses[warp].entry(step).or_default();
+            if known.iter().all(|(other, _)| other / self.per_block != block) {
+                known.push((poller, now));
+            }
+        }
+    }
+
+    /// Whether a read of `other` in its step `tick` is over before what `warp` does now: it happens before, or some poll
+    /// that does has seen what came of it.
+    pub fn has_been_read(&self, other: usize, tick: u32, warp: usize) -> bool {
+        let is_known = |(poller, step): &(usize, u32)| self.ordered(*poller, *step, warp);
+        self.ordered(other, tick, warp) || self.witnesses[other].range(tick..).any(|(_, polls)| polls.iter().any(is_known))
     }
 
     /// What a thread of `warp` has seen, the warp's own steps up to the block's last barrier among it.

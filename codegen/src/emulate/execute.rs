@@ -68,8 +68,8 @@ pub struct Core {
     pub waits: OwnWaits,
     /// The wait at which the warp stands has been counted.
     pub counted: bool,
-    /// The byte where the warp polls for a mark that is not there.
-    pub polled: Option<usize>,
+    /// The byte where the warp polls, and the bits of the mark, which is not there.
+    pub polled: Option<(usize, u32)>,
     copies: Copies,
 }
 

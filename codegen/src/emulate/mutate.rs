@@ -95,24 +95,28 @@ impl SentinelMutation {
     }
 
     fn change(self, block: &mut Block) {
-        let word = |index: &Expression, element: i32| {
-            let index = Expression::binary(BinaryOp::Add, index.clone(), Expression::i32(element));
+        let word = |index: &Expression, steps: Expression| {
+            let index = Expression::binary(BinaryOp::Add, index.clone(), steps);
             Expression::binary(BinaryOp::Multiply, index, Expression::i32(2))
         };
         let memory = MemoryType::F32;
         let changed = std::mem::take(block).into_iter().flat_map(|mut statement| {
             statement.blocks_mut().into_iter().for_each(|inner| self.change(inner));
             match (self, &statement) {
-                (Self::DropMark, Statement::StoreSentinel { index, value }) => {
-                    vec![Statement::StoreGlobal { memory, index: word(index, 0), values: vec![value.clone()] }]
+                (Self::DropMark, Statement::StoreSentinel { index, value, .. }) => {
+                    vec![Statement::StoreGlobal { memory, index: word(index, Expression::i32(0)), values: vec![value.clone()] }]
                 }
-                (Self::ReadUnpolled, Statement::LoadSentinel { place, width, index }) => {
-                    let loads = (0..width.elements() as i32).map(|element| Statement::LoadGlobal {
-                        place: neighbour(place, element),
-                        space: GlobalSpace::Arena,
-                        memory,
-                        width: Width::One,
-                        index: word(index, element),
+                (Self::ReadUnpolled, Statement::LoadSentinel { place, count, index, apart, .. }) => {
+                    let loads = (0..*count as i32).map(|element| {
+                        let apart = apart.clone().unwrap_or(Expression::i32(1));
+                        let steps = Expression::binary(BinaryOp::Multiply, apart, Expression::i32(element));
+                        Statement::LoadGlobal {
+                            place: neighbour(place, element),
+                            space: GlobalSpace::Arena,
+                            memory,
+                            width: Width::One,
+                            index: word(index, steps),
+                        }
                     });
                     loads.collect()
                 }

@@ -104,8 +104,8 @@ pub enum Fault {
         /// The first byte.
         address: usize,
     },
-    /// An access that looks at no mark, of bytes that carry their own validity, or a poll of bytes that do not.
-    #[error("arena byte {address} carries its own validity for some accesses and not for others")]
+    /// A read that looks at no mark, of bytes that carry their own validity.
+    #[error("arena byte {address} carries its own validity and is read without a look at its mark")]
     SentinelMixed {
         /// The first byte.
         address: usize,
@@ -113,6 +113,12 @@ pub enum Fault {
     /// A value is written a second time with the mark of one launch.
     #[error("arena byte {address} is marked twice")]
     SentinelTwice {
+        /// The first byte.
+        address: usize,
+    },
+    /// A value whose mark is polled for has been overwritten by one with a later mark.
+    #[error("arena byte {address} bears a later mark than the one that is polled for")]
+    SentinelOverwritten {
         /// The first byte.
         address: usize,
     },
@@ -265,7 +271,7 @@ pub struct StatusRecord {
     pub awaited: Awaited,
     /// The counter's value, or the mark.
     pub seen: u32,
-    /// The target, or the launch's number.
+    /// The target, or the bits of the mark.
     pub wanted: u32,
 }
 

@@ -157,8 +157,8 @@ impl<'p> Scheduler<'p> {
     fn report_deadlock(&self, world: &mut World) {
         let mut waiting = 0;
         for warp in &self.warps {
-            if let Some(address) = warp.core.polled {
-                let (seen, wanted) = (world.arena.mark_at(address), world.control.epoch);
+            if let Some((address, wanted)) = warp.core.polled {
+                let seen = world.arena.mark_at(address);
                 world.fault(|| warp.site(self.program, 0), Fault::PollDeadlock { address, seen, wanted });
                 waiting += 1;
                 continue;

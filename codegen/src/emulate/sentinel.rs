@@ -1,15 +1,17 @@
 //! Values that carry their own validity: polls, and stores with a mark.
 
+use warpweave_fusion::schedule::plan::mark_of;
+use warpweave_fusion::schedule::tables::Awaited;
+
 use crate::kernel_ir::GlobalSpace;
 
-use super::access::lanes;
+use super::access::{fault_of, lanes};
 use super::bytecode::{CompiledBody, Index, SentinelAccess};
 use super::execute::Core;
 use super::lanes::Frame;
 use super::memory::global::{Mark, POISON};
-use super::report::{Fault, StatusRecord};
+use super::report::{Fault, GlobalRace, StatusRecord};
 use super::world::World;
-use warpweave_fusion::schedule::tables::Awaited;
 
 /// Bytes of an element.
 const BYTES: i64 = 8;
@@ -26,28 +28,29 @@ impl Core {
     ) -> bool {
         let epoch = world.control.epoch;
         for lane in lanes(self.active) {
+            let wanted = mark_of(epoch, frame.lanes(access.mark)[lane]);
             for (element, &slot) in access.registers.slots[..access.registers.count as usize].iter().enumerate() {
                 let place = self.sentinel(access, element, lane, body, pc, frame, world);
-                let mark = place.map_or(Mark::Mixed, |at| world.arena.poll(at, epoch));
-                if let (Mark::Missing, Some(at)) = (mark, place)
+                let mark = place.map(|at| world.arena.poll(at, wanted, self.id, &mut world.clocks));
+                if let (Some(Mark::Missing), Some(at)) = (mark, place)
                     && world.control.abort == 0
-                    && !self.poll_times_out(at, world)
+                    && !self.poll_times_out(at, wanted, world)
                 {
-                    self.polled = Some(at);
+                    self.polled = Some((at, wanted));
                     world.polling.entry(at).or_default().push(self.id as u32);
                     return false;
                 }
                 let fault = match mark {
-                    Mark::Missing | Mark::There => None,
-                    Mark::Stale => place.map(|address| Fault::SentinelStale { address }),
-                    Mark::Mixed => place.map(|address| Fault::SentinelMixed { address }),
+                    Some(Mark::Missing | Mark::There) | None => None,
+                    Some(Mark::Stale) => place.map(|address| Fault::SentinelStale { address }),
+                    Some(Mark::Overwritten) => place.map(|address| Fault::SentinelOverwritten { address }),
                 };
                 if let Some(fault) = fault {
                     world.fault(|| self.site(body, pc, lane as u32), fault);
                 }
                 // After an abort a device may see the mark or not.
                 let aborted = world.control.abort != 0 && world.random.below(2) == 0;
-                let there = mark == Mark::There && !aborted;
+                let there = mark == Some(Mark::There) && !aborted;
                 let value = place.filter(|_| there).map(|at| world.arena.word(at));
                 frame.narrow[slot as usize][lane] = value.unwrap_or(POISON);
             }
@@ -56,19 +59,23 @@ impl Core {
         true
     }
 
-    /// Writes a value and the launch's mark for every active lane.
+    /// Writes a value and a mark of the launch for every active lane.
     pub fn mark(&self, access: &SentinelAccess, body: &CompiledBody, pc: u32, frame: &Frame, world: &mut World) {
-        let epoch = world.control.epoch;
         for lane in lanes(self.active) {
             let Some(at) = self.sentinel(access, 0, lane, body, pc, frame, world) else { continue };
             let value = frame.narrow[access.registers.slots[0] as usize][lane];
-            let fault = match world.arena.mark(at, value, epoch) {
-                Mark::Missing => None,
+            let mark = mark_of(world.control.epoch, frame.lanes(access.mark)[lane]);
+            let (before, problem) = world.arena.mark(at, (value, mark), self.id, &mut world.clocks);
+            let fault = match before {
+                Mark::Missing | Mark::Overwritten => None,
                 Mark::There => Some(Fault::SentinelTwice { address: at }),
                 Mark::Stale => Some(Fault::SentinelStale { address: at }),
-                Mark::Mixed => Some(Fault::SentinelMixed { address: at }),
             };
             if let Some(fault) = fault {
+                world.fault(|| self.site(body, pc, lane as u32), fault);
+            }
+            if let Some(problem) = problem {
+                let fault = fault_of(world, at, problem, GlobalRace::WriteAfterWrite);
                 world.fault(|| self.site(body, pc, lane as u32), fault);
             }
             world.woken.extend(world.polling.remove(&at).into_iter().flatten());
@@ -91,7 +98,16 @@ impl Core {
             Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
             Index::Wide(slot) => frame.wide_lanes(slot)[lane],
         };
-        let bytes = BYTES * i64::from(access.registers.count);
+        let apart = access.apart.map(|apart| match apart {
+            Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
+            Index::Wide(slot) => frame.wide_lanes(slot)[lane],
+        });
+        // Neighbours are one access.
+        let (index, count) = match apart {
+            Some(apart) => (index.saturating_add(apart.saturating_mul(element as i64)), 1),
+            None => (index, i64::from(access.registers.count)),
+        };
+        let bytes = BYTES * count;
         let first = index.saturating_mul(BYTES);
         let length = world.arena.bytes.len();
         let (space, address) = (GlobalSpace::Arena, first);
@@ -100,15 +116,16 @@ impl Core {
         } else if first % bytes != 0 {
             Fault::GlobalMisaligned { space, address, bytes: bytes as u32 }
         } else {
-            return Some(first as usize + element * BYTES as usize);
+            let beside = if apart.is_some() { 0 } else { element * BYTES as usize };
+            return Some(first as usize + beside);
         };
         world.fault(|| self.site(body, pc, lane as u32), fault);
         None
     }
 
     /// Whether the poll that now fails is the one whose time limit passes; it gives up then.
-    fn poll_times_out(&self, at: usize, world: &mut World) -> bool {
-        if self.polled == Some(at) {
+    fn poll_times_out(&self, at: usize, wanted: u32, world: &mut World) -> bool {
+        if self.polled == Some((at, wanted)) {
             return false;
         }
         world.polls += 1;
@@ -119,7 +136,7 @@ impl Core {
             block: self.block as u32,
             awaited: Awaited::Sentinel { element: (at as i64 / BYTES) as i32 },
             seen: world.arena.mark_at(at),
-            wanted: world.control.epoch,
+            wanted,
         });
         world.control.abort = 1;
         world.wake_all();

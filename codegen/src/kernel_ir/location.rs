@@ -141,10 +141,10 @@ impl Statement {
             | Self::StoreControl { value, .. }
             | Self::AddControl { value, .. } => vec![value],
             Self::LoadGlobal { index, .. }
-            | Self::LoadSentinel { index, .. }
             | Self::LoadShared { index, .. }
             | Self::LoadTable { index, .. } => vec![index],
-            Self::StoreSentinel { index, value } => vec![index, value],
+            Self::LoadSentinel { index, apart, mark, .. } => [index].into_iter().chain(apart).chain([mark]).collect(),
+            Self::StoreSentinel { index, mark, value } => vec![index, mark, value],
             Self::StoreGlobal { index, values, .. } | Self::StoreShared { index, values, .. } => {
                 std::iter::once(index).chain(values).collect()
             }

@@ -26,8 +26,8 @@ use warpweave_graph::typed_id;
 pub use expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
 pub use location::{Body, Location};
 pub use statement::{
-    Block, CallWaits, ControlWord, GlobalSpace, MemoryOrder, MemoryType, Place, ShuffleMode, SpecialRegister,
-    Statement, Table, Width,
+    Block, CallWaits, ControlWord, GlobalSpace, MOST_POLLED, MemoryOrder, MemoryType, Place, ShuffleMode,
+    SpecialRegister, Statement, Table, Width,
 };
 
 typed_id!(

@@ -89,7 +89,6 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         | Statement::Shuffle { place, value, .. }
         | Statement::AddControl { place, value, .. } => index_of(place).into_iter().chain([value]).collect(),
         Statement::LoadGlobal { place, index, .. }
-        | Statement::LoadSentinel { place, index, .. }
         | Statement::LoadShared { place, index, .. }
         | Statement::LoadTable { place, index, .. } => index_of(place).into_iter().chain([index]).collect(),
         Statement::BlockBarrierOr { place, condition } => index_of(place).into_iter().chain([condition]).collect(),
@@ -102,7 +101,10 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
         Statement::StoreGlobal { index, values, .. } | Statement::StoreShared { index, values, .. } => {
             std::iter::once(index).chain(values).collect()
         }
-        Statement::StoreSentinel { index, value } => vec![index, value],
+        Statement::LoadSentinel { place, index, apart, mark, .. } => {
+            index_of(place).into_iter().chain([index]).chain(apart).chain([mark]).collect()
+        }
+        Statement::StoreSentinel { index, mark, value } => vec![index, mark, value],
         Statement::AsyncCopy { index, source, exists, .. } => vec![index, source, exists],
         Statement::If { condition, .. } => vec![condition],
         Statement::Switch { selector, .. } => vec![selector],

@@ -147,6 +147,9 @@ pub enum SpecialRegister {
     Multiprocessor,
 }
 
+/// The most elements that one poll asks for.
+pub const MOST_POLLED: u32 = 8;
+
 /// One step of a thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Statement {
@@ -179,21 +182,27 @@ pub enum Statement {
         /// One, two or four values.
         values: Vec<Expression>,
     },
-    /// Polls `width` consecutive elements that carry their own validity until each bears the number of this launch, and
-    /// reads them; orders no other access. Gives up with any value, as [`Statement::Wait`] does, after the time limit
-    /// or an abort. Only inside kernels.
+    /// Polls elements that carry their own validity until each bears this mark of the launch, and reads them; orders no
+    /// other access. All are asked for before the first is looked at. Gives up with any value, as [`Statement::Wait`] does,
+    /// after the time limit or an abort. Only inside kernels.
     LoadSentinel {
-        /// What is written, `F32`; the first of `width` array elements.
+        /// What is written, `F32`; the first of `count` array elements.
         place: Place,
-        /// Elements polled: one or two.
-        width: Width,
-        /// The element index in the arena, in units of eight bytes, `I64` or `I32`.
+        /// Elements polled: one, two neighbours, or up to [`MOST_POLLED`] that lie apart.
+        count: u32,
+        /// The first element's index in the arena, in units of eight bytes, `I64` or `I32`.
         index: Expression,
+        /// Elements from one to the next, `I64` or `I32`; neighbours without it.
+        apart: Option<Expression>,
+        /// Which of the launch's marks, `I32`.
+        mark: Expression,
     },
-    /// Writes an element together with the number of this launch, at once; orders no other access. Only inside kernels.
+    /// Writes an element together with a mark of the launch, at once; orders no other access. Only inside kernels.
     StoreSentinel {
         /// The element index in the arena, in units of eight bytes, `I64` or `I32`.
         index: Expression,
+        /// Which of the launch's marks, `I32`.
+        mark: Expression,
         /// An `F32`.
         value: Expression,
     },

@@ -176,6 +176,12 @@ impl<'a> Emitter<'a> {
         self.memory.tensors[tensor].edge == EdgeKind::Sentinel
     }
 
+    /// The mark of a tensor's values, if they carry their own validity.
+    pub(super) fn mark(&mut self, tensor: TensorId) -> Result<Option<Expression>, LowerError> {
+        let marked = self.is_sentinel(tensor).then(|| self.memory.tensors[tensor].mark);
+        marked.map(|mark| self.operand(i64::from(mark))).transpose()
+    }
+
     /// The space of a tensor and its first element's position there, in elements.
     pub(super) fn place(&self, tensor: TensorId) -> (GlobalSpace, i64) {
         let planned = &self.memory.tensors[tensor];

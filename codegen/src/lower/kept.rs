@@ -224,8 +224,7 @@ fn poll_vector(
     array: SharedId,
     busy: usize,
 ) -> Result<(), LowerError> {
-    let width = if are_neighbours(emitter, read) { Width::Two } else { Width::One };
-    let each = width.elements() as usize;
+    let each = if are_neighbours(emitter, read) { 2 } else { 1 };
     let count = read.length / each;
     let free = add(Expression::Builtin(Builtin::Thread), Expression::i32((BLOCK_THREADS - busy) as i32));
     let own = binary(BinaryOp::BitAnd, free, Expression::i32(BLOCK_THREADS as i32 - 1));
@@ -239,7 +238,7 @@ fn poll_vector(
             let first = emitter.bind(ScalarType::I32, multiply(number, Expression::i32(each as i32)));
             let point = reduced_point(emitter, read, tile.origin(), first.into())?;
             let values = emitter.array(ScalarType::F32, each);
-            Point::new(read.stage, point, &[]).poll(emitter, read.id, values, width)?;
+            Point::new(read.stage, point, &[]).poll(emitter, read.id, values, (each as u32, None))?;
             let element = |at: usize| Expression::Element(values, Box::new(Expression::i32(at as i32)));
             let values = (0..each).map(element).collect();
             emitter.push(Statement::StoreShared { array, index: first.into(), values });

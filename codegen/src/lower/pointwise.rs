@@ -3,16 +3,17 @@
 //! Element-wise operators, data movement, gathers, pooling, depthwise convolutions, and whatever no other template takes.
 
 use warpweave_fusion::partition::params::BLOCK_THREADS;
+use warpweave_fusion::partition::{Stage, StageSource};
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, TensorExpr};
+use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 
 use super::LowerError;
-use super::emitter::{Emitter, add};
-use super::reduce::{accumulate, neutral};
+use super::emitter::{Emitter, add, multiply};
+use super::reduce::{accumulate, combine, neutral};
 use super::scalar::{Point, scalar_type};
 use super::store::store;
 use super::tile::TileAxes;
-use crate::kernel_ir::{Builtin, Expression, LocalId, ScalarType};
+use crate::kernel_ir::{Builtin, Expression, LocalId, MOST_POLLED, ScalarType};
 
 /// Emits the kernel: `per_thread` points a thread, neighbouring threads on neighbouring points.
 pub(super) fn emit(emitter: &mut Emitter, per_thread: usize) -> Result<(), LowerError> {
@@ -24,7 +25,7 @@ pub(super) fn emit(emitter: &mut Emitter, per_thread: usize) -> Result<(), Lower
         return emit_point(emitter, &tile, &axes, number, per_thread);
     }
     emitter.repeat(Expression::i32(per_thread as i32), true, |emitter, step| {
-        let offset = super::emitter::multiply(step, Expression::i32(BLOCK_THREADS as i32));
+        let offset = multiply(step, Expression::i32(BLOCK_THREADS as i32));
         let number = emitter.bind(ScalarType::I32, add(offset, thread));
         emit_point(emitter, &tile, &axes, number, per_thread)
     })
@@ -64,11 +65,16 @@ fn emit_stage(
         let reduced = scalar_type(emitter, element)?;
         let start = neutral(emitter, reducer, element)?;
         let accumulator = emitter.bind(reduced, start);
-        let axes: Vec<AxisId> = expr.reduced().collect();
-        reduce_over(emitter, expr, &axes, tile.to_vec(), &mut |emitter, axes| {
-            let mut inner = Point::new(stage, axes, stages);
-            accumulate(emitter, &mut inner, reducer, &expr.body, accumulator, reduced)
-        })?;
+        match PolledSum::of(emitter, stage) {
+            Some(sum) => sum.emit(emitter, tile, accumulator)?,
+            None => {
+                let axes: Vec<AxisId> = expr.reduced().collect();
+                reduce_over(emitter, expr, &axes, tile.to_vec(), &mut |emitter, axes| {
+                    let mut inner = Point::new(stage, axes, stages);
+                    accumulate(emitter, &mut inner, reducer, &expr.body, accumulator, reduced)
+                })?;
+            }
+        }
         point.reduced = Some(accumulator.into());
     }
     let result = match (&expr.epilogue, expr.reducer) {
@@ -79,6 +85,51 @@ fn emit_stage(
     let value = emitter.bind(scalar, result);
     store(emitter, &mut point, stage, value)?;
     Ok(value)
+}
+
+/// The sum of values that carry their own validity, along one axis: several are asked for at once, and added in their order.
+struct PolledSum {
+    stage: usize,
+    read: ReadId,
+    /// Values to add.
+    extent: usize,
+    /// Elements from one to the next.
+    apart: i64,
+    /// Values asked for at once.
+    each: usize,
+}
+
+impl PolledSum {
+    fn of(emitter: &Emitter, stage: usize) -> Option<Self> {
+        let Stage { expr, sources, .. } = &emitter.body().stages[stage];
+        let (Some(Reducer::Sum), &Scalar::Read(read)) = (expr.reducer, &expr.body) else { return None };
+        let StageSource::Operand(operand) = sources[expr.reads[read].operand] else { return None };
+        let tensor = emitter.body().operands[operand];
+        let axes: Vec<AxisId> = expr.reduced().collect();
+        let (&[axis], true) = (axes.as_slice(), emitter.is_sentinel(tensor)) else { return None };
+        let layout = &emitter.memory.tensors[tensor].layout;
+        let linear = Index::linear(&expr.reads[read].index, &layout.strides, layout.offset);
+        let extent = expr.axes[axis].extent;
+        let each = (1..=MOST_POLLED as usize).rev().find(|each| extent.is_multiple_of(*each))?;
+        let is_plain = linear.is_affine() && expr.reads[read].guard.is_always();
+        is_plain.then(|| Self { stage, read, extent, apart: linear.coefficient(axis), each })
+    }
+
+    fn emit(&self, emitter: &mut Emitter, tile: &[Expression], accumulator: LocalId) -> Result<(), LowerError> {
+        let values = emitter.array(ScalarType::F32, self.each);
+        let trips = emitter.operand((self.extent / self.each) as i64)?;
+        emitter.repeat(trips, false, |emitter, trip| {
+            let first = multiply(trip, Expression::i32(self.each as i32));
+            let point = tile.iter().cloned().chain([first]).collect();
+            let apart = emitter.operand(self.apart)?;
+            Point::new(self.stage, point, &[]).poll(emitter, self.read, values, (self.each as u32, Some(apart)))?;
+            for at in 0..self.each {
+                let value = Expression::Element(values, Box::new(Expression::i32(at as i32)));
+                emitter.assign(accumulator, combine(Reducer::Sum, accumulator.into(), value));
+            }
+            Ok(())
+        })
+    }
 }
 
 /// The type of the reduced value: that of the body.

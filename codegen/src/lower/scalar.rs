@@ -143,10 +143,10 @@ impl<'p> Point<'p> {
                 }
                 emitter.when(guard, |emitter| {
                     let (space, memory, index) = self.address(emitter, operand, read)?;
-                    let (place, width) = (Place::Local(value), Width::One);
-                    emitter.push(match emitter.is_sentinel(body.operands[operand]) {
-                        true => Statement::LoadSentinel { place, width, index },
-                        false => Statement::LoadGlobal { place, space, memory, width, index },
+                    let (place, mark) = (Place::Local(value), emitter.mark(body.operands[operand])?);
+                    emitter.push(match mark {
+                        Some(mark) => Statement::LoadSentinel { place, count: 1, index, apart: None, mark },
+                        None => Statement::LoadGlobal { place, space, memory, width: Width::One, index },
                     });
                     Ok(())
                 })?;
@@ -211,17 +211,22 @@ impl<'p> Point<'p> {
         Ok(())
     }
 
-    /// Polls a read's value, or two neighbours from this point on, into an array.
+    /// Polls `count` values from a read's on, neighbours or `apart` from one another, into an array.
     pub(super) fn poll(
         &mut self,
         emitter: &mut Emitter,
         id: ReadId,
         to: ArrayId,
-        width: Width,
+        (count, apart): (u32, Option<Expression>),
     ) -> Result<(), LowerError> {
+        let stage = self.stage.of(emitter.body());
+        let StageSource::Operand(operand) = stage.sources[stage.expr.reads[id].operand] else {
+            unreachable!("what is polled is a tensor in memory")
+        };
+        let mark = emitter.mark(emitter.body().operands[operand])?.expect("what is polled carries marks");
         let (_, index, _) = self.source(emitter, id)?;
         let place = Place::Element(to, Expression::i32(0));
-        emitter.push(Statement::LoadSentinel { place, width, index });
+        emitter.push(Statement::LoadSentinel { place, count, index, apart, mark });
         Ok(())
     }
 

@@ -22,9 +22,10 @@ pub(super) fn store(emitter: &mut Emitter, point: &mut Point, stage: usize, valu
         [] => base,
         _ => add(point.index(emitter, &body.stages[stage].expr, &relative)?, base),
     };
-    emitter.push(match emitter.is_sentinel(tensor) {
-        true => Statement::StoreSentinel { index, value: value.into() },
-        false => Statement::StoreGlobal { memory, index, values: vec![value.into()] },
+    let mark = emitter.mark(tensor)?;
+    emitter.push(match mark {
+        Some(mark) => Statement::StoreSentinel { index, mark, value: value.into() },
+        None => Statement::StoreGlobal { memory, index, values: vec![value.into()] },
     });
     Ok(())
 }

@@ -47,8 +47,7 @@ struct ww_node_arguments {
   ww_u32 first_operand;
 };
 
-// What kernels need to wait, and to exchange values that carry their own validity: eight bytes each, a single and the
-// launch's number.
+// What kernels need to wait, and to exchange values that carry their own validity: eight bytes each, a single and a mark.
 struct ww_exchange {
   int* control;
   int* status;
@@ -80,6 +79,13 @@ WW_FUNCTION ww_u64 ww_extend(ww_u32 value) { return (ww_u64)(long long)(int)valu
 
 WW_FUNCTION ww_own_waits ww_waits_of(ww_arguments const& arguments, ww_u32 first, ww_u32 count) {
   return {arguments.counters, arguments.instructions, first, count};
+}
+
+// A mark of the launch: the bits of a signalling NaN, which no arithmetic delivers.
+constexpr ww_u32 ww_marks = 65536;
+constexpr ww_u32 ww_mark_bits = 0xffa00000u;
+WW_FUNCTION ww_u32 ww_mark_of(ww_exchange const& exchange, ww_u32 mark) {
+  return ww_mark_bits | ((exchange.epoch * ww_marks + mark) & 0x001fffffu);
 }
 
 WW_FUNCTION bool ww_reached(ww_u32 seen, ww_u32 target) { return (int)(seen - target) >= 0; }

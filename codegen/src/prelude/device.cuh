@@ -341,44 +341,73 @@ WW_FUNCTION bool ww_await_relaxed(ww_exchange const& exchange, ww_own_waits cons
 
 // The value and its mark are one access, so whoever sees the mark sees the value.
 WW_FUNCTION void ww_sentinel_store(
-    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, float value) {
-  ww_u64 const both = (ww_u64)exchange.epoch << 32 | __float_as_uint(value);
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark, float value) {
+  ww_u64 const both = (ww_u64)ww_mark_of(exchange, mark) << 32 | __float_as_uint(value);
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" :: "l"(buffers.arena + 8 * index), "l"(both) : "memory");
 }
 
-WW_FUNCTION bool ww_is_marked(ww_u64 both, ww_u32 epoch) { return (ww_u32)(both >> 32) == epoch; }
+WW_FUNCTION bool ww_is_marked(ww_u64 both, ww_u32 mark) { return (ww_u32)(both >> 32) == mark; }
 
 // Whether a poll goes on after `poll` failures; it gives up after time_limit_ns from the first look at the clock, or
 // when abort is raised. Clock and abort word are read at every 64th poll.
-WW_FUNCTION bool ww_polls_on(ww_exchange const& exchange, ww_u32 poll, ww_u64& start, ww_u64 element, ww_u64 both) {
+WW_FUNCTION bool ww_polls_on(
+    ww_exchange const& exchange, ww_u32 poll, ww_u64& start, ww_u64 element, ww_u64 both, ww_u32 wanted) {
   if (poll % 64u != 63u) return true;
   if (ww_load_control(exchange, ww_abort) != 0u) return false;
   ww_u64 const now = ww_time_ns();
   if (poll == 63u) start = now;
   if (now - start <= exchange.time_limit_ns) return true;
-  ww_time_out(exchange, ww_by_poll, (ww_u32)element, 0u, (ww_u32)(both >> 32), exchange.epoch);
+  ww_time_out(exchange, ww_by_poll, (ww_u32)element, 0u, (ww_u32)(both >> 32), wanted);
   return false;
 }
 
-WW_FUNCTION float ww_sentinel_load(ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index) {
+WW_FUNCTION float ww_sentinel_load(
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark) {
+  ww_u32 const wanted = ww_mark_of(exchange, mark);
   ww_u64 both, start = 0;
   for (ww_u32 poll = 0;; ++poll) {
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(buffers.arena + 8 * index) : "memory");
-    if (ww_is_marked(both, exchange.epoch) || !ww_polls_on(exchange, poll, start, index, both)) break;
+    if (ww_is_marked(both, wanted) || !ww_polls_on(exchange, poll, start, index, both, wanted)) break;
   }
   return __uint_as_float((ww_u32)both);
 }
 
 // Two neighbours: each of both halves of the access is as good as an access of its own.
 WW_FUNCTION void ww_sentinel_load2(
-    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index) {
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark) {
+  ww_u32 const wanted = ww_mark_of(exchange, mark);
   ww_u64 first, second, start = 0;
   for (ww_u32 poll = 0;; ++poll) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
                  : "=l"(first), "=l"(second) : "l"(buffers.arena + 8 * index) : "memory");
-    bool const has_first = ww_is_marked(first, exchange.epoch);
-    if (has_first && ww_is_marked(second, exchange.epoch)) break;
-    if (!ww_polls_on(exchange, poll, start, has_first ? index + 1 : index, has_first ? second : first)) break;
+    bool const has_first = ww_is_marked(first, wanted);
+    if (has_first && ww_is_marked(second, wanted)) break;
+    if (!ww_polls_on(exchange, poll, start, has_first ? index + 1 : index, has_first ? second : first, wanted)) break;
   }
   to[0] = __uint_as_float((ww_u32)first), to[1] = __uint_as_float((ww_u32)second);
+}
+
+// Elements that lie `apart` from one another: all loads are under way before the first is looked at.
+template <int count>
+WW_FUNCTION void ww_sentinel_load_apart(
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u64 apart, ww_u32 mark) {
+  ww_u32 const wanted = ww_mark_of(exchange, mark);
+  ww_u64 both[count], start = 0;
+  for (ww_u32 poll = 0;; ++poll) {
+#pragma unroll
+    for (int at = 0; at < count; ++at) {
+      asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+                   : "=l"(both[at]) : "l"(buffers.arena + 8 * (index + at * apart)) : "memory");
+    }
+    int missing = count;
+#pragma unroll
+    for (int at = count - 1; at >= 0; --at) missing = ww_is_marked(both[at], wanted) ? missing : at;
+    if (missing == count) break;
+    ww_u64 seen = both[0];
+#pragma unroll
+    for (int at = 1; at < count; ++at) seen = at == missing ? both[at] : seen;
+    if (!ww_polls_on(exchange, poll, start, index + missing * apart, seen, wanted)) break;
+  }
+#pragma unroll
+  for (int at = 0; at < count; ++at) to[at] = __uint_as_float((ww_u32)both[at]);
 }

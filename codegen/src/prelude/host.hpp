@@ -296,30 +296,37 @@ WW_FUNCTION ww_u64* ww_sentinel(ww_buffers const& buffers, ww_u64 index) {
 
 // The value and its mark are one access, so whoever sees the mark sees the value.
 WW_FUNCTION void ww_sentinel_store(
-    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, float value) {
-  ww_u64 const both = (ww_u64)exchange.epoch << 32 | ww_bits_of_f32(value);
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark, float value) {
+  ww_u64 const both = (ww_u64)ww_mark_of(exchange, mark) << 32 | ww_bits_of_f32(value);
   __atomic_store_n(ww_sentinel(buffers, index), both, __ATOMIC_RELAXED);
 }
 
 // Polls until the mark is this launch's; gives up with any value after time_limit_ns, or when abort is raised.
-WW_FUNCTION float ww_sentinel_load(ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index) {
+WW_FUNCTION float ww_sentinel_load(
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark) {
+  ww_u32 const wanted = ww_mark_of(exchange, mark);
   ww_u64 const* const place = ww_sentinel(buffers, index);
   ww_u64 const start = ww_time_ns();
   for (;;) {
     ww_u64 const both = __atomic_load_n(place, __ATOMIC_RELAXED);
-    bool const is_marked = (ww_u32)(both >> 32) == exchange.epoch;
+    bool const is_marked = (ww_u32)(both >> 32) == wanted;
     if (is_marked || ww_load_control(exchange, ww_abort) != 0u) return ww_f32_of_bits((ww_u32)both);
     if (ww_time_ns() - start > exchange.time_limit_ns) {
-      ww_time_out(exchange, ww_by_poll, (ww_u32)index, 0u, (ww_u32)(both >> 32), exchange.epoch);
+      ww_time_out(exchange, ww_by_poll, (ww_u32)index, 0u, (ww_u32)(both >> 32), wanted);
       return ww_f32_of_bits((ww_u32)both);
     }
     ww_host::yield();
   }
 }
 WW_FUNCTION void ww_sentinel_load2(
-    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index) {
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark) {
   ww_host::arena.at("the arena", index, 8, 2);
-  to[0] = ww_sentinel_load(buffers, exchange, index), to[1] = ww_sentinel_load(buffers, exchange, index + 1);
+  for (int at = 0; at < 2; ++at) to[at] = ww_sentinel_load(buffers, exchange, index + at, mark);
+}
+template <int count>
+static void ww_sentinel_load_apart(
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u64 apart, ww_u32 mark) {
+  for (int at = 0; at < count; ++at) to[at] = ww_sentinel_load(buffers, exchange, index + at * apart, mark);
 }
 WW_FUNCTION float ww_fused_multiply_add(float x, float y, float z) { return std::fma(x, y, z); }
 

@@ -42,6 +42,8 @@ pub fn host_source(body: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use warpweave_fusion::schedule::plan::{MARK_BITS, MARKS};
+
     use super::*;
 
     #[test]
@@ -50,6 +52,8 @@ mod tests {
             format!("ww_counter_stride = {COUNTER_STRIDE_WORDS};"),
             format!("ww_control_words = {CONTROL_WORDS};"),
             format!("ww_status_words = {STATUS_WORDS};"),
+            format!("ww_marks = {MARKS};"),
+            format!("ww_mark_bits = {MARK_BITS:#x}u;"),
         ] {
             assert!(COMMON.contains(&line), "{line}");
         }

@@ -7,7 +7,7 @@ use super::types::suffix;
 use warpweave_graph::arena::Arena;
 
 use crate::kernel_ir::{
-    Block, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
+    ArrayId, Block, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
     MemoryType, Place, ShuffleMode, SpecialRegister, Statement, Table, Width,
 };
 
@@ -90,13 +90,24 @@ impl Printer<'_> {
                 let index = global_index(self.kernel, index);
                 self.store("arena", *memory, values, &format!("buffers, {index}"));
             }
-            Statement::LoadSentinel { place, width, index } => {
+            Statement::LoadSentinel { place, count, index, apart, mark } => {
                 let address = format!("buffers, exchange, {}", global_index(self.kernel, index));
-                self.load_as("ww_sentinel_load", "", *width, place, &address);
+                let mark = self.value(mark);
+                match (apart, place) {
+                    (Some(apart), Place::Element(array, first)) => {
+                        let (to, apart) = (self.element(*array, first), global_index(self.kernel, apart));
+                        self.line(&format!("ww_sentinel_load_apart<{count}>({to}, {address}, {apart}, {mark});"));
+                    }
+                    (None, Place::Element(array, first)) if *count > 1 => {
+                        let to = self.element(*array, first);
+                        self.line(&format!("ww_sentinel_load2({to}, {address}, {mark});"));
+                    }
+                    (Some(_) | None, place) => self.assign(place, &format!("ww_sentinel_load({address}, {mark})")),
+                }
             }
-            Statement::StoreSentinel { index, value } => {
-                let (index, value) = (global_index(self.kernel, index), self.value(value));
-                self.line(&format!("ww_sentinel_store(buffers, exchange, {index}, {value});"));
+            Statement::StoreSentinel { index, mark, value } => {
+                let (index, mark, value) = (global_index(self.kernel, index), self.value(mark), self.value(value));
+                self.line(&format!("ww_sentinel_store(buffers, exchange, {index}, {mark}, {value});"));
             }
             Statement::LoadShared { place, array, width, index } => {
                 let memory = self.kernel.shared[*array].memory;
@@ -213,16 +224,21 @@ impl Printer<'_> {
         match (width, place) {
             (Width::One, place) => self.assign(place, &format!("{name}{suffix}({address})")),
             (Width::Two | Width::Four, Place::Element(array, first)) => {
-                let target = match (position(self.kernel, first), first) {
-                    (first, _) if first == "0" => array.to_string(),
-                    (first, Expression::Constant(_)) => format!("{array} + {first}"),
-                    (first, _) => format!("{array} + ({first})"),
-                };
+                let target = self.element(*array, first);
                 self.line(&format!("{name}{}{suffix}({target}, {address});", width.elements()));
             }
             (Width::Two | Width::Four, Place::Local(_)) => {
                 unreachable!("accesses wider than one element take an array place")
             }
+        }
+    }
+
+    /// The address of an array's element.
+    fn element(&self, array: ArrayId, index: &Expression) -> String {
+        match (position(self.kernel, index), index) {
+            (first, _) if first == "0" => array.to_string(),
+            (first, Expression::Constant(_)) => format!("{array} + {first}"),
+            (first, _) => format!("{array} + ({first})"),
         }
     }
 

@@ -69,9 +69,9 @@ pub enum Problem {
         /// The kernels.
         kernels: usize,
     },
-    /// A poll of more than two elements.
-    #[error("a poll of four elements")]
-    SentinelWidth,
+    /// A poll of no elements, or of more than one poll may ask for.
+    #[error("a poll of {0} elements")]
+    SentinelCount(u32),
     /// An access wider than one element whose place is not in an array.
     #[error("a wide load into a scalar variable")]
     WidePlace,

@@ -6,8 +6,8 @@ use warpweave_graph::arena::{Arena, Id};
 
 use crate::emulate::operations::{binary_result, unary_result};
 use crate::kernel_ir::{
-    ArrayId, Block, Body, Builtin, CallWaits, Constant, Entry, Expression, Kernel, LocalId, Location, Place, Program,
-    ScalarType, SharedId, ShuffleMode, Statement, WARP_SIZE, Width,
+    ArrayId, Block, Body, Builtin, CallWaits, Constant, Entry, Expression, Kernel, LocalId, Location, MOST_POLLED, Place,
+    Program, ScalarType, SharedId, ShuffleMode, Statement, WARP_SIZE, Width,
 };
 
 use super::{Problem, Violation};
@@ -109,19 +109,23 @@ impl Checker<'_> {
                 self.index(index);
                 self.values(values, Some(memory.scalar_type()));
             }
-            Statement::LoadSentinel { place, width, index } => {
+            Statement::LoadSentinel { place, count, index, apart, mark } => {
                 self.exchange("LoadSentinel");
-                if *width == Width::Four {
-                    self.report(Problem::SentinelWidth);
+                let most = if apart.is_some() { MOST_POLLED } else { 2 };
+                if !(1..=most).contains(count) {
+                    self.report(Problem::SentinelCount(*count));
                 }
-                self.wide_place(place, *width);
+                self.place_of(place, *count);
                 let place = self.place(place);
                 self.same(place, Some(ScalarType::F32));
                 self.index(index);
+                apart.iter().for_each(|apart| self.index(apart));
+                self.expect(mark, ScalarType::I32);
             }
-            Statement::StoreSentinel { index, value } => {
+            Statement::StoreSentinel { index, mark, value } => {
                 self.exchange("StoreSentinel");
                 self.index(index);
+                self.expect(mark, ScalarType::I32);
                 self.expect(value, ScalarType::F32);
             }
             Statement::LoadShared { place, array, width, index } => {
@@ -340,9 +344,14 @@ impl Checker<'_> {
     }
 
     fn wide_place(&mut self, place: &Place, width: Width) {
-        match (place, width) {
-            (Place::Local(_), Width::Two | Width::Four) => self.report(Problem::WidePlace),
-            (Place::Local(_), Width::One) | (Place::Element(..), _) => {}
+        self.place_of(place, width.elements());
+    }
+
+    /// Several elements go into an array.
+    fn place_of(&mut self, place: &Place, count: u32) {
+        match place {
+            Place::Local(_) if count > 1 => self.report(Problem::WidePlace),
+            Place::Local(_) | Place::Element(..) => {}
         }
     }
 

@@ -248,11 +248,14 @@ fn accesses() -> Kernel {
         place: Place::Element(pair, Expression::i32(element)),
         value: Expression::f32(0.0),
     }));
-    for (place, width) in [(Place::Local(polled), Width::One), (first(), Width::Two)] {
-        kernel.body.push(Statement::LoadSentinel { place, width, index: Expression::Tile });
+    let (index, mark) = (Expression::Tile, Expression::i32(3));
+    for (place, count, apart) in
+        [(Place::Local(polled), 1, None), (first(), 2, None), (first(), 2, Some(Expression::i32(16)))]
+    {
+        kernel.body.push(Statement::LoadSentinel { place, count, index: index.clone(), apart, mark: mark.clone() });
     }
     for value in [Expression::Local(polled), Expression::Element(pair, Box::new(Expression::i32(1)))] {
-        kernel.body.push(Statement::StoreSentinel { index: Expression::Tile, value });
+        kernel.body.push(Statement::StoreSentinel { index: index.clone(), mark: mark.clone(), value });
     }
     let body = std::mem::take(&mut kernel.body);
     kernel.body = stored(&kernel, body);

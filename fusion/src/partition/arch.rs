@@ -262,6 +262,14 @@ impl GpuArch {
         }
     }
 
+    /// Cycles in which these bytes move between the second-level cache and one multiprocessor, while the others that have some
+    /// of `tiles` tiles move theirs.
+    pub fn cycles_of_bytes(&self, bytes: f64, tiles: usize) -> f64 {
+        let all = self.cache_bytes_per_microsecond.value / self.cycles_per_microsecond.value;
+        let active = tiles.clamp(1, self.multiprocessors.value) as f64;
+        bytes / (all / active).min(self.cache_bytes_per_cycle_alone.value)
+    }
+
     /// Operations a byte of device memory above which arithmetic is the limit: DeepCuts' ridge, 15.6 for the V100.
     pub fn ridge_operations_per_byte(&self) -> f64 {
         self.operations_per_microsecond.value / self.memory_bytes_per_microsecond.value

@@ -20,6 +20,12 @@ pub trait KernelCost: Sync {
         0.0
     }
 
+    /// Microseconds that the marks of this many values take each of `tasks` rTasks beyond its own time. 0 unless the model
+    /// knows.
+    fn marks_microseconds(&self, _values: f64, _tasks: u32) -> f64 {
+        0.0
+    }
+
     /// The cheapest choice for a body and its cost in microseconds; the first of equals. `None` if no kernel takes it: its
     /// staged values fit nowhere.
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

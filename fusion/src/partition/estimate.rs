@@ -38,8 +38,10 @@ const FETCH_INSTRUCTIONS: f64 = 2.0;
 const MOST_COUNTED: usize = 4;
 /// Parts into which a reduction may be split.
 pub(super) const SPLITS: [usize; 4] = [2, 4, 8, 16];
+/// Bytes of a mark.
+const MARK_BYTES: f64 = 4.0;
 /// Points of the reduction that a part has at least.
-const SHORTEST_PART: usize = 64;
+pub(super) const SHORTEST_PART: usize = 64;
 
 /// Prices kernels for a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -80,6 +82,10 @@ impl KernelCost for EstimatedCost {
         let elements = |sides: &[AxisClass]| sides.iter().map(|side| shape.length(*side)).sum::<usize>() as f64;
         let share = elements(sides) / elements(&[AxisClass::Row, AxisClass::Column]);
         share * kernel.step_fetch(&shape) / self.arch.cycles_per_microsecond.value
+    }
+
+    fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
+        self.arch.cycles_of_bytes(values * MARK_BYTES, tasks as usize) / self.arch.cycles_per_microsecond.value
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
@@ -191,9 +197,13 @@ impl EstimatedCost {
 
 /// Whether a reduction is worth splitting into `count` parts: the whole leaves most of the device idle, and no part is short.
 pub(super) fn may_split(body: &GroupBody, tiles: usize, count: usize, units: usize) -> bool {
+    tiles * count <= 2 * units && reduced_points(body) >= SHORTEST_PART * count
+}
+
+/// Points of a body's first reduction.
+pub(super) fn reduced_points(body: &GroupBody) -> usize {
     let lead = &body.stages[0].expr;
-    let length: usize = lead.reduced().map(|axis| lead.axes[axis].extent).product();
-    tiles * count <= 2 * units && length >= SHORTEST_PART * count
+    lead.reduced().map(|axis| lead.axes[axis].extent).product()
 }
 
 /// What a kernel does, where its price follows from that.
@@ -239,11 +249,8 @@ impl Kernel<'_> {
 
     /// Cycles that sectors take into, or out of, one multiprocessor; all sectors of the grid are given.
     fn transfer(&self, sectors: f64) -> f64 {
-        let arch = self.arch;
-        let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
-        let active = self.tiles().min(arch.multiprocessors.value as f64);
-        let alone = arch.cache_bytes_per_cycle_alone.value;
-        sectors / self.tiles() * arch.transaction_bytes.value as f64 / (all / active).min(alone)
+        let tiles = self.params.tiles(self.body).max(1);
+        self.arch.cycles_of_bytes(sectors / self.tiles() * self.arch.transaction_bytes.value as f64, tiles)
     }
 
     fn pointwise(&self, per_thread: usize) -> f64 {

@@ -131,6 +131,10 @@ impl KernelCost for RecordedCost {
         self.estimate.early_microseconds(body, params, sides) * self.body(body).task_ratio(params)
     }
 
+    fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
+        self.estimate.marks_microseconds(values, tasks)
+    }
+
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
         self.priced(program, body).min_by(|a, b| a.1.total_cmp(&b.1))
     }

@@ -15,6 +15,7 @@ use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::views::{Layout, merge_operands};
 
 use super::body::{GroupBody, Stage, StageOutput, StageSource};
+use super::estimate::{SHORTEST_PART, SPLITS, reduced_points};
 use super::params::{ScheduleParams, Template, fill};
 use super::search::{FusionGroup, Partition};
 
@@ -162,6 +163,8 @@ pub struct Expanded {
     pub partition: Partition,
     /// Per kernel, the position of its group before.
     pub origins: Vec<usize>,
+    /// The temporary tensors: parts of sums.
+    pub parts: BTreeSet<TensorId>,
 }
 
 /// Both bodies of a group in parts with their parameters, `parts` between them; `None` for groups in one part.
@@ -176,11 +179,23 @@ pub fn split_group(
     Some((bodies, params))
 }
 
+/// Parameters of a contraction's group in twice as many parts, `parts` between its bodies; `None` where it has as many as
+/// there may be, or no reduced axis divides into parts of a worthwhile length.
+pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<ScheduleParams> {
+    let Template::Contraction(shape) = group.params.template else { return None };
+    let count = SPLITS.into_iter().find(|count| *count == 2 * shape.parts)?;
+    let template = Template::Contraction(super::ContractionShape { parts: count, ..shape });
+    let is_long = reduced_points(&group.body) >= SHORTEST_PART * count;
+    (is_long && split(&group.body, count, parts).is_some())
+        .then(|| ScheduleParams { template, tile: group.params.tile.clone() })
+}
+
 /// Makes two groups of every split group.
 pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partition: &Partition) -> Expanded {
     let (mut program, mut layouts) = (program.clone(), layouts.clone());
     let mut groups = Vec::with_capacity(partition.groups.len());
     let mut origins = Vec::with_capacity(partition.groups.len());
+    let mut temporary = BTreeSet::new();
     for (position, group) in partition.groups.iter().enumerate() {
         origins.push(position);
         let tensor = TensorId::from_index(program.tensors.len());
@@ -192,9 +207,10 @@ pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partit
         let strides = bodies.ty.shape.strides().to_vec();
         program.tensors.push(warpweave_graph::program::TensorDefinition { ty: bodies.ty, source: of_output });
         layouts.push(Layout { root: tensor, offset: 0, strides });
+        temporary.insert(tensor);
         origins.push(position);
         groups.push(FusionGroup { body: bodies.parts, params: parts, ..group.clone() });
         groups.push(FusionGroup { body: bodies.sum, params: sum, ..group.clone() });
     }
-    Expanded { program, layouts, partition: Partition { groups }, origins }
+    Expanded { program, layouts, partition: Partition { groups }, origins, parts: temporary }
 }

@@ -4,7 +4,7 @@
 //! compared.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Range, region};
+use warpweave_graph::expr::{Atom, AxisId, Index, Range, region};
 use warpweave_graph::program::TensorId;
 
 use super::plan::{MemoryPlan, ROperator, RTask};
@@ -12,7 +12,7 @@ use crate::partition::StageSource;
 use crate::partition::staged::staged_ranges;
 
 /// A box of elements of a root tensor.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Region {
     /// The root.
     pub root: TensorId,
@@ -135,6 +135,9 @@ pub fn writes_into(operator: &ROperator, memory: &MemoryPlan, task: RTask, regio
         if region.holds(&around) || !region.overlaps(&around) {
             return region.holds(&around);
         }
+        if is_box(&output.index) {
+            return true;
+        }
         let axes: Vec<usize> = stage.expr.parallel().map(Id::index).collect();
         let mut point: Vec<i64> = ranges.iter().map(|range| range.minimum).collect();
         loop {
@@ -149,5 +152,19 @@ pub fn writes_into(operator: &ROperator, memory: &MemoryPlan, task: RTask, regio
                 point[axis] = ranges[axis].minimum;
             }
         }
+    })
+}
+
+/// Whether indices over a box of axes visit every element of the box around them: each is one axis, shifted, that no other
+/// names, or constant.
+pub(super) fn is_box(index: &[Index]) -> bool {
+    let mut axes: Vec<AxisId> = Vec::new();
+    index.iter().all(|index| match index.terms() {
+        [] => true,
+        [(Atom::Axis(axis), 1)] if !axes.contains(axis) => {
+            axes.push(*axis);
+            true
+        }
+        _ => false,
     })
 }

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use warpweave_graph::arena::{Arena, Id};
 
 use super::edges::Edge;
-use super::plan::OperatorId;
+use super::plan::{EdgeKind, OperatorId};
 use super::profile::{Profile, Round};
 use super::variants::{Variant, Variants};
 use super::wavefront::{Time, nanoseconds};
@@ -69,14 +69,15 @@ const PRICES: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 const DUE: [Option<f64>; 3] = [None, Some(0.9), Some(0.8)];
 
 /// Partitions that differ from this one in kernels alone and may be faster: each group's fastest alone, and those chosen by
-/// interplay.
+/// interplay. `parts` says how the parts of sums are exchanged.
 pub(super) fn candidates(
     partition: &Partition,
     (variants, classes): &Variants,
     graph: &GroupGraph,
     options: &PlanOptions,
+    parts: EdgeKind,
 ) -> Vec<Partition> {
-    let chooser = Chooser::new(variants, graph, options);
+    let chooser = Chooser::new(variants, graph, options, parts);
     let own = chooser.placed(vec![0; variants.len()]);
     let alone = chooser.placed(chooser.alone());
     let chosen = match options.kernels {
@@ -113,6 +114,8 @@ struct Chooser<'a> {
     units: usize,
     signal: Time,
     exchange: Time,
+    /// From the end of the parts of a sum to the sum.
+    between: Time,
 }
 
 /// How urgent groups are under one choice of kernels.
@@ -127,15 +130,19 @@ struct Urgency {
 }
 
 impl<'a> Chooser<'a> {
-    fn new(variants: &'a [Vec<Variant>], graph: &'a GroupGraph, options: &PlanOptions) -> Self {
+    fn new(variants: &'a [Vec<Variant>], graph: &'a GroupGraph, options: &PlanOptions, parts: EdgeKind) -> Self {
         let (units, costs) = (options.units, &options.costs);
         let signal = nanoseconds(costs.signal_microseconds());
         let exchange = signal + nanoseconds(costs.exchange_microseconds(units));
-        Self { variants, graph, units, signal, exchange }
+        let between = match parts {
+            EdgeKind::Counter => exchange,
+            EdgeKind::Sentinel => nanoseconds(costs.sentinel.value),
+        };
+        Self { variants, graph, units, signal, exchange, between }
     }
 
     fn urgency(&self, chosen: &[usize]) -> Urgency {
-        let own = |(variants, &at): (&Vec<Variant>, &usize)| variants[at].alone(self.units, self.exchange);
+        let own = |(variants, &at): (&Vec<Variant>, &usize)| variants[at].alone(self.units, self.between);
         let alone: Vec<Time> = self.variants.iter().zip(chosen).map(own).collect();
         let mut to_the_end = vec![0; alone.len()];
         for group in (0..alone.len()).rev() {
@@ -151,7 +158,7 @@ impl<'a> Chooser<'a> {
 
     /// Per group, the variant that is fastest on a device of its own; the first of equals.
     fn alone(&self) -> Vec<usize> {
-        let takes = |variant: &Variant| variant.alone(self.units, self.exchange);
+        let takes = |variant: &Variant| variant.alone(self.units, self.between);
         let fastest = |variants: &Vec<Variant>| {
             let of = (0..variants.len()).min_by_key(|&at| takes(&variants[at]));
             of.expect("a group has a kernel")
@@ -237,7 +244,7 @@ impl<'a> Chooser<'a> {
             let signal = if stage.tasks as usize <= self.units { self.signal } else { 0 };
             profile.place(from, stage.time + signal, stage.tasks, rounds);
             end = rounds.last().map_or(end, |round| round.end() - signal);
-            from = end + self.exchange;
+            from = end + self.between;
         }
         end
     }

@@ -6,8 +6,13 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MemoryPlan, OperatorId, PlannedTensor, ROperator};
+use super::plan::{
+    BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MARKS, MemoryPlan, OperatorId, PlannedTensor, ROperator,
+};
+use super::quiet::Quiet;
 use super::wavefront::{Placement, Time};
+use super::witnesses::Witnesses;
+use crate::partition::Template;
 
 /// When tensors may share bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -46,6 +51,7 @@ pub fn unplaced(
         layout: layouts[id].clone(),
         buffer: None,
         edge: edge(layouts[id].root),
+        mark: 0,
     });
     MemoryPlan {
         tensors: tensors.collect(),
@@ -69,10 +75,11 @@ pub struct PlacedMemory {
 /// Gives every tensor that a kernel or the host touches a buffer.
 ///
 /// Two buffers share bytes only where, in the order of the placement, every rTask of an rOperator that touches the one
-/// stands before every rTask of an rOperator that writes the other; `after` makes the schedule keep to it. Inputs keep
-/// their bytes for the whole launch, so that a launch can be repeated; outputs keep theirs to the end. Bytes of
-/// sentinels are theirs alone, and so, unless the arena has to be small, is what else their rOperators touch: polls
-/// order nothing, so that every reuse would take waits which nobody needs otherwise.
+/// stands before every rTask of an rOperator that writes the other; `after` makes the schedule keep to it. Where others
+/// witness the end of an rOperator, these are meant in its place. Inputs keep their bytes for the whole launch, so that a
+/// launch can be repeated; outputs keep theirs to the end. Sentinels share bytes with one another, each with a mark of its
+/// own, and with what is never taken for a mark. Unless the arena has to be small, what rOperators touch that poll one another and stay on their units is alone:
+/// every reuse would take waits which nobody needs otherwise.
 pub fn place(
     mut memory: MemoryPlan,
     program: &TensorProgram,
@@ -84,8 +91,10 @@ pub fn place(
     let periods = periods(operators.len(), placement);
     let mut buffers: BTreeMap<TensorId, Buffer> = BTreeMap::new();
     let mut lives = Vec::new();
-    let polling = exchanging(&memory, operators);
-    for (tensor, uses) in uses(&memory, operators) {
+    let staying = exchanging_in_place(&memory, operators);
+    let (witnesses, quiet) = (Witnesses::of(operators, &memory), Quiet::of(operators, &memory));
+    let sentinels = memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel).count();
+    for (tensor, uses) in uses(&memory, operators, &witnesses) {
         let bytes = memory.tensors[tensor].bytes();
         if let Source::Constant(_) = program.tensors[tensor].source {
             let offset = memory.weights_bytes.next_multiple_of(BUFFER_ALIGNMENT);
@@ -93,12 +102,16 @@ pub fn place(
             memory.constants.push(tensor);
             buffers.insert(tensor, Buffer { space: BufferSpace::Weights, offset, bytes });
         } else {
-            let is_alone = match (memory.tensors[tensor].edge, policy) {
-                (EdgeKind::Sentinel, _) | (_, ArenaPolicy::Separate) => true,
-                (EdgeKind::Counter, ArenaPolicy::Small) => false,
-                (EdgeKind::Counter, ArenaPolicy::Fast) => !uses.touching.is_disjoint(&polling),
+            let sharing = match policy {
+                ArenaPolicy::Separate => None,
+                ArenaPolicy::Fast if !uses.touching.is_disjoint(&staying) => None,
+                ArenaPolicy::Fast | ArenaPolicy::Small => match memory.tensors[tensor].edge {
+                    EdgeKind::Sentinel => (sentinels <= MARKS as usize).then_some(Sharing::Marked),
+                    EdgeKind::Counter if quiet.is_quiet(tensor) => Some(Sharing::Quiet),
+                    EdgeKind::Counter => Some(Sharing::Other),
+                },
             };
-            lives.push(Life { is_alone, ..Life::new(tensor, bytes, uses, &periods) });
+            lives.push(Life { sharing, ..Life::new(tensor, bytes, uses, &periods) });
         }
     }
     let bound_bytes = most_at_once(&lives);
@@ -109,6 +122,9 @@ pub fn place(
     let placed = pack(lives, |earlier, later| earlier.ends_before(later, slack));
     memory.arena_bytes = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
     let after = overwritten(operators.len(), &placed);
+    for (tensor, mark) in marks(&memory, &placed) {
+        memory.tensors[tensor].mark = mark;
+    }
     buffers.extend(placed.into_iter().map(|(life, buffer)| (life.tensor, buffer)));
     for id in program.tensors.ids() {
         memory.tensors[id].buffer = buffers.get(&memory.tensors[id].layout.root).copied();
@@ -140,10 +156,13 @@ fn periods(operators: usize, placement: &Placement) -> Arena<OperatorId, Period>
     periods
 }
 
-/// The rOperators that write or poll sentinels.
-fn exchanging(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> BTreeSet<OperatorId> {
+/// The rOperators that write or poll sentinels and whose rTasks stay on their units.
+fn exchanging_in_place(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> BTreeSet<OperatorId> {
     let is_sentinel = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Sentinel;
-    let exchanges = |operator: &ROperator| operator.body.operands.iter().chain(&operator.body.outputs).any(is_sentinel);
+    let exchanges = |operator: &ROperator| {
+        let stays = operator.params.template == Template::Kept;
+        stays && operator.body.operands.iter().chain(&operator.body.outputs).any(is_sentinel)
+    };
     operators.iter().filter(|(_, operator)| exchanges(operator)).map(|(id, _)| id).collect()
 }
 
@@ -152,11 +171,17 @@ fn exchanging(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> 
 struct Uses {
     writers: BTreeSet<OperatorId>,
     touching: BTreeSet<OperatorId>,
+    /// Those whose end shows that all that touch it have ended.
+    witnesses: BTreeSet<OperatorId>,
     is_input: bool,
     is_output: bool,
 }
 
-fn uses(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> BTreeMap<TensorId, Uses> {
+fn uses(
+    memory: &MemoryPlan,
+    operators: &Arena<OperatorId, ROperator>,
+    witnesses: &Witnesses,
+) -> BTreeMap<TensorId, Uses> {
     let mut roots: BTreeMap<TensorId, Uses> = BTreeMap::new();
     let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
     for &input in &memory.inputs {
@@ -167,7 +192,9 @@ fn uses(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> BTreeM
     }
     for (id, operator) in operators.iter() {
         for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
-            roots.entry(root(tensor)).or_default().touching.insert(id);
+            let uses = roots.entry(root(tensor)).or_default();
+            uses.touching.insert(id);
+            uses.witnesses.extend(witnesses.operators(id));
         }
         for &tensor in &operator.body.outputs {
             roots.entry(root(tensor)).or_default().writers.insert(id);
@@ -184,33 +211,59 @@ struct Life {
     first: usize,
     last: usize,
     start: Time,
+    /// When it is known that nobody uses it any more: the number of a step, and the time.
+    known: usize,
     end: Time,
-    /// Whether it shares its bytes with no other.
-    is_alone: bool,
+    /// What it is where bytes are shared, if it shares its own.
+    sharing: Option<Sharing>,
+}
+
+/// What a root is where bytes are shared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sharing {
+    /// Its values carry marks.
+    Marked,
+    /// Its values are never taken for marks.
+    Quiet,
+    /// Its values may be.
+    Other,
+}
+
+impl Sharing {
+    fn may_share(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Marked, Self::Other) | (Self::Other, Self::Marked) => false,
+            (Self::Marked | Self::Quiet, Self::Marked | Self::Quiet)
+            | (Self::Quiet | Self::Other, Self::Other)
+            | (Self::Other, Self::Quiet) => true,
+        }
+    }
 }
 
 impl Life {
     fn new(tensor: TensorId, bytes: u64, uses: Uses, periods: &Arena<OperatorId, Period>) -> Self {
         let written = || uses.writers.iter().map(|&operator| periods[operator]);
-        let touched = || uses.touching.iter().map(|&operator| periods[operator]);
+        let touched = uses.touching.iter().map(|&operator| periods[operator]);
+        let witnessed = || uses.witnesses.iter().map(|&operator| periods[operator]);
         let mut first = written().map(|period| period.first).min().unwrap_or(0);
-        let mut last = touched().map(|period| period.last).max().unwrap_or(0);
+        let mut last = touched.map(|period| period.last).max().unwrap_or(0);
+        let mut known = witnessed().map(|period| period.last).max().unwrap_or(0);
         if uses.is_input {
-            (first, last) = (0, usize::MAX);
+            first = 0;
         }
-        if uses.is_output {
-            last = usize::MAX;
+        if uses.is_input || uses.is_output {
+            (last, known) = (usize::MAX, usize::MAX);
         }
         let start = written().map(|period| period.start).min().unwrap_or(0);
-        let end = touched().map(|period| period.end).max().unwrap_or(0);
-        Self { tensor, bytes, uses, first, last, start, end, is_alone: false }
+        let end = witnessed().map(|period| period.end).max().unwrap_or(0);
+        Self { tensor, bytes, uses, first, last, start, known, end, sharing: None }
     }
 
     /// Sharing the bytes of small tensors saves little, so it takes more slack: a wait that somebody might feel costs more.
     fn ends_before(&self, later: &Self, slack: Time) -> bool {
         let slack = if self.bytes.min(later.bytes) <= SMALL_BYTES { SMALL_SLACK * slack } else { slack };
-        let share = !self.is_alone && !later.is_alone;
-        share && self.last < later.first && (slack == 0 || self.end + slack <= later.start)
+        let share = self.sharing.zip(later.sharing).is_some_and(|(own, later)| own.may_share(later));
+        share && self.known < later.first && (slack == 0 || self.end + slack <= later.start)
     }
 }
 
@@ -285,10 +338,25 @@ fn overwritten(operators: usize, placed: &[(Life, Buffer)]) -> Arena<OperatorId,
                 owners.insert(end, (to, owner));
             }
             for &writer in &life.uses.writers {
-                after[writer].extend(&placed[owner].0.uses.touching);
+                after[writer].extend(&placed[owner].0.uses.witnesses);
             }
         }
         owners.insert(start, (end, at));
     }
     after.values().map(|operators| operators.iter().copied().collect()).collect()
+}
+
+/// A mark for every sentinel, larger than those of all that had some of its bytes before.
+fn marks(memory: &MemoryPlan, placed: &[(Life, Buffer)]) -> BTreeMap<TensorId, u32> {
+    let is_sentinel = |(life, _): &&(Life, Buffer)| memory.tensors[life.tensor].edge == EdgeKind::Sentinel;
+    let mut order: Vec<&(Life, Buffer)> = placed.iter().filter(is_sentinel).collect();
+    order.sort_by_key(|(life, _)| (life.first, life.tensor));
+    let mut marks: BTreeMap<TensorId, u32> = BTreeMap::new();
+    for (at, (life, buffer)) in order.iter().enumerate() {
+        let shares = |(_, other): &&&(Life, Buffer)| buffer.overlaps(other);
+        let before = order[..at].iter().filter(shares).map(|(life, _)| marks[&life.tensor] + 1);
+        let mark = before.max().unwrap_or(0);
+        marks.insert(life.tensor, mark);
+    }
+    marks
 }

@@ -19,6 +19,7 @@ pub mod plan;
 pub mod polls;
 pub mod prefetch;
 pub mod profile;
+pub mod quiet;
 mod requirements;
 pub mod sentinels;
 pub mod simulate;
@@ -31,6 +32,7 @@ mod variants;
 pub mod verify;
 pub mod waits;
 pub mod wavefront;
+pub mod witnesses;
 
 pub use backend::{Backend, BackendChoice, BackendReason};
 use bands::Bands;
@@ -46,10 +48,9 @@ pub use prefetch::Prefetching;
 pub use verify::{Verified, Violation, verify};
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use rayon::prelude::*;
-use warpweave_graph::arena::Arena;
+use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
@@ -205,19 +206,55 @@ fn plan_persistent(
             }
         }
     }
-    if options.kernels != KernelChoice::Own {
-        let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
-        let variants = match (&partition, known) {
-            (Cow::Borrowed(_), Some(known)) => Cow::Borrowed(known),
-            (Cow::Borrowed(_), None) | (Cow::Owned(_), _) => Cow::Owned(variants::variants(program, &partition, cost)),
-        };
-        let chosen = interplay::candidates(&partition, &variants, &graph, options);
-        let planners: Vec<Planner> = chosen.par_iter().filter_map(|partition| planner(partition, by)).collect();
-        let other = Planner::promising(planners).map(Planner::planned);
-        best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
+    let others = match options.kernels {
+        KernelChoice::Own => Vec::new(),
+        KernelChoice::Alone | KernelChoice::Interplay => {
+            let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
+            let variants = match (&partition, known) {
+                (Cow::Borrowed(_), Some(known)) => Cow::Borrowed(known),
+                (Cow::Borrowed(_), None) | (Cow::Owned(_), _) => {
+                    Cow::Owned(variants::variants(program, &partition, cost))
+                }
+            };
+            let chosen = |kind| {
+                let chosen = interplay::candidates(&partition, &variants, &graph, options, kind);
+                chosen.into_iter().map(move |partition| (partition, by.max(kind)))
+            };
+            exchanges(options).into_par_iter().flat_map_iter(chosen).collect()
+        }
+    };
+    let roughly = |(partition, kind): &(Partition, EdgeKind)| Some(planner(partition, *kind)?.roughly());
+    let mut promising = promising(others.par_iter().filter_map(roughly).collect());
+    if promising.as_ref().map_or(by, |(_, other)| other.kind) == EdgeKind::Counter {
+        let own = promising.as_ref().map_or(&*partition, |(_, other)| &other.chosen);
+        let marked = planner(own, EdgeKind::Sentinel).map(Planner::roughly);
+        promising = self::promising(promising.into_iter().chain(marked).collect());
     }
-    let (planner, draft) = best;
+    if let Some((rough, other)) = promising {
+        let finer = other.in_finer_parts(rough).and_then(|finer| planner(&finer, other.kind));
+        promising = self::promising(vec![(rough, other)].into_iter().chain(finer.map(Planner::roughly)).collect());
+    }
+    let (planner, draft) = faster_of(best, promising.map(|(_, planner)| planner));
     planner.with_small_arena(draft)
+}
+
+/// The one that is predicted to be fastest, the first of equals.
+fn promising(planners: Vec<(f64, Planner)>) -> Option<(f64, Planner)> {
+    planners.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// How the parts of sums may be exchanged under the options: marks tell of single tiles.
+fn exchanges(options: &PlanOptions) -> Vec<EdgeKind> {
+    match options.sync {
+        Some(SyncPolicy::Barrier | SyncPolicy::Operator) => vec![EdgeKind::Counter],
+        Some(SyncPolicy::Tile) | None => EdgeKind::ALL.to_vec(),
+    }
+}
+
+/// The best so far, or what another plans if that is predicted to be faster.
+fn faster_of<'a>(best: (Planner<'a>, Draft), other: Option<Planner<'a>>) -> (Planner<'a>, Draft) {
+    let other = other.map(Planner::planned);
+    other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best)
 }
 
 /// What plans of a partition are held against.
@@ -238,10 +275,18 @@ pub fn limits(
 /// Exchanges between all units that the ends of an rOperator's rTasks are apart before it has bands.
 const WORTH_EXCHANGES: f64 = 2.0;
 
+/// What a makespan is of the longest path, at most, for finer parts to be tried.
+const WORTH_FINER: f64 = 1.2;
+
+/// Rounds of rTasks over all units that a reduction in finer parts may take.
+const MOST_ROUNDS: usize = 2;
+
 /// A partition whose kernels are chosen, with everything that its plans share.
 struct Planner<'a> {
     options: &'a PlanOptions,
     kind: EdgeKind,
+    /// The partition, reductions in parts as one group each.
+    chosen: Partition,
     exchanged: Exchanged,
     /// Per rOperator, the position of its group.
     origins: Vec<usize>,
@@ -277,29 +322,49 @@ impl<'a> Planner<'a> {
         options: &'a PlanOptions,
         kind: EdgeKind,
     ) -> Option<Self> {
-        let split::Expanded { program, layouts, partition, origins } = split::expand(program, layouts, partition);
+        let expanded = split::expand(program, layouts, partition);
+        let origins = expanded.origins.clone();
         let exchanged = match kind {
-            EdgeKind::Counter => Exchanged { program, layouts, partition, sentinels: BTreeSet::new() },
-            // Where all units meet, marks tell nothing new.
-            EdgeKind::Sentinel if options.sync == Some(SyncPolicy::Barrier) => return None,
-            EdgeKind::Sentinel => sentinels::exchange(program, layouts, partition)?,
+            EdgeKind::Counter => Exchanged::without_sentinels(expanded),
+            EdgeKind::Sentinel if !exchanges(options).contains(&kind) => return None,
+            EdgeKind::Sentinel => sentinels::exchange(expanded)?,
         };
         let is_constant = |tensor: TensorId| matches!(exchanged.program.tensors[tensor].source, Source::Constant(_));
-        let operators: Arena<OperatorId, ROperator> =
+        let mut operators: Arena<OperatorId, ROperator> =
             ROperator::of(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
+        for operator in operators.values_mut() {
+            operator.task_microseconds += cost.marks_microseconds(sentinels::marks_of_task(operator, &memory), operator.tasks());
+        }
         let edges = edges::edges(&operators, &memory);
         let homes = keep::Homes::of(&operators);
-        Some(Self { options, kind, exchanged, origins, operators, memory, edges, homes })
+        Some(Self { options, kind, chosen: partition.clone(), exchanged, origins, operators, memory, edges, homes })
     }
 
-    /// The one whose plan without bands is predicted to be fastest.
-    fn promising(mut planners: Vec<Self>) -> Option<Self> {
-        if planners.len() < 2 {
-            return planners.pop();
+    /// The partition with reductions in twice as many parts where these read what several rOperators write: parts of
+    /// what is there early run early, and what is last is shorter. `None` if there is no such reduction, or units have more
+    /// to do than to wait for the longest path, which is known by how long the plan takes.
+    fn in_finer_parts(&self, makespan: f64) -> Option<Partition> {
+        let bands = Bands::whole_operators(&self.operators);
+        let path = self.work(&bands).path(self.options.units, &self.options.costs) as f64;
+        if wavefront::nanoseconds(makespan) as f64 > path * WORTH_FINER {
+            return None;
         }
-        let rough: Vec<(f64, Self)> = planners.into_par_iter().map(|planner| (planner.rough(), planner)).collect();
-        rough.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, planner)| planner)
+        let mut partition = self.chosen.clone();
+        let tensor = TensorId::from_index(self.exchanged.program.tensors.len());
+        let mut is_finer = false;
+        for (id, _) in self.edges.iter().filter(|(_, edges)| edges.len() > 1) {
+            let operator = &self.operators[id];
+            let group = &mut partition.groups[self.origins[id.index()]];
+            let is_few = 2 * operator.tasks() as usize <= MOST_ROUNDS * self.options.units;
+            if let (Template::Contraction(_), true) = (operator.params.template, is_few)
+                && let Some(finer) = split::in_twice_the_parts(group, tensor)
+            {
+                group.params = finer;
+                is_finer = true;
+            }
+        }
+        is_finer.then_some(partition)
     }
 
     /// With the plan under the options' way of waiting, or under the fastest.
@@ -314,13 +379,13 @@ impl<'a> Planner<'a> {
         (self, fastest)
     }
 
-    /// Predicted microseconds where nothing waits for less than an rOperator.
-    fn rough(&self) -> f64 {
+    /// With the predicted microseconds where nothing waits for less than an rOperator.
+    fn roughly(self) -> (f64, Self) {
         let sync = match self.options.sync {
             Some(SyncPolicy::Barrier) => SyncPolicy::Barrier,
             Some(SyncPolicy::Operator | SyncPolicy::Tile) | None => SyncPolicy::Operator,
         };
-        self.without_bands(sync).makespan()
+        (self.without_bands(sync).makespan(), self)
     }
 
     fn plan(&self, sync: SyncPolicy) -> Draft {

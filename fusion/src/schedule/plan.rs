@@ -119,6 +119,14 @@ pub struct Buffer {
     pub bytes: u64,
 }
 
+impl Buffer {
+    /// Whether two buffers share a byte.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let meets = self.offset < other.offset + other.bytes && other.offset < self.offset + self.bytes;
+        self.space == other.space && meets
+    }
+}
+
 /// Alignment of every buffer in bytes.
 pub const BUFFER_ALIGNMENT: u64 = 256;
 
@@ -136,8 +144,21 @@ impl EdgeKind {
     pub const ALL: [Self; 2] = [Self::Counter, Self::Sentinel];
 }
 
-/// Bytes of an element that carries its own validity: the single, then the launch's number.
+/// Bytes of an element that carries its own validity: the single, then its mark.
 pub const SENTINEL_BYTES: usize = 8;
+
+/// Marks of a launch.
+pub const MARKS: u32 = 1 << 16;
+
+/// The bits that every mark has: those of a signalling NaN, which no arithmetic delivers. What is left of a mark are the low
+/// 21 bits of the launch's number times [`MARKS`] plus the mark of the tensor. As every sentinel is written in every launch,
+/// bytes only ever hold marks of this launch and of the one before.
+pub const MARK_BITS: u32 = 0xffa0_0000;
+
+/// The bits of a mark of this number in launch `epoch`.
+pub fn mark_of(epoch: u32, mark: u32) -> u32 {
+    MARK_BITS | (epoch.wrapping_mul(MARKS).wrapping_add(mark) & 0x001f_ffff)
+}
 
 /// How a tensor of the plan is stored and what it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -150,6 +171,8 @@ pub struct PlannedTensor {
     pub buffer: Option<Buffer>,
     /// How its readers come to know of its values.
     pub edge: EdgeKind,
+    /// Which of a launch's [`MARKS`] its values carry, if they carry one: what later has the same bytes has a larger one.
+    pub mark: u32,
 }
 
 impl PlannedTensor {

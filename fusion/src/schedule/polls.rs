@@ -1,6 +1,6 @@
 //! Whose sentinels every rTask polls.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use warpweave_graph::program::TensorId;
 
@@ -30,7 +30,7 @@ impl Polls {
         let mut writers = BTreeMap::new();
         for (id, operator) in segment.operators.iter().filter(|(_, operator)| uses(&operator.body.operands)) {
             // Tiles mostly poll the same.
-            let mut known: Vec<(Region, Vec<RTask>)> = Vec::new();
+            let mut known = HashMap::new();
             for tile in 0..operator.tasks() {
                 let reader = RTask { operator: id, tile };
                 writers.insert(reader, polled(operator, reader, memory, &producers, &mut known));
@@ -60,6 +60,11 @@ impl Polls {
         self.writers.is_empty()
     }
 
+    /// Every rTask that polls, with every one whose sentinels it polls.
+    pub fn all(&self) -> impl Iterator<Item = (RTask, RTask)> {
+        self.writers.iter().flat_map(|(reader, writers)| writers.iter().map(|writer| (*reader, *writer)))
+    }
+
     /// Pairs of an rTask and another whose sentinels it polls.
     pub fn pairs(&self) -> usize {
         self.writers.values().map(Vec::len).sum()
@@ -72,20 +77,16 @@ fn polled(
     reader: RTask,
     memory: &MemoryPlan,
     producers: &BTreeMap<TensorId, Vec<Producer>>,
-    known: &mut Vec<(Region, Vec<RTask>)>,
+    known: &mut HashMap<Region, Vec<RTask>>,
 ) -> Vec<RTask> {
     let mut found = Vec::new();
     for region in reads(operator, memory, reader) {
         if memory.tensors[region.root].edge == EdgeKind::Counter {
             continue;
         }
-        if !known.iter().any(|(other, _)| *other == region) {
-            let of_root = producers.get(&region.root).into_iter().flatten();
-            let writers = of_root.flat_map(|producer| producer.writers(&region, memory)).collect();
-            known.push((region.clone(), writers));
-        }
-        let same = known.iter().filter(|(other, _)| *other == region);
-        same.for_each(|(_, writers)| found.extend_from_slice(writers));
+        let of_root = producers.get(&region.root).into_iter().flatten();
+        let writers = || of_root.flat_map(|producer| producer.writers(&region, memory)).collect();
+        found.extend_from_slice(known.entry(region.clone()).or_insert_with(writers));
     }
     found.sort_unstable();
     found.dedup();

@@ -2,7 +2,8 @@
 //!
 //! What rows that keep their constants on chip read of one another is small, and every row reads all of it: the state
 //! of a recurrent layer. Such a vector becomes a sentinel. Where something else reads the tensor too, or the host does,
-//! its writer writes both: the tensor, and a copy that is polled.
+//! its writer writes both: the tensor, and a copy that is polled. The parts of a split reduction, which their sum alone
+//! reads, are sentinels as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +16,9 @@ use warpweave_graph::views::{Layout, merge_operands};
 use super::dependency::Region;
 use super::keep::ROW_BYTES;
 use super::memory::unplaced;
-use super::plan::MemoryPlan;
+use super::plan::{EdgeKind, MemoryPlan, ROperator};
 use crate::partition::kept::shared_vectors;
-use crate::partition::split::with_operands;
+use crate::partition::split::{Expanded, with_operands};
 use crate::partition::{FusionGroup, GroupBody, Partition, Stage, StageOutput, StageSource, Template};
 
 /// What is planned, with the tensors that carry their own validity.
@@ -49,12 +50,26 @@ pub fn can_poll(template: Template) -> bool {
     }
 }
 
-/// Everything that rows which keep constants read of one another as sentinels; `None` if that is nothing.
-pub fn exchange(program: TensorProgram, layouts: Arena<TensorId, Layout>, partition: Partition) -> Option<Exchanged> {
+/// The marks that an rTask of a sum or of its parts writes or polls on average. Those of rows that keep constants are few,
+/// and part of their time.
+pub fn marks_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
+    if operator.params.template == Template::Kept {
+        return 0.0;
+    }
+    let tensors = operator.body.operands.iter().chain(&operator.body.outputs);
+    let marked = tensors.map(|tensor| &memory.tensors[*tensor]).filter(|tensor| tensor.edge == EdgeKind::Sentinel);
+    let marks: usize = marked.map(|tensor| tensor.ty.shape.elements()).sum();
+    marks as f64 / f64::from(operator.tasks().max(1))
+}
+
+/// The parts of sums, and everything that rows which keep constants read of one another, as sentinels; `None` if that is
+/// nothing.
+pub fn exchange(expanded: Expanded) -> Option<Exchanged> {
+    let Expanded { program, layouts, partition, parts, .. } = expanded;
     let memory = unplaced(&program, &layouts, &BTreeSet::new());
     let written = written(&partition, &memory);
     let polls = polls(&partition, &memory, &written);
-    let mut exchanged = Exchanged { program, layouts, partition, sentinels: BTreeSet::new() };
+    let mut exchanged = Exchanged { program, layouts, partition, sentinels: parts };
     for (tensor, polls) in polls {
         if exchanged.is_only_polled(tensor, &polls) {
             exchanged.sentinels.insert(tensor);
@@ -138,6 +153,12 @@ fn region_of(stage: &Stage, read: ReadId, operand: TensorId, memory: &MemoryPlan
 }
 
 impl Exchanged {
+    /// Everything exchanged by counters.
+    pub fn without_sentinels(expanded: Expanded) -> Self {
+        let Expanded { program, layouts, partition, .. } = expanded;
+        Self { program, layouts, partition, sentinels: BTreeSet::new() }
+    }
+
     /// Whether nobody but those who poll reads a tensor or a part of it, nor the host.
     fn is_only_polled(&self, tensor: TensorId, polls: &[Poll]) -> bool {
         let definition = &self.program.tensors[tensor];

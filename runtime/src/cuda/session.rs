@@ -171,8 +171,8 @@ impl CudaSession {
         self.loaded.control.write(0, bytemuck::cast_slice(&memory.control))?;
         self.loaded.counters.write(0, bytemuck::cast_slice(&memory.counters))?;
         self.loaded.status.zero()?;
-        for range in sentinels(&self.plan.plan.plan().memory) {
-            let marked = marked_element(epoch).repeat(range.len() / SENTINEL_BYTES);
+        for (range, mark) in sentinels(&self.plan.plan.plan().memory) {
+            let marked = marked_element(epoch, mark).repeat(range.len() / SENTINEL_BYTES);
             self.loaded.arena.write(range.start, &marked)?;
         }
         self.state = State::Ready;

@@ -15,7 +15,7 @@ use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
-use crate::graphs;
+use crate::{graphs, parts};
 
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
@@ -49,6 +49,7 @@ fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
         kept_cases(),
         prefetch_cases(),
         sentinel_cases(),
+        parts::cases(),
         graphs::cases(base()),
         vec![("KeepsInGraph", graphs::as_nodes(kept()))],
     ]

@@ -3,12 +3,14 @@
 //! Harm is a read that is not ordered after the unique writers of its elements, two accesses of the same bytes in no
 //! order or in the wrong one, an input or output that does not survive, a wait that starves, an rTask that does not run
 //! exactly once, a wait that does not say for what, constants that are not on chip where they are used, a value that
-//! carries its own validity in bytes which somebody else uses, and memory that is not as a plan promises.
+//! carries its own validity in bytes which hold something that could be taken for its mark, and memory that is not as a
+//! plan promises. An rTask whose every value is polled is over where all that poll it are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave::fusion::partition::Template;
 use warpweave::fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, Instruction};
+use warpweave::fusion::schedule::quiet::Quiet;
 use warpweave::graph::program::TensorId;
 
 use crate::accesses::{Accesses, NOBODY, TaskNumber};
@@ -51,23 +53,67 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
         }
     }
     let mut interleaved = false;
+    let pollers = pollers(plan, accesses);
+    let quiet = Quiet::of(&plan.persistent().operators, &plan.memory);
     for (first, second) in sharing(plan, accesses) {
-        if [first, second].iter().any(|root| plan.memory.tensors[*root].edge == EdgeKind::Sentinel) {
-            return Err(format!("{first} and {second} share bytes that carry their own validity"));
-        }
-        let (a, b) = (&accesses.roots[&first], &accesses.roots[&second]);
-        let touching = |of: &crate::accesses::RootUses| of.readers.union(&of.writers).copied().collect::<BTreeSet<_>>();
+        let touching = |root: TensorId| {
+            let of = &accesses.roots[&root];
+            let ends = |task: &TaskNumber| pollers.get(task).cloned().unwrap_or_else(|| vec![*task]);
+            of.readers.union(&of.writers).flat_map(ends).collect::<BTreeSet<_>>()
+        };
         let output = |tensor: TensorId| plan.memory.outputs.contains(&tensor);
         let kept = is_given(plan, first) || is_given(plan, second);
-        let ordered = !kept && !output(first) && order.all_before(&touching(a), &b.writers)
-            || !kept && !output(second) && order.all_before(&touching(b), &a.writers);
-        if !ordered {
+        let follows = |first: TensorId, second: TensorId| {
+            let writers = &accesses.roots[&second].writers;
+            !kept && !output(first) && order.all_before(&touching(first), writers) && tells(plan, &quiet, first, second)
+        };
+        let is_marked = |root: TensorId| plan.memory.tensors[root].edge == EdgeKind::Sentinel;
+        if !follows(first, second) && !follows(second, first) {
+            if is_marked(first) || is_marked(second) {
+                return Err(format!("{first} and {second} share bytes that carry their own validity"));
+            }
             check_bytes(plan, accesses, &order, first, second)?;
             check_bytes(plan, accesses, &order, second, first)?;
             interleaved = true;
         }
     }
     Ok(interleaved)
+}
+
+/// Whether marks of either of two roots tell it from the other, which has its bytes before or after it.
+fn tells(plan: &ExecutionPlan, quiet: &Quiet, first: TensorId, second: TensorId) -> bool {
+    let mark = |root: TensorId| {
+        let planned = &plan.memory.tensors[root];
+        (planned.edge == EdgeKind::Sentinel).then_some(planned.mark)
+    };
+    match (mark(first), mark(second)) {
+        (None, None) => true,
+        (Some(first), Some(second)) => first < second,
+        (Some(_), None) => quiet.is_quiet(second),
+        (None, Some(_)) => quiet.is_quiet(first),
+    }
+}
+
+/// Per rTask that writes nothing but values which carry their own validity, all of them polled, those that poll them.
+fn pollers(plan: &ExecutionPlan, accesses: &Accesses) -> BTreeMap<TaskNumber, Vec<TaskNumber>> {
+    let mut pollers: BTreeMap<TaskNumber, BTreeSet<TaskNumber>> = BTreeMap::new();
+    let mut seen_by_nobody: BTreeSet<TaskNumber> = BTreeSet::new();
+    for (&root, uses) in &accesses.roots {
+        let is_marked = plan.memory.tensors[root].edge == EdgeKind::Sentinel;
+        let mut polled = vec![false; uses.owner.len()];
+        for &reader in uses.readers.iter().filter(|_| is_marked) {
+            for (first, length) in accesses.reads(reader, root) {
+                for element in first..first + length {
+                    polled[element] = true;
+                    pollers.entry(uses.owner[element]).or_default().insert(reader);
+                }
+            }
+        }
+        let missed = uses.owner.iter().zip(&polled).filter(|(_, polled)| !**polled);
+        seen_by_nobody.extend(missed.map(|(owner, _)| *owner));
+    }
+    let all_seen = pollers.into_iter().filter(|(task, _)| !seen_by_nobody.contains(task));
+    all_seen.map(|(task, pollers)| (task, pollers.into_iter().collect())).collect()
 }
 
 fn describe(disorder: &Disorder) -> String {

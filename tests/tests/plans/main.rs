@@ -8,6 +8,7 @@ mod judge;
 mod kept;
 mod mutants;
 mod order;
+mod parts;
 mod policies;
 mod prefetch;
 mod protocol;

@@ -47,6 +47,8 @@ pub enum Change {
     MoveLoad(At, usize),
     /// A tensor's values no longer carry their validity.
     DropMarks(TensorId),
+    /// A tensor's values carry the mark before their own.
+    LowerMark(TensorId),
 }
 
 impl Change {
@@ -67,6 +69,7 @@ impl Change {
             Self::DropLoad(_) => "drop load",
             Self::MoveLoad(..) => "move load",
             Self::DropMarks(_) => "drop marks",
+            Self::LowerMark(_) => "lower mark",
         }
     }
 
@@ -82,6 +85,10 @@ impl Change {
             planned.edge = EdgeKind::Counter;
             let bytes = planned.bytes();
             planned.buffer.as_mut().expect("a live tensor").bytes = bytes;
+            return mutant;
+        }
+        if let Self::LowerMark(tensor) = self {
+            mutant.memory.tensors[tensor].mark -= 1;
             return mutant;
         }
         let [Segment::Persistent(segment)] = mutant.segments.as_mut_slice() else {
@@ -134,7 +141,7 @@ fn change(segment: &mut PersistentSegment, change: Change) {
             let signal = streams[unit].remove(at);
             streams[unit].insert(at - runs, signal);
         }
-        Change::Alias(..) | Change::DropMarks(_) => unreachable!("memory is changed elsewhere"),
+        Change::Alias(..) | Change::DropMarks(_) | Change::LowerMark(_) => unreachable!("memory is changed elsewhere"),
     }
 }
 
@@ -205,6 +212,8 @@ pub fn all(plan: &ExecutionPlan, random: &mut Random) -> Vec<Change> {
     let roots: BTreeSet<TensorId> = touched(plan);
     let is_sentinel = |root: &&TensorId| plan.memory.tensors[**root].edge == EdgeKind::Sentinel;
     changes.extend(roots.iter().filter(is_sentinel).map(|root| Change::DropMarks(*root)));
+    let is_later = |root: &&TensorId| is_sentinel(root) && plan.memory.tensors[**root].mark > 0;
+    changes.extend(roots.iter().filter(is_later).map(|root| Change::LowerMark(*root)));
     for &kept in &roots {
         for &moved in roots.iter().filter(|&&moved| moved != kept) {
             let space = |tensor: TensorId| plan.memory.tensors[tensor].buffer.map(|buffer| buffer.space);

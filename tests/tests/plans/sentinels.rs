@@ -7,7 +7,7 @@ use warpweave::codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport};
 use warpweave::frontend::{ImportOptions, import_bytes};
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::fold::fold;
-use warpweave::fusion::schedule::plan::EdgeKind;
+use warpweave::fusion::schedule::plan::{EdgeKind, mark_of};
 use warpweave::fusion::schedule::tables::Awaited;
 use warpweave::fusion::schedule::{ExecutionPlan, PlanOptions, verify};
 use warpweave::graph::reference::evaluate;
@@ -29,16 +29,18 @@ use crate::agreement::{Tally, check_all};
 use crate::judge::{Verdict, judge};
 
 const UNITS: usize = 7;
-const SEEDS: [u64; 4] = [0, 1, 7, 0x5eed];
+const SEEDS: [u64; 5] = [0, 1, 7, 0x5eed, 3];
 const FOLDED: [usize; 3] = [5, 3, 1];
-/// Numbers of first launches: three launches from each cross the wrap, pass 0, or are the first of a session.
-const EPOCHS: [u32; 4] = [1, i32::MAX as u32 - 1, u32::MAX - 1, 0];
+/// Numbers of first launches: three launches from each cross a wrap, that of marks among them, pass 0, or are the first of a
+/// session.
+const EPOCHS: [u32; 5] = [1, i32::MAX as u32 - 1, u32::MAX - 1, 0, 31];
 
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
     suite.trial("sentinels: launches", || check_launches(&compiled(&samples::recurrence(), UNITS)));
     suite.trial("sentinels: folds", || check_folds(&compiled(&samples::recurrence(), UNITS)));
     suite.trial("sentinels: errors of kernels", || check_errors(&compiled(&samples::recurrence(), UNITS)));
+    suite.trial("sentinels: marks of another launch", || check_stale(&compiled(&samples::recurrence(), UNITS)));
     suite.trial("sentinels: time-outs", || check_time_outs(&compiled(&samples::recurrence(), UNITS)));
     suite.trial("sentinels: agreement", || {
         for units in [5, UNITS] {
@@ -48,6 +50,21 @@ pub fn add(suite: &mut Suite) {
             eprintln!("on {units}: {tally}");
             tally.assert_agreement();
         }
+    });
+    suite.trial("sentinels: parts of sums", || {
+        let compiled = compiled(&samples::long_products(), UNITS);
+        let memory = &compiled.plan.plan().memory;
+        assert!(memory.tensors.values().any(|tensor| tensor.mark > 0), "bytes of parts are used again");
+        check_launches(&compiled);
+        check_folds(&compiled);
+        check_errors(&compiled);
+    });
+    suite.trial("sentinels: agreement on parts of sums", || {
+        let mut tally = Tally::default();
+        let plan = compiled(&samples::long_products(), 5).plan.plan().clone();
+        check_all(&plan, |_| if is_full() { usize::MAX } else { 40 }, &mut tally);
+        eprintln!("{tally}");
+        tally.assert_agreement();
     });
     suite.trial("sentinels: in bundles", || {
         let model = Model::from_graph(&stack(Form::Nodes)).unwrap_or_else(|error| panic!("{error}"));
@@ -130,7 +147,7 @@ fn check_folds(compiled: &Compiled) {
     }
 }
 
-/// Every error of the kernels is reported under every seed, and so are marks that are there before they are written.
+/// Every error of the kernels is reported under every seed.
 fn check_errors(compiled: &Compiled) {
     let inputs = ordinary(compiled);
     let machine = Machine::new(compiled);
@@ -141,6 +158,12 @@ fn check_errors(compiled: &Compiled) {
             assert!(!report.is_clean(), "{mutation:?} is not reported under seed {seed}");
         }
     }
+}
+
+/// Marks that are there before they are written are reported, where no others have had their bytes meanwhile.
+fn check_stale(compiled: &Compiled) {
+    let inputs = ordinary(compiled);
+    let machine = Machine::new(compiled);
     let mut stale = device(&machine);
     let (first, _) = launch_on(&mut stale, &machine, &inputs, &LaunchOptions::seeded(0));
     assert!(first.is_clean(), "{first}");
@@ -163,7 +186,7 @@ fn check_time_outs(compiled: &Compiled) {
         assert!(report.completed && report.aborted && report.total == 0, "{report}");
         let status = report.status.expect("who gave up has written it down");
         assert!(matches!(status.awaited, Awaited::Sentinel { .. }));
-        assert_eq!((status.seen, status.wanted), (0, 1));
+        assert_eq!((status.seen, status.wanted), (0, mark_of(1, 0)));
         device.restart(1);
         let (report, outputs) = launch_on(&mut device, &machine, &inputs, &LaunchOptions::seeded(seed));
         assert!(report.is_clean(), "{report}");

@@ -3,8 +3,8 @@
 use warpweave_graph::arena::Id;
 
 use crate::kernel_ir::{
-    ArrayId, Block, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place, ScalarType,
-    SharedId, Statement, Width,
+    ArrayId, Block, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MOST_POLLED, MemoryType, Place,
+    ScalarType, SharedId, Statement,
 };
 
 use super::super::bytecode::{
@@ -52,7 +52,7 @@ impl Compiler<'_> {
             Statement::Assign { place, value } => self.assign(place, value),
             Statement::LoadGlobal { place, space, memory, width, index } => {
                 let index = self.index(index);
-                let (registers, late) = self.destinations(place, *memory, *width);
+                let (registers, late) = self.destinations(place, *memory, width.elements());
                 self.out.global.push(GlobalAccess { registers, space: *space, memory: *memory, index });
                 self.emit(Instruction::LoadGlobal(self.out.global.len() as u32 - 1));
                 self.finish(late);
@@ -64,23 +64,24 @@ impl Compiler<'_> {
                 self.out.global.push(GlobalAccess { registers, space, memory: *memory, index });
                 self.emit(Instruction::StoreGlobal(self.out.global.len() as u32 - 1));
             }
-            Statement::LoadSentinel { place, width, index } => {
-                let index = self.index(index);
-                let (registers, late) = self.destinations(place, MemoryType::F32, *width);
-                self.out.sentinels.push(SentinelAccess { registers, index });
+            Statement::LoadSentinel { place, count, index, apart, mark } => {
+                let (index, mark) = (self.index(index), self.evaluate_narrow(mark));
+                let apart = apart.as_ref().map(|apart| self.index(apart));
+                let (registers, late) = self.destinations(place, MemoryType::F32, *count);
+                self.out.sentinels.push(SentinelAccess { registers, index, apart, mark });
                 self.emit(Instruction::LoadSentinel(self.out.sentinels.len() as u32 - 1));
                 self.finish(late);
             }
-            Statement::StoreSentinel { index, value } => {
-                let index = self.index(index);
+            Statement::StoreSentinel { index, mark, value } => {
+                let (index, mark) = (self.index(index), self.evaluate_narrow(mark));
                 let registers = self.sources(std::slice::from_ref(value));
-                self.out.sentinels.push(SentinelAccess { registers, index });
+                self.out.sentinels.push(SentinelAccess { registers, index, apart: None, mark });
                 self.emit(Instruction::StoreSentinel(self.out.sentinels.len() as u32 - 1));
             }
             Statement::LoadShared { place, array, width, index } => {
                 let index = self.evaluate_narrow(index);
                 let declared = self.kernel.shared[*array];
-                let (registers, late) = self.destinations(place, declared.memory, *width);
+                let (registers, late) = self.destinations(place, declared.memory, width.elements());
                 self.shared_access(*array, registers, index);
                 self.emit(Instruction::LoadShared(self.out.shared.len() as u32 - 1));
                 self.finish(late);
@@ -147,7 +148,7 @@ impl Compiler<'_> {
                     let first = self.evaluate_narrow(first);
                     let count = self.evaluate_narrow(count);
                     let registers;
-                    (registers, late) = self.destinations(stopped, MemoryType::Bool, Width::One);
+                    (registers, late) = self.destinations(stopped, MemoryType::Bool, 1);
                     self.emit(Instruction::CallWaits { first, count, stopped: Slot(registers.slots[0]) });
                 }
                 let operands = self.evaluate_narrow(operands);
@@ -188,7 +189,7 @@ impl Compiler<'_> {
                 let counter = self.evaluate_narrow(counter);
                 let target = self.evaluate_narrow(target);
                 let position = self.evaluate_narrow(position);
-                let (registers, late) = self.destinations(place, MemoryType::Bool, Width::One);
+                let (registers, late) = self.destinations(place, MemoryType::Bool, 1);
                 let place = Slot(registers.slots[0]);
                 self.out.waits.push(WaitAccess { place, counter, target, order: *order, position });
                 self.emit(Instruction::Wait(self.out.waits.len() as u32 - 1));
@@ -354,7 +355,7 @@ impl Compiler<'_> {
     }
 
     fn sources(&mut self, values: &[Expression]) -> Registers {
-        let mut slots = [0; 4];
+        let mut slots = [0; MOST_POLLED as usize];
         for (slot, value) in slots.iter_mut().zip(values) {
             *slot = match self.evaluate(value, None) {
                 (value, ScalarType::I64) => self.wide(value).0,
@@ -365,9 +366,8 @@ impl Compiler<'_> {
     }
 
     /// The registers that a load of `width` elements into `place` writes, and what is left to do afterwards.
-    fn destinations(&mut self, place: &Place, memory: MemoryType, width: Width) -> (Registers, Option<Late>) {
-        let mut slots = [0; 4];
-        let count = width.elements();
+    fn destinations(&mut self, place: &Place, memory: MemoryType, count: u32) -> (Registers, Option<Late>) {
+        let mut slots = [0; MOST_POLLED as usize];
         let number = |value: Value| match value {
             Value::Narrow(slot) => slot.0,
             Value::Wide(slot) => slot.0,
@@ -405,17 +405,19 @@ impl Compiler<'_> {
             Value::Narrow(slot) => slot.0,
             Value::Constant(_) => unreachable!("a temporary is a register"),
         };
-        let registers = Registers { slots: [first, 0, 0, 0], count: 1 };
+        let mut slots = [0; MOST_POLLED as usize];
+        slots[0] = first;
+        let registers = Registers { slots, count: 1 };
         (value, Some(Late { array, index, registers, wide }))
     }
 
     fn place_wide(&mut self, place: &Place) -> (WideSlot, Option<Late>) {
-        let (registers, late) = self.destinations(place, MemoryType::I64, Width::One);
+        let (registers, late) = self.destinations(place, MemoryType::I64, 1);
         (WideSlot(registers.slots[0]), late)
     }
 
     fn write_narrow(&mut self, place: &Place, instruction: impl FnOnce(Slot) -> Instruction) {
-        let (registers, late) = self.destinations(place, MemoryType::I32, Width::One);
+        let (registers, late) = self.destinations(place, MemoryType::I32, 1);
         self.emit(instruction(Slot(registers.slots[0])));
         self.finish(late);
     }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use warpweave_fusion::schedule::plan::{MARK_BITS, MARKS};
+
 use super::super::clock::Clocks;
 use super::readers::{FastBuild, ReaderSet, Readers};
 
@@ -12,9 +14,10 @@ pub const POISON: u32 = 0x7fdb_dbdb;
 const UNWRITTEN: u32 = 0;
 const HOST: u32 = 1;
 const SPLIT: u32 = 2;
-/// Written together with its mark.
-const SENTINEL: u32 = 3;
-const FIRST_WARP: u32 = 4;
+const FIRST_WARP: u32 = 3;
+/// Beside the warp: written together with its mark. Its readers are those that have polled it, in a set even where others
+/// are in a table.
+const MARKED: u32 = 1 << 31;
 
 /// The history of a granule, of a word or of one of its bytes.
 #[derive(Clone, Copy, Default)]
@@ -23,6 +26,12 @@ struct Granule {
     writer: u32,
     tick: u32,
     readers: ReaderSet,
+}
+
+impl Granule {
+    fn is_marked(&self) -> bool {
+        self.writer & MARKED != 0
+    }
 }
 
 /// What is wrong with an access.
@@ -43,14 +52,14 @@ pub enum Unordered {
 /// What a poll finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// No mark of this launch.
+    /// Another mark, or none.
     Missing,
-    /// The mark of this launch.
+    /// The mark.
     There,
-    /// The mark of this launch, which it has not written.
+    /// The mark's bits, which no store with a mark has written in this launch.
     Stale,
-    /// Bytes that this launch, or the host, has written otherwise.
-    Mixed,
+    /// A later mark of this launch.
+    Overwritten,
 }
 
 /// The arena of one session, with the histories of one launch.
@@ -91,7 +100,7 @@ impl ReaderTable {
     fn take_unordered(&mut self, word: usize, warp: usize, clocks: &Clocks) -> Option<usize> {
         let row = self.row(word);
         let unordered =
-            |(other, tick): (usize, &u32)| (*tick != 0 && !clocks.ordered(other, *tick, warp)).then_some(other);
+            |(other, tick): (usize, &u32)| (*tick != 0 && !clocks.has_been_read(other, *tick, warp)).then_some(other);
         let found = row.iter().enumerate().find_map(unordered);
         row.fill(0);
         found
@@ -200,11 +209,12 @@ impl Arena {
         let Self { words, split, readers, table, .. } = self;
         let granule = &mut words[at / 4];
         if granule.writer != SPLIT && count == 4 {
+            let is_marked = granule.is_marked();
             let unordered = match table {
-                Some(table) if granule.readers == IN_TABLE => table.take_unordered(at / 4, warp, clocks),
+                Some(table) if granule.readers == IN_TABLE && !is_marked => table.take_unordered(at / 4, warp, clocks),
                 _ => None,
             };
-            if table.is_some() {
+            if table.is_some() && !is_marked {
                 granule.readers = 0;
             }
             let problem = write_granule(granule, readers, warp, clocks, recall);
@@ -218,15 +228,21 @@ impl Arena {
         problem
     }
 
-    /// What a poll finds at `at`, a multiple of eight.
-    pub fn poll(&self, at: usize, epoch: u32) -> Mark {
-        let writers = [self.words[at / 4].writer, self.words[at / 4 + 1].writer];
-        match writers {
-            [SENTINEL, SENTINEL] => Mark::There,
-            [UNWRITTEN, UNWRITTEN] if self.mark_at(at) == epoch => Mark::Stale,
-            [UNWRITTEN, UNWRITTEN] => Mark::Missing,
-            _ => Mark::Mixed,
+    /// What a poll for a mark's bits by `warp` finds at `at`, a multiple of eight.
+    pub fn poll(&mut self, at: usize, wanted: u32, warp: usize, clocks: &mut Clocks) -> Mark {
+        let found = self.mark_at(at);
+        let Self { words, readers, .. } = self;
+        let Granule { writer, tick, readers: before } = words[at / 4];
+        if writer & MARKED == 0 {
+            return if found == wanted { Mark::Stale } else { Mark::Missing };
         }
+        if found != wanted {
+            return if is_later(found, wanted) { Mark::Overwritten } else { Mark::Missing };
+        }
+        clocks.witness(((writer & !MARKED) - FIRST_WARP) as usize, tick, warp);
+        let readers = readers.add(before, warp, clocks);
+        words[at / 4..at / 4 + 2].iter_mut().for_each(|word| word.readers = readers);
+        Mark::There
     }
 
     /// The word at `at`, a multiple of four.
@@ -234,20 +250,36 @@ impl Arena {
         u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
     }
 
-    /// The mark at `at`, a multiple of eight.
+    /// The bits of the mark at `at`, a multiple of eight.
     pub fn mark_at(&self, at: usize) -> u32 {
         self.word(at + 4)
     }
 
-    /// Writes a value and its mark at `at`, a multiple of eight; what a poll found there before.
-    pub fn mark(&mut self, at: usize, value: u32, epoch: u32) -> Mark {
-        let before = self.poll(at, epoch);
+    /// Writes a value and a mark's bits at `at`, a multiple of eight, for `warp`; whether the mark was there before, and
+    /// what is wrong with the access.
+    pub fn mark(
+        &mut self,
+        at: usize,
+        (value, mark): (u32, u32),
+        warp: usize,
+        clocks: &mut Clocks,
+    ) -> (Mark, Option<Unordered>) {
+        let was_marked = self.words[at / 4].is_marked();
+        let before = match (self.mark_at(at) == mark, was_marked) {
+            (true, true) => Mark::There,
+            (true, false) => Mark::Stale,
+            (false, _) => Mark::Missing,
+        };
+        let mut recall = Recall::default();
+        let unordered = self.write(at, 4, warp, clocks, &mut recall).or(self.write(at + 4, 4, warp, clocks, &mut recall));
+        clocks.mark(warp);
         self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
-        self.bytes[at + 4..at + 8].copy_from_slice(&epoch.to_le_bytes());
+        self.bytes[at + 4..at + 8].copy_from_slice(&mark.to_le_bytes());
+        let writer = MARKED | (FIRST_WARP + warp as u32);
         for word in &mut self.words[at / 4..at / 4 + 2] {
-            *word = Granule { writer: SENTINEL, ..Granule::default() };
+            *word = Granule { writer, tick: clocks.tick(warp), readers: 0 };
         }
-        before
+        (before, unordered)
     }
 
     fn byte(&mut self, at: usize) -> &mut Granule {
@@ -267,7 +299,7 @@ fn bytes_of<'a>(
     clocks: &Clocks,
 ) -> &'a mut [Granule; 4] {
     let mut whole = *word;
-    if let (Some(table), true) = (table, word.writer != SPLIT) {
+    if let (Some(table), true) = (table, word.writer != SPLIT && !word.is_marked()) {
         whole.readers = 0;
         for (warp, tick) in table.row(index).iter_mut().enumerate().filter(|(_, tick)| **tick != 0) {
             whole.readers = readers.add_at(whole.readers, warp, *tick, clocks);
@@ -308,6 +340,12 @@ fn write_granule(
 ) -> Option<Unordered> {
     let problem = match after_write(granule, warp, clocks, recall) {
         Some(Unordered::Uninitialised) | None => None,
+        // Who comes after those that have polled a value comes after its writer.
+        Some(Unordered::Sentinel) if granule.readers != 0 => None,
+        Some(Unordered::Sentinel) => {
+            let writer = ((granule.writer & !MARKED) - FIRST_WARP) as usize;
+            (!clocks.ordered(writer, granule.tick, warp)).then_some(Unordered::Write(writer))
+        }
         other => other,
     };
     let problem = problem.or_else(|| {
@@ -328,7 +366,7 @@ fn after_write(granule: &Granule, warp: usize, clocks: &Clocks, recall: &mut Rec
     match granule.writer {
         HOST => None,
         UNWRITTEN | SPLIT => Some(Unordered::Uninitialised),
-        SENTINEL => Some(Unordered::Sentinel),
+        writer if writer & MARKED != 0 => Some(Unordered::Sentinel),
         writer => {
             let writer = writer - FIRST_WARP;
             if recall.writer == Some((writer, granule.tick)) {
@@ -341,4 +379,9 @@ fn after_write(granule: &Granule, warp: usize, clocks: &Clocks, recall: &mut Rec
             None
         }
     }
+}
+
+/// Whether a mark of the launch is a later one than another.
+fn is_later(found: u32, wanted: u32) -> bool {
+    (1..MARKS).contains(&(found.wrapping_sub(wanted) & !MARK_BITS))
 }

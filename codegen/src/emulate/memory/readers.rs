@@ -60,9 +60,9 @@ impl Readers {
         result
     }
 
-    /// A read of the set, by its warp, that does not happen before what `warp` does now.
+    /// A read of the set, by its warp, of which `warp` does not know that it is over.
     pub fn unordered(&self, set: ReaderSet, warp: usize, clocks: &Clocks) -> Option<usize> {
-        self.find(set, |node| !clocks.ordered(node.warp as usize, node.tick, warp)).map(|node| node.warp as usize)
+        self.find(set, |node| !clocks.has_been_read(node.warp as usize, node.tick, warp)).map(|node| node.warp as usize)
     }
 
     fn node(&self, set: ReaderSet) -> Option<Node> {

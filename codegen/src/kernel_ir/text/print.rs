@@ -129,8 +129,12 @@ fn line(statement: &Statement) -> String {
         Statement::StoreGlobal { memory, index, values } => {
             format!("store arena {}[{index}] = [{}]", memory.word(), list(values))
         }
-        Statement::LoadSentinel { place, width, index } => format!("{place} = poll {}arena[{index}]", prefix(*width)),
-        Statement::StoreSentinel { index, value } => format!("mark arena[{index}] = {value}"),
+        Statement::LoadSentinel { place, count, index, apart, mark } => {
+            let count = if *count == 1 { String::new() } else { format!("{count} of ") };
+            let apart = apart.as_ref().map_or_else(String::new, |apart| format!(" apart [{apart}]"));
+            format!("{place} = poll {count}arena[{index}]{apart} with [{mark}]")
+        }
+        Statement::StoreSentinel { index, mark, value } => format!("mark arena[{index}] with [{mark}] = {value}"),
         Statement::LoadShared { place, array, width, index } => {
             format!("{place} = load {}{array}[{index}]", prefix(*width))
         }

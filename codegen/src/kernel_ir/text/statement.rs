@@ -34,9 +34,11 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
         "store" => store(reader, scope)?,
         "mark" => {
             reader.keyword("arena")?;
-            let index = index(reader, scope)?;
+            let at = index(reader, scope)?;
+            reader.keyword("with")?;
+            let mark = index(reader, scope)?;
             reader.mark("=")?;
-            Statement::StoreSentinel { index, value: expression(reader, scope)? }
+            Statement::StoreSentinel { index: at, mark, value: expression(reader, scope)? }
         }
         "copy" => copy(reader, scope)?,
         "copies" if reader.eat_word("commit") => Statement::AsyncCommit,
@@ -103,6 +105,22 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
     })
 }
 
+/// What follows `poll`.
+fn poll(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Statement> {
+    let count = if reader.eat_word("arena") {
+        1
+    } else {
+        let count = reader.integer("a number of elements")?;
+        reader.keyword("of")?;
+        reader.keyword("arena")?;
+        count
+    };
+    let at = index(reader, scope)?;
+    let apart = if reader.eat_word("apart") { Some(index(reader, scope)?) } else { None };
+    reader.keyword("with")?;
+    Ok(Statement::LoadSentinel { place, count, index: at, apart, mark: index(reader, scope)? })
+}
+
 /// A statement that writes a place.
 fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
     let place = if reader.is_id::<LocalId>() {
@@ -116,9 +134,7 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
         return load(reader, scope, place);
     }
     if reader.eat_word("poll") {
-        let width = width(reader);
-        reader.keyword("arena")?;
-        return Ok(Statement::LoadSentinel { place, width, index: index(reader, scope)? });
+        return poll(reader, scope, place);
     }
     if reader.eat_word("shuffle") {
         return shuffle(reader, scope, place);

@@ -37,7 +37,11 @@ fn tensor(reader: &mut Reader<'_>, position: usize) -> Parsed<PlannedTensor> {
     reader.mark(":")?;
     let ty = reader.tensor_type()?;
     let buffer = buffer(reader)?;
-    let edge = if reader.eat_word("sentinel") { EdgeKind::Sentinel } else { EdgeKind::Counter };
+    let (edge, mark) = if reader.eat_word("sentinel") {
+        (EdgeKind::Sentinel, reader.integer("a mark")?)
+    } else {
+        (EdgeKind::Counter, 0)
+    };
     let layout = if reader.eat_word("in") {
         let root = reader.id("a tensor", u32::MAX as usize)?;
         reader.keyword("at")?;
@@ -48,7 +52,7 @@ fn tensor(reader: &mut Reader<'_>, position: usize) -> Parsed<PlannedTensor> {
     } else {
         Layout::own(id, &ty)
     };
-    Ok(PlannedTensor { ty, layout, buffer, edge })
+    Ok(PlannedTensor { ty, layout, buffer, edge, mark })
 }
 
 fn buffer(reader: &mut Reader<'_>) -> Parsed<Option<Buffer>> {

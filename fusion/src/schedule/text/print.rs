@@ -64,7 +64,7 @@ fn tensor(f: &mut fmt::Formatter<'_>, id: TensorId, tensor: &PlannedTensor) -> f
     }
     match tensor.edge {
         EdgeKind::Counter => {}
-        EdgeKind::Sentinel => write!(f, " sentinel")?,
+        EdgeKind::Sentinel => write!(f, " sentinel {}", tensor.mark)?,
     }
     let layout = &tensor.layout;
     if !layout.is_own(id, &tensor.ty) {

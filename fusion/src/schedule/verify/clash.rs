@@ -6,13 +6,14 @@ use super::super::dependency::{Region, reads, writes};
 use super::super::plan::{MemoryPlan, RTask};
 use super::clocks::Clocks;
 use super::structure::Operators;
+use super::witnesses::TaskWitnesses;
 
 /// An rTask that uses one of two roots and one that writes the other, in the same bytes, which nothing orders; `None`
 /// if what is not ordered touches different bytes.
 pub(super) fn clash(
     operators: &Operators,
     memory: &MemoryPlan,
-    clocks: &Clocks,
+    (clocks, witnesses): (&Clocks, &TaskWitnesses),
     (a, b): (TensorId, TensorId),
 ) -> Option<(RTask, RTask)> {
     let touching = |root: TensorId, reading: bool| {
@@ -27,10 +28,10 @@ pub(super) fn clash(
         });
         touched.collect::<Vec<(RTask, Vec<Span>)>>()
     };
-    let unordered = |one: RTask, other: RTask| {
-        let (earlier, later) = (clocks.moment(one), clocks.moment(other));
-        one != other && !clocks.before(earlier, later) && !clocks.before(later, earlier)
+    let before = |one: RTask, other: RTask| {
+        witnesses.of(&one).iter().all(|witness| clocks.before(clocks.moment(*witness), clocks.moment(other)))
     };
+    let unordered = |one: RTask, other: RTask| one != other && !before(one, other) && !before(other, one);
     for (used, written) in [(a, b), (b, a)] {
         let (users, writers) = (touching(used, true), touching(written, false));
         for (user, at) in &users {

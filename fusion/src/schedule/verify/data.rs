@@ -7,10 +7,12 @@ use warpweave_graph::program::TensorId;
 
 use super::super::dependency::{Region, reads, writes_into};
 use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, OperatorId, RTask};
+use super::super::quiet::Quiet;
 use super::Violation;
 use super::clash::clash;
 use super::clocks::{Clocks, Moment};
 use super::structure::Operators;
+use super::witnesses::TaskWitnesses;
 use super::writers::Writers;
 
 /// Checks that what every rTask reads has been written before, or is polled; the number of pairs whose order was
@@ -83,8 +85,10 @@ struct Uses {
     last: BTreeMap<usize, usize>,
     input: bool,
     output: bool,
-    /// Marks of the launch before must not be overwritten, nor those of this launch be taken for something else.
-    sentinel: bool,
+    /// The mark of its values, if they carry one.
+    mark: Option<u32>,
+    /// Whether its values are never taken for marks.
+    is_quiet: bool,
 }
 
 impl Uses {
@@ -107,8 +111,14 @@ impl Uses {
     /// Whether this buffer is finished with before anything is written to the other.
     fn ends_before(&self, later: &Self) -> bool {
         let ended = |before: &Vec<usize>| self.last.iter().all(|(&unit, &last)| last < before[unit]);
-        let given = self.input || later.input || self.sentinel || later.sentinel;
-        !self.output && !given && later.before_writes.as_ref().is_none_or(ended)
+        let given = self.input || later.input;
+        let marked = match (self.mark, later.mark) {
+            (None, None) => true,
+            (Some(own), Some(later)) => own < later,
+            (Some(_), None) => later.is_quiet,
+            (None, Some(_)) => self.is_quiet,
+        };
+        !self.output && !given && marked && later.before_writes.as_ref().is_none_or(ended)
     }
 }
 
@@ -116,7 +126,7 @@ impl Uses {
 pub(super) fn check_buffers(
     operators: &Operators,
     memory: &MemoryPlan,
-    clocks: &Clocks,
+    (clocks, witnesses): (&Clocks, &TaskWitnesses),
     violations: &mut Vec<Violation>,
 ) -> usize {
     let mut uses: BTreeMap<TensorId, Uses> = BTreeMap::new();
@@ -129,17 +139,22 @@ pub(super) fn check_buffers(
     }
     for (id, operator) in operators.iter() {
         for tile in 0..operator.tasks() {
-            let moment = clocks.moment(RTask { operator: id, tile });
+            let task = RTask { operator: id, tile };
+            let moment = clocks.moment(task);
             for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
-                uses.entry(root(tensor)).or_default().touch(moment);
+                let uses = uses.entry(root(tensor)).or_default();
+                witnesses.of(&task).iter().for_each(|witness| uses.touch(clocks.moment(*witness)));
             }
             for &tensor in &operator.body.outputs {
                 uses.entry(root(tensor)).or_default().write(moment, clocks);
             }
         }
     }
+    let quiet = Quiet::of(operators, memory);
     for (&tensor, uses) in &mut uses {
-        uses.sentinel = memory.tensors[tensor].edge == EdgeKind::Sentinel;
+        let planned = &memory.tensors[tensor];
+        uses.is_quiet = quiet.is_quiet(tensor);
+        uses.mark = (planned.edge == EdgeKind::Sentinel).then_some(planned.mark);
     }
     let mut proved = 0;
     for space in [BufferSpace::Arena, BufferSpace::Weights] {
@@ -157,7 +172,7 @@ pub(super) fn check_buffers(
                     proved += 1;
                 } else {
                     let tensors = (tensor, other);
-                    violations.push(Violation::Alias { tensors, tasks: clash(operators, memory, clocks, tensors) });
+                    violations.push(Violation::Alias { tensors, tasks: clash(operators, memory, (clocks, witnesses), tensors) });
                 }
             }
         }

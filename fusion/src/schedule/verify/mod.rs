@@ -4,10 +4,13 @@
 //! what their waits assume; what an rTask loads before its waits are constants; the streams run to their end whatever the interleaving (counters only grow, so if one order
 //! of execution ends, every order does); every element that an rTask reads is written by rTasks that happen before it;
 //! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every sentinel that is
-//! polled is written by an rTask that stands before the one which polls in the order of execution, in bytes of its own.
+//! polled is written by an rTask that stands before the one which polls in the order of execution, in bytes that hold
+//! nothing which could be taken for its mark: later sentinels carry larger ones, and other values are no signalling NaNs.
 //! "Happens before" is stream order, closed under waits, where a wait is credited with the signals that every
 //! admissible order implies: all of a counter's, or the first n of a single unit's. A poll is a wait inside an rTask,
-//! but no part of what happens before: it is sure of the value that it fetches and of nothing else.
+//! but no part of what happens before: it is sure of the value that it fetches, and that what this was computed from has
+//! been read. So an rTask that writes nothing but sentinels, all of which are polled, is done with its memory when those
+//! that poll it have ended.
 //!
 //! Of a CUDA graph the same is checked where "happens before" is the order of its nodes: every block of a node waits
 //! for the whole node before it, whose blocks have waited likewise, before it touches memory.
@@ -18,6 +21,7 @@ mod data;
 mod nodes;
 mod polls;
 mod structure;
+mod witnesses;
 mod writers;
 
 use std::fmt;
@@ -27,6 +31,7 @@ use warpweave_graph::program::TensorId;
 use super::plan::{CounterId, ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, RTask, Segment};
 use clocks::Clocks;
 use structure::Operators;
+use witnesses::TaskWitnesses;
 use writers::Writers;
 
 /// A way in which a plan is wrong.
@@ -300,7 +305,7 @@ pub fn verify(plan: ExecutionPlan) -> Result<Verified, Vec<Violation>> {
                 let positions = nodes::positions(segment, &plan.memory)?;
                 let written = Writers::new(&segment.operators, &plan.memory);
                 let clocks = Clocks::of_positions(&segment.operators, &positions);
-                verify_data(&segment.operators, &plan.memory, (&written, &clocks), &mut evidence)?;
+                verify_data(&segment.operators, &plan.memory, (&written, &clocks, &TaskWitnesses::default()), &mut evidence)?;
             }
         }
         evidence.tasks += segment.tasks();
@@ -322,18 +327,19 @@ fn verify_persistent(
     let polls = polls::polls(segment, memory, &written);
     let clocks = clocks::run(segment, &polls)?;
     evidence.polls += polls.pairs();
-    verify_data(&segment.operators, memory, (&written, &clocks), evidence)
+    let witnesses = TaskWitnesses::new(&segment.operators, memory, &polls);
+    verify_data(&segment.operators, memory, (&written, &clocks, &witnesses), evidence)
 }
 
 /// Reads after their writes, and buffers one after the other, in an order that is known.
 fn verify_data(
     operators: &Operators,
     memory: &MemoryPlan,
-    (written, clocks): (&Writers, &Clocks),
+    (written, clocks, witnesses): (&Writers, &Clocks, &TaskWitnesses),
     evidence: &mut Evidence,
 ) -> Result<(), Vec<Violation>> {
     let mut violations = Vec::new();
     evidence.ordered_reads += data::check_reads(operators, memory, written, clocks, &mut violations);
-    evidence.ordered_buffers += data::check_buffers(operators, memory, clocks, &mut violations);
+    evidence.ordered_buffers += data::check_buffers(operators, memory, (clocks, witnesses), &mut violations);
     if violations.is_empty() { Ok(()) } else { Err(violations) }
 }

@@ -1,6 +1,6 @@
 //! Which rTasks every rTask polls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::super::dependency::{Region, reads, writes_into};
 use super::super::plan::{EdgeKind, MemoryPlan, PersistentSegment, RTask};
@@ -16,7 +16,7 @@ pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &
             continue;
         }
         // Tiles mostly poll the same.
-        let mut known: Vec<(Region, Vec<RTask>)> = Vec::new();
+        let mut known: HashMap<Region, Vec<RTask>> = HashMap::new();
         for tile in 0..operator.tasks() {
             let reader = RTask { operator: id, tile };
             let found = writers.entry(reader).or_default();
@@ -24,7 +24,7 @@ pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &
                 if memory.tensors[region.root].edge == EdgeKind::Counter {
                     continue;
                 }
-                if let Some((_, same)) = known.iter().find(|(other, _)| *other == region) {
+                if let Some(same) = known.get(&region) {
                     found.extend_from_slice(same);
                     continue;
                 }
@@ -35,7 +35,7 @@ pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &
                     let operator = &segment.operators[writer_operator];
                     found.extend(tasks.filter(|task| writes_into(operator, memory, *task, &region)));
                 }
-                known.push((region, found[before..].to_vec()));
+                known.insert(region, found[before..].to_vec());
             }
             found.sort_unstable();
             found.dedup();

@@ -10,7 +10,7 @@ use warpweave_graph::types::ElementType;
 use super::super::dependency::Region;
 use super::super::keep::kept_numbers;
 use super::super::plan::{
-    BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MemoryPlan, OperatorId, PersistentSegment,
+    BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MARKS, MemoryPlan, OperatorId, PersistentSegment,
     ROperator, RTask,
 };
 use super::super::prefetch::{leading_waits, planned_sides};
@@ -274,7 +274,7 @@ fn check_sentinels(operators: &Operators, memory: &MemoryPlan, violations: &mut 
         let same = planned.edge == EdgeKind::Sentinel && planned.layout.is_own(tensor, &planned.ty);
         let in_arena = planned.buffer.is_none_or(|buffer| buffer.space == BufferSpace::Arena);
         let by_host = memory.inputs.contains(&tensor) || memory.outputs.contains(&tensor);
-        if !same || !in_arena || by_host || planned.ty.element != ElementType::F32 {
+        if !same || !in_arena || by_host || planned.ty.element != ElementType::F32 || planned.mark >= MARKS {
             violations.push(Violation::Sentinel(tensor));
         }
     }

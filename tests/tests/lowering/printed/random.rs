@@ -1,6 +1,7 @@
 //! Random kernels and expressions, whether they mean anything or not, parse back.
 
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -142,12 +143,11 @@ fn access() -> impl Strategy<Value = Statement> {
             index,
             values
         }),
-        (place(), width(), expression()).prop_map(|(place, width, index)| Statement::LoadSentinel {
-            place,
-            width,
-            index
-        }),
-        (expression(), expression()).prop_map(|(index, value)| Statement::StoreSentinel { index, value }),
+        (place(), 1..9u32, expression(), option::of(expression()), expression()).prop_map(
+            |(place, count, index, apart, mark)| Statement::LoadSentinel { place, count, index, apart, mark }
+        ),
+        (expression(), expression(), expression())
+            .prop_map(|(index, mark, value)| Statement::StoreSentinel { index, mark, value }),
         (place(), id::<SharedId>(), width(), expression())
             .prop_map(|(place, array, width, index)| Statement::LoadShared { place, array, width, index }),
         (id::<SharedId>(), expression(), values()).prop_map(|(array, index, values)| Statement::StoreShared {
