@@ -23,6 +23,39 @@ impl fmt::Display for Backend {
     }
 }
 
+/// What runs a whole plan on a GPU.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanBackend {
+    /// Persistent programs alone.
+    Persistent,
+    /// Nodes of a CUDA graph alone.
+    CudaGraph,
+    /// Segments of both kinds, as nodes of one graph.
+    Mixed,
+}
+
+impl PlanBackend {
+    /// Of a plan whose segments have these.
+    pub fn of(segments: impl IntoIterator<Item = Backend>) -> Self {
+        let kinds = segments.into_iter().map(|backend| match backend {
+            Backend::Persistent => Self::Persistent,
+            Backend::CudaGraph => Self::CudaGraph,
+        });
+        kinds.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Persistent)
+    }
+}
+
+impl fmt::Display for PlanBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Persistent => Backend::Persistent.fmt(f),
+            Self::CudaGraph => Backend::CudaGraph.fmt(f),
+            Self::Mixed => f.write_str("mixed"),
+        }
+    }
+}
+
 /// Which back ends a plan may be made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackendChoice {

@@ -20,9 +20,11 @@ pub mod polls;
 pub mod prefetch;
 pub mod profile;
 mod requirements;
+pub mod segments;
 pub mod sentinels;
 pub mod simulate;
 pub mod simulate_graph;
+pub mod simulate_plan;
 mod synchronise;
 pub mod tables;
 pub mod text;
@@ -32,7 +34,7 @@ pub mod verify;
 pub mod waits;
 pub mod wavefront;
 
-pub use backend::{Backend, BackendChoice, BackendReason};
+pub use backend::{Backend, BackendChoice, BackendReason, PlanBackend};
 use bands::Bands;
 pub use bands::SyncPolicy;
 pub use costs::SyncCosts;
@@ -43,6 +45,7 @@ pub use plan::{
 };
 pub use polls::Polls;
 pub use prefetch::Prefetching;
+pub use segments::SegmentId;
 pub use verify::{Verified, Violation, verify};
 
 use std::borrow::Cow;

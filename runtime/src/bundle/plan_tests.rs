@@ -2,7 +2,7 @@
 
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionLevel, arch::GpuArch, partition};
-use warpweave_fusion::schedule::{self, Backend, BackendReason};
+use warpweave_fusion::schedule::{self, BackendReason, PlanBackend};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;
@@ -33,9 +33,10 @@ fn plan() -> (TargetPlan, TargetRecord) {
     let plan = schedule::plan(&program, &layouts, &partition, &cost, UNITS);
     let plan = schedule::verify(plan).expect("the schedule is sound");
     let record = TargetRecord {
-        backend: Backend::Persistent,
+        backend: PlanBackend::Persistent,
         backend_reason: BackendReason::Asked,
         units: UNITS as u32,
+        segments: Vec::new(),
         threads: 1,
         shared_bytes: 0,
         arena_bytes: plan.plan().memory.arena_bytes,

@@ -4,7 +4,7 @@ use warpweave_graph::program::TensorId;
 
 use super::super::dependency::{Region, reads, writes};
 use super::super::plan::{MemoryPlan, RTask};
-use super::clocks::Clocks;
+use super::order::Order;
 use super::structure::Operators;
 
 /// An rTask that uses one of two roots and one that writes the other, in the same bytes, which nothing orders; `None`
@@ -12,7 +12,7 @@ use super::structure::Operators;
 pub(super) fn clash(
     operators: &Operators,
     memory: &MemoryPlan,
-    clocks: &Clocks,
+    order: &Order,
     (a, b): (TensorId, TensorId),
 ) -> Option<(RTask, RTask)> {
     let touching = |root: TensorId, reading: bool| {
@@ -28,8 +28,8 @@ pub(super) fn clash(
         touched.collect::<Vec<(RTask, Vec<Span>)>>()
     };
     let unordered = |one: RTask, other: RTask| {
-        let (earlier, later) = (clocks.moment(one), clocks.moment(other));
-        one != other && !clocks.before(earlier, later) && !clocks.before(later, earlier)
+        let (earlier, later) = (order.moment(one), order.moment(other));
+        one != other && !order.before(earlier, later) && !order.before(later, earlier)
     };
     for (used, written) in [(a, b), (b, a)] {
         let (users, writers) = (touching(used, true), touching(written, false));

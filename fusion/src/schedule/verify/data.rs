@@ -9,7 +9,7 @@ use super::super::dependency::{Region, reads, writes_into};
 use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, OperatorId, RTask};
 use super::Violation;
 use super::clash::clash;
-use super::clocks::{Clocks, Moment};
+use super::order::{Order, PlanMoment};
 use super::structure::Operators;
 use super::writers::Writers;
 
@@ -19,11 +19,11 @@ pub(super) fn check_reads(
     operators: &Operators,
     memory: &MemoryPlan,
     written: &Writers,
-    clocks: &Clocks,
+    order: &Order,
     violations: &mut Vec<Violation>,
 ) -> usize {
     let ids: Vec<OperatorId> = operators.ids().collect();
-    let check = |id: &OperatorId| check_operator(*id, operators, memory, written, clocks);
+    let check = |id: &OperatorId| check_operator(*id, operators, memory, written, order);
     let checked: Vec<(usize, Vec<Violation>)> = ids.par_iter().map(check).collect();
     let mut proved = 0;
     for (of_operator, found) in checked {
@@ -44,7 +44,7 @@ fn check_operator(
     operators: &Operators,
     memory: &MemoryPlan,
     written: &Writers,
-    clocks: &Clocks,
+    order: &Order,
 ) -> (usize, Vec<Violation>) {
     let operator = &operators[id];
     let (mut proved, mut violations, mut tiles) = (0, Vec::new(), Vec::new());
@@ -55,14 +55,14 @@ fn check_operator(
     }
     for tile in 0..operator.tasks() {
         let reader = RTask { operator: id, tile };
-        let moment = clocks.moment(reader);
+        let moment = order.moment(reader);
         let plain = |region: &Region| memory.tensors[region.root].edge == EdgeKind::Counter;
         for region in reads(operator, memory, reader).into_iter().filter(plain) {
             for writer_operator in written.of(&region) {
                 written.tiles(writer_operator, &region, &mut tiles);
                 for &tile in &tiles {
                     let writer = RTask { operator: writer_operator, tile };
-                    if clocks.before(clocks.moment(writer), moment) {
+                    if order.before(order.moment(writer), moment) {
                         proved += 1;
                     } else if writes_into(&operators[writer_operator], memory, writer, &region) {
                         violations.push(Violation::UnorderedRead { reader, writer, tensor: region.root });
@@ -88,16 +88,16 @@ struct Uses {
 }
 
 impl Uses {
-    fn touch(&mut self, moment: Moment) {
+    fn touch(&mut self, moment: PlanMoment) {
         let last = self.last.entry(moment.unit).or_insert(moment.position);
         *last = (*last).max(moment.position);
     }
 
-    fn write(&mut self, moment: Moment, clocks: &Clocks) {
+    fn write(&mut self, moment: PlanMoment, order: &Order) {
         match &mut self.before_writes {
-            None => self.before_writes = Some(clocks.before_moment(moment).collect()),
+            None => self.before_writes = Some(order.before_moment(moment).collect()),
             Some(before) => {
-                for (least, seen) in before.iter_mut().zip(clocks.before_moment(moment)) {
+                for (least, seen) in before.iter_mut().zip(order.before_moment(moment)) {
                     *least = (*least).min(seen);
                 }
             }
@@ -116,7 +116,7 @@ impl Uses {
 pub(super) fn check_buffers(
     operators: &Operators,
     memory: &MemoryPlan,
-    clocks: &Clocks,
+    order: &Order,
     violations: &mut Vec<Violation>,
 ) -> usize {
     let mut uses: BTreeMap<TensorId, Uses> = BTreeMap::new();
@@ -129,12 +129,12 @@ pub(super) fn check_buffers(
     }
     for (id, operator) in operators.iter() {
         for tile in 0..operator.tasks() {
-            let moment = clocks.moment(RTask { operator: id, tile });
+            let moment = order.moment(RTask { operator: id, tile });
             for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
                 uses.entry(root(tensor)).or_default().touch(moment);
             }
             for &tensor in &operator.body.outputs {
-                uses.entry(root(tensor)).or_default().write(moment, clocks);
+                uses.entry(root(tensor)).or_default().write(moment, order);
             }
         }
     }
@@ -157,7 +157,7 @@ pub(super) fn check_buffers(
                     proved += 1;
                 } else {
                     let tensors = (tensor, other);
-                    violations.push(Violation::Alias { tensors, tasks: clash(operators, memory, clocks, tensors) });
+                    violations.push(Violation::Alias { tensors, tasks: clash(operators, memory, order, tensors) });
                 }
             }
         }
