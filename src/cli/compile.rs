@@ -306,9 +306,9 @@ fn record(part: &Part, judged: Option<&Judged>, taken: Taken) -> Value {
     let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
     let evidence = part.plan.plan.evidence();
     json!({
-        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.segment().units(),
-        "backend": plan.segment().backend().to_string(), "backend_reason": part.plan.reason.to_string(),
-        "launches": plan.segment().launches(), "tasks": evidence.tasks,
+        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.units(),
+        "backend": plan.backend().to_string(), "backend_reason": part.plan.reason.to_string(),
+        "segments": plan.segments.len(), "launches": plan.launches(), "tasks": evidence.tasks,
         "waits": evidence.waits, "operations": operations, "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,
         "kernels": part.program.as_ref().map(|program| program.kernels.len()),

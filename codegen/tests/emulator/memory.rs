@@ -17,7 +17,7 @@ fn launch(kernel: Kernel, seed: u64) -> LaunchReport {
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[vec![run(0, 0, 0)]], &[3]);
     let weights = [0; 16];
-    let mut device = Device::new(&program, &tables, &weights, 1024, 0, 1).unwrap();
+    let mut device = Device::new(&program, &tables, &weights, 1024, 0).unwrap();
     device.launch(std::slice::from_ref(&(0..512)), &LaunchOptions { count: true, ..LaunchOptions::seeded(seed) })
 }
 
@@ -85,7 +85,7 @@ fn shared_memory_is_undefined_at_entry() {
     let kernels = vec![with_shared(|write, _| vec![write]), with_shared(|_, read| vec![read])];
     let program = program(THREADS, kernels);
     let tables = tables(&[vec![run(0, 0, 0), run(1, 0, 0)]], &[]);
-    let mut device = Device::new(&program, &tables, &[], 0, 0, 1).unwrap();
+    let mut device = Device::new(&program, &tables, &[], 0, 0).unwrap();
     let report = device.launch(&[], &LaunchOptions::seeded(0));
     assert_eq!(report.total, u64::from(THREADS));
 }
@@ -198,7 +198,7 @@ fn endless_runs_end() {
     kernel.body = vec![Statement::For { variable, extent: int(i32::MAX), unroll: false, body: Vec::new() }];
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[vec![run(0, 0, 0)]], &[]);
-    let mut device = Device::new(&program, &tables, &[], 0, 0, 1).unwrap();
+    let mut device = Device::new(&program, &tables, &[], 0, 0).unwrap();
     let report = device.launch(&[], &LaunchOptions { step_budget: 10_000, ..LaunchOptions::seeded(0) });
     assert_eq!(report.violations[0].fault, Fault::StepBudget { limit: 10_000 });
 }
@@ -208,7 +208,7 @@ fn malformed_programs_are_refused() {
     let kernel = Kernel { body: vec![store(thread(), thread())], ..Kernel::default() };
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[], &[]);
-    let refused = Device::new(&program, &tables, &[], 0, 0, 1).err();
+    let refused = Device::new(&program, &tables, &[], 0, 0).err();
     assert!(matches!(refused, Some(PrepareError::Malformed(_))));
 }
 

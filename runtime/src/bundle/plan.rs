@@ -8,7 +8,7 @@ use warpweave_fusion::partition::{GroupBody, Stage, StageSource, Template};
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::tables::{self, Binding, Tables};
 use warpweave_fusion::schedule::{
-    Backend, BackendReason, ExecutionPlan, MemoryPlan, PlanBackend, ROperator, Segment, Verified, verify,
+    Backend, BackendReason, ExecutionPlan, MemoryPlan, ROperator, Segment, Verified, verify,
 };
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
@@ -71,12 +71,8 @@ impl TargetPlan {
         if loaded.plan.segments.is_empty() {
             return Err(unsound("it has no segment"));
         }
-        match (target, loaded.plan.backend()) {
-            (BundleTarget::Host, PlanBackend::CudaGraph | PlanBackend::Mixed) => {
-                return Err(unsound("the host runs no graph of kernels"));
-            }
-            (BundleTarget::Host | BundleTarget::Gpu(_), PlanBackend::Persistent)
-            | (BundleTarget::Gpu(_), PlanBackend::CudaGraph | PlanBackend::Mixed) => {}
+        if target == BundleTarget::Host && loaded.plan.only_persistent().is_none() {
+            return Err(unsound("the host follows one persistent program"));
         }
         check_memory(&loaded.plan.memory).map_err(unsound)?;
         let operators = loaded.plan.operators();

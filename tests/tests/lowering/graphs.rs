@@ -75,7 +75,7 @@ fn check_waits(compiled: &Compiled) {
 fn without_waits(program: &Program) -> Program {
     let mut mutant = program.clone();
     match &mut mutant.entry {
-        Entry::Persistent(_) => unreachable!("the program was made for a graph"),
+        Entry::Persistent(_) | Entry::Mixed(_) => unreachable!("the program was made for a graph"),
         Entry::Nodes(nodes) => {
             nodes.values_mut().for_each(|node| node.body.retain(|statement| *statement != Statement::DependencyWait));
         }

@@ -15,7 +15,7 @@ use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
-use crate::graphs;
+use crate::{graphs, segments};
 
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
@@ -50,12 +50,13 @@ fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
         prefetch_cases(),
         sentinel_cases(),
         graphs::cases(base()),
+        segments::cases(),
         vec![("KeepsInGraph", graphs::as_nodes(kept()))],
     ]
     .concat()
 }
 
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 27] = [
     "TaskCount",
     "Unknown",
     "Tile",
@@ -80,6 +81,9 @@ const NAMES: [&str; 24] = [
     "UnknownNode",
     "KeepsInGraph",
     "SentinelInGraph",
+    "ReadsLater",
+    "SentinelAcross",
+    "InSegment",
 ];
 
 fn name(violation: &Violation) -> &'static str {
@@ -108,6 +112,9 @@ fn name(violation: &Violation) -> &'static str {
         Violation::UnknownNode(_) => "UnknownNode",
         Violation::KeepsInGraph(_) => "KeepsInGraph",
         Violation::SentinelInGraph(_) => "SentinelInGraph",
+        Violation::ReadsLater { .. } => "ReadsLater",
+        Violation::SentinelAcross { .. } => "SentinelAcross",
+        Violation::InSegment { .. } => "InSegment",
     }
 }
 
