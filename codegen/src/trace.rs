@@ -7,8 +7,8 @@
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, Tables};
 
 use crate::kernel_ir::{
-    BinaryOp, Block, Builtin, Expression, LocalId, MemoryType, Place, Program, ScalarType, SpecialRegister,
-    Statement, Table,
+    BinaryOp, Block, Builtin, Expression, LocalId, MemoryType, Place, Program, ScalarType, SpecialRegister, Statement,
+    Table,
 };
 
 /// Where the trace of a plan lies in the arena.

@@ -44,9 +44,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use thiserror::Error;
-use warpweave_fusion::schedule::tables::{
-    INSTRUCTION_WORDS, Launch, NodeLaunch, OPCODE_SIGNAL, StreamLaunch, Tables,
-};
+use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, Launch, NodeLaunch, OPCODE_SIGNAL, StreamLaunch, Tables};
 use warpweave_graph::arena::Id;
 
 use crate::kernel_ir::{Body, Kernel, KernelId, Program, WARP_SIZE};
@@ -322,8 +320,13 @@ struct Launched {
 #[derive(Clone, Copy)]
 enum LaunchKind {
     /// A persistent segment, by its position among those.
-    Streams { segment: usize, first: usize },
-    Node { first_operand: u32 },
+    Streams {
+        segment: usize,
+        first: usize,
+    },
+    Node {
+        first_operand: u32,
+    },
 }
 
 /// The launches that tables ask for, of a program whose entries stand at these positions.

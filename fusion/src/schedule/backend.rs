@@ -112,7 +112,10 @@ impl fmt::Display for BackendReason {
             Self::Mixed { mixed_nanoseconds, persistent_nanoseconds, cuda_graph_nanoseconds, segments } => {
                 let (persistent, graph) = (microseconds(persistent_nanoseconds), microseconds(cuda_graph_nanoseconds));
                 let mixed = microseconds(mixed_nanoseconds);
-                write!(f, "by prediction: {mixed:.1} us mixed, {persistent:.1} us persistent, {graph:.1} us as a graph, ")?;
+                write!(
+                    f,
+                    "by prediction: {mixed:.1} us mixed, {persistent:.1} us persistent, {graph:.1} us as a graph, "
+                )?;
                 f.write_str("launch included")?;
                 segments.iter().enumerate().try_for_each(|(at, segment)| write!(f, "; segment {at} {segment}"))
             }
@@ -127,7 +130,8 @@ impl fmt::Display for BackendReason {
 impl fmt::Display for SegmentReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let microseconds = |nanoseconds: u64| nanoseconds as f64 / 1000.0;
-        let (persistent, graph) = (microseconds(self.persistent_nanoseconds), microseconds(self.cuda_graph_nanoseconds));
+        let (persistent, graph) =
+            (microseconds(self.persistent_nanoseconds), microseconds(self.cuda_graph_nanoseconds));
         write!(f, "{}: {persistent:.1} us persistent, {graph:.1} us as a graph", self.backend)
     }
 }

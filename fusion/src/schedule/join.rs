@@ -118,9 +118,8 @@ impl Life {
 /// Gives every root a buffer, and every tensor that of its root.
 fn place(memory: &mut MemoryPlan, program: &TensorProgram, policy: ArenaPolicy, lives: BTreeMap<TensorId, Life>) {
     let mut buffers: BTreeMap<TensorId, Buffer> = BTreeMap::new();
-    let is_constant = |root: &TensorId| {
-        program.tensors.get(*root).is_some_and(|tensor| matches!(tensor.source, Source::Constant(_)))
-    };
+    let is_constant =
+        |root: &TensorId| program.tensors.get(*root).is_some_and(|tensor| matches!(tensor.source, Source::Constant(_)));
     let (constants, variables): (Vec<_>, Vec<_>) = lives.into_iter().partition(|(root, _)| is_constant(root));
     for (root, _) in constants {
         let offset = memory.weights_bytes.next_multiple_of(BUFFER_ALIGNMENT);

@@ -7,6 +7,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::program::{Source, TensorId};
 
 use super::Instruction;
+use super::Planned;
 use super::backend::{Backend, BackendReason, SegmentReason};
 use super::costs::SyncCosts;
 use super::parts::{Part, Task, Whole};
@@ -15,12 +16,16 @@ use super::simulate::Jitter;
 use super::simulate_plan::{simulate_plan, simulate_segment};
 use super::variants::Variants;
 use super::wavefront::nanoseconds;
-use super::Planned;
 use crate::partition::cost::KernelCost;
 
 /// The plan that is predicted to be fastest, launch included: persistent, a graph, or segments of both kinds; of equals the
 /// first of these.
-pub(super) fn fastest<C: KernelCost>(task: &Task<'_, C>, variants: &Variants, persistent: Whole, graph: Whole) -> Planned {
+pub(super) fn fastest<C: KernelCost>(
+    task: &Task<'_, C>,
+    variants: &Variants,
+    persistent: Whole,
+    graph: Whole,
+) -> Planned {
     let costs = &task.options.costs;
     let stretches = Stretches::of(task, &persistent, &graph);
     let mix = stretches.cheapest(costs).map(|parts| (task.parts(&parts, variants), parts));
@@ -179,9 +184,8 @@ fn crossing<C: KernelCost>(task: &Task<'_, C>) -> Vec<Crossing> {
     let root = |tensor: &TensorId| task.layouts[*tensor].root;
     let mut spans: BTreeMap<TensorId, (usize, usize)> = BTreeMap::new();
     let given: BTreeSet<TensorId> = task.program.inputs.iter().map(root).collect();
-    let is_given = |root: TensorId| {
-        given.contains(&root) || matches!(task.program.tensors[root].source, Source::Constant(_))
-    };
+    let is_given =
+        |root: TensorId| given.contains(&root) || matches!(task.program.tensors[root].source, Source::Constant(_));
     for (position, group) in groups.iter().enumerate() {
         for root in group.body.operands.iter().chain(&group.body.outputs).map(root).filter(|root| !is_given(*root)) {
             spans.entry(root).or_insert((position, position)).1 = position;

@@ -114,7 +114,8 @@ impl<C: KernelCost> Task<'_, C> {
         };
         let (given, taken) = (host(&self.program.inputs), host(&self.program.outputs));
         let RootUses { touched, written } = &uses[at];
-        let before = |root: &&TensorId| given.contains(root) || uses[..at].iter().any(|part| part.written.contains(root));
+        let before =
+            |root: &&TensorId| given.contains(root) || uses[..at].iter().any(|part| part.written.contains(root));
         let behind =
             |root: &&TensorId| taken.contains(root) || uses[at + 1..].iter().any(|part| part.touched.contains(root));
         Exchanged {

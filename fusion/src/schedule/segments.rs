@@ -66,7 +66,9 @@ impl ExecutionPlan {
     pub fn operators(&self) -> Cow<'_, Arena<OperatorId, ROperator>> {
         match self.only_segment() {
             Some(segment) => Cow::Borrowed(segment.operators()),
-            None => Cow::Owned(self.segments.iter().flat_map(|segment| segment.operators().values()).cloned().collect()),
+            None => {
+                Cow::Owned(self.segments.iter().flat_map(|segment| segment.operators().values()).cloned().collect())
+            }
         }
     }
 

@@ -98,9 +98,11 @@ impl TargetPlan {
             BundleTarget::Host => 0,
             BundleTarget::Gpu(_) => operators.len(),
         };
-        let backends = loaded.plan.segments.iter().flat_map(|segment| {
-            std::iter::repeat_n(segment.backend(), segment.operators().len())
-        });
+        let backends = loaded
+            .plan
+            .segments
+            .iter()
+            .flat_map(|segment| std::iter::repeat_n(segment.backend(), segment.operators().len()));
         let launchable = |(binding, backend): (&Binding, Backend)| match backend {
             Backend::Persistent => true,
             Backend::CudaGraph => (binding.kernel as usize) < record.node_shared_bytes.len(),
@@ -121,7 +123,8 @@ pub(super) fn segment_records(plan: &ExecutionPlan) -> Vec<SegmentRecord> {
     match plan.segments.as_slice() {
         [_] => Vec::new(),
         segments => {
-            let record = |segment: &Segment| SegmentRecord { backend: segment.backend(), units: segment.units() as u32 };
+            let record =
+                |segment: &Segment| SegmentRecord { backend: segment.backend(), units: segment.units() as u32 };
             segments.iter().map(record).collect()
         }
     }

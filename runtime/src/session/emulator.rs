@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_fusion::schedule::tables::Tables;
 use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
 
 use super::Session;

@@ -59,7 +59,10 @@ pub(crate) fn run_as(plan: &ExecutionPlan) -> String {
         PlanBackend::Persistent | PlanBackend::Mixed => {
             let programs = plan.grids().len();
             let kernels = plan.launches() - programs;
-            format!("as a graph of {programs} persistent programs with up to {} vEUs and {kernels} kernels", plan.units())
+            format!(
+                "as a graph of {programs} persistent programs with up to {} vEUs and {kernels} kernels",
+                plan.units()
+            )
         }
     }
 }

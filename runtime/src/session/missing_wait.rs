@@ -10,9 +10,7 @@ use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport, UnorderedV
 use warpweave_fusion::schedule::dependency::{Region, writes};
 use warpweave_fusion::schedule::plan::RTask;
 use warpweave_fusion::schedule::waits::{self, PlannedWait};
-use warpweave_fusion::schedule::{
-    ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, Polls, Segment, tables,
-};
+use warpweave_fusion::schedule::{ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, Polls, Segment, tables};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorType};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::tables::Tables;
 use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
 
 use super::Session;

@@ -17,12 +17,8 @@ const OF_NODE: u32 = 1;
 
 pub(super) fn write(directory: &TemporaryDirectory, launch: TextLaunch<'_>, memory: &SessionMemory) -> io::Result<()> {
     let wait_limit = u64::try_from(launch.wait_limit.as_nanos()).unwrap_or(u64::MAX);
-    let parameters = [
-        u64::from(launch.threads),
-        u64::from(launch.shared_bytes),
-        u64::from(launch.launches),
-        wait_limit,
-    ];
+    let parameters =
+        [u64::from(launch.threads), u64::from(launch.shared_bytes), u64::from(launch.launches), wait_limit];
     let parameters: Vec<u8> = parameters.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let write = |name: &str, bytes: &[u8]| fs::write(directory.join(name), bytes);
     write("launch", &parameters)?;

@@ -35,7 +35,8 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::text::reader::{Parsed, Reader, TextError};
 
 use super::{
-    ArrayId, Entry, Kernel, KernelId, LocalId, MemoryType, MixedEntries, Program, RegisterArray, ScalarType, SharedArray, SharedId,
+    ArrayId, Entry, Kernel, KernelId, LocalId, MemoryType, MixedEntries, Program, RegisterArray, ScalarType,
+    SharedArray, SharedId,
 };
 
 /// The program that a text describes. It is not verified.

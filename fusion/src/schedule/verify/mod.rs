@@ -341,9 +341,10 @@ impl Verified {
 
 /// Verifies a plan; all violations that are found, in a stable order, if there are any.
 pub fn verify(plan: ExecutionPlan) -> Result<Verified, Vec<Violation>> {
-    let mut evidence = Evidence { tasks: plan.tasks(), waits: plan.waits(), ordered_reads: 0, polls: 0, ordered_buffers: 0 };
     let numbering = Numbering::of(&plan);
     check_structure(&plan, &numbering)?;
+    let mut evidence =
+        Evidence { tasks: plan.tasks(), waits: plan.waits(), ordered_reads: 0, polls: 0, ordered_buffers: 0 };
     let operators = plan.operators();
     let written = Writers::new(&operators, &plan.memory);
     let order = order(&plan, &numbering, &written, &mut evidence)?;

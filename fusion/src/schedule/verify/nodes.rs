@@ -57,8 +57,7 @@ fn check_kernels(segment: &GraphSegment, memory: &MemoryPlan, violations: &mut V
     });
     violations.extend(keeps.map(|(id, _)| Violation::KeepsInGraph(id)));
     let bodies = segment.operators.values().map(|operator| &operator.body);
-    let used: BTreeSet<TensorId> =
-        bodies.flat_map(|body| body.operands.iter().chain(&body.outputs)).copied().collect();
+    let used: BTreeSet<TensorId> = bodies.flat_map(|body| body.operands.iter().chain(&body.outputs)).copied().collect();
     let marked = used.into_iter().filter(|tensor| memory.tensors[*tensor].edge == EdgeKind::Sentinel);
     violations.extend(marked.map(Violation::SentinelInGraph));
 }
