@@ -28,12 +28,15 @@ pub(super) fn fastest<C: KernelCost>(
 ) -> Planned {
     let costs = &task.options.costs;
     let stretches = Stretches::of(task, &persistent, &graph);
-    let mix = stretches.cheapest(costs).map(|parts| (task.parts(&parts, variants), parts));
     let persistent_nanoseconds = with_launch(Backend::Persistent, persistent.planned.makespan, costs);
     let cuda_graph_nanoseconds = with_launch(Backend::CudaGraph, graph.planned.makespan, costs);
     let whole = persistent_nanoseconds.min(cuda_graph_nanoseconds);
-    if let Some((planned, parts)) = mix {
-        let mixed_nanoseconds = with_launch(Backend::CudaGraph, planned.makespan, costs);
+    let promising = |(microseconds, _): &(f64, Vec<Part>)| {
+        with_any_launch(*microseconds, costs) as f64 <= whole as f64 * (1.0 - WORTH_PLANNING)
+    };
+    if let Some((_, parts)) = stretches.cheapest(costs).filter(promising) {
+        let planned = task.parts(&parts, variants);
+        let mixed_nanoseconds = with_any_launch(planned.makespan, costs);
         if mixed_nanoseconds < whole {
             let segments = stretches.reasons(&planned, &parts, costs);
             let reason =
@@ -46,8 +49,16 @@ pub(super) fn fastest<C: KernelCost>(
     Planned { reason, ..chosen.planned }
 }
 
+/// The share of the time of the faster whole plan that segments of both kinds must be estimated to save for them to be planned.
+const WORTH_PLANNING: f64 = 0.01;
+
 fn with_launch(backend: Backend, makespan: f64, costs: &SyncCosts) -> u64 {
     nanoseconds(costs.launch_microseconds(backend) + makespan)
+}
+
+/// The same with the dearer of all launches: that of a graph with a cooperative node has not been measured.
+fn with_any_launch(makespan: f64, costs: &SyncCosts) -> u64 {
+    KINDS.map(|backend| with_launch(backend, makespan, costs)).into_iter().max().unwrap_or(0)
 }
 
 /// What stretches of groups between cuts take in the two whole plans, in microseconds.
@@ -75,7 +86,9 @@ impl Stretches {
         let cuts = cuts(task);
         let ends = |whole: &Whole| {
             let ends = group_ends(whole, task.partition.groups.len(), &task.options.costs);
-            cuts.iter().map(|cut| ends[..*cut].iter().copied().fold(0.0, f64::max)).collect()
+            let mut latest = vec![0.0f64];
+            ends.iter().for_each(|end| latest.push(latest[latest.len() - 1].max(*end)));
+            cuts.iter().map(|cut| latest[*cut]).collect()
         };
         Self { persistent: ends(persistent), graph: ends(graph), cuts }
     }
@@ -90,8 +103,8 @@ impl Stretches {
         ends[to] - ends[from]
     }
 
-    /// The sequence of both kinds that is predicted to be cheapest; `None` if one kind alone is.
-    fn cheapest(&self, costs: &SyncCosts) -> Option<Vec<Part>> {
+    /// The sequence of both kinds that is predicted to be cheapest, and its microseconds; `None` if one kind alone is.
+    fn cheapest(&self, costs: &SyncCosts) -> Option<(f64, Vec<Part>)> {
         let change = |from: Backend, to: Backend| match (from, to) {
             (Backend::CudaGraph, Backend::Persistent) => costs.node_microseconds(),
             (Backend::Persistent, _) | (Backend::CudaGraph, Backend::CudaGraph) => 0.0,
@@ -123,7 +136,7 @@ impl Stretches {
             kind = step[KINDS.iter().position(|other| *other == kind).expect("there are two kinds")].before;
         }
         parts.reverse();
-        (parts.len() > 1).then_some(parts)
+        (parts.len() > 1).then_some((end[0].microseconds.min(end[1].microseconds), parts))
     }
 
     /// Why each segment is what it is: what it takes as planned, and what its groups take in the whole plan of the other kind.
