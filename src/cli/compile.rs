@@ -37,8 +37,8 @@ pub struct Arguments {
     /// What to compile for, such as host,sm_90a; host and, where NVRTC is found, sm_90a unless given
     #[arg(long, value_delimiter = ',', value_name = "TARGET")]
     target: Vec<BundleTarget>,
-    /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or the one that is
-    /// predicted to be faster
+    /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or for each stretch of the
+    /// program that which is predicted to make it fastest
     #[arg(long, value_enum, default_value_t = Runs::Persistent)]
     backend: Runs,
     #[command(flatten)]
