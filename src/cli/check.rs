@@ -65,8 +65,10 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let missing = || {
             CliError::Usage(match checked.plan.plan.plan().only_persistent() {
                 Some(_) => format!("there is no wait {number}: the plan has {waits}, from 0 on"),
-                None => "waits are left out of plans that are one persistent program; compile with --backend persistent"
-                    .to_owned(),
+                None => {
+                    "waits are left out of plans that are one persistent program; compile with --backend persistent"
+                        .to_owned()
+                }
             })
         };
         let without = checked.without_wait(number).ok_or_else(missing)?;
