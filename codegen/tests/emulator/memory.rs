@@ -2,10 +2,11 @@
 
 use warpweave_codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport, PrepareError};
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Constant, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, RegisterArray, ScalarType,
-    SharedArray, SharedId, ShuffleMode, Statement, Width,
+    BinaryOp, Constant, Entry, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, Program, RegisterArray,
+    ScalarType, SharedArray, SharedId, ShuffleMode, Statement, Width,
 };
-
+use warpweave_codegen::nodes;
+use warpweave_fusion::schedule::tables::{Launch, NodeLaunch, Tables};
 use warpweave_graph::arena::Id;
 
 use crate::build::*;
@@ -210,6 +211,19 @@ fn malformed_programs_are_refused() {
     let tables = tables(&[], &[]);
     let refused = Device::new(&program, &tables, &[], 0, 0).err();
     assert!(matches!(refused, Some(PrepareError::Malformed(_))));
+}
+
+#[test]
+fn launches_need_their_entries() {
+    let streams = program(THREADS, vec![Kernel::default()]);
+    let node = Launch::Node(NodeLaunch { kernel: 0, operands: 0, blocks: 1 });
+    let of_node = Tables { launches: vec![node], ..Tables::default() };
+    let refused = |program: &Program, tables: &Tables| Device::new(program, tables, &[], 0, 0).err();
+    assert_eq!(refused(&streams, &of_node), Some(PrepareError::UnknownKernel(0)));
+    let kernels = streams.kernels.clone();
+    let nodes = Program { entry: Entry::Nodes(kernels.ids().map(nodes::entry).collect()), ..streams };
+    assert_eq!(refused(&nodes, &of_node), None);
+    assert_eq!(refused(&nodes, &tables(&[vec![run(0, 0, 0)]], &[])), Some(PrepareError::NoStreamEntry));
 }
 
 /// A kernel that copies a word a thread from the arena into shared memory, and what `body` makes of the copy and a read
