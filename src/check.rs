@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpweave_fusion::schedule::verify::Evidence;
 use warpweave_fusion::schedule::waits::{self, PlannedWait};
-use warpweave_fusion::schedule::{Segment, Violation, verify};
+use warpweave_fusion::schedule::{Violation, verify};
 use warpweave_graph::Tensor;
 use warpweave_runtime::bundle::{BundleTarget, TargetPlan, kernel_ir};
 use warpweave_runtime::session::missing_wait::{Corruption, corruption};
@@ -73,11 +73,11 @@ impl Checked {
         self.plan.plan.evidence()
     }
 
-    /// The plan without the wait of this number, verified; `None` if there are fewer waits.
+    /// The plan without the wait of this number, verified; `None` if there are fewer waits, or it is not one persistent
+    /// segment.
     pub fn without_wait(&self, number: usize) -> Option<WithoutWait> {
         let plan = self.plan.plan.plan();
-        let Segment::Persistent(segment) = plan.segment() else { return None };
-        let wait = waits::waits(segment).nth(number)?;
+        let wait = waits::waits(plan.only_persistent()?).nth(number)?;
         let violations = verify(waits::without(plan, wait)).err().unwrap_or_default();
         Some(WithoutWait { number, wait, violations })
     }

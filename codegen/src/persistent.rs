@@ -1,4 +1,4 @@
-//! The entry of a persistent program: the walk over a block's instruction stream.
+//! The entry of persistent segments: the walk over a block's instruction stream.
 
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT};
 use warpweave_graph::arena::Arena;

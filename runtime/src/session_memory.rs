@@ -11,7 +11,7 @@ use warpweave_fusion::schedule::tables::{Awaited, CLAIMED_BY_POLL, CONTROL_WORDS
 pub struct SessionMemory {
     /// Inputs, activations and outputs.
     pub arena: Vec<u8>,
-    /// Epoch, left and abort in the first words.
+    /// [`CONTROL_WORDS`] a persistent segment: epoch, left and abort in the first.
     pub control: Vec<i32>,
     /// A counter every [`COUNTER_STRIDE_WORDS`] words.
     pub counters: Vec<i32>,
@@ -34,7 +34,7 @@ pub struct TimedOutWait {
 }
 
 impl SessionMemory {
-    /// A session's memory before its first launch.
+    /// A session's memory before its first launch, with one control block.
     pub fn new(arena: Vec<u8>, counters: usize) -> Self {
         let mut memory = Self {
             arena,
@@ -47,11 +47,15 @@ impl SessionMemory {
     }
 
     /// The same memory as if launch number `epoch` came next. `arrivals` holds each counter's arrivals per launch,
-    /// `grid` the number of blocks. Numbers wrap.
-    pub fn at_epoch(mut self, epoch: i32, arrivals: &[i32], grid: i32) -> Self {
+    /// `grids` the blocks of each persistent segment, which has a control block of its own. Numbers wrap.
+    pub fn at_epoch(mut self, epoch: i32, arrivals: &[i32], grids: &[u32]) -> Self {
         let launches = epoch.wrapping_sub(1);
+        self.control = vec![0; CONTROL_WORDS * grids.len().max(1)];
         self.control[0] = epoch;
-        self.control[1] = launches.wrapping_mul(grid);
+        for (control, grid) in self.control.chunks_exact_mut(CONTROL_WORDS).zip(grids) {
+            control[0] = epoch;
+            control[1] = launches.wrapping_mul(grid.cast_signed());
+        }
         for (counter, arrivals) in arrivals.iter().enumerate() {
             self.counters[counter * COUNTER_STRIDE_WORDS] = launches.wrapping_mul(*arrivals);
         }

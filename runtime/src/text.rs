@@ -63,8 +63,6 @@ pub enum TextError {
 /// Launch parameters and what a launch only reads.
 #[derive(Clone, Copy, Debug)]
 pub struct TextLaunch<'a> {
-    /// Blocks of a persistent program, one stream each; 0 for a graph, whose nodes are in the tables.
-    pub grid: u32,
     /// Threads of a block, the same as the printed program's.
     pub threads: u32,
     /// Shared-memory bytes of a block.

@@ -10,7 +10,7 @@ mod sample;
 use std::time::Duration;
 
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::tables::{Awaited, OPCODE_WAIT, Tables};
+use warpweave_fusion::schedule::tables::{Awaited, Launch, OPCODE_WAIT, StreamLaunch, Tables};
 use warpweave_runtime::cache::Cache;
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextError, TextLaunch, TextProgram};
@@ -36,7 +36,6 @@ fn memory(x: &[f32]) -> SessionMemory {
 
 fn launch<'a>(tables: &'a Tables, weights: &'a [u8], launches: u32) -> TextLaunch<'a> {
     TextLaunch {
-        grid: 2,
         threads: sample::THREADS,
         shared_bytes: sample::program().shared_bytes(),
         tables,
@@ -54,8 +53,8 @@ fn three_launches_and_three_across_the_wrap() {
     let program = TextProgram::compile(&cuda(&sample::program()), None).expect("the sample compiles");
     let expected = bytes(&sample::expected(&x, &w, 3));
     let fresh = memory(&x);
-    let before_the_wrap = memory(&x).at_epoch(i32::MAX - 1, &[1; COUNTERS], 2);
-    let before_zero = memory(&x).at_epoch(-2, &[1; COUNTERS], 2);
+    let before_the_wrap = memory(&x).at_epoch(i32::MAX - 1, &[1; COUNTERS], &[2]);
+    let before_zero = memory(&x).at_epoch(-2, &[1; COUNTERS], &[2]);
     for start in [fresh, before_the_wrap, before_zero] {
         let mut memory = start.clone();
         program.run(launch(&tables, &weights, 3), &mut memory).expect("three launches succeed");
@@ -153,7 +152,7 @@ fn a_dozen_contractions() {
         stream_start: vec![0, 2],
         instructions: vec![9, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0, 0, 0, 0],
         operands: vec![0, 0, (M * K) as i32, K as i32, N as i32, 2],
-        nodes: Vec::new(),
+        launches: vec![Launch::Streams(StreamLaunch { first_stream: 0, blocks: 2 })],
     };
     let mut arena = bytes(&a);
     arena.resize((M * K + M * N) * 4, 0);

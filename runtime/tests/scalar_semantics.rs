@@ -7,7 +7,7 @@ use warpweave_codegen::kernel_ir::{
     Statement, UnaryOp, Width,
 };
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::tables::Tables;
+use warpweave_fusion::schedule::tables::{Launch, StreamLaunch, Tables};
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextLaunch, TextProgram};
@@ -76,11 +76,11 @@ fn run(cases: &[Case]) -> Vec<[u8; 8]> {
     entry.body = vec![Statement::If { condition: first, then: body, otherwise: Vec::new() }];
     let program = Program { threads: THREADS as u32, kernels: Arena::new(), entry: Entry::Persistent(entry) };
     let compiled = TextProgram::compile(&cuda(&program), None).unwrap_or_else(|error| panic!("{error}"));
+    let one = Launch::Streams(StreamLaunch { first_stream: 0, blocks: 1 });
     let launch = TextLaunch {
-        grid: 1,
         threads: program.threads,
         shared_bytes: 0,
-        tables: &Tables::default(),
+        tables: &Tables { launches: vec![one], ..Tables::default() },
         weights: &[],
         launches: 1,
         wait_limit: Duration::from_secs(1),

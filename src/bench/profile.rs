@@ -96,23 +96,23 @@ impl Limits {
 
 /// Reads a plan's numbers.
 pub fn profile(plan: &ExecutionPlan, estimator: Estimator) -> PlanProfile {
-    let (segment, memory) = (plan.segment(), &plan.memory);
-    let groups: Vec<GroupProfile> = segment
+    let memory = &plan.memory;
+    let groups: Vec<GroupProfile> = plan
         .operators()
         .values()
         .map(|operator| {
             let bytes = moved_bytes(&operator.body, |tensor| &memory.tensors[tensor].ty);
             let tasks = operator.tasks();
-            let estimated_seconds = estimator.seconds(tasks, segment.units(), operator.task_microseconds, bytes);
+            let estimated_seconds = estimator.seconds(tasks, plan.units(), operator.task_microseconds, bytes);
             GroupProfile { operations: operator.body.operations(), bytes, tasks, estimated_seconds }
         })
         .collect();
     PlanProfile {
-        launches: segment.launches(),
-        units: segment.units(),
-        tasks: segment.tasks(),
-        waits: segment.waits(),
-        counters: segment.arrivals().len(),
+        launches: plan.launches(),
+        units: plan.units(),
+        tasks: plan.tasks(),
+        waits: plan.waits(),
+        counters: plan.arrivals().len(),
         arena_bytes: memory.arena_bytes,
         weights_bytes: memory.weights_bytes,
         operations: groups.iter().map(|group| group.operations).sum(),

@@ -147,7 +147,7 @@ pub enum Runs {
     Persistent,
     /// A CUDA graph with a kernel an operator
     CudaGraph,
-    /// The one that is predicted to be faster
+    /// One of both, or segments of both, whichever is predicted to be fastest
     Auto,
 }
 

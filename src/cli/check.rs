@@ -62,7 +62,15 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut told = text::plan(&checked);
     if let Some(WaitNumber(number)) = arguments.without_wait {
         let waits = checked.evidence().waits;
-        let missing = || CliError::Usage(format!("there is no wait {number}: the plan has {waits}, from 0 on"));
+        let missing = || {
+            CliError::Usage(match checked.plan.plan.plan().only_persistent() {
+                Some(_) => format!("there is no wait {number}: the plan has {waits}, from 0 on"),
+                None => {
+                    "waits are left out of plans that are one persistent program; compile with --backend persistent"
+                        .to_owned()
+                }
+            })
+        };
         let without = checked.without_wait(number).ok_or_else(missing)?;
         let inputs = random_inputs(source.signature(), arguments.seed);
         let corruption = checked.corruption(&without, &inputs, arguments.seed)?;

@@ -13,17 +13,17 @@ const LISTED: usize = 4;
 
 /// What is proved, as text.
 pub fn plan(checked: &Checked) -> String {
-    let (segment, evidence) = (checked.plan.plan.plan().segment(), checked.evidence());
+    let (plan, evidence) = (checked.plan.plan.plan(), checked.evidence());
     let mut text = String::new();
     let _ = writeln!(
         text,
         "plan for {}: {}, {} units, {} rOperators, {} rTasks, {} launches",
         checked.target,
-        segment.backend(),
-        segment.units(),
-        segment.operators().len(),
+        plan.backend(),
+        plan.units(),
+        plan.operators().len(),
         evidence.tasks,
-        segment.launches()
+        plan.launches()
     );
     let _ =
         writeln!(text, "  waits    {} and {} polls, all proved to end: 0 deadlocks", evidence.waits, evidence.polls);
@@ -34,10 +34,10 @@ pub fn plan(checked: &Checked) -> String {
 
 /// What is proved, as JSON.
 pub fn plan_value(checked: &Checked) -> Value {
-    let (segment, evidence) = (checked.plan.plan.plan().segment(), checked.evidence());
+    let (plan, evidence) = (checked.plan.plan.plan(), checked.evidence());
     json!({
-        "target": checked.target.to_string(), "backend": segment.backend().to_string(),
-        "units": segment.units(), "operators": segment.operators().len(),
+        "target": checked.target.to_string(), "backend": plan.backend().to_string(),
+        "units": plan.units(), "operators": plan.operators().len(),
         "tasks": evidence.tasks, "waits": evidence.waits, "polls": evidence.polls, "deadlocks": 0, "races": 0,
         "ordered_reads": evidence.ordered_reads, "ordered_buffers": evidence.ordered_buffers
     })

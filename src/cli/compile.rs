@@ -37,8 +37,8 @@ pub struct Arguments {
     /// What to compile for, such as host,sm_90a; host and, where NVRTC is found, sm_90a unless given
     #[arg(long, value_delimiter = ',', value_name = "TARGET")]
     target: Vec<BundleTarget>,
-    /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or the one that is
-    /// predicted to be faster
+    /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or for each stretch of the
+    /// program that which is predicted to make it fastest
     #[arg(long, value_enum, default_value_t = Runs::Persistent)]
     backend: Runs,
     #[command(flatten)]
@@ -306,9 +306,9 @@ fn record(part: &Part, judged: Option<&Judged>, taken: Taken) -> Value {
     let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
     let evidence = part.plan.plan.evidence();
     json!({
-        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.segment().units(),
-        "backend": plan.segment().backend().to_string(), "backend_reason": part.plan.reason.to_string(),
-        "launches": plan.segment().launches(), "tasks": evidence.tasks,
+        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.units(),
+        "backend": plan.backend().to_string(), "backend_reason": part.plan.reason.to_string(),
+        "segments": plan.segments.len(), "launches": plan.launches(), "tasks": evidence.tasks,
         "waits": evidence.waits, "operations": operations, "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,
         "kernels": part.program.as_ref().map(|program| program.kernels.len()),

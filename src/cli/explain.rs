@@ -168,7 +168,7 @@ fn write_pictures(directory: &Path, name: &str, explained: &ExplainedPlan) -> Re
     let plan = explained.plan.plan();
     let picture = timeline(name, plan, &explained.simulation, Clock::Predicted);
     write_file(&directory.join("timeline.svg"), picture.as_bytes())?;
-    let trace = trace(plan.segment().operators(), &explained.simulation, Clock::Predicted);
+    let trace = trace(&plan.operators(), &explained.simulation, Clock::Predicted);
     write_file(&directory.join("trace.json"), trace.as_bytes())
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
-use warpweave::fusion::schedule::{EdgeKind, Limits, Segment};
+use warpweave::fusion::schedule::{EdgeKind, Limits, PlanBackend};
 use warpweave::runtime::json::{Value, json};
 
 /// rOperators of the critical path that are listed.
@@ -12,26 +12,36 @@ const LISTED: usize = 8;
 /// A plan as text.
 pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
     let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
-    let segment = plan.segment();
+    let operators = plan.operators();
     let simulation = &explained.simulation;
     let shares = explained.shares();
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = String::new();
-    let _ = match segment {
-        Segment::Persistent(_) => {
-            writeln!(text, "{name} on {} units, waits by {}", segment.units(), explained.sync.name())
-        }
-        Segment::CudaGraph(graph) => {
-            writeln!(text, "{name} on {} units, {} nodes of a graph", segment.units(), graph.nodes.len())
+    let (units, sync) = (plan.units(), explained.sync.name());
+    let _ = match plan.backend() {
+        PlanBackend::Persistent => writeln!(text, "{name} on {units} units, waits by {sync}"),
+        PlanBackend::CudaGraph => writeln!(text, "{name} on {units} units, {} nodes of a graph", plan.launches()),
+        PlanBackend::Mixed => {
+            writeln!(text, "{name} on {units} units, {} segments, {} launches", plan.segments.len(), plan.launches())
         }
     };
-    let _ = writeln!(text, "  back end             {}, {}", segment.backend(), explained.reason);
+    let _ = writeln!(text, "  back end             {}, {}", plan.backend(), explained.reason);
+    for (number, segment) in plan.segments.iter().enumerate().filter(|_| plan.segments.len() > 1) {
+        let counts = (segment.operators().len(), segment.tasks());
+        let _ = writeln!(
+            text,
+            "  segment {number:<12} {}, {} rOperators, {} rTasks",
+            segment.backend(),
+            counts.0,
+            counts.1
+        );
+    }
     let _ = writeln!(text, "  scheduled in         {:.3} s", explained.seconds);
-    let _ = writeln!(text, "  rOperators, rTasks   {}, {}", segment.operators().len(), evidence.tasks);
+    let _ = writeln!(text, "  rOperators, rTasks   {}, {}", operators.len(), evidence.tasks);
     let _ =
         writeln!(text, "  waits                {} of {} needed, all proved to end", evidence.waits, explained.needs);
-    let _ = writeln!(text, "  counters             {}", segment.arrivals().len());
-    let _ = writeln!(text, "  prefetches           {} rTasks load constants before they wait", segment.prefetches());
+    let _ = writeln!(text, "  counters             {}", plan.arrivals().len());
+    let _ = writeln!(text, "  prefetches           {} rTasks load constants before they wait", plan.prefetches());
     let sentinels = plan.memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel).count();
     if sentinels > 0 {
         let _ = writeln!(text, "  sentinels            {sentinels} tensors, {} polls proved to end", evidence.polls);
@@ -56,7 +66,7 @@ pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
     let _ = writeln!(text, "  busiest, idlest unit {}, {}", percent(busiest), percent(idlest));
     let _ = writeln!(text, "  critical path        {} rTasks; most of its time in", simulation.critical_steps());
     for part in explained.critical_operators().iter().take(LISTED) {
-        let params = &segment.operators()[part.operator].params;
+        let params = &operators[part.operator].params;
         let _ = writeln!(text, "    {}: {} rTasks, {:.1} us, {params}", part.operator, part.steps, part.microseconds);
     }
     text
@@ -65,7 +75,6 @@ pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
 /// A plan as JSON.
 pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
     let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
-    let segment = plan.segment();
     let shares = explained.shares();
     let critical: Vec<Value> = explained
         .critical_operators()
@@ -82,11 +91,12 @@ pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
         .map(|(unit, position)| format!("vEU {unit}: {}", explained.simulation.units[unit][position].instruction))
         .collect();
     json!({
-        "model": name, "units": segment.units(), "backend": segment.backend().to_string(),
+        "model": name, "units": plan.units(), "backend": plan.backend().to_string(),
+        "segments": plan.segments.iter().map(|segment| segment.backend().to_string()).collect::<Vec<String>>(),
         "backend_reason": explained.reason.to_string(), "sync": explained.sync.name(),
-        "scheduling_seconds": explained.seconds, "operators": segment.operators().len(),
+        "scheduling_seconds": explained.seconds, "operators": plan.operators().len(),
         "tasks": evidence.tasks, "waits": evidence.waits, "polls": evidence.polls, "needs": explained.needs,
-        "counters": segment.arrivals().len(), "prefetches": segment.prefetches(),
+        "counters": plan.arrivals().len(), "prefetches": plan.prefetches(),
         "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "arena_bound_bytes": explained.arena_bound_bytes,
         "predicted_makespan_microseconds": explained.simulation.makespan,

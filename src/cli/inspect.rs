@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use warpweave::compiler::CompileError;
-use warpweave::fusion::schedule::Segment;
+use warpweave::fusion::schedule::PlanBackend;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
@@ -119,9 +119,15 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
         let part = bundle.target(target)?;
         let evidence = part.plan.plan.evidence();
         let _ = write!(text, "{target}: {}, {}", record.backend, record.backend_reason);
-        let _ = match part.plan.plan.plan().segment() {
-            Segment::Persistent(_) => write!(text, "; {} vEUs, {} waits", record.units, evidence.waits),
-            Segment::CudaGraph(segment) => write!(text, "; {} nodes", segment.nodes.len()),
+        let plan = part.plan.plan.plan();
+        let _ = match record.backend {
+            PlanBackend::Persistent => write!(text, "; {} vEUs, {} waits", record.units, evidence.waits),
+            PlanBackend::CudaGraph => write!(text, "; {} nodes", plan.launches()),
+            PlanBackend::Mixed => {
+                let kinds: Vec<String> = record.segments.iter().map(|segment| segment.backend.to_string()).collect();
+                let counts = (record.units, evidence.waits, plan.launches());
+                write!(text, "; {}, {} vEUs, {} waits, {} launches", kinds.join(" then "), counts.0, counts.1, counts.2)
+            }
         };
         let _ = write!(text, ", {} rTasks", evidence.tasks);
         let _ = write!(text, ", arena {} bytes, weights {} bytes", record.arena_bytes, record.weights_bytes);

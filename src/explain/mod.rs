@@ -20,9 +20,9 @@ use std::time::Instant;
 
 use warpweave_fusion::partition::Partition;
 use warpweave_fusion::schedule::plan::OperatorId;
-use warpweave_fusion::schedule::simulate::{self, Jitter, Shares, Simulation};
-use warpweave_fusion::schedule::simulate_graph::simulate_graph;
-use warpweave_fusion::schedule::{self, BackendReason, Instruction, PlanOptions, Polls, Segment, SyncPolicy, Verified};
+use warpweave_fusion::schedule::simulate::{Jitter, Shares, Simulation};
+use warpweave_fusion::schedule::simulate_plan::simulate_plan;
+use warpweave_fusion::schedule::{self, BackendReason, Instruction, PlanOptions, SyncPolicy, Verified};
 
 use crate::compiler::{CompileError, CompileOptions, Prepared};
 
@@ -41,11 +41,11 @@ pub struct ExplainedPlan {
     pub arena_bound_bytes: u64,
     /// Seconds that scheduling took.
     pub seconds: f64,
-    /// The run.
+    /// The run; rOperators and counters are numbered through the segments.
     pub simulation: Simulation,
 }
 
-/// What an rOperator adds to the critical path.
+/// What an rOperator, numbered through the segments, adds to the critical path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CriticalOperator {
     /// The rOperator.
@@ -67,13 +67,7 @@ pub fn explain(
     let planned = prepared.plan(partition, compile, options);
     let seconds = start.elapsed().as_secs_f64();
     let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
-    let simulation = match plan.plan().segment() {
-        Segment::Persistent(segment) => {
-            let polls = Polls::of(segment, &plan.plan().memory);
-            simulate::simulate(segment, &polls, &options.costs, Jitter::None)
-        }
-        Segment::CudaGraph(segment) => simulate_graph(segment, &options.costs, Jitter::None),
-    };
+    let simulation = simulate_plan(plan.plan(), &options.costs, Jitter::None);
     let (sync, needs, arena_bound_bytes) = (planned.sync, planned.needs, planned.arena_bound_bytes);
     let reason = planned.reason;
     Ok(ExplainedPlan { plan, reason, sync, needs, arena_bound_bytes, seconds, simulation })

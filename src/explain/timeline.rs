@@ -19,9 +19,9 @@ const BOTTOM: f64 = 56.0;
 /// Columns of the picture: what is shorter is shown by what takes most of a column.
 const COLUMNS: usize = 1400;
 
-/// The picture as a self-contained SVG, light or dark as the viewer prefers.
+/// The picture of a run, whose rOperators are numbered through the segments, as a self-contained SVG, light or dark as the viewer prefers.
 pub fn timeline(name: &str, plan: &ExecutionPlan, run: &Simulation, clock: Clock) -> String {
-    let segment = plan.segment();
+    let operators = plan.operators();
     let units = run.units.len().max(1);
     let row = (640.0 / units as f64).clamp(3.0, 24.0);
     let bottom = TOP + row * units as f64;
@@ -44,14 +44,14 @@ pub fn timeline(name: &str, plan: &ExecutionPlan, run: &Simulation, clock: Clock
         "<text class=\"ink\" x=\"{LEFT}\" y=\"{:.1}\">{} rTasks of {} rOperators; a hue for those that share weights, \
          lighter from one to the next and dark again after ten; grey: units that wait, poll or have nothing to do</text>",
         bottom + 42.0,
-        segment.tasks(),
-        segment.operators().len()
+        plan.tasks(),
+        operators.len()
     );
     let height = row * units as f64;
     let _ = writeln!(svg, "<rect class=\"idle\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{height:.1}\"/>");
-    let colours = colours(segment.operators(), &plan.memory);
+    let colours = colours(&operators, &plan.memory);
     for (operator, path) in paths(run, row) {
-        let planned = &segment.operators()[operator];
+        let planned = &operators[operator];
         let about = escape(&format!("{operator}: {}, {} rTasks", planned.params, planned.tasks()));
         let _ = writeln!(svg, "<path fill=\"{}\" d=\"{path}\"><title>{about}</title></path>", colours[operator]);
     }

@@ -2,7 +2,7 @@
 
 use warpweave_codegen::trace::{TraceLayout, traced};
 use warpweave_fusion::schedule::tables::Tables;
-use warpweave_fusion::schedule::{Backend, ExecutionPlan, MemoryPlan, verify};
+use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, verify};
 use warpweave_graph::Tensor;
 use warpweave_runtime::bundle::{BundleError, BundleTarget, TargetPlan};
 use warpweave_runtime::cuda::{CudaSession, Driver};
@@ -38,9 +38,9 @@ pub fn profile(
     let missing = || SessionError::Internal(format!("{target} has no kernels"));
     let kernels = checked.kernels.ok_or_else(missing)?;
     let weights = checked.weights;
-    if kernels.plan.plan.plan().segment().backend() != Backend::Persistent {
+    if kernels.plan.plan.plan().only_persistent().is_none() {
         let reason =
-            "the bundle's kernels are nodes of a graph, which keep no trace; profile the model, or a bundle that was \
+            "kernels of the bundle are nodes of a graph, which keep no trace; profile the model, or a bundle that was \
                       compiled with --backend persistent"
                 .to_owned();
         return Err(SessionError::Unavailable { device, reason }.into());

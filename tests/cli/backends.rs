@@ -30,6 +30,14 @@ fn a_bundle_runs_on_the_back_end_that_it_was_compiled_for() {
         let is_asked = record["backend_reason"] == "asked";
         assert_eq!(is_asked, backend != "auto", "{record}");
         assert!(!is_asked || record["backend"] == backend, "{record}");
+        if record["backend"] == "mixed" {
+            let segments = record["segments"].as_array().expect("the segments are listed");
+            let reasons = record["backend_reason"]["mixed"]["segments"].as_array().expect("each has its reason");
+            assert!(segments.len() > 1 && segments.len() == reasons.len(), "{record}");
+            let same = |(segment, reason): (&Value, &Value)| segment["backend"] == reason["backend"];
+            assert!(segments.iter().zip(reasons).all(same), "{record}");
+            assert_eq!(told["segments"].as_u64(), Some(segments.len() as u64));
+        }
         let plain = String::from_utf8_lossy(&tool(&["inspect", &path]).stdout).into_owned();
         assert!(plain.contains(if is_asked { "as asked" } else { "by prediction: " }), "{plain}");
         let compared = succeed(&["compare", &path, "--io", &io, "--device", "emulator", "--veus", "3"]);
@@ -58,4 +66,35 @@ fn a_plan_is_explained_under_its_back_end() {
     assert_eq!(graph["backend"], "cuda-graph");
     let chosen = if auto["backend"] == "cuda-graph" { &graph } else { &persistent };
     assert_eq!(auto["predicted_makespan_microseconds"], chosen["predicted_makespan_microseconds"]);
+}
+
+#[test]
+fn a_model_of_two_kinds_is_compiled_inspected_and_run_as_segments() {
+    if succeed(&["doctor"])["nvrtc"]["found"] != true {
+        eprintln!("skipped: no NVRTC");
+        return;
+    }
+    let folder = Folder::new();
+    let (path, told) = bundle(&folder, "mixed.weave", "auto");
+    assert_eq!(told["backend"], "mixed", "branches of tables, then few rTasks: {told}");
+    let plain = String::from_utf8_lossy(&tool(&["inspect", &path]).stdout).into_owned();
+    assert!(["mixed, by prediction: ", "; segment 0 ", " then "].iter().all(|part| plain.contains(part)), "{plain}");
+    let checked = succeed(&["check", &path]);
+    assert_eq!(checked["backend"], "mixed", "{checked}");
+    let io = model("dlrm", "io.npz");
+    for device in ["emulator", "text"] {
+        let arguments = ["compare", &path, "--io", &io, "--device", device, "--veus", "3"];
+        let compared = succeed(&arguments);
+        assert_eq!(compared["passed"], true, "{device}: {compared}");
+    }
+    let model = model("dlrm", "dynamo.onnx");
+    let pictures = folder.join("pictures").display().to_string();
+    let explained = succeed(&["explain", &model, "--plan", "--backend", "auto", "-o", &pictures]);
+    assert!(explained["segments"].as_array().is_some_and(|segments| segments.len() > 1), "{explained}");
+    let pictures = folder.join("pictures");
+    for name in ["timeline.svg", "trace.json"] {
+        assert!(fs::read_to_string(pictures.join(name)).is_ok_and(|text| !text.is_empty()), "{name} is written");
+    }
+    let text = String::from_utf8_lossy(&tool(&["explain", &model, "--plan", "--backend", "auto"]).stdout).into_owned();
+    assert!(text.contains("segment 0") && text.contains("segment 1"), "{text}");
 }

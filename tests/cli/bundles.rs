@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use warpweave::runtime::bundle::FORMAT_VERSION;
+
 use crate::archive::{entries, replace};
 use crate::tool::{Folder, fail, host_bundle, model, succeed, tool};
 
@@ -72,10 +74,10 @@ fn another_format_is_refused() {
     for version in ["1", "9"] {
         let mut other = bytes.clone();
         let of = |version: &str| format!("\"format_version\": {version}");
-        replace(&mut other, "manifest.json", &of("3"), &of(version));
+        replace(&mut other, "manifest.json", &of(&FORMAT_VERSION.to_string()), &of(version));
         fs::write(&path, &other).expect("the file can be written");
         let message = fail(4, "bundle-version", &["run", &path]);
-        let both = [format!("has format version {version}"), "reads version 3".to_owned()];
+        let both = [format!("has format version {version}"), format!("reads version {FORMAT_VERSION}")];
         assert!(both.iter().all(|part| message.contains(part)), "{message}");
     }
 }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use warpweave::codegen::emulate::{Device, LaunchOptions, LaunchReport};
 use warpweave::codegen::kernel_ir::Program;
 use warpweave::codegen::lower::LoweredProgram;
+use warpweave::fusion::schedule::ExecutionPlan;
 use warpweave::fusion::schedule::plan::Buffer;
 use warpweave::fusion::schedule::tables::{self, Tables};
-use warpweave::fusion::schedule::{ExecutionPlan, Segment};
 use warpweave::graph::Tensor;
 use warpweave::graph::program::{TensorId, TensorProgram};
 
@@ -34,7 +34,7 @@ impl Machine {
 
     /// A machine that runs another plan of the same operators.
     pub fn with_plan(plan: &ExecutionPlan, lowered: &LoweredProgram, program: &TensorProgram) -> Self {
-        let tables = tables::encode(plan.segment(), &lowered.bindings, lowered.operands.clone());
+        let tables = tables::encode(plan, &lowered.bindings, lowered.operands.clone());
         let mut weights = vec![0u8; plan.memory.weights_bytes as usize];
         for &id in &plan.memory.constants {
             let value = program.constant(id).expect("the plan lists constants");
@@ -43,17 +43,9 @@ impl Machine {
         Self { program: lowered.program.clone(), tables, weights, plan: plan.clone() }
     }
 
-    /// The number of vEUs; none of a graph, whose nodes have blocks of their own.
-    pub fn units(&self) -> usize {
-        match self.plan.segment() {
-            Segment::Persistent(segment) => segment.units(),
-            Segment::CudaGraph(_) => 0,
-        }
-    }
-
     /// The number of counters.
     pub fn counters(&self) -> usize {
-        self.plan.segment().arrivals().len()
+        self.plan.arrivals().len()
     }
 
     /// The arena before a launch.
@@ -75,17 +67,33 @@ impl Machine {
         self.plan.memory.outputs.iter().map(output).collect()
     }
 
-    /// One launch on a fresh device.
-    pub fn launch(&self, inputs: &[Tensor], options: &LaunchOptions) -> (LaunchReport, Vec<Tensor>) {
+    /// A device before its first launch.
+    pub fn device(&self) -> Device<'_> {
+        let bytes = self.plan.memory.arena_bytes as usize;
+        let device = Device::new(&self.program, &self.tables, &self.weights, bytes, self.counters());
+        device.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// One more launch of a device.
+    pub fn launch_on(
+        &self,
+        device: &mut Device<'_>,
+        inputs: &[Tensor],
+        options: &LaunchOptions,
+    ) -> (LaunchReport, Vec<Tensor>) {
         let arena = self.arena(inputs);
-        let device =
-            Device::new(&self.program, &self.tables, &self.weights, arena.len(), self.counters(), self.units() as u32);
-        let mut device = device.unwrap_or_else(|error| panic!("{error}"));
-        device.arena_mut().copy_from_slice(&arena);
         let initialised: Vec<Range<usize>> = self.plan.memory.inputs.iter().map(|&id| range(&self.plan, id)).collect();
+        for range in &initialised {
+            device.arena_mut()[range.clone()].copy_from_slice(&arena[range.clone()]);
+        }
         let report = device.launch(&initialised, options);
         let outputs = self.outputs(device.arena());
         (report, outputs)
+    }
+
+    /// One launch on a fresh device.
+    pub fn launch(&self, inputs: &[Tensor], options: &LaunchOptions) -> (LaunchReport, Vec<Tensor>) {
+        self.launch_on(&mut self.device(), inputs, options)
     }
 
     /// The outputs of a launch under a seed, which must be clean.

@@ -8,7 +8,7 @@ use warpweave::fusion::partition::build::{Uses, build_staged};
 use warpweave::fusion::partition::cost::EstimatedCost;
 use warpweave::fusion::partition::merge_axes::merge_axes;
 use warpweave::fusion::partition::{FusionGroup, FusionLevel, GroupBody, Partition, ScheduleParams, partition};
-use warpweave::fusion::schedule::{self, ExecutionPlan, PlanOptions, Planned, Verified};
+use warpweave::fusion::schedule::{self, ExecutionPlan, Part, PlanOptions, Planned, Verified};
 use warpweave::graph::prepare::prepare;
 use warpweave::graph::program::{StatementId, TensorProgram};
 
@@ -72,6 +72,22 @@ pub fn plan_under(program: &TensorProgram, level: FusionLevel, options: &PlanOpt
     let partition = partition(&program, &layouts, &cost, level);
     let planned = schedule::plan_with(&program, &layouts, &partition, &cost, options);
     (program, planned)
+}
+
+/// Compiles a program whose segments are what `parts` makes of its number of groups.
+#[track_caller]
+pub fn compile_parts(
+    program: &TensorProgram,
+    level: FusionLevel,
+    options: &PlanOptions,
+    parts: impl FnOnce(usize) -> Vec<Part>,
+) -> Compiled {
+    let (program, layouts) = prepare(program);
+    let cost = EstimatedCost { arch: GpuArch::h200() };
+    let partition = partition(&program, &layouts, &cost, level);
+    let parts = parts(partition.groups.len());
+    let planned = schedule::plan_parts(&program, &layouts, &partition, &cost, options, &parts);
+    verified(program, planned.plan)
 }
 
 #[track_caller]

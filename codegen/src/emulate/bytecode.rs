@@ -329,7 +329,7 @@ pub enum Preset {
 /// The compiled bodies of a program.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The entry, or those of the nodes.
+    /// The entry that walks streams, if there is one, then those of the nodes.
     pub entries: Vec<CompiledBody>,
     /// Which of them a launch runs.
     pub launched: usize,

@@ -121,7 +121,8 @@ impl Clocks {
     /// that does has seen what came of it.
     pub fn has_been_read(&self, other: usize, tick: u32, warp: usize) -> bool {
         let is_known = |(poller, step): &(usize, u32)| self.ordered(*poller, *step, warp);
-        self.ordered(other, tick, warp) || self.witnesses[other].range(tick..).any(|(_, polls)| polls.iter().any(is_known))
+        self.ordered(other, tick, warp)
+            || self.witnesses[other].range(tick..).any(|(_, polls)| polls.iter().any(is_known))
     }
 
     /// What a thread of `warp` has seen, the warp's own steps up to the block's last barrier among it.

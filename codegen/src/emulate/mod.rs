@@ -1,6 +1,6 @@
 //! The emulator: what kernel IR means, on the CPU.
 //!
-//! It runs a whole persistent program, or the nodes of a graph one after another, a warp at a time over 32-lane registers, and
+//! It runs the launches of a program one after another, persistent segments and nodes of a graph, a warp at a time over 32-lane registers, and
 //! reports what no correct program does on any interleaving that the memory model of the target allows:
 //! - global memory is weak: every warp has a vector clock, joined only by block barriers, by acquiring waits that read
 //!   releasing signals, and by additions to control words. A wait is sure to see the signals up to its target and no
@@ -44,9 +44,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use thiserror::Error;
-use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_SIGNAL, Tables};
+use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, Launch, NodeLaunch, OPCODE_SIGNAL, StreamLaunch, Tables};
+use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Body, Entry, Kernel, Program, WARP_SIZE};
+use crate::kernel_ir::{Body, Kernel, KernelId, Program, WARP_SIZE};
 use crate::verify::{self, Violation as IrViolation};
 
 pub use report::{Counts, Fault, GlobalRace, LaunchReport, Site, StatusRecord, Violation, WarpName};
@@ -67,15 +68,18 @@ pub enum PrepareError {
     /// The program is malformed.
     #[error("the program is malformed, first: {}", .0[0])]
     Malformed(Vec<IrViolation>),
-    /// A node runs a kernel that the program does not have.
-    #[error("a node runs kernel {0}, which does not exist")]
+    /// A node runs a kernel that is no node of the program.
+    #[error("a node runs kernel {0}, which is no node of the program")]
     UnknownKernel(u32),
+    /// Streams are launched, and the program has nothing that walks them.
+    #[error("streams are launched, and the program has no entry that walks them")]
+    NoStreamEntry,
     /// A body has too many instructions after unrolling.
     #[error("{0} is too large after unrolling")]
     TooLarge(Body),
 }
 
-/// The control words of a session.
+/// The control words of a persistent segment in a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Control {
     /// The launch number, from 1.
@@ -133,24 +137,22 @@ impl LaunchOptions {
 /// A session of a program on an emulated device: memory, counters and control words that outlive launches.
 pub struct Device<'a> {
     compiled: Compiled,
-    /// Whether a launch is one of nodes.
-    is_graph: bool,
+    launches: Vec<Launched>,
     warps_per_block: usize,
     shared_words: usize,
     tables: &'a Tables,
     weights: &'a [u8],
-    grid: u32,
     /// Whether kernels exchange values that carry their own validity.
     exchanges: bool,
     arena: Arena,
     /// The counters, as the next launch finds them.
     pub counters: Vec<u32>,
-    /// The control words, as the next launch finds them.
-    pub control: Control,
+    /// Per persistent segment, its control words, as the next launch finds them.
+    pub controls: Vec<Control>,
 }
 
 impl<'a> Device<'a> {
-    /// Compiles `program` for `grid` blocks, which a graph's nodes have of their own, with zeroed arena and counters, at epoch 1.
+    /// Compiles `program` for the launches of its tables, with zeroed arena and counters, at epoch 1.
     ///
     /// The structure of the program must be sound ([`verify::structure`]); whether its control flow is uniform is left
     /// to the run.
@@ -160,7 +162,6 @@ impl<'a> Device<'a> {
         weights: &'a [u8],
         arena_bytes: usize,
         counters: usize,
-        grid: u32,
     ) -> Result<Self, PrepareError> {
         let violations = verify::structure(program);
         if !violations.is_empty() {
@@ -177,27 +178,27 @@ impl<'a> Device<'a> {
         let kernel_words = kept_words + kernels.iter().map(|kernel| kernel.shared_words).max().unwrap_or(0);
         let bases = SharedBases { kept: 0, own: kernel_words, own_bytes: 0 };
         let mut entries = Vec::new();
+        let mut positions: BTreeMap<Body, usize> = BTreeMap::new();
         for (body, entry) in program.entries() {
+            positions.insert(body, entries.len());
             entries.push(compile::compile(body, entry, bases).ok_or(PrepareError::TooLarge(body))?);
         }
-        if let Some(node) = tables.nodes.iter().find(|node| node.kernel as usize >= entries.len()) {
-            return Err(PrepareError::UnknownKernel(node.kernel));
-        }
+        let launches: Result<Vec<Launched>, PrepareError> = launched(tables, &positions).collect();
+        let launches = launches?;
         let entry_words = entries.iter().map(|entry| entry.shared_words).max().unwrap_or(0);
         let shared_words = (kernel_words + entry_words) as usize;
         let exchanges = kernels.iter().any(|kernel| !kernel.sentinels.is_empty());
         Ok(Self {
             compiled: Compiled { entries, launched: 0, kernels },
-            is_graph: matches!(program.entry, Entry::Nodes(_)),
+            launches,
             warps_per_block: (program.threads / WARP_SIZE) as usize,
             shared_words,
             tables,
             weights,
-            grid,
             exchanges,
             arena: Arena::new(arena_bytes),
             counters: vec![0; counters],
-            control: Control { epoch: 1, left: 0, abort: 0 },
+            controls: tables.streams().map(|_| Control { epoch: 1, left: 0, abort: 0 }).collect(),
         })
     }
 
@@ -218,7 +219,9 @@ impl<'a> Device<'a> {
                 *counter = counter.wrapping_add(launches);
             }
         }
-        self.control = Control { epoch, left: launches.wrapping_mul(self.grid), abort: 0 };
+        for (control, streams) in self.controls.iter_mut().zip(self.tables.streams()) {
+            *control = Control { epoch, left: launches.wrapping_mul(streams.blocks), abort: 0 };
+        }
     }
 
     /// The bytes of the arena.
@@ -233,22 +236,20 @@ impl<'a> Device<'a> {
 
     /// Runs the program once. Of the arena, only the byte ranges `initialised` hold values at the start.
     pub fn launch(&mut self, initialised: &[Range<usize>], options: &LaunchOptions) -> LaunchReport {
-        self.arena.start(initialised, self.grid as usize * self.warps_per_block);
-        if !self.is_graph {
-            let clocks = Clocks::new(self.grid as usize, self.warps_per_block);
-            return self.run(Grid { blocks: self.grid as usize, first_operand: 0, clocks }, options);
-        }
+        let only = match self.launches.as_slice() {
+            [Launched { blocks, kind: LaunchKind::Streams { .. }, .. }] => *blocks,
+            _ => 0,
+        };
+        self.arena.start(initialised, only * self.warps_per_block);
         let kernel_counts = vec![Counts::default(); self.compiled.kernels.len()];
         let mut report = LaunchReport { completed: true, kernel_counts, ..LaunchReport::default() };
-        for (number, node) in self.tables.nodes.iter().enumerate() {
-            self.arena.pass();
-            self.compiled.launched = node.kernel as usize;
-            let blocks = node.blocks as usize;
-            let clocks = Clocks::new(blocks, self.warps_per_block).with_dependencies();
+        for number in 0..self.launches.len() {
+            let launched = self.launches[number];
+            if only == 0 {
+                self.arena.pass();
+            }
             let seed = options.seed.wrapping_add((number as u64) << 32);
-            let next =
-                self.run(Grid { blocks, first_operand: node.operands, clocks }, &LaunchOptions { seed, ..*options });
-            report = report.then(next);
+            report = report.then(self.run(launched, &LaunchOptions { seed, ..*options }));
             if !report.is_clean() {
                 break;
             }
@@ -257,19 +258,27 @@ impl<'a> Device<'a> {
     }
 
     /// Runs the blocks of a grid to their ends.
-    fn run(&mut self, Grid { blocks, first_operand, clocks }: Grid, options: &LaunchOptions) -> LaunchReport {
+    fn run(&mut self, Launched { entry, blocks, kind }: Launched, options: &LaunchOptions) -> LaunchReport {
         let warps = blocks * self.warps_per_block;
+        self.compiled.launched = entry;
+        let clocks = Clocks::new(blocks, self.warps_per_block);
+        let mut none = Control { epoch: 0, left: 0, abort: 0 };
+        let (control, clocks, first_stream, first_operand) = match kind {
+            LaunchKind::Streams { segment, first } => (&mut self.controls[segment], clocks, first, 0),
+            LaunchKind::Node { first_operand } => (&mut none, clocks.with_dependencies(), 0, first_operand),
+        };
         let mut world = World {
             arena: &mut self.arena,
             weights: self.weights,
             tables: self.tables,
-            control: &mut self.control,
+            control,
             counters: self.counters.iter().map(|&value| Counter::new(value)).collect(),
             control_seen: vec![vec![0; warps]; 3],
             blocks: (0..blocks)
                 .map(|_| BlockState { shared: Shared::new(self.shared_words), phase: 1, arrived: 0, done: 0 })
                 .collect(),
             clocks,
+            first_stream,
             first_operand,
             warps_per_block: self.warps_per_block,
             random: Random::new(options.seed),
@@ -286,6 +295,7 @@ impl<'a> Device<'a> {
         let scheduler =
             Scheduler::new(&self.compiled, blocks, self.warps_per_block, options.starved, &mut world.random);
         let completed = blocks == 0 || scheduler.run(&mut world);
+        let aborted = world.control.abort != 0;
         let mut report = std::mem::take(&mut world.report);
         for (value, counter) in self.counters.iter_mut().zip(&world.counters) {
             *value = counter.value;
@@ -294,14 +304,48 @@ impl<'a> Device<'a> {
         world.counts.iter().for_each(|counts| report.counts += *counts);
         report.kernel_counts = world.counts.split_off(1);
         report.completed = completed;
-        report.aborted = self.control.abort != 0;
+        report.aborted = aborted;
         report
     }
 }
 
-/// What is launched at once.
-struct Grid {
+/// A launch, and the entry that it runs.
+#[derive(Clone, Copy)]
+struct Launched {
+    entry: usize,
     blocks: usize,
-    first_operand: u32,
-    clocks: Clocks,
+    kind: LaunchKind,
+}
+
+#[derive(Clone, Copy)]
+enum LaunchKind {
+    /// A persistent segment, by its position among those.
+    Streams {
+        segment: usize,
+        first: usize,
+    },
+    Node {
+        first_operand: u32,
+    },
+}
+
+/// The launches that tables ask for, of a program whose entries stand at these positions.
+fn launched(
+    tables: &Tables,
+    positions: &BTreeMap<Body, usize>,
+) -> impl Iterator<Item = Result<Launched, PrepareError>> {
+    let mut segment = 0;
+    tables.launches.iter().map(move |launch| match *launch {
+        Launch::Streams(StreamLaunch { first_stream, blocks }) => {
+            let entry = *positions.get(&Body::Entry).ok_or(PrepareError::NoStreamEntry)?;
+            let kind = LaunchKind::Streams { segment, first: first_stream as usize };
+            segment += 1;
+            Ok(Launched { entry, blocks: blocks as usize, kind })
+        }
+        Launch::Node(NodeLaunch { kernel, operands, blocks }) => {
+            let entry = positions.get(&Body::Node(KernelId::from_index(kernel as usize)));
+            let entry = *entry.ok_or(PrepareError::UnknownKernel(kernel))?;
+            Ok(Launched { entry, blocks: blocks as usize, kind: LaunchKind::Node { first_operand: operands } })
+        }
+    })
 }

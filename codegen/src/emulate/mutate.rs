@@ -3,7 +3,7 @@
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
 
 use crate::kernel_ir::{
-    BinaryOp, Block, Entry, Expression, GlobalSpace, MemoryOrder, MemoryType, Place, Program, Statement, Width,
+    BinaryOp, Block, Expression, GlobalSpace, MemoryOrder, MemoryType, Place, Program, Statement, Width,
 };
 
 /// The errors.
@@ -27,9 +27,8 @@ impl ProgramMutation {
     /// `program` with this error in its entry, and in the waits that kernels do themselves; nodes have no such statements.
     pub fn apply(self, program: &Program) -> Program {
         let mut mutant = program.clone();
-        match &mut mutant.entry {
-            Entry::Persistent(entry) => self.change(&mut entry.body),
-            Entry::Nodes(_) => {}
+        if let Some(entry) = mutant.entry.persistent_mut() {
+            self.change(&mut entry.body);
         }
         mutant.kernels.values_mut().for_each(|kernel| self.change_own_waits(&mut kernel.body));
         mutant
@@ -104,7 +103,11 @@ impl SentinelMutation {
             statement.blocks_mut().into_iter().for_each(|inner| self.change(inner));
             match (self, &statement) {
                 (Self::DropMark, Statement::StoreSentinel { index, value, .. }) => {
-                    vec![Statement::StoreGlobal { memory, index: word(index, Expression::i32(0)), values: vec![value.clone()] }]
+                    vec![Statement::StoreGlobal {
+                        memory,
+                        index: word(index, Expression::i32(0)),
+                        values: vec![value.clone()],
+                    }]
                 }
                 (Self::ReadUnpolled, Statement::LoadSentinel { place, count, index, apart, .. }) => {
                     let loads = (0..*count as i32).map(|element| {

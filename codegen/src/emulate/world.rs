@@ -90,6 +90,8 @@ pub struct World<'a> {
     pub options: LaunchOptions,
     /// Statistics by body: the entry, then the kernels.
     pub counts: Vec<Counts>,
+    /// Where the streams of the persistent segment that is launched begin.
+    pub first_stream: usize,
     /// The first operand of the node that is launched.
     pub first_operand: u32,
     /// The body that runs now, as a position there.
@@ -124,7 +126,7 @@ impl World<'_> {
     /// The words of a plan table.
     pub fn table(&self, table: Table) -> &[i32] {
         match table {
-            Table::StreamStart => &self.tables.stream_start,
+            Table::StreamStart => self.tables.stream_start.get(self.first_stream..).unwrap_or_default(),
             Table::Instructions => &self.tables.instructions,
             Table::Operands => &self.tables.operands,
         }

@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Block, Entry, Expression, Kernel, KernelId, Place, Program, Statement};
+use super::{Block, Expression, Kernel, KernelId, Place, Program, Statement};
 
 /// One of the bodies of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Body {
-    /// The entry of a persistent program.
+    /// The entry that walks streams.
     Entry,
     /// The entry of a kernel as a node.
     Node(KernelId),
@@ -52,12 +52,11 @@ impl Program {
         self.entries().into_iter().chain(self.kernels.iter().map(|(id, k)| (Body::Kernel(id), k)))
     }
 
-    /// The entry, or those of the nodes in the order of their kernels.
+    /// The entry that walks streams, then those of the nodes in the order of their kernels.
     pub fn entries(&self) -> Vec<(Body, &Kernel)> {
-        match &self.entry {
-            Entry::Persistent(entry) => vec![(Body::Entry, entry)],
-            Entry::Nodes(nodes) => nodes.iter().map(|(id, node)| (Body::Node(id), node)).collect(),
-        }
+        let persistent = self.entry.persistent().map(|entry| (Body::Entry, entry));
+        let nodes = self.entry.nodes().into_iter().map(|(id, node)| (Body::Node(id), node));
+        persistent.into_iter().chain(nodes).collect()
     }
 }
 
@@ -140,9 +139,9 @@ impl Statement {
             | Self::Shuffle { value, .. }
             | Self::StoreControl { value, .. }
             | Self::AddControl { value, .. } => vec![value],
-            Self::LoadGlobal { index, .. }
-            | Self::LoadShared { index, .. }
-            | Self::LoadTable { index, .. } => vec![index],
+            Self::LoadGlobal { index, .. } | Self::LoadShared { index, .. } | Self::LoadTable { index, .. } => {
+                vec![index]
+            }
             Self::LoadSentinel { index, apart, mark, .. } => [index].into_iter().chain(apart).chain([mark]).collect(),
             Self::StoreSentinel { index, mark, value } => vec![index, mark, value],
             Self::StoreGlobal { index, values, .. } | Self::StoreShared { index, values, .. } => {

@@ -1,8 +1,8 @@
 //! The thread-level intermediate representation of rKernels and of the persistent program.
 //!
 //! A [`Program`] is a set of [`Kernel`] bodies and what is launched: one entry body of a persistent program, which walks the
-//! block's instruction stream and calls kernels, or an entry body a kernel, for the nodes of a graph. Every thread of every
-//! block runs the entry. The emulator defines what each node means, the printer writes it as CUDA.
+//! block's instruction stream and calls kernels, an entry body a kernel, for the nodes of a graph, or both. Every thread of
+//! every block runs the entry. The emulator defines what each node means, the printer writes it as CUDA.
 //!
 //! Invariants, checked by the kernel IR verifier:
 //! - every local is assigned before it is read on every path, and every expression is well typed;
@@ -18,6 +18,8 @@ pub mod location;
 pub mod rewrite;
 pub mod statement;
 pub mod text;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;
@@ -118,6 +120,55 @@ pub enum Entry {
     /// Kernel nodes of a graph, one after another: the entry of each kernel, by its id. A node begins with
     /// [`Statement::DependencyWait`].
     Nodes(Arena<KernelId, Kernel>),
+    /// Both, one after another.
+    Mixed(MixedEntries),
+}
+
+/// The entries of a program whose segments are of both kinds.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct MixedEntries {
+    /// What every persistent segment launches cooperatively, each on streams of its own.
+    pub persistent: Kernel,
+    /// The entries of the kernels that are nodes.
+    pub nodes: BTreeMap<KernelId, Kernel>,
+}
+
+impl Entry {
+    /// What walks streams, if anything does.
+    pub fn persistent(&self) -> Option<&Kernel> {
+        match self {
+            Self::Persistent(entry) => Some(entry),
+            Self::Nodes(_) => None,
+            Self::Mixed(entries) => Some(&entries.persistent),
+        }
+    }
+
+    /// What walks streams, if anything does.
+    pub fn persistent_mut(&mut self) -> Option<&mut Kernel> {
+        match self {
+            Self::Persistent(entry) => Some(entry),
+            Self::Nodes(_) => None,
+            Self::Mixed(entries) => Some(&mut entries.persistent),
+        }
+    }
+
+    /// The entries of kernels that are nodes, in the order of the kernels.
+    pub fn nodes(&self) -> Vec<(KernelId, &Kernel)> {
+        match self {
+            Self::Persistent(_) => Vec::new(),
+            Self::Nodes(nodes) => nodes.iter().collect(),
+            Self::Mixed(entries) => entries.nodes.iter().map(|(id, node)| (*id, node)).collect(),
+        }
+    }
+
+    /// Whether a kernel is a node.
+    pub fn is_node(&self, kernel: KernelId) -> bool {
+        match self {
+            Self::Persistent(_) => false,
+            Self::Nodes(_) => true,
+            Self::Mixed(entries) => entries.nodes.contains_key(&kernel),
+        }
+    }
 }
 
 /// A program of kernels: one cooperative launch, or launches one after another, with a fixed number of threads per block.
@@ -140,17 +191,18 @@ impl Program {
 
     /// Shared-memory bytes of the entry itself, before those of the kernels; nodes have none.
     pub fn entry_shared_bytes(&self) -> u32 {
-        match &self.entry {
-            Entry::Persistent(entry) => entry.shared_bytes(),
-            Entry::Nodes(_) => 0,
-        }
+        self.entry.persistent().map_or(0, Kernel::shared_bytes)
     }
 
-    /// Shared-memory bytes that a block of each kernel's node needs; none for a persistent program.
+    /// Shared-memory bytes that a block of each kernel's node needs; none if no kernel is a node. A kernel's arrays lie where
+    /// they lie in a persistent segment of the same program.
     pub fn node_shared_bytes(&self) -> Vec<u32> {
+        let before = self.entry_shared_bytes() + self.kept_bytes();
         match &self.entry {
             Entry::Persistent(_) => Vec::new(),
-            Entry::Nodes(_) => self.kernels.values().map(Kernel::shared_bytes).collect(),
+            Entry::Nodes(_) | Entry::Mixed(_) => {
+                self.kernels.values().map(|kernel| before + kernel.shared_bytes()).collect()
+            }
         }
     }
 

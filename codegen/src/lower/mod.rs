@@ -24,13 +24,13 @@ use warpweave_fusion::partition::contraction::AxisClass;
 use warpweave_fusion::partition::padded::PaddedBody;
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
-use warpweave_fusion::schedule::tables::Binding;
-use warpweave_fusion::schedule::{Backend, ExecutionPlan, MemoryPlan, Segment, prefetch};
+use warpweave_fusion::schedule::tables::{self, Binding};
+use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, PlanBackend, Segment, prefetch};
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
 
-use crate::kernel_ir::{Entry, Kernel, KernelId, Program};
+use crate::kernel_ir::{Entry, Kernel, KernelId, MixedEntries, Program};
 use crate::{nodes, persistent};
 use emitter::Emitter;
 
@@ -65,7 +65,7 @@ pub enum LowerError {
     },
 }
 
-/// A program and, per rOperator, its kernel and operands.
+/// A program and, per rOperator, its kernel and operands; those of all segments are numbered through.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LoweredProgram {
     /// The kernels and the entry.
@@ -76,25 +76,24 @@ pub struct LoweredProgram {
     pub operands: Vec<i32>,
 }
 
-/// Lowers every rOperator of a plan's segment; equal bodies become one rKernel.
+/// Lowers every rOperator of a plan; equal bodies become one rKernel, whatever their segments.
 pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
-    let segment = plan.segment();
     let mut kernels: Arena<KernelId, Kernel> = Arena::new();
     let mut known: HashMap<Kernel, KernelId> = HashMap::new();
-    let mut bindings = Arena::new();
+    let mut bindings: Arena<OperatorId, Binding> = Arena::new();
     let mut operands: Vec<i32> = Vec::new();
-    let awaiting: Arena<OperatorId, bool> = match segment {
-        Segment::Persistent(segment) => prefetch::awaiting(segment, &plan.memory),
-        Segment::CudaGraph(graph) => graph.operators.values().map(|_| false).collect(),
-    };
-    for (id, operator) in segment.operators().iter() {
+    let awaiting = plan.segments.iter().flat_map(|segment| match segment {
+        Segment::Persistent(segment) => prefetch::awaiting(segment, &plan.memory).values().copied().collect(),
+        Segment::CudaGraph(graph) => vec![false; graph.operators.len()],
+    });
+    for ((id, operator), awaits) in plan.operators().iter().zip(awaiting) {
         let mut bind = |(kernel, own): (Kernel, Vec<i32>)| {
             let kernel = *known.entry(kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
             let first = operands.len() as u32;
             operands.extend(own);
             (kernel.index() as u32, first)
         };
-        let early = if awaiting[id] { prefetch::planned_sides(operator, &plan.memory) } else { Vec::new() };
+        let early = if awaits { prefetch::planned_sides(operator, &plan.memory) } else { Vec::new() };
         let (kernel, first) = bind(lower_operator(id, operator, &plan.memory, &early)?);
         let keep = match operator.params.template {
             Template::Kept => Some(bind(lower_keep(id, operator, &plan.memory)?)),
@@ -106,9 +105,17 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
         };
         bindings.push(Binding { kernel, operands: first, keep });
     }
-    let entry = match segment.backend() {
-        Backend::Persistent => Entry::Persistent(persistent::entry(&kernels)),
-        Backend::CudaGraph => Entry::Nodes(kernels.ids().map(nodes::entry).collect()),
+    let entry = match plan.backend() {
+        PlanBackend::Persistent => Entry::Persistent(persistent::entry(&kernels)),
+        PlanBackend::CudaGraph => Entry::Nodes(kernels.ids().map(nodes::entry).collect()),
+        PlanBackend::Mixed => {
+            let launched: Vec<KernelId> = tables::encode(plan, &bindings, Vec::new())
+                .nodes()
+                .map(|node| KernelId::from_index(node.kernel as usize))
+                .collect();
+            let nodes = launched.into_iter().map(|kernel| (kernel, nodes::entry(kernel))).collect();
+            Entry::Mixed(MixedEntries { persistent: persistent::entry(&kernels), nodes })
+        }
     };
     let program = Program { threads: BLOCK_THREADS as u32, kernels, entry };
     Ok(LoweredProgram { program, bindings, operands })

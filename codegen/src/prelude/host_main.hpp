@@ -33,14 +33,14 @@ struct file {
   int* words() const { return reinterpret_cast<int*>(start); }
 };
 
-// The words of the file `launch`; the grid is 0 where nodes are launched.
+// The words of the file `launch`.
 struct launch {
-  ww_u64 grid, threads, shared_bytes, launches, time_limit_ns;
+  ww_u64 threads, shared_bytes, launches, time_limit_ns;
 };
 
-// The launch of a node, as in the file `nodes`.
-struct node {
-  ww_u32 kernel, first_operand, blocks;
+// A launch, as in the file `launches`: of streams from number `first` on, or of kernel `first` as a node.
+struct step {
+  ww_u32 is_node, first, first_operand, blocks;
 };
 
 // Blocks of a node that run at the same time: they do not wait for one another.
@@ -79,15 +79,21 @@ inline void run_grid(
   }
 }
 
-inline void run_launch(launch const& parameters, ww_u64 number, ww_arguments const& arguments, file const& nodes) {
-  if (parameters.grid > 0) {
-    auto* const persistent = entry<void(ww_arguments)>("warpweave_persistent");
-    run_grid(parameters, number, parameters.grid, parameters.grid, [=] { persistent(arguments); });
-  }
-  for (size_t at = 0; at + sizeof(node) <= nodes.bytes; at += sizeof(node)) {
-    node next;
-    std::memcpy(&next, nodes.start + at, sizeof next);
-    auto* const entry_of = entry<void(ww_node_arguments)>("warpweave_k" + std::to_string(next.kernel));
+// Every launch of streams has a control block of its own.
+inline void run_launch(launch const& parameters, ww_u64 number, ww_arguments const& arguments, file const& launches) {
+  ww_arguments next_arguments = arguments;
+  for (size_t at = 0; at + sizeof(step) <= launches.bytes; at += sizeof(step)) {
+    step next;
+    std::memcpy(&next, launches.start + at, sizeof next);
+    if (next.is_node == 0) {
+      auto* const persistent = entry<void(ww_arguments)>("warpweave_persistent");
+      ww_arguments own = next_arguments;
+      own.stream_start += next.first;
+      run_grid(parameters, number, next.blocks, next.blocks, [=] { persistent(own); });
+      next_arguments.control += ww_control_words;
+      continue;
+    }
+    auto* const entry_of = entry<void(ww_node_arguments)>("warpweave_k" + std::to_string(next.first));
     ww_node_arguments const own = {arguments.buffers, arguments.operands, next.first_operand};
     run_grid(parameters, number, next.blocks, side_by_side, [=] { entry_of(own); });
   }
@@ -100,7 +106,7 @@ int main(int count, char** values) {
   ww_host::directory = values[1];
   ww_host::file const parameters("launch"), arena("arena"), weights("weights"), stream_start("stream_start"),
       instructions("instructions"), operands("operands"), control("control"), counters("counters"), status("status"),
-      nodes("nodes");
+      launches("launches");
   ww_host::launch launch;
   if (parameters.bytes != sizeof launch) ww_host::fail("the file `launch` has another size");
   std::memcpy(&launch, parameters.start, sizeof launch);
@@ -114,7 +120,7 @@ int main(int count, char** values) {
                                   operands.words(), control.words(), counters.words(), status.words(),
                                   launch.time_limit_ns};
   for (ww_u64 number = 0; number < launch.launches; ++number) {
-    ww_host::run_launch(launch, number, arguments, nodes);
+    ww_host::run_launch(launch, number, arguments, launches);
   }
   arena.write();
   control.write();

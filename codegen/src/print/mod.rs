@@ -22,19 +22,21 @@ use std::fmt::Write;
 use warpweave_fusion::schedule::tables::node_name;
 use warpweave_graph::arena::{Arena, Id};
 
-use crate::kernel_ir::{Block, Entry, Kernel, KernelId, Program, SharedId, Statement};
+use crate::kernel_ir::{Block, Body, Kernel, KernelId, Program, SharedId, Statement};
 use scope::Declarations;
 pub use units::{DeviceUnits, UnitSize, device_units};
 
-/// The name of a persistent program's entry function, with C linkage.
+/// The name of the entry function that walks streams, with C linkage.
 pub const ENTRY_NAME: &str = "warpweave_persistent";
 
-/// The names of a program's entry functions, all with C linkage: its one, or that of each kernel as a node.
+/// The names of a program's entry functions, all with C linkage: the one that walks streams, and that of each kernel as a
+/// node.
 pub fn entry_names(program: &Program) -> Vec<String> {
-    match &program.entry {
-        Entry::Persistent(_) => vec![ENTRY_NAME.to_owned()],
-        Entry::Nodes(nodes) => nodes.ids().map(|id| node_name(id.index() as u32)).collect(),
-    }
+    let name = |(body, _): (Body, &Kernel)| match body {
+        Body::Node(kernel) => node_name(kernel.index() as u32),
+        Body::Entry | Body::Kernel(_) => ENTRY_NAME.to_owned(),
+    };
+    program.entries().into_iter().map(name).collect()
 }
 
 /// Prints `program`, which the kernel IR verifier has accepted.
@@ -93,13 +95,9 @@ impl<'a> Printer<'a> {
     }
 
     fn entries(&self) -> String {
-        let nodes = |nodes: &Arena<KernelId, Kernel>| -> Vec<String> {
-            nodes.iter().map(|(id, node)| self.node(id, node)).collect()
-        };
-        match &self.program.entry {
-            Entry::Persistent(entry) => self.entry(entry),
-            Entry::Nodes(entries) => nodes(entries).join("\n"),
-        }
+        let persistent = self.program.entry.persistent().map(|entry| self.entry(entry));
+        let nodes = self.program.entry.nodes().into_iter().map(|(id, node)| self.node(id, node));
+        persistent.into_iter().chain(nodes).collect::<Vec<String>>().join("\n")
     }
 
     /// The beginning of an entry's signature.

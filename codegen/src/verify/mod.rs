@@ -177,6 +177,10 @@ pub fn structure(program: &Program) -> Vec<Violation> {
         Entry::Nodes(nodes) if nodes.len() != program.kernels.len() => {
             of_program(Problem::Nodes { nodes: nodes.len(), kernels: program.kernels.len() });
         }
+        Entry::Mixed(entries) => {
+            let unknown = entries.nodes.keys().find(|kernel| program.kernels.get(**kernel).is_none());
+            unknown.into_iter().for_each(|kernel| of_program(Problem::UnknownId(kernel.to_string())));
+        }
         Entry::Persistent(_) | Entry::Nodes(_) => {}
     }
     for (body, kernel) in program.bodies() {

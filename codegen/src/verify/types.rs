@@ -6,7 +6,7 @@ use warpweave_graph::arena::{Arena, Id};
 
 use crate::emulate::operations::{binary_result, unary_result};
 use crate::kernel_ir::{
-    ArrayId, Block, Body, Builtin, CallWaits, Constant, Entry, Expression, Kernel, LocalId, Location, MOST_POLLED, Place,
+    ArrayId, Block, Body, Builtin, CallWaits, Constant, Expression, Kernel, LocalId, Location, MOST_POLLED, Place,
     Program, ScalarType, SharedId, ShuffleMode, Statement, WARP_SIZE, Width,
 };
 
@@ -409,9 +409,10 @@ impl Checker<'_> {
     /// What only kernels have whose blocks share a launch with all others: none that is a node.
     fn exchange(&mut self, what: &'static str) {
         self.kernel_only(what);
-        match self.program.entry {
-            Entry::Persistent(_) => {}
-            Entry::Nodes(_) => self.report(Problem::Misplaced(what)),
+        if let Body::Kernel(kernel) = self.body
+            && self.program.entry.is_node(kernel)
+        {
+            self.report(Problem::Misplaced(what));
         }
     }
 

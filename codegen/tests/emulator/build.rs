@@ -5,7 +5,9 @@ use warpweave_codegen::kernel_ir::{
     Width,
 };
 use warpweave_codegen::persistent;
-use warpweave_fusion::schedule::tables::{OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
+use warpweave_fusion::schedule::tables::{
+    Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables,
+};
 use warpweave_graph::arena::Id;
 
 pub fn thread() -> Expression {
@@ -67,7 +69,9 @@ pub fn run(kernel: usize, operands: i32, tile: i32) -> Step {
 }
 
 pub fn tables(streams: &[Vec<Step>], operands: &[i32]) -> Tables {
-    let mut tables = Tables { operands: operands.to_vec(), ..Tables::default() };
+    let launch = StreamLaunch { first_stream: 0, blocks: streams.len() as u32 };
+    let launches = vec![Launch::Streams(launch)];
+    let mut tables = Tables { operands: operands.to_vec(), launches, ..Tables::default() };
     for stream in streams {
         tables.stream_start.push((tables.instructions.len() / 4) as i32);
         for step in stream {

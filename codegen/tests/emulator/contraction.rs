@@ -115,7 +115,7 @@ fn run_product(tiles: i32, steps: i32, grid: usize, seed: u64) -> (LaunchReport,
     }
     let tables = tables(&streams, &[0, 0, elements as i32, steps, tiles]);
     let bytes = (elements + (size * size) as usize) * 4;
-    let mut device = Device::new(&program, &tables, &weights, bytes, 0, grid as u32).unwrap();
+    let mut device = Device::new(&program, &tables, &weights, bytes, 0).unwrap();
     for (word, value) in device.arena_mut().chunks_exact_mut(4).zip(&b) {
         word.copy_from_slice(&value.to_le_bytes());
     }

@@ -47,8 +47,7 @@ fn layers() -> (Program, Tables) {
 
 fn launch(program: &Program, tables: &Tables, seed: u64) -> (LaunchReport, Vec<u8>) {
     let bytes = (BLOCKS * THREADS * 4) as usize;
-    let grid = BLOCKS as u32;
-    let mut device = Device::new(program, tables, &[], bytes * (LAYERS as usize + 1), LAYERS as usize, grid).unwrap();
+    let mut device = Device::new(program, tables, &[], bytes * (LAYERS as usize + 1), LAYERS as usize).unwrap();
     let initialised = 0..bytes;
     let report = device.launch(&[initialised], &LaunchOptions::seeded(seed));
     (report, device.arena()[bytes * LAYERS as usize..].to_vec())

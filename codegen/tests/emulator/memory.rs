@@ -2,10 +2,11 @@
 
 use warpweave_codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport, PrepareError};
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Constant, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, RegisterArray, ScalarType,
-    SharedArray, SharedId, ShuffleMode, Statement, Width,
+    BinaryOp, Constant, Entry, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, Program, RegisterArray,
+    ScalarType, SharedArray, SharedId, ShuffleMode, Statement, Width,
 };
-
+use warpweave_codegen::nodes;
+use warpweave_fusion::schedule::tables::{Launch, NodeLaunch, Tables};
 use warpweave_graph::arena::Id;
 
 use crate::build::*;
@@ -17,7 +18,7 @@ fn launch(kernel: Kernel, seed: u64) -> LaunchReport {
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[vec![run(0, 0, 0)]], &[3]);
     let weights = [0; 16];
-    let mut device = Device::new(&program, &tables, &weights, 1024, 0, 1).unwrap();
+    let mut device = Device::new(&program, &tables, &weights, 1024, 0).unwrap();
     device.launch(std::slice::from_ref(&(0..512)), &LaunchOptions { count: true, ..LaunchOptions::seeded(seed) })
 }
 
@@ -85,7 +86,7 @@ fn shared_memory_is_undefined_at_entry() {
     let kernels = vec![with_shared(|write, _| vec![write]), with_shared(|_, read| vec![read])];
     let program = program(THREADS, kernels);
     let tables = tables(&[vec![run(0, 0, 0), run(1, 0, 0)]], &[]);
-    let mut device = Device::new(&program, &tables, &[], 0, 0, 1).unwrap();
+    let mut device = Device::new(&program, &tables, &[], 0, 0).unwrap();
     let report = device.launch(&[], &LaunchOptions::seeded(0));
     assert_eq!(report.total, u64::from(THREADS));
 }
@@ -198,7 +199,7 @@ fn endless_runs_end() {
     kernel.body = vec![Statement::For { variable, extent: int(i32::MAX), unroll: false, body: Vec::new() }];
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[vec![run(0, 0, 0)]], &[]);
-    let mut device = Device::new(&program, &tables, &[], 0, 0, 1).unwrap();
+    let mut device = Device::new(&program, &tables, &[], 0, 0).unwrap();
     let report = device.launch(&[], &LaunchOptions { step_budget: 10_000, ..LaunchOptions::seeded(0) });
     assert_eq!(report.violations[0].fault, Fault::StepBudget { limit: 10_000 });
 }
@@ -208,8 +209,21 @@ fn malformed_programs_are_refused() {
     let kernel = Kernel { body: vec![store(thread(), thread())], ..Kernel::default() };
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[], &[]);
-    let refused = Device::new(&program, &tables, &[], 0, 0, 1).err();
+    let refused = Device::new(&program, &tables, &[], 0, 0).err();
     assert!(matches!(refused, Some(PrepareError::Malformed(_))));
+}
+
+#[test]
+fn launches_need_their_entries() {
+    let streams = program(THREADS, vec![Kernel::default()]);
+    let node = Launch::Node(NodeLaunch { kernel: 0, operands: 0, blocks: 1 });
+    let of_node = Tables { launches: vec![node], ..Tables::default() };
+    let refused = |program: &Program, tables: &Tables| Device::new(program, tables, &[], 0, 0).err();
+    assert_eq!(refused(&streams, &of_node), Some(PrepareError::UnknownKernel(0)));
+    let kernels = streams.kernels.clone();
+    let nodes = Program { entry: Entry::Nodes(kernels.ids().map(nodes::entry).collect()), ..streams };
+    assert_eq!(refused(&nodes, &of_node), None);
+    assert_eq!(refused(&nodes, &tables(&[vec![run(0, 0, 0)]], &[])), Some(PrepareError::NoStreamEntry));
 }
 
 /// A kernel that copies a word a thread from the arena into shared memory, and what `body` makes of the copy and a read

@@ -42,7 +42,7 @@ fn pair() -> (Program, Tables) {
 }
 
 fn device<'a>(program: &Program, tables: &'a Tables) -> Device<'a> {
-    let mut device = Device::new(program, tables, &[], 3 * 256, 1, 2).unwrap();
+    let mut device = Device::new(program, tables, &[], 3 * 256, 1).unwrap();
     fill(&mut device);
     device
 }
@@ -74,7 +74,7 @@ fn the_pair_is_clean_with_every_seed() {
             assert!(report.is_clean(), "seed {seed}: {report}");
             assert_right(&device);
         }
-        assert_eq!(device.control.epoch, 4);
+        assert_eq!(device.controls[0].epoch, 4);
     }
 }
 
@@ -157,7 +157,7 @@ fn launches_cross_the_wrap_of_the_epoch() {
             assert!(report.is_clean(), "seed {seed}: {report}");
             assert_right(&device);
         }
-        assert_eq!((device.control.epoch, device.counters[0]), (2, 1));
+        assert_eq!((device.controls[0].epoch, device.counters[0]), (2, 1));
     }
 }
 
@@ -183,7 +183,7 @@ fn a_time_out_aborts_and_zeroing_repairs() {
         let status = report.status.unwrap();
         assert_eq!(status.awaited, Awaited::Counter { position: 3, counter: 0 });
         assert_eq!((status.block, status.wanted), (1, 1));
-        assert_eq!(device.control.epoch, 1);
+        assert_eq!(device.controls[0].epoch, 1);
         device.restart(1);
         assert!(launch(&mut device, seed).is_clean());
         assert_right(&device);

@@ -17,7 +17,7 @@ fn results(kernel: Kernel, operands: &[i32], weights: &[u8]) -> (Vec<i32>, Launc
     let program = program(THREADS as u32, vec![kernel]);
     assert_eq!(verify::verify(&program), []);
     let tables = tables(&[vec![run(0, 0, 5)]], operands);
-    let mut device = Device::new(&program, &tables, weights, 4 * THREADS as usize, 0, 1).unwrap();
+    let mut device = Device::new(&program, &tables, weights, 4 * THREADS as usize, 0).unwrap();
     let report = device.launch(&[], &LaunchOptions { count: true, ..LaunchOptions::seeded(3) });
     assert!(report.is_clean(), "{report}");
     let words = device.arena().chunks_exact(4).map(|word| i32::from_le_bytes(word.try_into().unwrap()));

@@ -2,10 +2,10 @@
 
 use warpweave_codegen::kernel_ir::{
     BinaryOp, Body, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder, MemoryType,
-    Place, Program, RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
+    MixedEntries, Place, Program, RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
 };
-use warpweave_codegen::persistent;
 use warpweave_codegen::verify::{Problem, Scope, verify};
+use warpweave_codegen::{nodes, persistent};
 use warpweave_graph::arena::Id;
 
 use crate::build::*;
@@ -176,6 +176,26 @@ fn statements_belong_into_their_body() {
         problems,
         [Problem::UnknownId("k0".into()), Problem::UnknownId("k1".into()), Problem::Misplaced("Operand or Tile"),]
     );
+}
+
+#[test]
+fn nodes_of_a_program_of_both_kinds_are_checked() {
+    let [first, second, unknown] = [0, 1, 2].map(KernelId::from_index);
+    let poll = |kernel: &mut Kernel| {
+        let place = Place::Local(kernel.locals.push(ScalarType::F32));
+        kernel.body = vec![Statement::LoadSentinel { place, count: 1, index: int(0), apart: None, mark: int(0) }];
+    };
+    let check = |node: KernelId, entry: Kernel| {
+        let mut program = program(64, vec![Kernel::default(); 2]);
+        poll(&mut program.kernels[second]);
+        let Entry::Persistent(persistent) = program.entry else { unreachable!("streams are launched") };
+        program.entry = Entry::Mixed(MixedEntries { persistent, nodes: [(node, entry)].into() });
+        verify(&program).into_iter().map(|violation| violation.problem).collect::<Vec<Problem>>()
+    };
+    assert_eq!(check(first, nodes::entry(first)), []);
+    assert_eq!(check(first, Kernel::default()), [Problem::NoDependencyWait]);
+    assert_eq!(check(second, nodes::entry(second)), [Problem::Misplaced("LoadSentinel")]);
+    assert_eq!(check(unknown, nodes::entry(first)), [Problem::UnknownId("k2".into())]);
 }
 
 #[test]

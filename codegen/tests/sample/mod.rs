@@ -12,7 +12,9 @@ use warpweave_codegen::kernel_ir::{
     BinaryOp, Block, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
     MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Table, UnaryOp, Width,
 };
-use warpweave_fusion::schedule::tables::{OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
+use warpweave_fusion::schedule::tables::{
+    Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables,
+};
 use warpweave_graph::arena::{Arena, Id};
 
 /// Threads of a block, elements of a tile.
@@ -28,7 +30,8 @@ pub fn program() -> Program {
 pub fn tables() -> Tables {
     let (multiplier, shift) = magic(4);
     let operands = vec![0, 128, 128, 256, multiplier, shift];
-    let mut tables = Tables { operands, ..Tables::default() };
+    let launches = vec![Launch::Streams(StreamLaunch { first_stream: 0, blocks: 2 })];
+    let mut tables = Tables { operands, launches, ..Tables::default() };
     for veu in 0..2 {
         tables.stream_start.push(tables.instructions.len() as i32 / 4);
         for instruction in [

@@ -18,7 +18,7 @@ use crate::partition::cost::KernelCost;
 use crate::partition::{Partition, split};
 use crate::schedule::simulate::Jitter;
 
-/// The plan of a partition as a graph. Its nodes stand in the order of the groups; bytes are reused along it, which takes no
+/// The plan of a partition as a graph, and per rOperator the position of its group. Its nodes stand in the order of the groups; bytes are reused along it, which takes no
 /// waits.
 pub(super) fn plan(
     program: &TensorProgram,
@@ -26,9 +26,9 @@ pub(super) fn plan(
     partition: &Partition,
     cost: &impl KernelCost,
     (options, (variants, _)): (&PlanOptions, &Variants),
-) -> Planned {
+) -> (Planned, Vec<usize>) {
     let partition = fastest_alone(partition, variants, options);
-    let split::Expanded { program, layouts, partition, .. } = split::expand(program, layouts, &partition);
+    let split::Expanded { program, layouts, partition, origins, .. } = split::expand(program, layouts, &partition);
     let operators: Arena<OperatorId, ROperator> =
         ROperator::of(&partition.groups, cost, |_| false).into_iter().collect();
     let arena = match options.arena {
@@ -41,14 +41,15 @@ pub(super) fn plan(
     let nodes = ran.map(|(id, operator)| KernelNode { operator: id, blocks: operator.tasks() }).collect();
     let segment = GraphSegment { operators, nodes, units: options.units };
     let makespan = simulate_graph(&segment, &options.costs, Jitter::None).makespan;
-    Planned {
+    let planned = Planned {
         plan: ExecutionPlan { segments: vec![Segment::CudaGraph(segment)], memory: placed.memory },
         sync: SyncPolicy::Barrier,
         needs: 0,
         arena_bound_bytes: placed.bound_bytes,
         makespan,
         reason: BackendReason::Asked,
-    }
+    };
+    (planned, origins)
 }
 
 /// The partition with every group's kernel the one that ends first on the whole device.

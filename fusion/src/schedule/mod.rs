@@ -11,19 +11,24 @@ pub mod fold;
 pub mod grid;
 mod insertion;
 pub mod interplay;
+mod join;
 mod justify;
 pub mod keep;
 pub mod limits;
 pub mod memory;
+mod mixed;
+pub mod parts;
 pub mod plan;
 pub mod polls;
 pub mod prefetch;
 pub mod profile;
 pub mod quiet;
 mod requirements;
+pub mod segments;
 pub mod sentinels;
 pub mod simulate;
 pub mod simulate_graph;
+pub mod simulate_plan;
 mod synchronise;
 pub mod tables;
 pub mod text;
@@ -34,17 +39,19 @@ pub mod waits;
 pub mod wavefront;
 pub mod witnesses;
 
-pub use backend::{Backend, BackendChoice, BackendReason};
+pub use backend::{Backend, BackendChoice, BackendReason, PlanBackend, SegmentReason};
 use bands::Bands;
 pub use bands::SyncPolicy;
 pub use costs::SyncCosts;
 pub use limits::Limits;
 pub use memory::ArenaPolicy;
+pub use parts::{Part, plan_parts};
 pub use plan::{
     EdgeKind, ExecutionPlan, GraphSegment, Instruction, MemoryPlan, PersistentSegment, ROperator, RTask, Segment,
 };
 pub use polls::Polls;
 pub use prefetch::Prefetching;
+pub use segments::SegmentId;
 pub use verify::{Verified, Violation, verify};
 
 use std::borrow::Cow;
@@ -57,6 +64,7 @@ use warpweave_graph::views::Layout;
 use crate::partition::cost::KernelCost;
 use crate::partition::{Partition, Template, split};
 use interplay::GroupGraph;
+use parts::Task;
 use plan::OperatorId;
 use requirements::Requirements;
 use sentinels::Exchanged;
@@ -150,7 +158,8 @@ pub fn plan(
     plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
 }
 
-/// The plan of a partition under these options: one segment of the kind that they choose. Split groups are two rOperators.
+/// The plan of a partition under these options: one segment of the kind that they choose, or several where they leave the
+/// choice to predictions. Split groups are two rOperators.
 pub fn plan_with(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -158,33 +167,20 @@ pub fn plan_with(
     cost: &impl KernelCost,
     options: &PlanOptions,
 ) -> Planned {
-    let variants = || variants::variants(program, partition, cost);
-    let as_program = |variants| plan_persistent(program, layouts, partition, cost, (options, variants));
-    let as_graph = |variants| cuda_graph::plan(program, layouts, partition, cost, (options, variants));
+    let task = Task { program, layouts, partition, cost, options };
     match (options.backend, options.kernels) {
-        (BackendChoice::Only(Backend::Persistent), KernelChoice::Own) => as_program(None),
-        (BackendChoice::Only(Backend::Persistent), _) => as_program(Some(&variants())),
-        (BackendChoice::Only(Backend::CudaGraph), _) => as_graph(&variants()),
+        (BackendChoice::Only(Backend::Persistent), KernelChoice::Own) => task.persistent(None).planned,
+        (BackendChoice::Only(Backend::Persistent), _) => task.persistent(Some(&task.variants())).planned,
+        (BackendChoice::Only(Backend::CudaGraph), _) => task.graph(&task.variants()).planned,
         (BackendChoice::Auto, _) => {
-            let variants = variants();
-            let (program, graph) = rayon::join(|| as_program(Some(&variants)), || as_graph(&variants));
-            faster(program, graph, options.costs)
+            let variants = task.variants();
+            let (program, graph) = rayon::join(|| task.persistent(Some(&variants)), || task.graph(&variants));
+            mixed::fastest(&task, &variants, program, graph)
         }
     }
 }
 
-/// The plan that is predicted to be faster, launch included; the persistent one if they are equal.
-fn faster(persistent: Planned, graph: Planned, costs: SyncCosts) -> Planned {
-    let takes = |planned: &Planned| {
-        let launch = costs.launch_microseconds(planned.plan.segment().backend());
-        wavefront::nanoseconds(launch + planned.makespan)
-    };
-    let (persistent_nanoseconds, cuda_graph_nanoseconds) = (takes(&persistent), takes(&graph));
-    let chosen = if cuda_graph_nanoseconds < persistent_nanoseconds { graph } else { persistent };
-    Planned { reason: BackendReason::Predicted { persistent_nanoseconds, cuda_graph_nanoseconds }, ..chosen }
-}
-
-/// The plan as one persistent segment. Constants that many groups read are kept on chip where there is room and the plan is
+/// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are kept on chip where there is room and the plan is
 /// predicted to be faster so; the same holds of marks that values carry themselves, and of other kernels than the
 /// partition's.
 fn plan_persistent(
@@ -193,7 +189,7 @@ fn plan_persistent(
     partition: &Partition,
     cost: &impl KernelCost,
     (options, known): (&PlanOptions, Option<&Variants>),
-) -> Planned {
+) -> (Planned, Vec<usize>) {
     let planner = |partition: &Partition, kind| Planner::new(program, layouts, partition, cost, options, kind);
     let plain = planner(partition, EdgeKind::Counter).map(Planner::planned);
     let mut best = plain.expect("everything can be exchanged by counters");
@@ -235,7 +231,7 @@ fn plan_persistent(
         promising = self::promising(vec![(rough, other)].into_iter().chain(finer.map(Planner::roughly)).collect());
     }
     let (planner, draft) = faster_of(best, promising.map(|(_, planner)| planner));
-    planner.with_small_arena(draft)
+    (planner.with_small_arena(draft), planner.origins)
 }
 
 /// The one that is predicted to be fastest, the first of equals.
@@ -334,7 +330,8 @@ impl<'a> Planner<'a> {
             ROperator::of(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
         for operator in operators.values_mut() {
-            operator.task_microseconds += cost.marks_microseconds(sentinels::marks_of_task(operator, &memory), operator.tasks());
+            operator.task_microseconds +=
+                cost.marks_microseconds(sentinels::marks_of_task(operator, &memory), operator.tasks());
         }
         let edges = edges::edges(&operators, &memory);
         let homes = keep::Homes::of(&operators);

@@ -289,6 +289,14 @@ impl Segment {
         }
     }
 
+    /// Blocks of the launch; a graph has none, but blocks a node.
+    pub fn blocks(&self) -> Option<u32> {
+        match self {
+            Self::Persistent(segment) => Some(segment.units() as u32),
+            Self::CudaGraph(_) => None,
+        }
+    }
+
     /// The number of rTasks of all rOperators.
     pub fn tasks(&self) -> usize {
         self.operators().values().map(|operator| operator.tasks() as usize).sum()
@@ -314,31 +322,12 @@ impl Segment {
 /// A whole model's schedule and memory.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ExecutionPlan {
-    /// The segments, run one after another.
+    /// The segments, run one after another: all of one has ended and is visible before anything of the next begins. Each
+    /// numbers its own rOperators and counters; where a plan's are told apart by one number, it goes through the segments
+    /// in their order, see [`ExecutionPlan::first_operators`].
     pub segments: Vec<Segment>,
     /// The memory that all segments share.
     pub memory: MemoryPlan,
-}
-
-impl ExecutionPlan {
-    /// The plan's only segment.
-    pub fn segment(&self) -> &Segment {
-        match self.segments.as_slice() {
-            [segment] => segment,
-            _ => unreachable!("plans have one segment"),
-        }
-    }
-
-    /// The plan's only segment, of a plan that is known to be persistent.
-    ///
-    /// # Panics
-    /// If it is a graph.
-    pub fn persistent(&self) -> &PersistentSegment {
-        match self.segment() {
-            Segment::Persistent(segment) => segment,
-            Segment::CudaGraph(_) => unreachable!("the plan was made for a persistent program"),
-        }
-    }
 }
 
 impl PersistentSegment {

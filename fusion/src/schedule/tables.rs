@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::{Arena, Id};
 
-use super::plan::{Instruction, KernelNode, OperatorId, PersistentSegment, RTask, Segment};
+use super::plan::{CounterId, ExecutionPlan, Instruction, KernelNode, OperatorId, PersistentSegment, RTask, Segment};
 use super::prefetch::leading_waits;
 
 /// Words of one encoded instruction.
@@ -20,18 +20,54 @@ pub const OPCODE_SIGNAL: i32 = 2;
 /// Opcode: `[OPCODE_RUN + kernel, first operand, tile, n]`; the `n` waits that follow are the kernel's own.
 pub const OPCODE_RUN: i32 = 3;
 
-/// What a program reads: the operands of the rOperators and, if it is persistent, one stream of instructions a vEU; and
-/// the launches, if it is a graph.
+/// What a program reads: the operands of the rOperators and a stream of instructions for every vEU of its persistent
+/// segments; and its launches.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tables {
-    /// Per vEU, the index of its first instruction.
+    /// Per vEU, the index of its first instruction; those of the persistent segments one after another.
     pub stream_start: Vec<i32>,
     /// [`INSTRUCTION_WORDS`] words an instruction; every stream ends with [`OPCODE_END`].
     pub instructions: Vec<i32>,
     /// Operands of all rOperators, each operator's consecutive.
     pub operands: Vec<i32>,
-    /// The launches of a graph in their order; none for a persistent program.
-    pub nodes: Vec<NodeLaunch>,
+    /// The launches in their order: each begins when the one before it has ended.
+    pub launches: Vec<Launch>,
+}
+
+/// A kernel that the device launches.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Launch {
+    /// The entry that walks streams, cooperatively.
+    Streams(StreamLaunch),
+    /// The entry of a kernel as a node.
+    Node(NodeLaunch),
+}
+
+/// The launch of a persistent segment. Each has a control block of its own, the first of the session's for the first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct StreamLaunch {
+    /// Position of the first block's stream in [`Tables::stream_start`].
+    pub first_stream: u32,
+    /// Blocks, one a stream.
+    pub blocks: u32,
+}
+
+impl Tables {
+    /// The launches of nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeLaunch> {
+        self.launches.iter().filter_map(|launch| match launch {
+            Launch::Streams(_) => None,
+            Launch::Node(node) => Some(*node),
+        })
+    }
+
+    /// The launches of persistent segments.
+    pub fn streams(&self) -> impl Iterator<Item = StreamLaunch> {
+        self.launches.iter().filter_map(|launch| match launch {
+            Launch::Streams(streams) => Some(*streams),
+            Launch::Node(_) => None,
+        })
+    }
 }
 
 /// The launch of a kernel node.
@@ -97,53 +133,64 @@ pub struct Binding {
     pub keep: Option<(u32, u32)>,
 }
 
-/// The tables of a segment whose rOperators are run like this.
-pub fn encode(segment: &Segment, bindings: &Arena<OperatorId, Binding>, operands: Vec<i32>) -> Tables {
-    match segment {
-        Segment::Persistent(segment) => encode_streams(segment, bindings, operands),
-        Segment::CudaGraph(segment) => {
-            let launch = |node: &KernelNode| {
-                let Binding { kernel, operands, .. } = bindings[node.operator];
-                NodeLaunch { kernel, operands, blocks: node.blocks }
-            };
-            Tables { nodes: segment.nodes.iter().map(launch).collect(), operands, ..Tables::default() }
+/// The tables of a plan whose rOperators, numbered through its segments, are run like this. So are its counters.
+pub fn encode(plan: &ExecutionPlan, bindings: &Arena<OperatorId, Binding>, operands: Vec<i32>) -> Tables {
+    let mut tables = Tables { operands, ..Tables::default() };
+    let mut first_counter = 0;
+    for (segment, first) in plan.segments.iter().zip(plan.first_operators()) {
+        let binding = |operator: OperatorId| bindings[OperatorId::from_index(first + operator.index())];
+        match segment {
+            Segment::Persistent(segment) => {
+                encode_streams(segment, &binding, first_counter, &mut tables);
+                first_counter += segment.counters.len();
+            }
+            Segment::CudaGraph(segment) => {
+                let launch = |node: &KernelNode| {
+                    let Binding { kernel, operands, .. } = binding(node.operator);
+                    Launch::Node(NodeLaunch { kernel, operands, blocks: node.blocks })
+                };
+                tables.launches.extend(segment.nodes.iter().map(launch));
+            }
         }
     }
+    tables
 }
 
-/// The tables of a persistent segment whose rOperators are run like this.
-pub fn encode_streams(
+/// Appends the streams of a persistent segment and their launch.
+fn encode_streams(
     segment: &PersistentSegment,
-    bindings: &Arena<OperatorId, Binding>,
-    operands: Vec<i32>,
-) -> Tables {
-    let mut tables = Tables { operands, ..Tables::default() };
+    binding: &impl Fn(OperatorId) -> Binding,
+    first_counter: usize,
+    tables: &mut Tables,
+) {
+    let (first_stream, blocks) = (tables.stream_start.len() as u32, segment.units() as u32);
+    tables.launches.push(Launch::Streams(StreamLaunch { first_stream, blocks }));
+    let number = |counter: CounterId| (first_counter + counter.index()) as i32;
     for stream in &segment.streams {
         tables.stream_start.push((tables.instructions.len() / INSTRUCTION_WORDS) as i32);
         let mut begun = None;
         for (position, instruction) in stream.iter().enumerate() {
             tables.instructions.extend(match *instruction {
                 Instruction::Run(task) if begun == Some(task) => continue,
-                Instruction::Run(task) => run(bindings[task.operator], task, 0),
+                Instruction::Run(task) => run(binding(task.operator), task, 0),
                 Instruction::Prefetch(task) => {
                     begun = Some(task);
-                    run(bindings[task.operator], task, leading_waits(&stream[position + 1..]))
+                    run(binding(task.operator), task, leading_waits(&stream[position + 1..]))
                 }
                 Instruction::Keep(task) => {
                     let (kernel, operands) =
-                        bindings[task.operator].keep.expect("an rOperator that keeps constants has a kernel for it");
+                        binding(task.operator).keep.expect("an rOperator that keeps constants has a kernel for it");
                     [OPCODE_RUN + kernel as i32, operands as i32, task.tile as i32, 0]
                 }
                 Instruction::Wait { counter, signals } => {
                     let arrivals = segment.counters[counter].arrivals;
-                    [OPCODE_WAIT, counter.index() as i32, arrivals as i32, signals as i32]
+                    [OPCODE_WAIT, number(counter), arrivals as i32, signals as i32]
                 }
-                Instruction::Signal(counter) => [OPCODE_SIGNAL, counter.index() as i32, 0, 0],
+                Instruction::Signal(counter) => [OPCODE_SIGNAL, number(counter), 0, 0],
             });
         }
         tables.instructions.extend([OPCODE_END, 0, 0, 0]);
     }
-    tables
 }
 
 /// An rTask whose kernel does this many waits itself.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::schedule::{Backend, BackendReason};
+use warpweave_fusion::schedule::{Backend, BackendReason, PlanBackend};
 use warpweave_graph::TensorType;
 
 use super::name::{BundleTarget, EntryName};
 use super::references::References;
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// The entry `manifest.json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -80,12 +80,15 @@ pub struct Numerics {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TargetRecord {
     /// What runs the plan; the host walks the streams of a persistent one.
-    pub backend: Backend,
+    pub backend: PlanBackend,
     /// Why that.
     pub backend_reason: BackendReason,
     /// Virtual execution units: streams of the plan, blocks of the launch. For a graph, the multiprocessors for which it was
-    /// planned.
+    /// planned. Of several segments, the most.
     pub units: u32,
+    /// The segments in their order, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<SegmentRecord>,
     /// Threads of a block.
     pub threads: u32,
     /// Shared-memory bytes of a block.
@@ -102,6 +105,15 @@ pub struct TargetRecord {
     /// Major and minor version of the oldest CUDA driver interface that loads the code; absent on the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum_driver: Option<(u32, u32)>,
+}
+
+/// One of several segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SegmentRecord {
+    /// What runs it.
+    pub backend: Backend,
+    /// Its streams, or the multiprocessors for which it was planned.
+    pub units: u32,
 }
 
 /// An entry's size and hash.

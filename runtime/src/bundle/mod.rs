@@ -34,7 +34,9 @@ mod write;
 pub mod kernel_ir;
 
 pub use error::BundleError;
-pub use manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Port, Signature, TargetRecord};
+pub use manifest::{
+    EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Port, SegmentRecord, Signature, TargetRecord,
+};
 pub use name::{BundleTarget, EntryName, UnknownEntry};
 pub use plan::TargetPlan;
 pub use read::{Bundle, file_hash, is_bundle};

@@ -7,14 +7,16 @@ use warpweave_fusion::partition::staged::{self, STAGED_BYTES};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource, Template};
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::tables::{self, Binding, Tables};
-use warpweave_fusion::schedule::{Backend, BackendReason, ExecutionPlan, MemoryPlan, ROperator, Verified, verify};
+use warpweave_fusion::schedule::{
+    Backend, BackendReason, ExecutionPlan, MemoryPlan, ROperator, Segment, Verified, verify,
+};
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{AxisKind, Index};
 use warpweave_graph::types::MAX_RANK;
 
 use super::error::BundleError;
-use super::manifest::TargetRecord;
+use super::manifest::{SegmentRecord, TargetRecord};
 use super::name::{BundleTarget, EntryName};
 
 /// A plan with what its launch needs: kernels by number and their operands.
@@ -22,7 +24,8 @@ use super::name::{BundleTarget, EntryName};
 pub struct TargetPlan {
     /// The plan.
     pub plan: Verified,
-    /// Per rOperator, its kernel and first operand; none for the host, which runs expressions.
+    /// Per rOperator, numbered through the segments, its kernel and first operand; none for the host, which runs
+    /// expressions.
     pub bindings: Arena<OperatorId, Binding>,
     /// The operands of all rOperators.
     pub operands: Vec<i32>,
@@ -47,7 +50,7 @@ struct Loaded {
 impl TargetPlan {
     /// The tables of a launch.
     pub fn tables(&self) -> Tables {
-        tables::encode(self.plan.plan().segment(), &self.bindings, self.operands.clone())
+        tables::encode(self.plan.plan(), &self.bindings, self.operands.clone())
     }
 
     /// The plan on at most `units` units, verified again.
@@ -65,22 +68,22 @@ impl TargetPlan {
     pub(super) fn decode(target: BundleTarget, record: &TargetRecord, bytes: &[u8]) -> Result<Self, BundleError> {
         let loaded: Loaded = super::decode::decode(EntryName::Plan(target), bytes)?;
         let unsound = |reason: &str| BundleError::Plan { target, reason: reason.to_owned() };
-        let [segment] = loaded.plan.segments.as_slice() else {
-            return Err(unsound("it has more than one segment, or none"));
-        };
-        match (target, segment.backend()) {
-            (BundleTarget::Host, Backend::CudaGraph) => return Err(unsound("the host runs no graph of kernels")),
-            (BundleTarget::Host | BundleTarget::Gpu(_), Backend::Persistent)
-            | (BundleTarget::Gpu(_), Backend::CudaGraph) => {}
+        if loaded.plan.segments.is_empty() {
+            return Err(unsound("it has no segment"));
+        }
+        if target == BundleTarget::Host && loaded.plan.only_persistent().is_none() {
+            return Err(unsound("the host follows one persistent program"));
         }
         check_memory(&loaded.plan.memory).map_err(unsound)?;
-        for operator in segment.operators().values() {
+        let operators = loaded.plan.operators();
+        for operator in operators.values() {
             check_operator(operator, &loaded.plan.memory).map_err(unsound)?;
         }
-        let counted = (segment.backend(), segment.units() as u64, segment.arrivals().len() as u64);
+        let counted = (loaded.plan.backend(), loaded.plan.units() as u64, loaded.plan.arrivals().len() as u64);
         let memory = (loaded.plan.memory.arena_bytes, loaded.plan.memory.weights_bytes);
         if counted != (record.backend, u64::from(record.units), u64::from(record.counters))
             || memory != (record.arena_bytes, record.weights_bytes)
+            || segment_records(&loaded.plan) != record.segments
         {
             return Err(unsound("the manifest says otherwise"));
         }
@@ -89,23 +92,41 @@ impl TargetPlan {
             [Some(binding.operands), keep].into_iter().flatten().all(|first| first as usize <= loaded.operands.len())
         };
         let keeps = |(id, binding): (OperatorId, &Binding)| {
-            binding.keep.is_some() == (segment.operators()[id].params.template == Template::Kept)
+            binding.keep.is_some() == (operators[id].params.template == Template::Kept)
         };
         let bound = match target {
             BundleTarget::Host => 0,
-            BundleTarget::Gpu(_) => segment.operators().len(),
+            BundleTarget::Gpu(_) => operators.len(),
         };
-        let launchable = |binding: &Binding| match segment.backend() {
+        let backends = loaded
+            .plan
+            .segments
+            .iter()
+            .flat_map(|segment| std::iter::repeat_n(segment.backend(), segment.operators().len()));
+        let launchable = |(binding, backend): (&Binding, Backend)| match backend {
             Backend::Persistent => true,
             Backend::CudaGraph => (binding.kernel as usize) < record.node_shared_bytes.len(),
         };
         let bound = loaded.bindings.len() == bound && loaded.bindings.iter().all(keeps);
-        let bound = bound && loaded.bindings.values().all(launchable);
+        let bound = bound && loaded.bindings.values().zip(backends).all(launchable);
         if !bound || !loaded.bindings.values().all(start_inside) {
             return Err(unsound("its operators have no kernels"));
         }
+        drop(operators);
         let plan = verified(target, loaded.plan)?;
-        Ok(Self { plan, bindings: loaded.bindings, operands: loaded.operands, reason: record.backend_reason })
+        Ok(Self { plan, bindings: loaded.bindings, operands: loaded.operands, reason: record.backend_reason.clone() })
+    }
+}
+
+/// What a manifest says of the segments of a plan; nothing where there is only one.
+pub(super) fn segment_records(plan: &ExecutionPlan) -> Vec<SegmentRecord> {
+    match plan.segments.as_slice() {
+        [_] => Vec::new(),
+        segments => {
+            let record =
+                |segment: &Segment| SegmentRecord { backend: segment.backend(), units: segment.units() as u32 };
+            segments.iter().map(record).collect()
+        }
     }
 }
 

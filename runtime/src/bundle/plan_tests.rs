@@ -2,7 +2,9 @@
 
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionLevel, arch::GpuArch, partition};
-use warpweave_fusion::schedule::{self, Backend, BackendReason};
+use warpweave_fusion::schedule::plan::OperatorId;
+use warpweave_fusion::schedule::tables::Binding;
+use warpweave_fusion::schedule::{self, Backend, BackendReason, ExecutionPlan, Part, PlanOptions};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;
@@ -12,7 +14,8 @@ use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
 
 use super::manifest::TargetRecord;
 use super::name::BundleTarget;
-use super::plan::TargetPlan;
+use super::plan::{TargetPlan, segment_records};
+use crate::target::Target;
 
 const UNITS: usize = 3;
 
@@ -26,52 +29,85 @@ fn program() -> TensorProgram {
     builder.finish(vec![joined])
 }
 
-fn plan() -> (TargetPlan, TargetRecord) {
+/// A plan with what its manifest says.
+struct Case {
+    target: BundleTarget,
+    plan: TargetPlan,
+    record: TargetRecord,
+}
+
+/// One persistent program for the host, and segments of both kinds for a GPU.
+fn cases() -> [Case; 2] {
     let (program, layouts) = place_joins(&inline_views(&program()));
     let cost = EstimatedCost { arch: GpuArch::h200() };
-    let partition = partition(&program, &layouts, &cost, FusionLevel::Register);
-    let plan = schedule::plan(&program, &layouts, &partition, &cost, UNITS);
+    let partition = partition(&program, &layouts, &cost, FusionLevel::None);
+    let one = schedule::plan(&program, &layouts, &partition, &cost, UNITS);
+    let groups = partition.groups.len();
+    let parts = [
+        Part { groups: 0..groups / 2, backend: Backend::CudaGraph },
+        Part { groups: groups / 2..groups, backend: Backend::Persistent },
+    ];
+    let mixed = schedule::plan_parts(&program, &layouts, &partition, &cost, &PlanOptions::new(UNITS), &parts).plan;
+    let kernel = Binding { kernel: 0, operands: 0, keep: None };
+    let bindings = mixed.operators().values().map(|_| kernel).collect();
+    [case(BundleTarget::Host, one, Arena::new()), case(BundleTarget::Gpu(Target::Sm90a), mixed, bindings)]
+}
+
+fn case(target: BundleTarget, plan: ExecutionPlan, bindings: Arena<OperatorId, Binding>) -> Case {
     let plan = schedule::verify(plan).expect("the schedule is sound");
     let record = TargetRecord {
-        backend: Backend::Persistent,
+        backend: plan.plan().backend(),
         backend_reason: BackendReason::Asked,
         units: UNITS as u32,
+        segments: segment_records(plan.plan()),
         threads: 1,
         shared_bytes: 0,
         arena_bytes: plan.plan().memory.arena_bytes,
         weights_bytes: plan.plan().memory.weights_bytes,
-        node_shared_bytes: Vec::new(),
-        counters: plan.plan().persistent().counters.len() as u32,
+        node_shared_bytes: vec![0; usize::from(target != BundleTarget::Host)],
+        counters: plan.plan().arrivals().len() as u32,
         minimum_driver: None,
     };
-    (TargetPlan { plan, bindings: Arena::new(), operands: Vec::new(), reason: BackendReason::Asked }, record)
+    Case { target, plan: TargetPlan { plan, bindings, operands: Vec::new(), reason: BackendReason::Asked }, record }
 }
 
 #[test]
 fn plans_are_read_back() {
-    let (plan, record) = plan();
+    for Case { target, plan, record } in cases() {
+        let bytes = plan.encode(target).expect("a plan can be encoded");
+        assert_eq!(TargetPlan::decode(target, &record, &bytes).expect("the plan is sound"), plan);
+    }
+}
+
+#[test]
+fn the_host_follows_no_segments_of_both_kinds() {
+    let [_, Case { mut plan, record, .. }] = cases();
+    plan.bindings = Arena::new();
     let bytes = plan.encode(BundleTarget::Host).expect("a plan can be encoded");
-    assert_eq!(TargetPlan::decode(BundleTarget::Host, &record, &bytes).expect("the plan is sound"), plan);
+    let refused = TargetPlan::decode(BundleTarget::Host, &record, &bytes).expect_err("a host has no kernels");
+    assert!(refused.to_string().contains("one persistent program"), "{refused}");
 }
 
 #[test]
 fn no_changed_byte_makes_it_panic() {
-    let (plan, record) = plan();
-    let bytes = plan.encode(BundleTarget::Host).expect("a plan can be encoded");
-    for at in 0..bytes.len() {
-        for change in [1, 2, 0x7f, 0x80, 0xff] {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= change;
-            let _ = TargetPlan::decode(BundleTarget::Host, &record, &damaged);
+    for Case { target, plan, record } in cases() {
+        let bytes = plan.encode(target).expect("a plan can be encoded");
+        for at in 0..bytes.len() {
+            for change in [1, 2, 0x7f, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= change;
+                let _ = TargetPlan::decode(target, &record, &damaged);
+            }
         }
     }
 }
 
 #[test]
 fn cut_plans_are_refused() {
-    let (plan, record) = plan();
-    let bytes = plan.encode(BundleTarget::Host).expect("a plan can be encoded");
-    for length in 0..bytes.len() {
-        assert!(TargetPlan::decode(BundleTarget::Host, &record, &bytes[..length]).is_err(), "{length}");
+    for Case { target, plan, record } in cases() {
+        let bytes = plan.encode(target).expect("a plan can be encoded");
+        for length in 0..bytes.len() {
+            assert!(TargetPlan::decode(target, &record, &bytes[..length]).is_err(), "{length}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 use super::error::BundleError;
 use super::manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Signature, TargetRecord};
 use super::name::{BundleTarget, EntryName};
-use super::plan::TargetPlan;
+use super::plan::{TargetPlan, segment_records};
 use super::references::{References, WeightFile};
 use super::weights;
 use crate::cache::unique_suffix;
@@ -71,17 +71,17 @@ pub struct DeviceCode {
 impl TargetContents {
     fn record(&self) -> TargetRecord {
         let plan = self.plan.plan.plan();
-        let segment = plan.segment();
         TargetRecord {
-            backend: segment.backend(),
-            backend_reason: self.plan.reason,
-            units: segment.units() as u32,
+            backend: plan.backend(),
+            backend_reason: self.plan.reason.clone(),
+            units: plan.units() as u32,
+            segments: segment_records(plan),
             threads: self.code.as_ref().map_or(1, |code| code.threads),
             shared_bytes: self.code.as_ref().map_or(0, |code| code.shared_bytes),
             arena_bytes: plan.memory.arena_bytes,
             weights_bytes: plan.memory.weights_bytes,
             node_shared_bytes: self.code.as_ref().map_or(Vec::new(), |code| code.node_shared_bytes.clone()),
-            counters: segment.arrivals().len() as u32,
+            counters: plan.arrivals().len() as u32,
             minimum_driver: self.code.as_ref().map(|code| code.minimum_driver),
         }
     }

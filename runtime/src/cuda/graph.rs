@@ -1,37 +1,56 @@
-//! A graph of kernel nodes, one after another, each with its programmatic dependency on the one before it.
+//! A graph of launches, one after another: kernel nodes with their programmatic dependencies on one another, and cooperative
+//! nodes that walk streams.
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
 use std::ffi::c_void;
 use std::ptr;
+use std::time::Duration;
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUgraphDependencyType};
-use warpweave_fusion::schedule::tables::{NodeLaunch, node_name};
+use warpweave_fusion::schedule::tables::{Launch, NodeLaunch, StreamLaunch, node_name};
 
 use super::driver::{DeviceInfo, check};
 use super::error::CudaError;
+use super::launches::Addresses;
 use super::memory::{Module, Stream};
-use super::session::resident_blocks;
+use super::session::ENTRY_NAME;
 use crate::bundle::DeviceCode;
 
 /// The first compute capability whose blocks may be resident before the node before them has ended.
 const FIRST_DEPENDENT_LAUNCH: u32 = 9;
 
-/// The arguments of a node's entry: `ww_node_arguments` of the prelude, by value.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(super) struct NodeArguments {
-    arena: u64,
-    weights: u64,
-    operands: u64,
-    first_operand: u32,
+/// What the nodes of a graph are made of, beside their addresses.
+#[derive(Clone)]
+pub(super) struct Shape {
+    /// The launches in their order.
+    pub(super) launches: Vec<Launch>,
+    /// Threads of a block.
+    pub(super) threads: u32,
+    /// Shared-memory bytes of a block that walks a stream.
+    pub(super) shared_bytes: u32,
+    /// Shared-memory bytes of a block of each kernel's node.
+    pub(super) node_shared_bytes: Vec<u32>,
+    /// Whether blocks may be resident before the node before them has ended.
+    pub(super) is_dependent: bool,
 }
 
-impl NodeArguments {
-    /// Addresses of live allocations; the first operand is each node's own.
-    pub(super) fn of(arena: u64, weights: u64, operands: u64) -> Self {
-        Self { arena, weights, operands, first_operand: 0 }
+impl Shape {
+    /// Of a program's code on a device.
+    pub(super) fn new(launches: Vec<Launch>, device: &DeviceInfo, code: &DeviceCode) -> Self {
+        Self {
+            launches,
+            threads: code.threads,
+            shared_bytes: code.shared_bytes,
+            node_shared_bytes: code.node_shared_bytes.clone(),
+            is_dependent: device.capability.0 >= FIRST_DEPENDENT_LAUNCH,
+        }
+    }
+
+    /// Shared-memory bytes of a block of a kernel's node.
+    pub(super) fn node_shared(&self, kernel: u32) -> u32 {
+        self.node_shared_bytes.get(kernel as usize).copied().unwrap_or(self.shared_bytes)
     }
 }
 
@@ -39,26 +58,41 @@ impl NodeArguments {
 pub(super) struct Graph(sys::CUgraphExec);
 
 impl Graph {
-    /// A graph of these launches of the module's entries.
+    /// A graph of these launches of the module's entries, of which those that walk streams give up a wait after
+    /// `wait_limit`.
     pub(super) fn new(
         module: &Module,
-        (device, code): (&DeviceInfo, &DeviceCode),
-        arguments: NodeArguments,
-        nodes: &[NodeLaunch],
+        shape: &Shape,
+        addresses: &Addresses,
+        wait_limit: Duration,
     ) -> Result<Self, CudaError> {
         let draft = Draft::new()?;
-        let is_dependent = device.capability.0 >= FIRST_DEPENDENT_LAUNCH;
-        let mut previous = None;
-        for node in nodes {
-            let function = module.function(&node_name(node.kernel))?;
-            let shared_bytes = code.node_shared_bytes.get(node.kernel as usize).copied().unwrap_or(code.shared_bytes);
-            resident_blocks(function, device, (code, shared_bytes))?;
-            let own = NodeArguments { first_operand: node.operands, ..arguments };
-            let added = draft.add(function, (node.blocks, code.threads, shared_bytes), own)?;
-            if let Some(previous) = previous {
-                draft.depend(previous, added, is_dependent)?;
+        let mut programs = 0;
+        let mut previous: Option<(sys::CUgraphNode, Dependency)> = None;
+        for launch in &shape.launches {
+            let (added, kind) = match *launch {
+                Launch::Streams(StreamLaunch { first_stream, blocks }) => {
+                    let function = module.function(ENTRY_NAME)?;
+                    let mut own = addresses.of_streams(programs, first_stream, wait_limit);
+                    programs += 1;
+                    let block = Blocks { count: blocks, threads: shape.threads, shared_bytes: shape.shared_bytes };
+                    let added = draft.add(function, block, (&raw mut own).cast::<c_void>())?;
+                    draft.cooperate(added)?;
+                    (added, Dependency::Full)
+                }
+                Launch::Node(NodeLaunch { kernel, operands, blocks }) => {
+                    let function = module.function(&node_name(kernel))?;
+                    let mut own = addresses.of_node(operands);
+                    let shared_bytes = shape.node_shared(kernel);
+                    let block = Blocks { count: blocks, threads: shape.threads, shared_bytes };
+                    let added = draft.add(function, block, (&raw mut own).cast::<c_void>())?;
+                    (added, if shape.is_dependent { Dependency::Programmatic } else { Dependency::Full })
+                }
+            };
+            if let Some((previous, before)) = previous {
+                draft.depend(previous, added, before.and(kind))?;
             }
-            previous = Some(added);
+            previous = Some((added, kind));
         }
         draft.instantiate()
     }
@@ -78,6 +112,32 @@ impl Drop for Graph {
     }
 }
 
+/// How a node waits for the one before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dependency {
+    /// It starts when that has ended.
+    Full,
+    /// Its blocks may be resident before and wait themselves.
+    Programmatic,
+}
+
+impl Dependency {
+    /// Between a node of this kind and the next: what walks streams neither lets others in early nor waits itself.
+    fn and(self, next: Self) -> Self {
+        match (self, next) {
+            (Self::Programmatic, Self::Programmatic) => Self::Programmatic,
+            (Self::Full, _) | (_, Self::Full) => Self::Full,
+        }
+    }
+}
+
+/// The blocks of a node.
+struct Blocks {
+    count: u32,
+    threads: u32,
+    shared_bytes: u32,
+}
+
 /// A graph to which nodes are added.
 struct Draft(sys::CUgraph);
 
@@ -89,43 +149,63 @@ impl Draft {
         Ok(Self(graph))
     }
 
+    /// Adds a launch of an entry whose one argument `argument` points to.
     fn add(
         &self,
         function: sys::CUfunction,
-        (blocks, threads, shared_bytes): (u32, u32, u32),
-        mut arguments: NodeArguments,
+        blocks: Blocks,
+        argument: *mut c_void,
     ) -> Result<sys::CUgraphNode, CudaError> {
-        let mut parameters = [(&raw mut arguments).cast::<c_void>()];
+        let mut parameters = [argument];
         let params = sys::CUDA_KERNEL_NODE_PARAMS {
             func: function,
-            gridDimX: blocks,
+            gridDimX: blocks.count,
             gridDimY: 1,
             gridDimZ: 1,
-            blockDimX: threads,
+            blockDimX: blocks.threads,
             blockDimY: 1,
             blockDimZ: 1,
-            sharedMemBytes: shared_bytes,
+            sharedMemBytes: blocks.shared_bytes,
             kernelParams: parameters.as_mut_ptr(),
             extra: ptr::null_mut(),
             kern: ptr::null_mut(),
             ctx: ptr::null_mut(),
         };
         let mut node = ptr::null_mut();
-        // SAFETY: the graph is live, and the function is of a loaded module, whose entry takes one `ww_node_arguments` by
-        // value, which `NodeArguments` mirrors; the driver copies it before it returns. Its addresses are of live
-        // allocations of the sizes that the verified plan asks for.
+        // SAFETY: the graph is live, and the function is of a loaded module. Its entry takes one argument by value:
+        // `ww_arguments` or `ww_node_arguments`, which `StreamArguments` and `NodeArguments` mirror, and `new` pairs each
+        // entry with its own; the driver copies it before it returns. Its addresses are of live allocations of the sizes
+        // that the verified plan asks for.
         let added = unsafe { sys::cuGraphAddKernelNode_v2(&mut node, self.0, ptr::null(), 0, &params) };
         check("cuGraphAddKernelNode", added.result())?;
         Ok(node)
     }
 
-    /// Lets `later` run after `earlier`: programmatically where its blocks wait themselves.
-    fn depend(&self, earlier: sys::CUgraphNode, later: sys::CUgraphNode, is_dependent: bool) -> Result<(), CudaError> {
-        let (port, kind) = if is_dependent {
-            let kind = CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-            (sys::CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, kind)
-        } else {
-            (sys::CU_GRAPH_KERNEL_NODE_PORT_DEFAULT, CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT)
+    /// Makes a node's launch cooperative: all of its blocks are resident at once, or it fails.
+    fn cooperate(&self, node: sys::CUgraphNode) -> Result<(), CudaError> {
+        let attribute = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        let value = sys::CUkernelNodeAttrValue { cooperative: 1 };
+        // SAFETY: the node is of this live graph, and `cooperative` is the member of the union that the attribute reads.
+        let set = unsafe { sys::cuGraphKernelNodeSetAttribute(node, attribute, &value) };
+        check("cuGraphKernelNodeSetAttribute", set.result())
+    }
+
+    /// Lets `later` run after `earlier`.
+    fn depend(
+        &self,
+        earlier: sys::CUgraphNode,
+        later: sys::CUgraphNode,
+        dependency: Dependency,
+    ) -> Result<(), CudaError> {
+        let (port, kind) = match dependency {
+            Dependency::Programmatic => {
+                let kind = CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+                (sys::CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, kind)
+            }
+            Dependency::Full => {
+                let kind = CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
+                (sys::CU_GRAPH_KERNEL_NODE_PORT_DEFAULT, kind)
+            }
         };
         let edge = sys::CUgraphEdgeData { from_port: port as u8, to_port: 0, type_: kind as u8, reserved: [0; 5] };
         // SAFETY: the graph and both of its nodes are live, and the arrays have one element each.

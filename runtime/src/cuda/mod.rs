@@ -8,6 +8,7 @@ mod clocks;
 mod driver;
 mod error;
 mod graph;
+mod launches;
 mod memory;
 mod session;
 

@@ -1,4 +1,5 @@
-//! A program on a GPU: one cooperative launch a run, or one launch of a graph.
+//! A program on a GPU: one cooperative launch a run, or one launch of a graph, of which persistent segments are cooperative
+//! nodes.
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
@@ -9,22 +10,23 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute};
+use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_fusion::schedule::plan::SENTINEL_BYTES;
-use warpweave_fusion::schedule::tables::node_name;
-use warpweave_fusion::schedule::{ExecutionPlan, Segment};
+use warpweave_fusion::schedule::tables::{Launch, node_name};
 use warpweave_graph::Tensor;
 
 use super::driver::{DeviceInfo, Driver, check};
 use super::error::CudaError;
-use super::graph::{Graph, NodeArguments};
+use super::graph::{Graph, Shape};
+use super::launches::Addresses;
 use super::memory::{Buffer, Context, Event, Module, Stream};
 use crate::bundle::{BundleTarget, DeviceCode, TargetPlan};
 use crate::cubin::CubinInfo;
-use crate::session::{Session, SessionError, check_inputs, input_types, output, place};
+use crate::session::{Session, SessionError, check_inputs, input_types, output, place, run_as};
 use crate::session_memory::{SessionMemory, marked_element, sentinels};
 
-/// The entry of every persistent program.
-const ENTRY_NAME: &str = "warpweave_persistent";
+/// The entry that walks streams.
+pub(super) const ENTRY_NAME: &str = "warpweave_persistent";
 /// The oldest driver interface that the calls here need.
 const OLDEST_DRIVER: (u32, u32) = (12, 8);
 /// Bytes that no second-level cache of a GPU holds.
@@ -47,21 +49,6 @@ impl Default for CudaOptions {
     fn default() -> Self {
         Self { wait_limit: Duration::from_secs(10), launch_limit: Duration::from_secs(60), units: None }
     }
-}
-
-/// The arguments of the entry: `ww_arguments` of the prelude, by value.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Arguments {
-    arena: u64,
-    weights: u64,
-    stream_start: u64,
-    instructions: u64,
-    operands: u64,
-    control: u64,
-    counters: u64,
-    status: u64,
-    time_limit_ns: u64,
 }
 
 /// A loaded program with its memory.
@@ -90,12 +77,12 @@ enum State {
 enum Launched {
     /// The entry of a persistent program, once, cooperatively.
     Cooperative(sys::CUfunction),
-    /// A graph of kernel nodes.
-    Graph(Graph),
+    /// A graph, made for a limit of waits.
+    Graph { graph: Graph, shape: Shape, wait_limit: Duration },
 }
 
-/// Dropped from first to last: memory before the context that it belongs to.
-struct Loaded {
+/// What launches read and write.
+struct Buffers {
     arena: Buffer,
     weights: Buffer,
     stream_start: Buffer,
@@ -104,13 +91,33 @@ struct Loaded {
     control: Buffer,
     counters: Buffer,
     status: Buffer,
+}
+
+impl Buffers {
+    fn addresses(&self) -> Addresses {
+        Addresses {
+            arena: self.arena.address(),
+            weights: self.weights.address(),
+            stream_start: self.stream_start.address(),
+            instructions: self.instructions.address(),
+            operands: self.operands.address(),
+            control: self.control.address(),
+            counters: self.counters.address(),
+            status: self.status.address(),
+        }
+    }
+}
+
+/// Dropped from first to last: memory before the context that it belongs to.
+struct Loaded {
+    buffers: Buffers,
     /// Written whole before each launch, where caches are to be cold.
     flush: Option<Buffer>,
     begin: Event,
     end: Event,
     stream: Stream,
     launched: Launched,
-    _module: Module,
+    module: Module,
     _context: Context,
 }
 
@@ -130,23 +137,29 @@ impl CudaSession {
             return Err(CudaError::OldDriver { found: driver.version(), needed }.into());
         }
         check_device(&device, code)?;
-        let names: Vec<String> = match plan.plan.plan().segment() {
-            Segment::Persistent(_) => vec![ENTRY_NAME.to_owned()],
-            Segment::CudaGraph(_) => plan.tables().nodes.iter().map(|node| node_name(node.kernel)).collect(),
-        };
-        check_entries(code, &names)?;
+        let launches = plan.tables().launches;
+        let walks = launches.iter().any(|launch| matches!(launch, Launch::Streams(_)));
+        if walks && !device.cooperative {
+            return Err(CudaError::NotCooperative { device: device.name }.into());
+        }
+        check_entries(code, &launches)?;
         let context = Context::new(driver.handle(ordinal)?)?;
         let module = Module::load(&code.cubin)?;
-        let (plan, notes) = match plan.plan.plan().segment() {
-            Segment::Persistent(_) => {
-                let blocks = resident_blocks(module.function(ENTRY_NAME)?, &device, (code, code.shared_bytes))?;
-                fit(plan, code, &device, blocks, options)?
+        let shape = Shape::new(launches, &device, code);
+        for launch in &shape.launches {
+            if let Launch::Node(node) = launch {
+                let function = module.function(&node_name(node.kernel))?;
+                resident_blocks(function, &device, (code, shape.node_shared(node.kernel)))?;
             }
-            Segment::CudaGraph(segment) => {
-                (plan.clone(), vec![format!("{} runs {} nodes of a graph", device.name, segment.nodes.len())])
-            }
+        }
+        let (plan, notes) = if walks {
+            let blocks = resident_blocks(module.function(ENTRY_NAME)?, &device, (code, code.shared_bytes))?;
+            fit(plan, code, &device, blocks, options)?
+        } else {
+            (plan.clone(), vec![format!("{} runs {} nodes of a graph", device.name, shape.launches.len())])
         };
-        let loaded = load(&plan, weights, (&device, code), context, module)?;
+        let shape = Shape { launches: plan.tables().launches, ..shape };
+        let loaded = load(&plan, weights, shape, options.wait_limit, context, module)?;
         let mut session = Self {
             loaded: ManuallyDrop::new(loaded),
             plan,
@@ -165,21 +178,34 @@ impl CudaSession {
         if self.state == State::Lost {
             return Err(CudaError::Poisoned);
         }
-        let segment = self.plan.plan.plan().segment();
-        let arrivals = segment.arrivals();
-        let memory = SessionMemory::new(Vec::new(), arrivals.len()).at_epoch(epoch, &arrivals, segment.units() as i32);
-        self.loaded.control.write(0, bytemuck::cast_slice(&memory.control))?;
-        self.loaded.counters.write(0, bytemuck::cast_slice(&memory.counters))?;
-        self.loaded.status.zero()?;
+        let memory = counters(self.plan.plan.plan(), epoch);
+        self.loaded.buffers.control.write(0, bytemuck::cast_slice(&memory.control))?;
+        self.loaded.buffers.counters.write(0, bytemuck::cast_slice(&memory.counters))?;
+        self.loaded.buffers.status.zero()?;
         for (range, mark) in sentinels(&self.plan.plan.plan().memory) {
             let marked = marked_element(epoch, mark).repeat(range.len() / SENTINEL_BYTES);
-            self.loaded.arena.write(range.start, &marked)?;
+            self.loaded.buffers.arena.write(range.start, &marked)?;
         }
         self.state = State::Ready;
         Ok(())
     }
 
+    /// Makes the graph anew where waits are to give up after another time than it was made for.
+    fn keep_limit(&mut self) -> Result<(), CudaError> {
+        let limit = self.options.wait_limit;
+        let addresses = self.loaded.buffers.addresses();
+        let Loaded { launched, module, .. } = &mut *self.loaded;
+        if let Launched::Graph { graph, shape, wait_limit } = launched
+            && *wait_limit != limit
+        {
+            *graph = Graph::new(module, shape, &addresses, limit)?;
+            *wait_limit = limit;
+        }
+        Ok(())
+    }
+
     fn launch(&mut self) -> Result<(), CudaError> {
+        self.keep_limit()?;
         let loaded = &*self.loaded;
         if let Some(flush) = &loaded.flush {
             // The stream waits for the write: it is a blocking one.
@@ -188,7 +214,7 @@ impl CudaSession {
         loaded.begin.record(&loaded.stream)?;
         match &loaded.launched {
             Launched::Cooperative(function) => self.launch_cooperative(*function)?,
-            Launched::Graph(graph) => graph.launch(&loaded.stream)?,
+            Launched::Graph { graph, .. } => graph.launch(&loaded.stream)?,
         }
         loaded.end.record(&loaded.stream)?;
         self.await_end()
@@ -196,20 +222,10 @@ impl CudaSession {
 
     fn launch_cooperative(&self, function: sys::CUfunction) -> Result<(), CudaError> {
         let loaded = &*self.loaded;
-        let mut arguments = Arguments {
-            arena: loaded.arena.address(),
-            weights: loaded.weights.address(),
-            stream_start: loaded.stream_start.address(),
-            instructions: loaded.instructions.address(),
-            operands: loaded.operands.address(),
-            control: loaded.control.address(),
-            counters: loaded.counters.address(),
-            status: loaded.status.address(),
-            time_limit_ns: u64::try_from(self.options.wait_limit.as_nanos()).unwrap_or(u64::MAX),
-        };
-        let units = self.plan.plan.plan().segment().units() as u32;
+        let mut arguments = loaded.buffers.addresses().of_streams(0, 0, self.options.wait_limit);
+        let units = self.plan.plan.plan().units() as u32;
         let mut parameters = [(&raw mut arguments).cast::<c_void>()];
-        // SAFETY: the entry takes one `ww_arguments` by value, which `Arguments` mirrors; the driver copies it before it
+        // SAFETY: the entry takes one `ww_arguments` by value, which `StreamArguments` mirrors; the driver copies it before it
         // returns. All addresses are of live allocations of the sizes that the verified plan asks for, and nothing
         // touches them until `end` has passed.
         let launched = unsafe {
@@ -250,7 +266,7 @@ impl CudaSession {
     /// What the first wait that gave up has written.
     fn check_status(&mut self) -> Result<(), CudaError> {
         let mut memory = SessionMemory::new(Vec::new(), 0);
-        self.loaded.status.read(0, bytemuck::cast_slice_mut(&mut memory.status))?;
+        self.loaded.buffers.status.read(0, bytemuck::cast_slice_mut(&mut memory.status))?;
         match memory.timed_out_wait() {
             None => Ok(()),
             Some(wait) => {
@@ -269,7 +285,7 @@ impl Session for CudaSession {
         check_inputs(input_types(&self.plan.plan.plan().memory), inputs)?;
         let memory = &self.plan.plan.plan().memory;
         for (&tensor, input) in memory.inputs.iter().zip(inputs) {
-            self.loaded.arena.write(place(memory, tensor).start, input.bytes())?;
+            self.loaded.buffers.arena.write(place(memory, tensor).start, input.bytes())?;
         }
         self.launch()?;
         self.check_status()?;
@@ -279,7 +295,7 @@ impl Session for CudaSession {
         let read = |&tensor| {
             let range = place(memory, tensor);
             let mut bytes = vec![0; range.len()];
-            self.loaded.arena.read(range.start, &mut bytes)?;
+            self.loaded.buffers.arena.read(range.start, &mut bytes)?;
             output(memory, tensor, bytes)
         };
         memory.outputs.iter().map(read).collect()
@@ -290,7 +306,7 @@ impl Session for CudaSession {
             return Err(CudaError::Poisoned.into());
         }
         let mut read = vec![0; bytes.len()];
-        self.loaded.arena.read(bytes.start, &mut read)?;
+        self.loaded.buffers.arena.read(bytes.start, &mut read)?;
         Ok(Some(read))
     }
 
@@ -340,20 +356,20 @@ fn check_device(device: &DeviceInfo, code: &DeviceCode) -> Result<(), CudaError>
         let (device, capability) = (device.name.clone(), device.capability);
         return Err(CudaError::Capability { target: code.target, device, capability });
     }
-    // A graph needs no cooperative launch.
-    if !device.cooperative && code.node_shared_bytes.is_empty() {
-        return Err(CudaError::NotCooperative { device: device.name.clone() });
-    }
     if code.shared_bytes > device.shared_bytes {
         return Err(too_large(device, code));
     }
     Ok(())
 }
 
-fn check_entries(code: &DeviceCode, names: &[String]) -> Result<(), SessionError> {
+fn check_entries(code: &DeviceCode, launches: &[Launch]) -> Result<(), SessionError> {
     let info = CubinInfo::read(&code.cubin);
-    let lacks = |name: &&String| info.as_ref().ok().and_then(|info| info.entry(name)).is_none();
-    match names.iter().find(lacks) {
+    let lacks = |name: &String| info.as_ref().ok().and_then(|info| info.entry(name)).is_none();
+    let names = launches.iter().map(|launch| match launch {
+        Launch::Streams(_) => ENTRY_NAME.to_owned(),
+        Launch::Node(node) => node_name(node.kernel),
+    });
+    match names.into_iter().find(lacks) {
         Some(name) => Err(SessionError::Internal(format!("the code has no entry `{name}`"))),
         None => Ok(()),
     }
@@ -395,9 +411,12 @@ fn fit(
     resident: usize,
     options: CudaOptions,
 ) -> Result<(TargetPlan, Vec<String>), SessionError> {
-    let planned = plan.plan.plan().segment().units();
+    let planned = plan.plan.plan().grids().into_iter().max().unwrap_or(0) as usize;
     let units = options.units.unwrap_or(resident).min(resident);
     let mut notes = vec![format!("{} runs {planned} vEUs on {} multiprocessors", device.name, device.multiprocessors)];
+    if plan.plan.plan().only_segment().is_none() {
+        notes.push(format!("it runs {}", run_as(plan.plan.plan())));
+    }
     if planned <= units {
         return Ok((plan.clone(), notes));
     }
@@ -408,41 +427,49 @@ fn fit(
 fn load(
     plan: &TargetPlan,
     weights: &[u8],
-    (device, code): (&DeviceInfo, &DeviceCode),
+    shape: Shape,
+    wait_limit: Duration,
     context: Context,
     module: Module,
 ) -> Result<Loaded, SessionError> {
     let (memory, tables) = (&plan.plan.plan().memory, plan.tables());
-    let host = SessionMemory::new(Vec::new(), plan.plan.plan().segment().arrivals().len());
+    let host = counters(plan.plan.plan(), 1);
     let words = tables.stream_start.len() + tables.instructions.len() + tables.operands.len() + host.counters.len();
     let (needed, free) = (memory.arena_bytes + weights.len() as u64 + 4 * words as u64, context.free_bytes()?);
     if needed > free {
         return Err(CudaError::Memory { needed, free }.into());
     }
-    let (arena, weights) = (Buffer::zeroed(memory.arena_bytes as usize)?, Buffer::holding(weights)?);
-    let operands = Buffer::holding(&tables.operands)?;
-    let launched = match plan.plan.plan().segment() {
-        Segment::Persistent(_) => Launched::Cooperative(module.function(ENTRY_NAME)?),
-        Segment::CudaGraph(_) => {
-            let addresses = NodeArguments::of(arena.address(), weights.address(), operands.address());
-            Launched::Graph(Graph::new(&module, (device, code), addresses, &tables.nodes)?)
-        }
-    };
-    Ok(Loaded {
-        arena,
-        weights,
+    let buffers = Buffers {
+        arena: Buffer::zeroed(memory.arena_bytes as usize)?,
+        weights: Buffer::holding(weights)?,
         stream_start: Buffer::holding(&tables.stream_start)?,
         instructions: Buffer::holding(&tables.instructions)?,
-        operands,
+        operands: Buffer::holding(&tables.operands)?,
         control: Buffer::holding(&host.control)?,
         counters: Buffer::holding(&host.counters)?,
         status: Buffer::holding(&host.status)?,
+    };
+    let launched = match plan.plan.plan().only_persistent() {
+        Some(_) => Launched::Cooperative(module.function(ENTRY_NAME)?),
+        None => {
+            let graph = Graph::new(&module, &shape, &buffers.addresses(), wait_limit)?;
+            Launched::Graph { graph, shape, wait_limit }
+        }
+    };
+    Ok(Loaded {
+        buffers,
         flush: None,
         begin: Event::new()?,
         end: Event::new()?,
         stream: Stream::new()?,
         launched,
-        _module: module,
+        module,
         _context: context,
     })
+}
+
+/// Control blocks and counters before launch number `epoch`.
+fn counters(plan: &ExecutionPlan, epoch: i32) -> SessionMemory {
+    let arrivals = plan.arrivals();
+    SessionMemory::new(Vec::new(), arrivals.len()).at_epoch(epoch, &arrivals, &plan.grids())
 }

@@ -24,8 +24,8 @@ pub(super) struct SharedArena {
 
 #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
 // SAFETY: all access goes through `read` and `write` below. The plan that drives the threads is verified: two accesses
-// of the same bytes, one of them a write, are ordered by the stream of one thread, by a release and an acquire of a
-// counter, or by those of an rTask's end where its values are polled, so they never race.
+// of the same bytes, one of them a write, are ordered by the stream of one thread, by the end of one segment or node and
+// the start of the next, whose threads are joined and started, by a release and an acquire of a counter, or by those of an rTask's end where its values are polled, so they never race.
 unsafe impl Sync for SharedArena {}
 
 impl SharedArena {

@@ -3,12 +3,14 @@
 //! It runs the plan — every rTask, every wait and signal — on expressions and native matrix products instead of
 //! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins: the plan is
 //! verified as it was folded onto the threads, so they stand before it in one order of all streams, and the first rTask
-//! in it that has not ended can always go on. It is for correctness and first contact, not a product for CPUs.
+//! in it that has not ended can always go on. Segments run one after another; of a graph, a thread runs every so-manieth
+//! block of a node. It is for correctness and first contact, not a product for CPUs.
 
 mod contraction;
 mod delays;
 mod lanes;
 mod memory;
+mod nodes;
 mod operator;
 mod product;
 mod stage;
@@ -20,7 +22,7 @@ use std::time::Instant;
 
 use warpweave_fusion::schedule::fold::fold;
 use warpweave_fusion::schedule::plan::{BufferSpace, CounterId, Instruction, OperatorId, PersistentSegment, RTask};
-use warpweave_fusion::schedule::{Polls, Verified, Violation, verify};
+use warpweave_fusion::schedule::{Polls, Segment, Verified, Violation, verify};
 use warpweave_graph::Tensor;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
@@ -75,12 +77,18 @@ pub enum HostError {
 /// A plan on the threads of this machine, ready to run.
 pub struct HostSession {
     plan: Verified,
-    operators: Arena<OperatorId, HostOperator>,
-    polls: Polls,
+    threads: usize,
+    segments: Vec<HostSegment>,
     arena: SharedArena,
     weights: Arc<[u8]>,
     trace: Vec<RTask>,
     moments: Vec<Vec<HostMoments>>,
+}
+
+/// What is prepared of a segment.
+struct HostSegment {
+    operators: Arena<OperatorId, HostOperator>,
+    polls: Polls,
 }
 
 /// When a thread came to an instruction of its stream, began on it, and went on: nanoseconds from the start of the run.
@@ -103,11 +111,16 @@ impl HostSession {
         if weights.len() as u64 != memory.weights_bytes {
             return Err(HostError::Weights { expected: memory.weights_bytes, found: weights.len() });
         }
-        let segment = plan.plan().persistent();
-        let operators = segment.operators.values().map(|operator| HostOperator::new(operator, memory)).collect();
-        let polls = Polls::of(segment, memory);
+        let prepared = |segment: &Segment| HostSegment {
+            operators: segment.operators().values().map(|operator| HostOperator::new(operator, memory)).collect(),
+            polls: match segment {
+                Segment::Persistent(segment) => Polls::of(segment, memory),
+                Segment::CudaGraph(_) => Polls::default(),
+            },
+        };
+        let segments = plan.plan().segments.iter().map(prepared).collect();
         let arena = SharedArena::new(memory.arena_bytes as usize);
-        Ok(Self { plan, operators, polls, arena, weights, trace: Vec::new(), moments: Vec::new() })
+        Ok(Self { plan, threads, segments, arena, weights, trace: Vec::new(), moments: Vec::new() })
     }
 
     /// Runs the plan once.
@@ -129,9 +142,20 @@ impl HostSession {
             }
             self.arena.write(self.offset(id), input.bytes());
         }
-        let launch = Launch::new(self.plan.plan().persistent(), &self.operators, &self.polls, delays);
-        self.moments = launch.run(&Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new() })?;
-        self.trace = executed(self.plan.plan().persistent(), &self.moments);
+        let shared = Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new() };
+        (self.moments, self.trace) = (Vec::new(), Vec::new());
+        for (segment, HostSegment { operators, polls }) in self.plan.plan().segments.iter().zip(&self.segments) {
+            match segment {
+                Segment::Persistent(segment) => {
+                    let moments = Launch::new(segment, operators, polls, delays).run(&shared)?;
+                    self.trace.extend(executed(segment, &moments));
+                    self.moments.extend(moments);
+                }
+                Segment::CudaGraph(segment) => {
+                    self.trace.extend(nodes::run(segment, operators, &shared, self.threads)?);
+                }
+            }
+        }
         let output = |id: &TensorId| {
             let ty = memory.tensors[*id].ty.clone();
             let mut bytes = vec![0; ty.bytes()];
@@ -141,12 +165,12 @@ impl HostSession {
         Ok(memory.outputs.iter().map(output).collect())
     }
 
-    /// The rTasks that the last run executed: each thread's in order, thread after thread.
+    /// The rTasks that the last run executed, segment after segment: each thread's in order, thread after thread.
     pub fn trace(&self) -> &[RTask] {
         &self.trace
     }
 
-    /// When the last run came to the instructions of every stream, in their order.
+    /// When the last run came to the instructions of every stream of the persistent segments, in their order.
     pub fn moments(&self) -> &[Vec<HostMoments>] {
         &self.moments
     }

@@ -118,11 +118,13 @@ impl HostOperator {
                 stage.store(memory, &run, &value);
                 values.push(Some(spread(&value)));
             } else {
+                let mut only = None;
                 for_each_run(stage, &inner, &mut point, &mut |run| {
                     let value = stage.evaluate(&stage.body, memory, run, &values, None);
                     stage.store(memory, run, &value);
+                    only = Some(value);
                 });
-                values.push(None);
+                values.push(only.filter(|_| inner.is_empty()).map(|value| spread(&value)));
             }
         }
     }

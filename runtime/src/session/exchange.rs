@@ -3,9 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpweave_fusion::schedule::MemoryPlan;
-#[cfg(feature = "compile")]
-use warpweave_fusion::schedule::Segment;
+use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, PlanBackend};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorProgram, TensorType};
 
@@ -53,12 +51,19 @@ pub(crate) fn check_inputs<'a>(
     Ok(())
 }
 
-/// Blocks of a persistent launch; 0 for a graph, whose nodes have blocks of their own.
-#[cfg(feature = "compile")]
-pub(crate) fn blocks(segment: &Segment) -> u32 {
-    match segment {
-        Segment::Persistent(segment) => segment.units() as u32,
-        Segment::CudaGraph(_) => 0,
+/// How a plan is run, for messages: `with 8 vEUs`.
+pub(crate) fn run_as(plan: &ExecutionPlan) -> String {
+    match plan.backend() {
+        PlanBackend::Persistent if plan.segments.len() == 1 => format!("with {} vEUs", plan.units()),
+        PlanBackend::CudaGraph => format!("as {} nodes of a graph", plan.launches()),
+        PlanBackend::Persistent | PlanBackend::Mixed => {
+            let programs = plan.grids().len();
+            let kernels = plan.launches() - programs;
+            format!(
+                "as a graph of {programs} persistent programs with up to {} vEUs and {kernels} kernels",
+                plan.units()
+            )
+        }
     }
 }
 

@@ -19,6 +19,6 @@ impl Session for HostSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec![format!("the plan is folded onto {} threads of this machine", self.plan().plan().persistent().units())]
+        vec![format!("the plan is folded onto {} threads of this machine", self.plan().plan().units())]
     }
 }

@@ -10,7 +10,7 @@ use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport, UnorderedV
 use warpweave_fusion::schedule::dependency::{Region, writes};
 use warpweave_fusion::schedule::plan::RTask;
 use warpweave_fusion::schedule::waits::{self, PlannedWait};
-use warpweave_fusion::schedule::{Instruction, MemoryPlan, PersistentSegment, Polls, Segment, tables};
+use warpweave_fusion::schedule::{ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, Polls, Segment, tables};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorType};
 
@@ -69,8 +69,8 @@ pub fn corruption(
     seed: u64,
 ) -> Result<Corruption, SessionError> {
     let plan = kernels.plan.plan.plan();
-    let Segment::Persistent(segment) = plan.segment() else {
-        return Err(SessionError::Internal("a graph has no waits".to_owned()));
+    let Some(segment) = plan.only_persistent() else {
+        return Err(SessionError::Internal("the plan is not one persistent program".to_owned()));
     };
     let memory = &plan.memory;
     check_inputs(input_types(memory), inputs)?;
@@ -124,10 +124,11 @@ impl Launch<'_> {
         options: &LaunchOptions,
     ) -> Result<(LaunchReport, Vec<u8>), SessionError> {
         let Self { kernels, weights, inputs, memory } = self;
-        let tables = tables::encode_streams(segment, &kernels.plan.bindings, kernels.plan.operands.clone());
         let (arena, counters) = (memory.arena_bytes as usize, segment.counters.len());
-        let grid = segment.units() as u32;
-        let mut device = Device::new(&kernels.program, &tables, weights, arena, counters, grid)
+        let segments = vec![Segment::Persistent(segment.clone())];
+        let plan = ExecutionPlan { segments, memory: MemoryPlan::default() };
+        let tables = tables::encode(&plan, &kernels.plan.bindings, kernels.plan.operands.clone());
+        let mut device = Device::new(&kernels.program, &tables, weights, arena, counters)
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         device.restart(1);
         write_inputs(memory, inputs, device.arena_mut());

@@ -24,7 +24,7 @@ use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
 
 pub use error::{FailureKind, SessionError};
-pub(crate) use exchange::{check_inputs, input_types, output, place};
+pub(crate) use exchange::{check_inputs, input_types, output, place, run_as};
 pub use exchange::{pack_program, pack_weights};
 #[cfg(feature = "compile")]
 pub use kernels::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Kernels, open_kernels};

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::print::cuda;
+use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_fusion::schedule::tables::Tables;
-use warpweave_fusion::schedule::{ExecutionPlan, Segment};
 use warpweave_graph::Tensor;
 
 use super::Session;
 use super::error::SessionError;
-use super::exchange::{blocks, check_inputs, input_types, read_outputs, write_inputs};
+use super::exchange::{check_inputs, input_types, read_outputs, run_as, write_inputs};
 use crate::bundle::TargetPlan;
 use crate::session_memory::SessionMemory;
 use crate::text::{TextLaunch, TextProgram};
@@ -46,11 +46,10 @@ impl TextSession {
 impl Session for TextSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         let plan = self.plan.plan.plan();
-        let (memory, segment) = (&plan.memory, plan.segment());
+        let memory = &plan.memory;
         check_inputs(input_types(memory), inputs)?;
         write_inputs(memory, inputs, &mut self.state.arena);
         let launch = TextLaunch {
-            grid: blocks(segment),
             threads: self.threads,
             shared_bytes: self.shared_bytes,
             tables: &self.tables,
@@ -85,18 +84,15 @@ impl Session for TextSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec![match self.plan.plan.plan().segment() {
-            Segment::Persistent(segment) => format!("the text runs with {} vEUs", segment.units()),
-            Segment::CudaGraph(segment) => format!("the text runs as {} nodes of a graph", segment.nodes.len()),
-        }]
+        vec![format!("the text runs {}", run_as(self.plan.plan.plan()))]
     }
 }
 
 /// The memory of a session whose next launch is number `epoch`.
 fn memory_at(plan: &TargetPlan, epoch: i32) -> SessionMemory {
     let plan = plan.plan.plan();
-    let arrivals = plan.segment().arrivals();
+    let arrivals = plan.arrivals();
     let arena = vec![0; plan.memory.arena_bytes as usize];
     let memory = SessionMemory::new(arena, arrivals.len());
-    memory.at_epoch(epoch, &arrivals, blocks(plan.segment()).cast_signed()).marked(&plan.memory)
+    memory.at_epoch(epoch, &arrivals, &plan.grids()).marked(&plan.memory)
 }

@@ -1,22 +1,24 @@
 //! The files through which a launch reaches the child and its results come back, one per buffer, in the byte order of
-//! the machine, and three words a node in `nodes`; `launch` holds five 64-bit words: grid, threads, shared bytes, launches, wait limit in nanoseconds.
+//! the machine, and four words a launch in `launches`; `launch` holds four 64-bit words: threads, shared bytes, how often all
+//! launches follow one another, wait limit in nanoseconds.
 
 use std::fs;
 use std::io;
+
+use warpweave_fusion::schedule::tables::{Launch, NodeLaunch, StreamLaunch};
 
 use super::TextLaunch;
 use crate::session_memory::SessionMemory;
 use crate::tools::TemporaryDirectory;
 
+/// The first word of a launch: what is launched.
+const OF_STREAMS: u32 = 0;
+const OF_NODE: u32 = 1;
+
 pub(super) fn write(directory: &TemporaryDirectory, launch: TextLaunch<'_>, memory: &SessionMemory) -> io::Result<()> {
     let wait_limit = u64::try_from(launch.wait_limit.as_nanos()).unwrap_or(u64::MAX);
-    let parameters = [
-        u64::from(launch.grid),
-        u64::from(launch.threads),
-        u64::from(launch.shared_bytes),
-        u64::from(launch.launches),
-        wait_limit,
-    ];
+    let parameters =
+        [u64::from(launch.threads), u64::from(launch.shared_bytes), u64::from(launch.launches), wait_limit];
     let parameters: Vec<u8> = parameters.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let write = |name: &str, bytes: &[u8]| fs::write(directory.join(name), bytes);
     write("launch", &parameters)?;
@@ -25,8 +27,11 @@ pub(super) fn write(directory: &TemporaryDirectory, launch: TextLaunch<'_>, memo
     write("stream_start", &bytes_of(&launch.tables.stream_start))?;
     write("instructions", &bytes_of(&launch.tables.instructions))?;
     write("operands", &bytes_of(&launch.tables.operands))?;
-    let nodes = launch.tables.nodes.iter().flat_map(|node| [node.kernel, node.operands, node.blocks]);
-    write("nodes", &nodes.flat_map(u32::to_ne_bytes).collect::<Vec<u8>>())?;
+    let launches = launch.tables.launches.iter().flat_map(|launch| match *launch {
+        Launch::Streams(StreamLaunch { first_stream, blocks }) => [OF_STREAMS, first_stream, 0, blocks],
+        Launch::Node(NodeLaunch { kernel, operands, blocks }) => [OF_NODE, kernel, operands, blocks],
+    });
+    write("launches", &launches.flat_map(u32::to_ne_bytes).collect::<Vec<u8>>())?;
     write("control", &bytes_of(&memory.control))?;
     write("counters", &bytes_of(&memory.counters))?;
     write("status", &bytes_of(&memory.status))

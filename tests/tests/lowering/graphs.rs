@@ -1,21 +1,22 @@
-//! Programs as graphs of kernel nodes: on the emulator and as text on the CPU.
+//! Programs as graphs of kernel nodes, and as segments of both kinds: on the emulator and as text on the CPU.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::kernel_ir::{Entry, Program, Statement};
 use warpweave::codegen::verify;
 use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{Backend, BackendChoice, PlanOptions};
+use warpweave::fusion::schedule::{Backend, BackendChoice, Part, PlanOptions};
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Tensor, TensorProgram};
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{Compiled, compile_under};
+use warpweave_tests::pipeline::{Compiled, compile_parts, compile_under};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{models, printed, samples};
 
-use crate::text::run_text;
+use crate::text::{run_text, try_launches};
 
 const UNITS: usize = 132;
 const SEEDS: [u64; 2] = [0, 0x5eed];
@@ -39,6 +40,32 @@ pub fn add(suite: &mut Suite) {
             assert_close(&run_text(&machine, &inputs), &expected, 1e-3);
         });
     }
+}
+
+/// Adds a trial a sample as a persistent program, a graph, and a persistent program.
+pub fn add_mixed(suite: &mut Suite) {
+    for sample in samples::all() {
+        suite.trial(format!("segments of {}", sample.name), move || {
+            let compiled = compile_parts(&sample.program, FusionLevel::None, &PlanOptions::new(MIXED_UNITS), thirds);
+            let (machine, inputs, expected) = check(&compiled, &sample.program, 1e-4);
+            for epoch in [1, i32::MAX - 1] {
+                let outputs = try_launches(&machine, &inputs, epoch, 3, Duration::from_secs(60));
+                let outputs = outputs.unwrap_or_else(|error| panic!("{error}"));
+                assert_close(&outputs, &expected, 1e-4);
+            }
+        });
+    }
+}
+
+const MIXED_UNITS: usize = 5;
+
+/// A persistent program, a graph, and another persistent program, as far as there are groups.
+fn thirds(groups: usize) -> Vec<Part> {
+    let ends = [groups.div_ceil(3), (2 * groups).div_ceil(3), groups];
+    let starts = [0].into_iter().chain(ends);
+    let kinds = [Backend::Persistent, Backend::CudaGraph, Backend::Persistent];
+    let parts = starts.zip(ends).zip(kinds).map(|((start, end), backend)| Part { groups: start..end, backend });
+    parts.filter(|part| !part.groups.is_empty()).collect()
 }
 
 fn compiled(program: &TensorProgram) -> Compiled {
@@ -75,7 +102,7 @@ fn check_waits(compiled: &Compiled) {
 fn without_waits(program: &Program) -> Program {
     let mut mutant = program.clone();
     match &mut mutant.entry {
-        Entry::Persistent(_) => unreachable!("the program was made for a graph"),
+        Entry::Persistent(_) | Entry::Mixed(_) => unreachable!("the program was made for a graph"),
         Entry::Nodes(nodes) => {
             nodes.values_mut().for_each(|node| node.body.retain(|statement| *statement != Statement::DependencyWait));
         }

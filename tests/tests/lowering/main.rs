@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     text::add(&mut suite);
     device::add(&mut suite);
     graphs::add(&mut suite);
+    graphs::add_mixed(&mut suite);
     kept::add(&mut suite);
     printed::add(&mut suite);
     suite.run()

@@ -103,7 +103,6 @@ pub fn try_launches(
     let cache = Cache::new(Path::new(env!("CARGO_TARGET_TMPDIR")).join("text"));
     let text = TextProgram::compile(&cuda(&machine.program), Some(&cache)).unwrap_or_else(|error| panic!("{error}"));
     let launch = TextLaunch {
-        grid: machine.units() as u32,
         threads: machine.program.threads,
         shared_bytes: machine.program.shared_bytes(),
         tables: &machine.tables,
@@ -112,9 +111,9 @@ pub fn try_launches(
         wait_limit,
         run_limit: Duration::from_secs(120),
     };
-    let arrivals = machine.plan.segment().arrivals();
+    let arrivals = machine.plan.arrivals();
     let mut memory = SessionMemory::new(machine.arena(inputs), machine.counters())
-        .at_epoch(epoch, &arrivals, machine.units() as i32)
+        .at_epoch(epoch, &arrivals, &machine.plan.grids())
         .marked(&machine.plan.memory);
     text.run(launch, &mut memory)?;
     Ok(machine.outputs(&memory.arena))

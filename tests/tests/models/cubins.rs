@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::codegen::print::UnitSize;
+use warpweave::codegen::print::{ENTRY_NAME, UnitSize, entry_names};
 use warpweave::compiler::{CompileOptions, compile};
 use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{Backend, BackendChoice, PlanOptions, ROperator, Segment};
+use warpweave::fusion::schedule::tables::{self, node_name};
+use warpweave::fusion::schedule::{Backend, BackendChoice, Part, PlanOptions, ROperator, Segment};
 use warpweave::runtime::target::Target;
-use warpweave_tests::pipeline::compile_under;
+use warpweave_tests::pipeline::{compile_parts, compile_under};
 use warpweave_tests::sketch::{Sketch, Window};
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{gates, models};
@@ -44,6 +45,7 @@ pub fn add(suite: &mut Suite) {
             });
         }
     }
+    suite.trial("segments of both kinds as sm_90a code", mixed_code);
     for (target, links) in [(Target::Sm80, false), (Target::Sm90a, true)] {
         suite.trial(format!("every kernel a unit of its own as {target} code"), move || {
             let model = models::all().into_iter().find(|model| model.name == "mobilenet_v2/dynamo");
@@ -56,6 +58,26 @@ pub fn add(suite: &mut Suite) {
         });
     }
     suite.trial("convolutions that differ only in extents share a body", share_a_body);
+}
+
+/// The entries of a program whose first half is nodes and whose second is persistent: the one that walks streams, and one a
+/// kernel that is a node.
+fn mixed_code() {
+    let model = models::all().into_iter().find(|model| model.name == GRAPH).expect("the model is there");
+    let halves = |groups: usize| {
+        let (first, second) = (0..groups / 2, groups / 2..groups);
+        let part = |groups, backend| Part { groups, backend };
+        vec![part(first, Backend::CudaGraph), part(second, Backend::Persistent)]
+    };
+    let compiled = compile_parts(&model.program(), FusionLevel::Full, &PlanOptions::new(132), halves);
+    let program = &compiled.lowered.program;
+    let names = entry_names(program);
+    let nodes = tables::encode(compiled.plan.plan(), &compiled.lowered.bindings, Vec::new());
+    let nodes: BTreeSet<String> = nodes.nodes().map(|node| node_name(node.kernel)).collect();
+    assert!(!nodes.is_empty() && nodes.len() < program.kernels.len(), "some kernels are nodes");
+    assert_eq!(BTreeSet::from_iter(names), nodes.into_iter().chain([ENTRY_NAME.to_owned()]).collect());
+    let (_, sass) = gates::judged(program, UnitSize::default(), Target::Sm90a);
+    assert!(["ACQBULK", "PREEXIT"].iter().all(|opcode| sass.contains(opcode)), "nodes wait for one another");
 }
 
 /// Five convolutions of one kind on five shapes: there are as many bodies as kinds of kernels were chosen, not as shapes.

@@ -120,7 +120,7 @@ fn wait_end(events: &[Event], at: usize) -> f64 {
 fn check_code(model: &models::Model) {
     let compiled = compile(&model.program(), &CompileOptions::default()).expect("the model compiles");
     let (plan, lowered) = (compiled.plan.plan(), &compiled.lowered);
-    let tables = tables::encode(plan.segment(), &lowered.bindings, lowered.operands.clone());
+    let tables = tables::encode(plan, &lowered.bindings, lowered.operands.clone());
     let layout = TraceLayout::behind(plan.memory.arena_bytes, &tables).expect("the arena is small");
     assert!(layout.start() >= plan.memory.arena_bytes && layout.arena_bytes() > layout.start());
     let program = traced(&lowered.program, &layout);

@@ -15,7 +15,7 @@ use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
-use crate::{graphs, parts};
+use crate::{graphs, parts, segments};
 
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
@@ -51,12 +51,13 @@ fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
         sentinel_cases(),
         parts::cases(),
         graphs::cases(base()),
+        segments::cases(),
         vec![("KeepsInGraph", graphs::as_nodes(kept()))],
     ]
     .concat()
 }
 
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 27] = [
     "TaskCount",
     "Unknown",
     "Tile",
@@ -81,6 +82,9 @@ const NAMES: [&str; 24] = [
     "UnknownNode",
     "KeepsInGraph",
     "SentinelInGraph",
+    "ReadsLater",
+    "SentinelAcross",
+    "InSegment",
 ];
 
 fn name(violation: &Violation) -> &'static str {
@@ -109,6 +113,9 @@ fn name(violation: &Violation) -> &'static str {
         Violation::UnknownNode(_) => "UnknownNode",
         Violation::KeepsInGraph(_) => "KeepsInGraph",
         Violation::SentinelInGraph(_) => "SentinelInGraph",
+        Violation::ReadsLater { .. } => "ReadsLater",
+        Violation::SentinelAcross { .. } => "SentinelAcross",
+        Violation::InSegment { .. } => "InSegment",
     }
 }
 

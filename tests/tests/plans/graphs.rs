@@ -73,9 +73,18 @@ fn check_choice(sample: &Sample) {
     };
     let (persistent_nanoseconds, cuda_graph_nanoseconds) = (takes(Backend::Persistent), takes(Backend::CudaGraph));
     let auto = planned(BackendChoice::Auto);
-    assert_eq!(auto.reason, BackendReason::Predicted { persistent_nanoseconds, cuda_graph_nanoseconds });
-    let is_graph = cuda_graph_nanoseconds < persistent_nanoseconds;
-    assert_eq!(auto.plan.segment().backend(), if is_graph { Backend::CudaGraph } else { Backend::Persistent });
+    let told = (persistent_nanoseconds, cuda_graph_nanoseconds);
+    match auto.reason {
+        BackendReason::Mixed { mixed_nanoseconds, persistent_nanoseconds, cuda_graph_nanoseconds, segments } => {
+            assert_eq!((persistent_nanoseconds, cuda_graph_nanoseconds), told);
+            assert!(mixed_nanoseconds < told.0.min(told.1) && segments.len() == auto.plan.segments.len());
+        }
+        reason => {
+            assert_eq!(reason, BackendReason::Predicted { persistent_nanoseconds, cuda_graph_nanoseconds });
+            let backend = if told.1 < told.0 { Backend::CudaGraph } else { Backend::Persistent };
+            assert_eq!(auto.plan.segment().backend(), backend);
+        }
+    }
 }
 
 fn graph(plan: &ExecutionPlan) -> &GraphSegment {

@@ -103,9 +103,9 @@ fn pollers(plan: &ExecutionPlan, accesses: &Accesses) -> BTreeMap<TaskNumber, Ve
         let mut polled = vec![false; uses.owner.len()];
         for &reader in uses.readers.iter().filter(|_| is_marked) {
             for (first, length) in accesses.reads(reader, root) {
-                for element in first..first + length {
-                    polled[element] = true;
-                    pollers.entry(uses.owner[element]).or_default().insert(reader);
+                polled[first..first + length].fill(true);
+                for &owner in &uses.owner[first..first + length] {
+                    pollers.entry(owner).or_default().insert(reader);
                 }
             }
         }

@@ -14,6 +14,7 @@ mod prefetch;
 mod protocol;
 mod random_plans;
 mod scale;
+mod segments;
 mod sentinels;
 mod stress;
 mod ten_thousand;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     prefetch::add(&mut suite);
     random_plans::add(&mut suite);
     scale::add(&mut suite);
+    segments::add(&mut suite);
     sentinels::add(&mut suite);
     stress::add(&mut suite);
     ten_thousand::add(&mut suite);

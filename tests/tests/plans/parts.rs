@@ -56,7 +56,8 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
 /// A sentinel, and a tensor of this kind that has some of its bytes later.
 fn shared(memory: &MemoryPlan, kind: EdgeKind) -> (TensorId, TensorId) {
     let placed = |edge: EdgeKind| {
-        let of_kind = memory.tensors.iter().filter(move |(id, tensor)| tensor.edge == edge && tensor.layout.root == *id);
+        let of_kind =
+            memory.tensors.iter().filter(move |(id, tensor)| tensor.edge == edge && tensor.layout.root == *id);
         of_kind.filter_map(|(id, tensor)| Some((id, tensor.buffer?, tensor.mark)))
     };
     for (sentinel, own, mark) in placed(EdgeKind::Sentinel) {

@@ -89,7 +89,8 @@ fn check_times(program: &TensorProgram) {
     let costs = PlanOptions::new(WIDE).costs;
     let with = |sync| planned(program, move |options| PlanOptions { sync, arena: ArenaPolicy::Separate, ..options });
     let default = with(None);
-    assert_eq!(default.makespan, makespan(default.plan.persistent(), &Polls::default(), &costs));
+    let polls = Polls::of(default.plan.persistent(), &default.plan.memory);
+    assert_eq!(default.makespan, makespan(default.plan.persistent(), &polls, &costs));
     for sync in SyncPolicy::ALL {
         let other = with(Some(sync));
         assert!(default.makespan <= other.makespan, "{} against {} of {sync:?}", default.makespan, other.makespan);

@@ -1,15 +1,13 @@
 //! Plans whose rTasks exchange values that carry their own validity.
 
-use std::ops::Range;
-
 use warpweave::codegen::emulate::mutate::SentinelMutation;
-use warpweave::codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport};
+use warpweave::codegen::emulate::{Fault, LaunchOptions};
 use warpweave::frontend::{ImportOptions, import_bytes};
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::fold::fold;
 use warpweave::fusion::schedule::plan::{EdgeKind, mark_of};
 use warpweave::fusion::schedule::tables::Awaited;
-use warpweave::fusion::schedule::{ExecutionPlan, PlanOptions, verify};
+use warpweave::fusion::schedule::{PlanOptions, verify};
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Graph, Tensor, TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, build};
@@ -114,11 +112,10 @@ fn check_launches(compiled: &Compiled) {
         let expected = reference(compiled, &inputs);
         let machine = Machine::new(compiled);
         for (epoch, seed) in EPOCHS.into_iter().zip(SEEDS) {
-            let mut device = device(&machine);
+            let mut device = machine.device();
             device.restart(epoch);
             for launch in 0..3 {
-                let (report, outputs) =
-                    launch_on(&mut device, &machine, &inputs, &LaunchOptions::seeded(seed + launch));
+                let (report, outputs) = machine.launch_on(&mut device, &inputs, &LaunchOptions::seeded(seed + launch));
                 assert!(report.is_clean(), "launch {launch} from {epoch}: {report}");
                 assert_close(&outputs, &expected, 1e-4);
             }
@@ -154,7 +151,7 @@ fn check_errors(compiled: &Compiled) {
     for mutation in SentinelMutation::ALL {
         let mutant = Machine { program: mutation.apply(&machine.program), ..machine.clone() };
         for seed in SEEDS {
-            let (report, _) = launch_on(&mut device(&mutant), &mutant, &inputs, &LaunchOptions::seeded(seed));
+            let (report, _) = mutant.launch_on(&mut mutant.device(), &inputs, &LaunchOptions::seeded(seed));
             assert!(!report.is_clean(), "{mutation:?} is not reported under seed {seed}");
         }
     }
@@ -164,12 +161,12 @@ fn check_errors(compiled: &Compiled) {
 fn check_stale(compiled: &Compiled) {
     let inputs = ordinary(compiled);
     let machine = Machine::new(compiled);
-    let mut stale = device(&machine);
-    let (first, _) = launch_on(&mut stale, &machine, &inputs, &LaunchOptions::seeded(0));
+    let mut stale = machine.device();
+    let (first, _) = machine.launch_on(&mut stale, &inputs, &LaunchOptions::seeded(0));
     assert!(first.is_clean(), "{first}");
-    stale.control.epoch = 1;
+    stale.controls[0].epoch = 1;
     stale.counters.fill(0);
-    let (report, _) = launch_on(&mut stale, &machine, &inputs, &LaunchOptions::seeded(0));
+    let (report, _) = machine.launch_on(&mut stale, &inputs, &LaunchOptions::seeded(0));
     let is_stale = |fault: &Fault| matches!(fault, Fault::SentinelStale { .. });
     assert!(report.violations.iter().any(|violation| is_stale(&violation.fault)), "{report}");
 }
@@ -180,15 +177,15 @@ fn check_time_outs(compiled: &Compiled) {
     let machine = Machine::new(compiled);
     let expected = reference(compiled, &inputs);
     for seed in SEEDS {
-        let mut device = device(&machine);
+        let mut device = machine.device();
         let options = LaunchOptions { time_out_poll: Some(seed % 3), ..LaunchOptions::seeded(seed) };
-        let (report, _) = launch_on(&mut device, &machine, &inputs, &options);
+        let (report, _) = machine.launch_on(&mut device, &inputs, &options);
         assert!(report.completed && report.aborted && report.total == 0, "{report}");
         let status = report.status.expect("who gave up has written it down");
         assert!(matches!(status.awaited, Awaited::Sentinel { .. }));
         assert_eq!((status.seen, status.wanted), (0, mark_of(1, 0)));
         device.restart(1);
-        let (report, outputs) = launch_on(&mut device, &machine, &inputs, &LaunchOptions::seeded(seed));
+        let (report, outputs) = machine.launch_on(&mut device, &inputs, &LaunchOptions::seeded(seed));
         assert!(report.is_clean(), "{report}");
         assert_close(&outputs, &expected, 1e-4);
     }
@@ -216,36 +213,4 @@ fn with_nan(compiled: &Compiled) -> Vec<Tensor> {
         Tensor::from_bytes(tensor.ty().clone(), bytes.into()).expect("as many bytes as before")
     };
     ordinary(compiled).into_iter().map(change).collect()
-}
-
-fn device(machine: &Machine) -> Device<'_> {
-    let (bytes, units) = (machine.plan.memory.arena_bytes as usize, machine.units() as u32);
-    let device = Device::new(&machine.program, &machine.tables, &machine.weights, bytes, machine.counters(), units);
-    device.unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// One more launch of a device.
-fn launch_on(
-    device: &mut Device<'_>,
-    machine: &Machine,
-    inputs: &[Tensor],
-    options: &LaunchOptions,
-) -> (LaunchReport, Vec<Tensor>) {
-    let arena = machine.arena(inputs);
-    let initialised: Vec<Range<usize>> = given(&machine.plan);
-    for range in &initialised {
-        device.arena_mut()[range.clone()].copy_from_slice(&arena[range.clone()]);
-    }
-    let report = device.launch(&initialised, options);
-    let outputs = machine.outputs(device.arena());
-    (report, outputs)
-}
-
-/// The bytes that the host writes.
-fn given(plan: &ExecutionPlan) -> Vec<Range<usize>> {
-    let place = |id: &_| {
-        let buffer = plan.memory.tensors[*id].buffer.expect("what the host touches has a buffer");
-        buffer.offset as usize..(buffer.offset + buffer.bytes) as usize
-    };
-    plan.memory.inputs.iter().map(place).collect()
 }

@@ -271,7 +271,8 @@ impl Arena {
             (false, _) => Mark::Missing,
         };
         let mut recall = Recall::default();
-        let unordered = self.write(at, 4, warp, clocks, &mut recall).or(self.write(at + 4, 4, warp, clocks, &mut recall));
+        let unordered =
+            self.write(at, 4, warp, clocks, &mut recall).or(self.write(at + 4, 4, warp, clocks, &mut recall));
         clocks.mark(warp);
         self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
         self.bytes[at + 4..at + 8].copy_from_slice(&mark.to_le_bytes());

@@ -17,7 +17,8 @@
 //!   call k0(0, block)
 //! }
 //! ```
-//! The nodes of a graph stand in the place of the entry: `nodes`, then `node k0 { … }` a kernel.
+//! The nodes of a graph stand in the place of the entry: `nodes`, then `node k0 { … }` a kernel. In a program of both they
+//! stand after it, and only those of the kernels that are nodes.
 //! `keeps s0` after the declarations names the array that lasts from call to call. `p3` is operand 3 of the running
 //! rTask. Integer literals are `i32` unless they end in `_i64`. Operators, functions,
 //! tables and words have the names of [`words`]. What is parsed names only what is declared; the rules of the IR are those
@@ -28,11 +29,14 @@ mod print;
 mod statement;
 mod words;
 
+use std::collections::BTreeMap;
+
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::text::reader::{Parsed, Reader, TextError};
 
 use super::{
-    ArrayId, Entry, Kernel, KernelId, LocalId, MemoryType, Program, RegisterArray, ScalarType, SharedArray, SharedId,
+    ArrayId, Entry, Kernel, KernelId, LocalId, MemoryType, MixedEntries, Program, RegisterArray, ScalarType,
+    SharedArray, SharedId,
 };
 
 /// The program that a text describes. It is not verified.
@@ -56,10 +60,28 @@ pub fn parse(text: &str) -> Result<Program, TextError> {
         Entry::Nodes(nodes)
     } else {
         reader.keyword("entry")?;
-        Entry::Persistent(kernel(&mut reader, kernels.len())?)
+        let persistent = kernel(&mut reader, kernels.len())?;
+        match reader.eat_word("nodes") {
+            true => Entry::Mixed(MixedEntries { persistent, nodes: some_nodes(&mut reader, kernels.len())? }),
+            false => Entry::Persistent(persistent),
+        }
     };
     reader.end()?;
     Ok(Program { threads, kernels, entry })
+}
+
+/// The entries of some kernels, in the order of these.
+fn some_nodes(reader: &mut Reader<'_>, kernels: usize) -> Parsed<BTreeMap<KernelId, Kernel>> {
+    let mut nodes = BTreeMap::new();
+    while reader.eat_word("node") {
+        let before = reader.clone();
+        let id = reader.id::<KernelId>("a declared kernel", kernels)?;
+        if nodes.last_key_value().is_some_and(|(last, _)| *last >= id) {
+            return Err(before.expected("a later kernel"));
+        }
+        nodes.insert(id, kernel(reader, kernels)?);
+    }
+    Ok(nodes)
 }
 
 /// What statements may name.

@@ -16,12 +16,18 @@ impl fmt::Display for Program {
         }
         match &self.entry {
             Entry::Persistent(entry) => writeln!(f, "entry {{\n{entry}}}"),
-            Entry::Nodes(nodes) => {
-                writeln!(f, "nodes")?;
-                nodes.iter().try_for_each(|(id, node)| writeln!(f, "\nnode {id} {{\n{node}}}"))
+            Entry::Nodes(_) => nodes(f, &self.entry),
+            Entry::Mixed(entries) => {
+                writeln!(f, "entry {{\n{}}}\n", entries.persistent)?;
+                nodes(f, &self.entry)
             }
         }
     }
+}
+
+fn nodes(f: &mut fmt::Formatter<'_>, entry: &Entry) -> fmt::Result {
+    writeln!(f, "nodes")?;
+    entry.nodes().into_iter().try_for_each(|(id, node)| writeln!(f, "\nnode {id} {{\n{node}}}"))
 }
 
 impl fmt::Display for Kernel {

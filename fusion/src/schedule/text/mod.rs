@@ -16,7 +16,8 @@
 //!   vEU 0: run o0.0-3; signal c0
 //!   vEU 1: wait c0 >= 1; run o0.4
 //! ```
-//! A graph is `segment graph for 132`, its rOperators, and a line `node o0: 5 blocks` a node.
+//! A graph is `segment graph for 132`, its rOperators, and a line `node o0: 5 blocks` a node. Segments stand in their order;
+//! each numbers its own rOperators and counters.
 //! A tensor without a buffer is `unused`; one whose values carry their own validity is a `sentinel`; one that fills its
 //! own buffer names no root. `run o0.0-3` runs tiles 0 to 3 in turn. What is parsed names only what is declared; it is
 //! not verified.

@@ -4,16 +4,15 @@ use warpweave_graph::program::TensorId;
 
 use super::super::dependency::{Region, reads, writes};
 use super::super::plan::{MemoryPlan, RTask};
-use super::clocks::Clocks;
+use super::order::Order;
 use super::structure::Operators;
-use super::witnesses::TaskWitnesses;
 
 /// An rTask that uses one of two roots and one that writes the other, in the same bytes, which nothing orders; `None`
 /// if what is not ordered touches different bytes.
 pub(super) fn clash(
     operators: &Operators,
     memory: &MemoryPlan,
-    (clocks, witnesses): (&Clocks, &TaskWitnesses),
+    order: &Order,
     (a, b): (TensorId, TensorId),
 ) -> Option<(RTask, RTask)> {
     let touching = |root: TensorId, reading: bool| {
@@ -29,7 +28,8 @@ pub(super) fn clash(
         touched.collect::<Vec<(RTask, Vec<Span>)>>()
     };
     let before = |one: RTask, other: RTask| {
-        witnesses.of(&one).iter().all(|witness| clocks.before(clocks.moment(*witness), clocks.moment(other)))
+        let other = order.moment(other);
+        order.ends(one).iter().all(|end| order.before(*end, other))
     };
     let unordered = |one: RTask, other: RTask| one != other && !before(one, other) && !before(other, one);
     for (used, written) in [(a, b), (b, a)] {

@@ -1,4 +1,4 @@
-//! Vector clocks: for every rTask, how much of every unit's stream has happened before it. Polls make an rTask run
+//! Vector clocks: for every rTask of a segment, how much of every unit's stream has happened before it. Polls make an rTask run
 //! later but leave its clock as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,17 +36,19 @@ impl Clocks {
         Self { clocks: vec![vec![0]], moments: moments.collect() }
     }
 
+    /// The number of rOperators.
+    pub(super) fn operators(&self) -> usize {
+        self.moments.len()
+    }
+
+    /// The number of units.
+    pub(super) fn units(&self) -> usize {
+        self.clocks.first().map_or(0, Vec::len)
+    }
+
     /// The moment of an rTask.
     pub(super) fn moment(&self, task: RTask) -> Moment {
         self.moments[task.operator][task.tile as usize]
-    }
-
-    /// Whether everything of `unit` up to and including `position` happens before `later`.
-    pub(super) fn reaches(&self, unit: usize, position: usize, later: Moment) -> bool {
-        if unit == later.unit {
-            return position < later.position;
-        }
-        (position as u32) < self.clocks[later.clock][unit]
     }
 
     /// Per unit, how many instructions of its stream happen before a moment.
@@ -59,7 +61,10 @@ impl Clocks {
 
     /// Whether one rTask happens before another.
     pub(super) fn before(&self, earlier: Moment, later: Moment) -> bool {
-        self.reaches(earlier.unit, earlier.position, later)
+        if earlier.unit == later.unit {
+            return earlier.position < later.position;
+        }
+        (earlier.position as u32) < self.clocks[later.clock][earlier.unit]
     }
 }
 

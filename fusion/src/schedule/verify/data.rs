@@ -10,9 +10,8 @@ use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, OperatorId, RTask};
 use super::super::quiet::Quiet;
 use super::Violation;
 use super::clash::clash;
-use super::clocks::{Clocks, Moment};
+use super::order::{Order, PlanMoment};
 use super::structure::Operators;
-use super::witnesses::TaskWitnesses;
 use super::writers::Writers;
 
 /// Checks that what every rTask reads has been written before, or is polled; the number of pairs whose order was
@@ -21,11 +20,11 @@ pub(super) fn check_reads(
     operators: &Operators,
     memory: &MemoryPlan,
     written: &Writers,
-    clocks: &Clocks,
+    order: &Order,
     violations: &mut Vec<Violation>,
 ) -> usize {
     let ids: Vec<OperatorId> = operators.ids().collect();
-    let check = |id: &OperatorId| check_operator(*id, operators, memory, written, clocks);
+    let check = |id: &OperatorId| check_operator(*id, operators, memory, written, order);
     let checked: Vec<(usize, Vec<Violation>)> = ids.par_iter().map(check).collect();
     let mut proved = 0;
     for (of_operator, found) in checked {
@@ -46,7 +45,7 @@ fn check_operator(
     operators: &Operators,
     memory: &MemoryPlan,
     written: &Writers,
-    clocks: &Clocks,
+    order: &Order,
 ) -> (usize, Vec<Violation>) {
     let operator = &operators[id];
     let (mut proved, mut violations, mut tiles) = (0, Vec::new(), Vec::new());
@@ -57,14 +56,14 @@ fn check_operator(
     }
     for tile in 0..operator.tasks() {
         let reader = RTask { operator: id, tile };
-        let moment = clocks.moment(reader);
+        let moment = order.moment(reader);
         let plain = |region: &Region| memory.tensors[region.root].edge == EdgeKind::Counter;
         for region in reads(operator, memory, reader).into_iter().filter(plain) {
             for writer_operator in written.of(&region) {
                 written.tiles(writer_operator, &region, &mut tiles);
                 for &tile in &tiles {
                     let writer = RTask { operator: writer_operator, tile };
-                    if clocks.before(clocks.moment(writer), moment) {
+                    if order.before(order.moment(writer), moment) {
                         proved += 1;
                     } else if writes_into(&operators[writer_operator], memory, writer, &region) {
                         violations.push(Violation::UnorderedRead { reader, writer, tensor: region.root });
@@ -92,16 +91,16 @@ struct Uses {
 }
 
 impl Uses {
-    fn touch(&mut self, moment: Moment) {
+    fn touch(&mut self, moment: PlanMoment) {
         let last = self.last.entry(moment.unit).or_insert(moment.position);
         *last = (*last).max(moment.position);
     }
 
-    fn write(&mut self, moment: Moment, clocks: &Clocks) {
+    fn write(&mut self, moment: PlanMoment, order: &Order) {
         match &mut self.before_writes {
-            None => self.before_writes = Some(clocks.before_moment(moment).collect()),
+            None => self.before_writes = Some(order.before_moment(moment).collect()),
             Some(before) => {
-                for (least, seen) in before.iter_mut().zip(clocks.before_moment(moment)) {
+                for (least, seen) in before.iter_mut().zip(order.before_moment(moment)) {
                     *least = (*least).min(seen);
                 }
             }
@@ -126,7 +125,7 @@ impl Uses {
 pub(super) fn check_buffers(
     operators: &Operators,
     memory: &MemoryPlan,
-    (clocks, witnesses): (&Clocks, &TaskWitnesses),
+    order: &Order,
     violations: &mut Vec<Violation>,
 ) -> usize {
     let mut uses: BTreeMap<TensorId, Uses> = BTreeMap::new();
@@ -140,13 +139,13 @@ pub(super) fn check_buffers(
     for (id, operator) in operators.iter() {
         for tile in 0..operator.tasks() {
             let task = RTask { operator: id, tile };
-            let moment = clocks.moment(task);
+            let (moment, ends) = (order.moment(task), order.ends(task));
             for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
                 let uses = uses.entry(root(tensor)).or_default();
-                witnesses.of(&task).iter().for_each(|witness| uses.touch(clocks.moment(*witness)));
+                ends.iter().for_each(|end| uses.touch(*end));
             }
             for &tensor in &operator.body.outputs {
-                uses.entry(root(tensor)).or_default().write(moment, clocks);
+                uses.entry(root(tensor)).or_default().write(moment, order);
             }
         }
     }
@@ -172,7 +171,7 @@ pub(super) fn check_buffers(
                     proved += 1;
                 } else {
                     let tensors = (tensor, other);
-                    violations.push(Violation::Alias { tensors, tasks: clash(operators, memory, (clocks, witnesses), tensors) });
+                    violations.push(Violation::Alias { tensors, tasks: clash(operators, memory, order, tensors) });
                 }
             }
         }

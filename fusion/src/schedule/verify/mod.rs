@@ -14,12 +14,18 @@
 //!
 //! Of a CUDA graph the same is checked where "happens before" is the order of its nodes: every block of a node waits
 //! for the whole node before it, whose blocks have waited likewise, before it touches memory.
+//!
+//! Of a plan of several segments the same is checked of each, and of all rOperators together, where a segment happens
+//! before the next as a whole: nothing reads what a later segment writes, no element is written in two, bytes are shared
+//! one after the other, and a sentinel stays in its segment, whose launches number its marks.
 
 mod clash;
 mod clocks;
 mod data;
 mod nodes;
+mod order;
 mod polls;
+mod segments;
 mod structure;
 mod witnesses;
 mod writers;
@@ -28,9 +34,11 @@ use std::fmt;
 
 use warpweave_graph::program::TensorId;
 
-use super::plan::{CounterId, ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, RTask, Segment};
+use super::plan::{CounterId, ExecutionPlan, OperatorId, RTask, Segment};
+use super::segments::SegmentId;
 use clocks::Clocks;
-use structure::Operators;
+use order::Order;
+use segments::Numbering;
 use witnesses::TaskWitnesses;
 use writers::Writers;
 
@@ -116,6 +124,35 @@ pub enum Violation {
         /// The tensor that is read.
         tensor: TensorId,
     },
+    /// An rTask reads what a later segment writes.
+    ReadsLater {
+        /// The reader's segment.
+        segment: SegmentId,
+        /// The reader.
+        reader: RTask,
+        /// The writer's segment.
+        written_in: SegmentId,
+        /// The writer.
+        writer: RTask,
+        /// The tensor that is read.
+        tensor: TensorId,
+    },
+    /// A tensor that carries its own validity is used in two segments, whose marks have nothing to do with one another.
+    SentinelAcross {
+        /// The tensor.
+        tensor: TensorId,
+        /// The first segment that uses it.
+        first: SegmentId,
+        /// Another.
+        other: SegmentId,
+    },
+    /// What is wrong in one of several segments, whose own rOperators, counters and units are meant.
+    InSegment {
+        /// The segment.
+        segment: SegmentId,
+        /// What it is.
+        violation: Box<Self>,
+    },
     /// Two statements write the same elements of a joined tensor.
     DoubleWrite(TensorId, TensorId),
     /// Two tensors share bytes, and neither is finished with before the other is written.
@@ -165,7 +202,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Two rTasks that nothing orders and that must not run side by side.
+    /// Two rTasks of the plan's only segment that nothing orders and that must not run side by side.
     pub fn conflict(&self) -> Option<(RTask, RTask)> {
         match *self {
             Self::UnorderedRead { reader, writer, .. } => Some((reader, writer)),
@@ -191,6 +228,9 @@ impl Violation {
             | Self::NodeBlocks { .. }
             | Self::UnknownNode(_)
             | Self::KeepsInGraph(_)
+            | Self::ReadsLater { .. }
+            | Self::SentinelAcross { .. }
+            | Self::InSegment { .. }
             | Self::SentinelInGraph(_) => None,
         }
     }
@@ -228,6 +268,15 @@ impl fmt::Display for Violation {
                 "rTask {}.{} reads {tensor} and may run before rTask {}.{}, which writes it",
                 reader.operator, reader.tile, writer.operator, writer.tile
             ),
+            Self::ReadsLater { segment, reader, written_in, writer, tensor } => write!(
+                f,
+                "rTask {}.{} of {segment} reads {tensor}, which rTask {}.{} of {written_in} writes later",
+                reader.operator, reader.tile, writer.operator, writer.tile
+            ),
+            Self::SentinelAcross { tensor, first, other } => {
+                write!(f, "{tensor} carries its own validity and is used in {first} and in {other}")
+            }
+            Self::InSegment { segment, violation } => write!(f, "segment {segment}: {violation}"),
             Self::NotKept { task, unit } => {
                 write!(f, "rTask {}.{} runs on vEU {unit}, which does not hold what it keeps", task.operator, task.tile)
             }
@@ -297,49 +346,68 @@ impl Verified {
 
 /// Verifies a plan; all violations that are found, in a stable order, if there are any.
 pub fn verify(plan: ExecutionPlan) -> Result<Verified, Vec<Violation>> {
-    let mut evidence = Evidence { tasks: 0, waits: 0, ordered_reads: 0, polls: 0, ordered_buffers: 0 };
-    for segment in &plan.segments {
-        match segment {
-            Segment::Persistent(segment) => verify_persistent(segment, &plan.memory, &mut evidence)?,
-            Segment::CudaGraph(segment) => {
-                let positions = nodes::positions(segment, &plan.memory)?;
-                let written = Writers::new(&segment.operators, &plan.memory);
-                let clocks = Clocks::of_positions(&segment.operators, &positions);
-                verify_data(&segment.operators, &plan.memory, (&written, &clocks, &TaskWitnesses::default()), &mut evidence)?;
-            }
-        }
-        evidence.tasks += segment.tasks();
-        evidence.waits += segment.waits();
-    }
-    Ok(Verified { plan, evidence })
-}
-
-fn verify_persistent(
-    segment: &PersistentSegment,
-    memory: &MemoryPlan,
-    evidence: &mut Evidence,
-) -> Result<(), Vec<Violation>> {
-    let violations = structure::check(segment, memory);
-    if !violations.is_empty() {
-        return Err(violations);
-    }
-    let written = Writers::new(&segment.operators, memory);
-    let polls = polls::polls(segment, memory, &written);
-    let clocks = clocks::run(segment, &polls)?;
-    evidence.polls += polls.pairs();
-    let witnesses = TaskWitnesses::new(&segment.operators, memory, &polls);
-    verify_data(&segment.operators, memory, (&written, &clocks, &witnesses), evidence)
-}
-
-/// Reads after their writes, and buffers one after the other, in an order that is known.
-fn verify_data(
-    operators: &Operators,
-    memory: &MemoryPlan,
-    (written, clocks, witnesses): (&Writers, &Clocks, &TaskWitnesses),
-    evidence: &mut Evidence,
-) -> Result<(), Vec<Violation>> {
+    let numbering = Numbering::of(&plan);
+    check_structure(&plan, &numbering)?;
+    let mut evidence =
+        Evidence { tasks: plan.tasks(), waits: plan.waits(), ordered_reads: 0, polls: 0, ordered_buffers: 0 };
+    let operators = plan.operators();
+    let written = Writers::new(&operators, &plan.memory);
+    let order = order(&plan, &numbering, &written, &mut evidence)?;
     let mut violations = Vec::new();
-    evidence.ordered_reads += data::check_reads(operators, memory, written, clocks, &mut violations);
-    evidence.ordered_buffers += data::check_buffers(operators, memory, (clocks, witnesses), &mut violations);
+    evidence.ordered_reads += data::check_reads(&operators, &plan.memory, &written, &order, &mut violations);
+    evidence.ordered_buffers += data::check_buffers(&operators, &plan.memory, &order, &mut violations);
+    drop(operators);
+    match violations.is_empty() {
+        true => Ok(Verified { plan, evidence }),
+        false => Err(numbering.of_segments(violations)),
+    }
+}
+
+/// Everything but order: of each segment by itself, then of all rOperators together.
+fn check_structure(plan: &ExecutionPlan, numbering: &Numbering) -> Result<(), Vec<Violation>> {
+    let of_each = |check: &dyn Fn(&Segment) -> Vec<Violation>| -> Vec<Violation> {
+        let found = plan.numbered().flat_map(|(id, segment)| check(segment).into_iter().map(move |one| (id, one)));
+        found.map(|(id, violation)| numbering.within(id, violation)).collect()
+    };
+    let tiles = of_each(&|segment| structure::check_tiles(segment.operators()));
+    if !tiles.is_empty() {
+        return Err(tiles);
+    }
+    let mut violations = of_each(&|segment| match segment {
+        Segment::Persistent(segment) => structure::check(segment, &plan.memory),
+        Segment::CudaGraph(segment) => nodes::check(segment, &plan.memory),
+    });
+    let mut whole = structure::check_whole(&plan.operators(), &plan.memory);
+    whole.extend(segments::check_sentinels(plan));
+    violations.extend(numbering.of_segments(whole));
     if violations.is_empty() { Ok(()) } else { Err(violations) }
+}
+
+/// What happens before what.
+fn order(
+    plan: &ExecutionPlan,
+    numbering: &Numbering,
+    written: &Writers,
+    evidence: &mut Evidence,
+) -> Result<Order, Vec<Violation>> {
+    let mut clocks = Vec::new();
+    for (id, segment) in plan.numbered() {
+        clocks.push(match segment {
+            Segment::Persistent(segment) => {
+                let polls = match plan.only_segment() {
+                    Some(_) => polls::polls(segment, &plan.memory, written),
+                    None => polls::polls(segment, &plan.memory, &Writers::new(&segment.operators, &plan.memory)),
+                };
+                evidence.polls += polls.pairs();
+                let within = |found: Vec<Violation>| found.into_iter().map(|one| numbering.within(id, one)).collect();
+                let clocks = clocks::run(segment, &polls).map_err(|found| -> Vec<Violation> { within(found) })?;
+                (clocks, TaskWitnesses::new(&segment.operators, &plan.memory, &polls))
+            }
+            Segment::CudaGraph(segment) => {
+                let clocks = Clocks::of_positions(&segment.operators, &nodes::positions(segment));
+                (clocks, TaskWitnesses::default())
+            }
+        });
+    }
+    Ok(Order::of(clocks))
 }

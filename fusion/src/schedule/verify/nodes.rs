@@ -1,29 +1,29 @@
 //! The nodes of a graph: every rTask once, in a kernel that needs nothing of a persistent program.
 
+use std::collections::BTreeSet;
+
 use warpweave_graph::arena::Arena;
+use warpweave_graph::program::TensorId;
 
 use super::super::plan::{EdgeKind, GraphSegment, MemoryPlan, OperatorId};
 use super::Violation;
-use super::structure::check_with;
 use crate::partition::Template;
 
-/// Per rOperator, the position of its node; what is wrong with the segment beside the order of its nodes, if something is.
-pub(super) fn positions(
-    segment: &GraphSegment,
-    memory: &MemoryPlan,
-) -> Result<Arena<OperatorId, usize>, Vec<Violation>> {
-    let violations = check_with(&segment.operators, memory, |violations| {
-        check_nodes(segment, violations);
-        check_kernels(segment, memory, violations);
-    });
-    if !violations.is_empty() {
-        return Err(violations);
-    }
+/// Violations of what only a graph has, but for the order of its nodes.
+pub(super) fn check(segment: &GraphSegment, memory: &MemoryPlan) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    check_nodes(segment, &mut violations);
+    check_kernels(segment, memory, &mut violations);
+    violations
+}
+
+/// Per rOperator of a graph that has been checked, the position of its node.
+pub(super) fn positions(segment: &GraphSegment) -> Arena<OperatorId, usize> {
     let mut positions: Arena<OperatorId, usize> = segment.operators.values().map(|_| 0).collect();
     for (position, node) in segment.nodes.iter().enumerate() {
         positions[node.operator] = position;
     }
-    Ok(positions)
+    positions
 }
 
 fn check_nodes(segment: &GraphSegment, violations: &mut Vec<Violation>) {
@@ -56,6 +56,8 @@ fn check_kernels(segment: &GraphSegment, memory: &MemoryPlan, violations: &mut V
         | Template::Attention { .. } => false,
     });
     violations.extend(keeps.map(|(id, _)| Violation::KeepsInGraph(id)));
-    let marked = memory.tensors.iter().filter(|(_, tensor)| tensor.edge == EdgeKind::Sentinel);
-    violations.extend(marked.map(|(tensor, _)| Violation::SentinelInGraph(tensor)));
+    let bodies = segment.operators.values().map(|operator| &operator.body);
+    let used: BTreeSet<TensorId> = bodies.flat_map(|body| body.operands.iter().chain(&body.outputs)).copied().collect();
+    let marked = used.into_iter().filter(|tensor| memory.tensors[*tensor].edge == EdgeKind::Sentinel);
+    violations.extend(marked.map(Violation::SentinelInGraph));
 }

@@ -1,4 +1,4 @@
-//! What must hold of a segment before its order is looked at.
+//! What must hold of segments and of a plan before its order is looked at.
 
 use std::collections::BTreeSet;
 
@@ -20,32 +20,30 @@ use crate::partition::Template;
 use crate::partition::attention::AttentionKernel;
 use crate::partition::kept::{MOST_ROWS, kept_reads};
 
-/// rOperators of a segment.
+/// rOperators of a segment, or of a plan, numbered through its segments.
 pub(super) type Operators = Arena<OperatorId, ROperator>;
 
-/// Violations of everything but order in a persistent segment.
-pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Violation> {
-    check_with(&segment.operators, memory, |violations| {
-        check_streams(segment, violations);
-        check_kept(segment, memory, violations);
-        check_prefetches(segment, memory, violations);
-    })
+/// Violations of tiles.
+pub(super) fn check_tiles(operators: &Operators) -> Vec<Violation> {
+    let tiles = operators.iter().filter(|(_, operator)| !is_tile(operator));
+    tiles.map(|(id, _)| Violation::Tile(id)).collect()
 }
 
-/// Violations of tiles, outputs and memory, and those that `of_kind` finds in what only one kind of segment has.
-pub(super) fn check_with(
-    operators: &Operators,
-    memory: &MemoryPlan,
-    of_kind: impl FnOnce(&mut Vec<Violation>),
-) -> Vec<Violation> {
-    let tiles = operators.iter().filter(|(_, operator)| !is_tile(operator));
-    let mut violations: Vec<Violation> = tiles.map(|(id, _)| Violation::Tile(id)).collect();
-    if violations.is_empty() {
-        of_kind(&mut violations);
-        check_outputs(operators, memory, &mut violations);
-        check_memory(operators, memory, &mut violations);
-        check_sentinels(operators, memory, &mut violations);
-    }
+/// Violations of what only a persistent segment has, but for order.
+pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    check_streams(segment, &mut violations);
+    check_kept(segment, memory, &mut violations);
+    check_prefetches(segment, memory, &mut violations);
+    violations
+}
+
+/// Violations of outputs and memory in the rOperators of a whole plan.
+pub(super) fn check_whole(operators: &Operators, memory: &MemoryPlan) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    check_outputs(operators, memory, &mut violations);
+    check_memory(operators, memory, &mut violations);
+    check_sentinels(operators, memory, &mut violations);
     violations
 }
 

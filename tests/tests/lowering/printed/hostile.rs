@@ -55,6 +55,9 @@ fn places() {
     kernels("threads 32 entry {\n  hop\n}", (2, 3), "a statement");
     kernels("threads 32 entry {\n  call k0(0, 0)\n}", (2, 8), "an earlier kernel");
     kernels("threads 32 entry { }\n}", (2, 1), "the end of the text");
+    let nodes = "threads 32 kernel k0 { } entry { } nodes\nnode k0 { }\nnode k0 { }";
+    kernels(nodes, (3, 6), "a later kernel");
+    kernels("threads 32 entry { } nodes\nnode k0 { }", (2, 6), "a declared kernel");
     let deep = format!("threads 32 entry {{\n  store arena f32[{}", "neg(".repeat(300));
     kernels(&deep, (2, 19 + 4 * 256), "nested");
     let blocks = format!("threads 32 entry {{\n{}", "loop {".repeat(300));

@@ -7,8 +7,8 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use warpweave::codegen::kernel_ir::{
     ArrayId, BinaryOp, Block, Builtin, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId,
-    LocalId, MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, SharedId, ShuffleMode,
-    SpecialRegister, Statement, Table, UnaryOp, Width, text,
+    LocalId, MemoryOrder, MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedArray, SharedId,
+    ShuffleMode, SpecialRegister, Statement, Table, UnaryOp, Width, text,
 };
 use warpweave::graph::arena::{Arena, Id};
 use warpweave_tests::printed::parses_back;
@@ -36,13 +36,32 @@ pub fn run<S: Strategy>(strategy: &S, check: impl Fn(&S::Value)) {
 }
 
 fn program() -> impl Strategy<Value = Program> {
-    (any::<u32>(), kernel(), kernel(), any::<bool>()).prop_map(|(threads, kernel, entry, is_persistent)| {
+    (any::<u32>(), kernel(), kernel(), select(Launched::ALL.to_vec())).prop_map(|(threads, kernel, entry, launched)| {
         let body = [entry.body, vec![call(Expression::Tile, Expression::Operand(0))]].concat();
         let entry = Kernel { body, ..entry };
-        let nodes = || Entry::Nodes(Arena::from_iter([entry.clone(), Kernel::default()]));
         let kernels = Arena::from_iter([kernel, Kernel::default()]);
-        Program { threads, kernels, entry: if is_persistent { Entry::Persistent(entry.clone()) } else { nodes() } }
+        let entry = match launched {
+            Launched::Streams => Entry::Persistent(entry),
+            Launched::Nodes => Entry::Nodes(Arena::from_iter([entry, Kernel::default()])),
+            Launched::Both => {
+                let nodes = [(KernelId::from_index(1), entry.clone())].into();
+                Entry::Mixed(MixedEntries { persistent: entry, nodes })
+            }
+        };
+        Program { threads, kernels, entry }
     })
+}
+
+/// What a random program launches.
+#[derive(Clone, Copy, Debug)]
+enum Launched {
+    Streams,
+    Nodes,
+    Both,
+}
+
+impl Launched {
+    const ALL: [Self; 3] = [Self::Streams, Self::Nodes, Self::Both];
 }
 
 fn call(operands: Expression, tile: Expression) -> Statement {
@@ -146,8 +165,11 @@ fn access() -> impl Strategy<Value = Statement> {
         (place(), 1..9u32, expression(), option::of(expression()), expression()).prop_map(
             |(place, count, index, apart, mark)| Statement::LoadSentinel { place, count, index, apart, mark }
         ),
-        (expression(), expression(), expression())
-            .prop_map(|(index, mark, value)| Statement::StoreSentinel { index, mark, value }),
+        (expression(), expression(), expression()).prop_map(|(index, mark, value)| Statement::StoreSentinel {
+            index,
+            mark,
+            value
+        }),
         (place(), id::<SharedId>(), width(), expression())
             .prop_map(|(place, array, width, index)| Statement::LoadShared { place, array, width, index }),
         (id::<SharedId>(), expression(), values()).prop_map(|(array, index, values)| Statement::StoreShared {

@@ -1,0 +1,68 @@
+//! The arguments of a program's launches.
+
+use std::time::Duration;
+
+use warpweave_fusion::schedule::tables::CONTROL_WORDS;
+
+/// Bytes of a table's word.
+const WORD: u64 = 4;
+
+/// Addresses of live allocations, of the sizes that a verified plan and its tables ask for.
+#[derive(Clone, Copy)]
+pub(super) struct Addresses {
+    pub(super) arena: u64,
+    pub(super) weights: u64,
+    pub(super) stream_start: u64,
+    pub(super) instructions: u64,
+    pub(super) operands: u64,
+    pub(super) control: u64,
+    pub(super) counters: u64,
+    pub(super) status: u64,
+}
+
+/// The arguments of the entry that walks streams: `ww_arguments` of the prelude, by value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct StreamArguments {
+    arena: u64,
+    weights: u64,
+    stream_start: u64,
+    instructions: u64,
+    operands: u64,
+    control: u64,
+    counters: u64,
+    status: u64,
+    time_limit_ns: u64,
+}
+
+/// The arguments of a node's entry: `ww_node_arguments` of the prelude, by value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct NodeArguments {
+    arena: u64,
+    weights: u64,
+    operands: u64,
+    first_operand: u32,
+}
+
+impl Addresses {
+    /// Of the persistent segment of this number among those, whose streams begin at `first_stream`.
+    pub(super) fn of_streams(&self, number: usize, first_stream: u32, wait_limit: Duration) -> StreamArguments {
+        StreamArguments {
+            arena: self.arena,
+            weights: self.weights,
+            stream_start: self.stream_start + WORD * u64::from(first_stream),
+            instructions: self.instructions,
+            operands: self.operands,
+            control: self.control + WORD * (number * CONTROL_WORDS) as u64,
+            counters: self.counters,
+            status: self.status,
+            time_limit_ns: u64::try_from(wait_limit.as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Of a node whose operands begin at `first_operand`.
+    pub(super) fn of_node(&self, first_operand: u32) -> NodeArguments {
+        NodeArguments { arena: self.arena, weights: self.weights, operands: self.operands, first_operand }
+    }
+}
