@@ -216,7 +216,11 @@ fn plan_persistent(
                 let chosen = interplay::candidates(&partition, &variants, &graph, options, kind);
                 chosen.into_iter().map(move |partition| (partition, by.max(kind)))
             };
-            exchanges(options).into_par_iter().flat_map_iter(chosen).collect()
+            let mut found: Vec<(Partition, EdgeKind)> =
+                exchanges(options).into_par_iter().flat_map_iter(chosen).collect();
+            // Who is chosen either way is tried either way below.
+            found.dedup_by(|later, earlier| later.0 == earlier.0);
+            found
         }
     };
     let roughly = |(partition, kind): &(Partition, EdgeKind)| Some(planner(partition, *kind)?.roughly());
@@ -230,7 +234,8 @@ fn plan_persistent(
         let finer = other.in_finer_parts(rough).and_then(|finer| planner(&finer, other.kind));
         promising = self::promising(vec![(rough, other)].into_iter().chain(finer.map(Planner::roughly)).collect());
     }
-    let (planner, draft) = faster_of(best, promising.map(|(_, planner)| planner));
+    let other = promising.filter(|(rough, _)| *rough < best.1.rough).map(|(_, other)| other.planned());
+    let (planner, draft) = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
     (planner.with_small_arena(draft), planner.origins)
 }
 
@@ -245,12 +250,6 @@ fn exchanges(options: &PlanOptions) -> Vec<EdgeKind> {
         Some(SyncPolicy::Barrier | SyncPolicy::Operator) => vec![EdgeKind::Counter],
         Some(SyncPolicy::Tile) | None => EdgeKind::ALL.to_vec(),
     }
-}
-
-/// The best so far, or what another plans if that is predicted to be faster.
-fn faster_of<'a>(best: (Planner<'a>, Draft), other: Option<Planner<'a>>) -> (Planner<'a>, Draft) {
-    let other = other.map(Planner::planned);
-    other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best)
 }
 
 /// What plans of a partition are held against.
@@ -297,6 +296,8 @@ struct Draft {
     planned: Planned,
     bands: Bands,
     placement: Placement,
+    /// Predicted microseconds where nothing waits for less than an rOperator, as rTasks were first placed.
+    rough: f64,
 }
 
 impl Draft {
@@ -397,7 +398,7 @@ impl<'a> Planner<'a> {
                 }
                 let fine = || self.justified(self.with_bands(fine, sync));
                 let (whole, fine) = rayon::join(|| self.justified(whole), fine);
-                whole.faster(fine)
+                Draft { rough: whole.rough, ..whole.faster(fine) }
             }
         }
     }
@@ -410,7 +411,7 @@ impl<'a> Planner<'a> {
         let PlanOptions { units, costs, arena, .. } = self.options;
         let placement = wavefront::place(&self.work(&bands), *units, sync, costs);
         let planned = self.under(&bands, &placement, sync, *arena);
-        Draft { planned, bands, placement }
+        Draft { rough: planned.makespan, planned, bands, placement }
     }
 
     /// Bands of the rOperators whose rTasks end at such different times that it pays to wait for some of them, and of those
@@ -486,7 +487,7 @@ impl<'a> Planner<'a> {
 
     /// The same plan with a smaller arena, if that costs next to no time.
     fn with_small_arena(&self, fastest: Draft) -> Planned {
-        let Draft { planned, bands, placement } = fastest;
+        let Draft { planned, bands, placement, .. } = fastest;
         match self.options.arena {
             ArenaPolicy::Small | ArenaPolicy::Separate => planned,
             ArenaPolicy::Fast => {
