@@ -202,6 +202,13 @@ fn plan_persistent(
             }
         }
     }
+    let marked = |partition: &Partition| planner(partition, EdgeKind::Sentinel);
+    let kinds = match by {
+        EdgeKind::Counter if !marked(&partition).is_some_and(|marked| marked.is_worth(&best.0, best.1.makespan())) => {
+            &EdgeKind::ALL[..1]
+        }
+        EdgeKind::Counter | EdgeKind::Sentinel => exchanges(options),
+    };
     let others = match options.kernels {
         KernelChoice::Own => Vec::new(),
         KernelChoice::Alone | KernelChoice::Interplay => {
@@ -214,10 +221,11 @@ fn plan_persistent(
             };
             let chosen = |kind| {
                 let chosen = interplay::candidates(&partition, &variants, &graph, options, kind);
-                chosen.into_iter().map(move |partition| (partition, by.max(kind)))
+                // Those that are fastest alone follow, and are much the same either way.
+                let most = if kind == EdgeKind::Sentinel { 1 } else { chosen.len() };
+                chosen.into_iter().take(most).map(move |partition| (partition, by.max(kind)))
             };
-            let mut found: Vec<(Partition, EdgeKind)> =
-                exchanges(options).into_par_iter().flat_map_iter(chosen).collect();
+            let mut found: Vec<(Partition, EdgeKind)> = kinds.par_iter().flat_map_iter(|kind| chosen(*kind)).collect();
             // Who is chosen either way is tried either way below.
             found.dedup_by(|later, earlier| later.0 == earlier.0);
             found
@@ -225,9 +233,10 @@ fn plan_persistent(
     };
     let roughly = |(partition, kind): &(Partition, EdgeKind)| Some(planner(partition, *kind)?.roughly());
     let mut promising = promising(others.par_iter().filter_map(roughly).collect());
-    if promising.as_ref().map_or(by, |(_, other)| other.kind) == EdgeKind::Counter {
+    let is_by_counters = promising.as_ref().map_or(by, |(_, other)| other.kind) == EdgeKind::Counter;
+    if is_by_counters && kinds.contains(&EdgeKind::Sentinel) {
         let own = promising.as_ref().map_or(&*partition, |(_, other)| &other.chosen);
-        let marked = planner(own, EdgeKind::Sentinel).map(Planner::roughly);
+        let marked = marked(own).map(Planner::roughly);
         promising = self::promising(promising.into_iter().chain(marked).collect());
     }
     if let Some((rough, other)) = promising {
@@ -245,10 +254,10 @@ fn promising(planners: Vec<(f64, Planner)>) -> Option<(f64, Planner)> {
 }
 
 /// How the parts of sums may be exchanged under the options: marks tell of single tiles.
-fn exchanges(options: &PlanOptions) -> Vec<EdgeKind> {
+fn exchanges(options: &PlanOptions) -> &'static [EdgeKind] {
     match options.sync {
-        Some(SyncPolicy::Barrier | SyncPolicy::Operator) => vec![EdgeKind::Counter],
-        Some(SyncPolicy::Tile) | None => EdgeKind::ALL.to_vec(),
+        Some(SyncPolicy::Barrier | SyncPolicy::Operator) => &[EdgeKind::Counter],
+        Some(SyncPolicy::Tile) | None => &EdgeKind::ALL,
     }
 }
 
@@ -269,6 +278,9 @@ pub fn limits(
 
 /// Exchanges between all units that the ends of an rOperator's rTasks are apart before it has bands.
 const WORTH_EXCHANGES: f64 = 2.0;
+
+/// The least share of a makespan by which marks have to shorten the longest path to be tried.
+const WORTH_MARKS: f64 = 0.01;
 
 /// What a makespan is of the longest path, at most, for finer parts to be tried.
 const WORTH_FINER: f64 = 1.2;
@@ -339,13 +351,22 @@ impl<'a> Planner<'a> {
         Some(Self { options, kind, chosen: partition.clone(), exchanged, origins, operators, memory, edges, homes })
     }
 
+    /// Nanoseconds of the longest estimated path, exchanges included.
+    fn path(&self) -> f64 {
+        let bands = Bands::whole_operators(&self.operators);
+        self.work(&bands).path(self.options.units, &self.options.costs) as f64
+    }
+
+    /// Whether the longest path is shorter than another's by so much of its makespan that it is worth to plan for it.
+    fn is_worth(&self, other: &Self, makespan: f64) -> bool {
+        other.path() - self.path() >= WORTH_MARKS * wavefront::nanoseconds(makespan) as f64
+    }
+
     /// The partition with reductions in twice as many parts where these read what several rOperators write: parts of
     /// what is there early run early, and what is last is shorter. `None` if there is no such reduction, or units have more
     /// to do than to wait for the longest path, which is known by how long the plan takes.
     fn in_finer_parts(&self, makespan: f64) -> Option<Partition> {
-        let bands = Bands::whole_operators(&self.operators);
-        let path = self.work(&bands).path(self.options.units, &self.options.costs) as f64;
-        if wavefront::nanoseconds(makespan) as f64 > path * WORTH_FINER {
+        if wavefront::nanoseconds(makespan) as f64 > self.path() * WORTH_FINER {
             return None;
         }
         let mut partition = self.chosen.clone();

@@ -1,10 +1,11 @@
 //! Whose sentinels every rTask polls.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
+use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
-use super::dependency::{Region, reads, writes_into};
+use super::dependency::{Region, is_box, reads, writes_into};
 use super::grid::{Span, WrittenGrid};
 use super::plan::{EdgeKind, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask};
 
@@ -12,7 +13,7 @@ use super::plan::{EdgeKind, MemoryPlan, OperatorId, PersistentSegment, ROperator
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Polls {
     writers: BTreeMap<RTask, Vec<RTask>>,
-    polled: BTreeSet<RTask>,
+    polled: TaskSet,
 }
 
 impl Polls {
@@ -22,9 +23,10 @@ impl Polls {
             |tensors: &[TensorId]| tensors.iter().any(|tensor| memory.tensors[*tensor].edge == EdgeKind::Sentinel);
         let mut producers: BTreeMap<TensorId, Vec<Producer>> = BTreeMap::new();
         for (id, operator) in segment.operators.iter().filter(|(_, operator)| uses(&operator.body.outputs)) {
-            for written in WrittenGrid::of(operator, memory) {
+            let outputs = operator.body.stages.iter().filter_map(|stage| stage.output.as_ref());
+            for (written, output) in WrittenGrid::of(operator, memory).into_iter().zip(outputs) {
                 let known = producers.entry(written.whole().root).or_default();
-                known.push(Producer { id, operator, written });
+                known.push(Producer { id, operator, written, is_box: is_box(&output.index) });
             }
         }
         let mut writers = BTreeMap::new();
@@ -41,7 +43,8 @@ impl Polls {
 
     /// These polls.
     pub fn new(writers: BTreeMap<RTask, Vec<RTask>>) -> Self {
-        let polled = writers.values().flatten().copied().collect();
+        let mut polled = TaskSet::default();
+        writers.values().flatten().for_each(|writer| polled.insert(*writer));
         Self { writers, polled }
     }
 
@@ -52,7 +55,7 @@ impl Polls {
 
     /// Whether some rTask polls what this one writes.
     pub fn is_polled(&self, writer: RTask) -> bool {
-        self.polled.contains(&writer)
+        self.polled.contains(writer)
     }
 
     /// Whether nothing is polled.
@@ -68,6 +71,34 @@ impl Polls {
     /// Pairs of an rTask and another whose sentinels it polls.
     pub fn pairs(&self) -> usize {
         self.writers.values().map(Vec::len).sum()
+    }
+}
+
+/// A set of rTasks of one segment.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TaskSet {
+    /// By rOperator and tile; what is beyond the end is not in it.
+    members: Vec<Vec<bool>>,
+}
+
+impl TaskSet {
+    /// Adds an rTask.
+    pub fn insert(&mut self, task: RTask) {
+        let (operator, tile) = (task.operator.index(), task.tile as usize);
+        if self.members.len() <= operator {
+            self.members.resize(operator + 1, Vec::new());
+        }
+        let tiles = &mut self.members[operator];
+        if tiles.len() <= tile {
+            tiles.resize(tile + 1, false);
+        }
+        tiles[tile] = true;
+    }
+
+    /// Whether an rTask is in it.
+    pub fn contains(&self, task: RTask) -> bool {
+        let tiles = self.members.get(task.operator.index());
+        tiles.and_then(|tiles| tiles.get(task.tile as usize)).copied().unwrap_or(false)
     }
 }
 
@@ -98,6 +129,8 @@ struct Producer<'a> {
     id: OperatorId,
     operator: &'a ROperator,
     written: WrittenGrid,
+    /// Whether a tile writes all of the box around what it writes.
+    is_box: bool,
 }
 
 impl Producer<'_> {
@@ -106,7 +139,7 @@ impl Producer<'_> {
         let Some(spans) = self.written.meeting(region) else { return Vec::new() };
         let grid: Vec<u32> = self.operator.params.grid(&self.operator.body).iter().map(|&count| count as u32).collect();
         let tasks = tiles_of(&grid, &spans).into_iter().map(|tile| RTask { operator: self.id, tile });
-        tasks.filter(|task| writes_into(self.operator, memory, *task, region)).collect()
+        tasks.filter(|task| self.is_box || writes_into(self.operator, memory, *task, region)).collect()
     }
 }
 

@@ -6,8 +6,6 @@
 //! after the rTasks that write it end, and takes its time from there. An rTask that prefetches takes less time by what
 //! its loads of constants take, as far as they end while it waits. Units do not slow one another down otherwise.
 
-use std::collections::BTreeMap;
-
 use warpweave_graph::arena::Arena;
 
 use super::costs::SyncCosts;
@@ -242,7 +240,8 @@ impl Ended {
 struct Run<'a> {
     segment: &'a PersistentSegment,
     polls: &'a Polls,
-    polled: BTreeMap<RTask, PolledState>,
+    /// By rOperator and tile, of those that are polled.
+    polled: Arena<OperatorId, Vec<PolledState>>,
     costs: &'a SyncCosts,
     counters: Arena<CounterId, CounterState>,
     units: Vec<Vec<Event>>,
@@ -279,7 +278,7 @@ impl<'a> Run<'a> {
         Self {
             segment,
             polls,
-            polled: BTreeMap::new(),
+            polled: segment.operators.values().map(|_| Vec::new()).collect(),
             costs,
             counters: segment.counters.ids().map(state).collect(),
             units: segment.streams.iter().map(|stream| Vec::with_capacity(stream.len())).collect(),
@@ -309,7 +308,7 @@ impl<'a> Run<'a> {
     fn run(&mut self, task: RTask, time: f64, unit: usize, start: f64, runnable: &mut Vec<usize>) -> Option<Ended> {
         let mut latest: Option<Arrival> = None;
         for &writer in self.polls.writers(task) {
-            let state = self.polled.entry(writer).or_default();
+            let state = self.polled_state(writer);
             let Some(ended) = state.ended else {
                 state.waiting.push(unit);
                 return None;
@@ -321,11 +320,20 @@ impl<'a> Run<'a> {
         let polled = late.map_or(0.0, |late| late.at - start);
         let at = start + polled + time;
         if self.polls.is_polled(task) {
-            let state = self.polled.entry(task).or_default();
-            state.ended = Some(Arrival { at, from: (unit, self.units[unit].len()) });
+            let from = (unit, self.units[unit].len());
+            let state = self.polled_state(task);
+            state.ended = Some(Arrival { at, from });
             runnable.append(&mut state.waiting);
         }
         Some(Ended { at, polled, released_by: late.map(|late| late.from) })
+    }
+
+    fn polled_state(&mut self, task: RTask) -> &mut PolledState {
+        let states = &mut self.polled[task.operator];
+        if states.is_empty() {
+            states.resize_with(self.segment.operators[task.operator].tasks() as usize, PolledState::default);
+        }
+        &mut states[task.tile as usize]
     }
 
     /// Microseconds of an rTask's loads that are over when it starts, because they were begun before its waits.

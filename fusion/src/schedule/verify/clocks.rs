@@ -1,12 +1,12 @@
 //! Vector clocks: for every rTask of a segment, how much of every unit's stream has happened before it. Polls make an rTask run
 //! later but leave its clock as it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use warpweave_graph::arena::Arena;
 
 use super::super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, RTask};
-use super::super::polls::Polls;
+use super::super::polls::{Polls, TaskSet};
 use super::Violation;
 use super::structure::Operators;
 
@@ -104,7 +104,7 @@ struct State<'a> {
     segment: &'a PersistentSegment,
     polls: &'a Polls,
     /// The rTasks that have run, of those whose sentinels are polled.
-    ran: BTreeSet<RTask>,
+    ran: TaskSet,
     /// Per rTask that has not run, the units that poll what it writes.
     polling: BTreeMap<RTask, Vec<usize>>,
     positions: Vec<usize>,
@@ -133,7 +133,7 @@ impl<'a> State<'a> {
         Self {
             segment,
             polls,
-            ran: BTreeSet::new(),
+            ran: TaskSet::default(),
             polling: BTreeMap::new(),
             positions: vec![0; units],
             current: (0..units).collect(),
@@ -149,7 +149,7 @@ impl<'a> State<'a> {
             let position = self.positions[unit];
             match instruction {
                 Instruction::Run(task) => {
-                    let missing = self.polls.writers(task).iter().find(|writer| !self.ran.contains(writer));
+                    let missing = self.polls.writers(task).iter().find(|writer| !self.ran.contains(**writer));
                     if let Some(&missing) = missing {
                         self.polling.entry(missing).or_default().push(unit);
                         return;
