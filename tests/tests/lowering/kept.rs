@@ -7,6 +7,7 @@ use warpweave::codegen::emulate::mutate::SentinelMutation;
 use warpweave::codegen::verify;
 use warpweave::fusion::partition::{FusionLevel, Template};
 use warpweave::fusion::schedule::PlanOptions;
+use warpweave::fusion::schedule::plan::mark_of;
 use warpweave::fusion::schedule::tables::{Awaited, OPCODE_WAIT};
 use warpweave::graph::Tensor;
 use warpweave::runtime::text::TextError;
@@ -63,7 +64,8 @@ fn check_time_out(machine: &Machine, inputs: &[Tensor]) {
     match try_launches(&mutant, inputs, 1, 1, Duration::from_millis(300)) {
         Err(TextError::Wait(wait)) => {
             assert!(matches!(wait.awaited, Awaited::Sentinel { .. }), "{wait}");
-            assert_eq!((wait.seen, wait.wanted), (0, 1), "{wait}");
+            let mark = |epoch| mark_of(epoch, 0).cast_signed();
+            assert_eq!((wait.seen, wait.wanted), (mark(0), mark(1)), "{wait}");
         }
         other => panic!("values without marks ended with {other:?}"),
     }

@@ -26,10 +26,10 @@ use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
 const UNITS: usize = 5;
-const SEEDS: [u64; 3] = [0, 3, 0x5eed];
+const SEEDS: [u64; 2] = [3, 0x5eed];
 const FOLDED: [usize; 2] = [3, 1];
-/// Numbers of first launches: three launches from each are the first of a session, cross the wrap, or pass 0.
-const EPOCHS: [u32; 3] = [1, i32::MAX as u32 - 1, u32::MAX - 1];
+/// Numbers of first launches: three launches from each are the first of a session, or pass 0.
+const EPOCHS: [u32; 2] = [1, u32::MAX - 1];
 /// What the segments run as, the first one first; a program of fewer groups has fewer.
 const SEQUENCES: [&[Backend]; 4] = [
     &[Backend::Persistent, Backend::CudaGraph],
