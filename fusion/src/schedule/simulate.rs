@@ -6,7 +6,7 @@
 //! after the rTasks that write it end, and takes its time from there. An rTask that prefetches takes less time by what
 //! its loads of constants take, as far as they end while it waits. Units do not slow one another down otherwise.
 
-use warpweave_graph::arena::Arena;
+use warpweave_graph::arena::{Arena, Id};
 
 use super::costs::SyncCosts;
 use crate::partition::kept::kept_elements;
@@ -240,8 +240,8 @@ impl Ended {
 struct Run<'a> {
     segment: &'a PersistentSegment,
     polls: &'a Polls,
-    /// By rOperator and tile, of those that are polled.
-    polled: Arena<OperatorId, Vec<PolledState>>,
+    /// By rOperator and tile, as far as they are polled.
+    polled: Vec<Vec<PolledState>>,
     costs: &'a SyncCosts,
     counters: Arena<CounterId, CounterState>,
     units: Vec<Vec<Event>>,
@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
         Self {
             segment,
             polls,
-            polled: segment.operators.values().map(|_| Vec::new()).collect(),
+            polled: Vec::new(),
             costs,
             counters: segment.counters.ids().map(state).collect(),
             units: segment.streams.iter().map(|stream| Vec::with_capacity(stream.len())).collect(),
@@ -329,11 +329,15 @@ impl<'a> Run<'a> {
     }
 
     fn polled_state(&mut self, task: RTask) -> &mut PolledState {
-        let states = &mut self.polled[task.operator];
-        if states.is_empty() {
-            states.resize_with(self.segment.operators[task.operator].tasks() as usize, PolledState::default);
+        let (operator, tile) = (task.operator.index(), task.tile as usize);
+        if self.polled.len() <= operator {
+            self.polled.resize_with(operator + 1, Vec::new);
         }
-        &mut states[task.tile as usize]
+        let states = &mut self.polled[operator];
+        if states.len() <= tile {
+            states.resize_with(tile + 1, PolledState::default);
+        }
+        &mut states[tile]
     }
 
     /// Microseconds of an rTask's loads that are over when it starts, because they were begun before its waits.
