@@ -91,6 +91,19 @@ impl Machine {
         (report, outputs)
     }
 
+    /// Three launches in a row on a fresh device, from number `epoch` on and under interleavings from `seed` on, give what is
+    /// expected.
+    #[track_caller]
+    pub fn check_launches(&self, inputs: &[Tensor], expected: &[Tensor], epoch: u32, seed: u64) {
+        let mut device = self.device();
+        device.restart(epoch);
+        for launch in 0..3 {
+            let (report, outputs) = self.launch_on(&mut device, inputs, &LaunchOptions::seeded(seed + launch));
+            assert!(report.is_clean(), "launch {launch} from {epoch}: {report}");
+            assert_close(&outputs, expected, 1e-4);
+        }
+    }
+
     /// One launch on a fresh device.
     pub fn launch(&self, inputs: &[Tensor], options: &LaunchOptions) -> (LaunchReport, Vec<Tensor>) {
         self.launch_on(&mut self.device(), inputs, options)

@@ -18,8 +18,8 @@ use crate::partition::cost::KernelCost;
 use crate::partition::{Partition, split};
 use crate::schedule::simulate::Jitter;
 
-/// The plan of a partition as a graph, and per rOperator the position of its group. Its nodes stand in the order of the groups; bytes are reused along it, which takes no
-/// waits.
+/// The plan of a partition as a graph, and per rOperator the position of its group. Its nodes stand in the order of the
+/// groups; bytes are reused along it, which takes no waits.
 pub(super) fn plan(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,

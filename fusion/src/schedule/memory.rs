@@ -78,8 +78,8 @@ pub struct PlacedMemory {
 /// stands before every rTask of an rOperator that writes the other; `after` makes the schedule keep to it. Where others
 /// witness the end of an rOperator, these are meant in its place. Inputs keep their bytes for the whole launch, so that a
 /// launch can be repeated; outputs keep theirs to the end. Sentinels share bytes with one another, each with a mark of its
-/// own, and with what is never taken for a mark. Unless the arena has to be small, what rOperators touch that poll one another and stay on their units is alone:
-/// every reuse would take waits which nobody needs otherwise.
+/// own, and with what is never taken for a mark. Unless the arena has to be small, what rOperators touch that poll one
+/// another and stay on their units is alone: every reuse would take waits which nobody needs otherwise.
 pub fn place(
     mut memory: MemoryPlan,
     program: &TensorProgram,

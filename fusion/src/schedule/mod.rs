@@ -180,9 +180,9 @@ pub fn plan_with(
     }
 }
 
-/// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are kept on chip where there is room and the plan is
-/// predicted to be faster so; the same holds of marks that values carry themselves, and of other kernels than the
-/// partition's.
+/// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are kept
+/// on chip where there is room and the plan is predicted to be faster so; the same holds of marks that values carry
+/// themselves, of other kernels than the partition's, and of reductions in more parts.
 fn plan_persistent(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,

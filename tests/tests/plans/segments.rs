@@ -85,13 +85,7 @@ fn check_runs(compiled: &Compiled) {
         verify(plan.clone()).unwrap_or_else(|violations| panic!("{violations:?}"));
         let machine = Machine::with_plan(plan, &compiled.lowered, &compiled.program);
         for (epoch, seed) in EPOCHS.into_iter().zip(SEEDS) {
-            let mut device = machine.device();
-            device.restart(epoch);
-            for launch in 0..3 {
-                let (report, outputs) = machine.launch_on(&mut device, &inputs, &LaunchOptions::seeded(seed + launch));
-                assert!(report.is_clean(), "launch {launch} from {epoch}: {report}");
-                assert_close(&outputs, &expected, 1e-4);
-            }
+            machine.check_launches(&inputs, &expected, epoch, seed);
         }
     }
     check_abort(&Machine::new(compiled), &inputs, &expected);

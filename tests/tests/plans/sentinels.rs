@@ -112,13 +112,7 @@ fn check_launches(compiled: &Compiled, epochs: &[u32]) {
         let expected = reference(compiled, &inputs);
         let machine = Machine::new(compiled);
         for (&epoch, seed) in epochs.iter().zip(SEEDS) {
-            let mut device = machine.device();
-            device.restart(epoch);
-            for launch in 0..3 {
-                let (report, outputs) = machine.launch_on(&mut device, &inputs, &LaunchOptions::seeded(seed + launch));
-                assert!(report.is_clean(), "launch {launch} from {epoch}: {report}");
-                assert_close(&outputs, &expected, 1e-4);
-            }
+            machine.check_launches(&inputs, &expected, epoch, seed);
         }
     }
 }
