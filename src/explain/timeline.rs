@@ -19,7 +19,8 @@ const BOTTOM: f64 = 56.0;
 /// Columns of the picture: what is shorter is shown by what takes most of a column.
 const COLUMNS: usize = 1400;
 
-/// The picture of a run, whose rOperators are numbered through the segments, as a self-contained SVG, light or dark as the viewer prefers.
+/// The picture of a run, whose rOperators are numbered through the segments, as a self-contained SVG, light or dark as the
+/// viewer prefers.
 pub fn timeline(name: &str, plan: &ExecutionPlan, run: &Simulation, clock: Clock) -> String {
     let operators = plan.operators();
     let units = run.units.len().max(1);

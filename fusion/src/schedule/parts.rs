@@ -11,10 +11,11 @@ use warpweave_graph::views::Layout;
 use super::backend::{Backend, BackendReason};
 use super::bands::SyncPolicy;
 use super::join::join;
+use super::persistent::plan_persistent;
 use super::simulate::Jitter;
 use super::simulate_plan::simulate_plan;
 use super::variants::{Variants, variants};
-use super::{ExecutionPlan, KernelChoice, PlanOptions, Planned, cuda_graph, plan_persistent};
+use super::{ExecutionPlan, KernelChoice, PlanOptions, Planned, cuda_graph};
 use crate::partition::Partition;
 use crate::partition::cost::KernelCost;
 

@@ -1,0 +1,155 @@
+//! One persistent segment: what stays on chip, which kernels groups run as, and how the parts of sums are exchanged.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::{TensorId, TensorProgram};
+use warpweave_graph::views::Layout;
+
+use super::bands::SyncPolicy;
+use super::interplay::{self, GroupGraph};
+use super::plan::EdgeKind;
+use super::planner::{Draft, Planner};
+use super::variants::{self, Variants};
+use super::{KernelChoice, PlanOptions, Planned, keep};
+use crate::partition::Partition;
+use crate::partition::cost::KernelCost;
+
+/// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are kept
+/// on chip where there is room and the plan is predicted to be faster so; the same holds of marks that values carry
+/// themselves, of other kernels than the partition's, and of reductions in more parts.
+pub(super) fn plan_persistent(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    partition: &Partition,
+    cost: &impl KernelCost,
+    (options, known): (&PlanOptions, Option<&Variants>),
+) -> (Planned, Vec<usize>) {
+    let search = Search { program, layouts, cost, options };
+    let plain = search.planner(partition, EdgeKind::Counter).map(Planner::planned);
+    let plain = plain.expect("everything can be exchanged by counters");
+    let (best, partition, by) = search.with_constants_kept(plain, partition);
+    let kinds = search.worthwhile_kinds(&best, &partition, by);
+    let others = search.other_kernels(&best.0, &partition, (by, kinds), known);
+    let promising = search.promising(others, &partition, (by, kinds));
+    let other = promising.filter(|(rough, _)| *rough < best.1.rough).map(|(_, other)| other.planned());
+    let (planner, draft) = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
+    (planner.with_small_arena(draft), planner.origins)
+}
+
+/// How the parts of sums may be exchanged under the options: marks tell of single tiles.
+pub(super) fn exchanges(options: &PlanOptions) -> &'static [EdgeKind] {
+    match options.sync {
+        Some(SyncPolicy::Barrier | SyncPolicy::Operator) => &[EdgeKind::Counter],
+        Some(SyncPolicy::Tile) | None => &EdgeKind::ALL,
+    }
+}
+
+/// A plan that may still be improved on.
+type Found<'a> = (Planner<'a>, Draft);
+
+/// What partitions of one program are planned by.
+struct Search<'a, C> {
+    program: &'a TensorProgram,
+    layouts: &'a Arena<TensorId, Layout>,
+    cost: &'a C,
+    options: &'a PlanOptions,
+}
+
+impl<'a, C: KernelCost> Search<'a, C> {
+    fn planner(&self, partition: &Partition, kind: EdgeKind) -> Option<Planner<'a>> {
+        Planner::new(self.program, self.layouts, partition, self.cost, self.options, kind)
+    }
+
+    /// The fastest of a plan and those with constants on chip, its partition, and how rOperators exchange what they may.
+    fn with_constants_kept<'p>(
+        &self,
+        plain: Found<'a>,
+        partition: &'p Partition,
+    ) -> (Found<'a>, Cow<'p, Partition>, EdgeKind) {
+        let plain = (plain, Cow::Borrowed(partition), EdgeKind::Counter);
+        let PlanOptions { units, shared_bytes, .. } = *self.options;
+        let Some(kept) = keep::keep_constants(self.program, partition, units, shared_bytes) else { return plain };
+        let planned =
+            EdgeKind::ALL.into_par_iter().map(|kind| Some((self.planner(&kept, kind).map(Planner::planned)?, kind)));
+        let faster = |best: (Found<'a>, Cow<'p, Partition>, EdgeKind), (other, kind): (Found<'a>, EdgeKind)| match other
+            .1
+            .makespan()
+            < best.0.1.makespan()
+        {
+            true => (other, Cow::Owned(kept.clone()), kind),
+            false => best,
+        };
+        planned.collect::<Vec<_>>().into_iter().flatten().fold(plain, faster)
+    }
+
+    /// The kinds of exchange that other plans are tried with: marks where they shorten the longest path enough.
+    fn worthwhile_kinds(&self, best: &Found<'a>, partition: &Partition, by: EdgeKind) -> &'static [EdgeKind] {
+        let pays = || {
+            let marked = self.planner(partition, EdgeKind::Sentinel);
+            marked.is_some_and(|marked| marked.is_worth(&best.0, best.1.makespan()))
+        };
+        match by {
+            EdgeKind::Counter if !pays() => &EdgeKind::ALL[..1],
+            EdgeKind::Counter | EdgeKind::Sentinel => exchanges(self.options),
+        }
+    }
+
+    /// Partitions with kernels chosen anew, each with the kind of exchange that it was chosen for.
+    fn other_kernels(
+        &self,
+        best: &Planner,
+        partition: &Cow<'_, Partition>,
+        (by, kinds): (EdgeKind, &[EdgeKind]),
+        known: Option<&Variants>,
+    ) -> Vec<(Partition, EdgeKind)> {
+        if self.options.kernels == KernelChoice::Own {
+            return Vec::new();
+        }
+        let graph = GroupGraph::new(&best.edges, &best.origins);
+        let variants = match (partition, known) {
+            (Cow::Borrowed(_), Some(known)) => Cow::Borrowed(known),
+            (Cow::Borrowed(_), None) | (Cow::Owned(_), _) => {
+                Cow::Owned(variants::variants(self.program, partition, self.cost))
+            }
+        };
+        let chosen = |kind: &EdgeKind| {
+            let (kind, parts) = (by.max(*kind), *kind);
+            let chosen = interplay::candidates(partition, &variants, &graph, self.options, parts);
+            // Those that are fastest alone follow, and are much the same either way.
+            let most = if parts == EdgeKind::Sentinel { 1 } else { chosen.len() };
+            chosen.into_iter().take(most).map(move |partition| (partition, kind))
+        };
+        let mut found: Vec<(Partition, EdgeKind)> = kinds.par_iter().flat_map_iter(chosen).collect();
+        // Who is chosen either way is tried either way afterwards.
+        found.dedup_by(|later, earlier| later.0 == earlier.0);
+        found
+    }
+
+    /// The most promising of these partitions, then of it with marks and without, then of it in finer parts and as it is;
+    /// with its rough microseconds.
+    fn promising(
+        &self,
+        others: Vec<(Partition, EdgeKind)>,
+        partition: &Partition,
+        (by, kinds): (EdgeKind, &[EdgeKind]),
+    ) -> Option<(f64, Planner<'a>)> {
+        let roughly = |(partition, kind): &(Partition, EdgeKind)| Some(self.planner(partition, *kind)?.roughly());
+        let mut best = fastest(others.par_iter().filter_map(roughly).collect());
+        let is_by_counters = best.as_ref().map_or(by, |(_, other)| other.kind) == EdgeKind::Counter;
+        if is_by_counters && kinds.contains(&EdgeKind::Sentinel) {
+            let own = best.as_ref().map_or(partition, |(_, other)| &other.chosen);
+            let marked = self.planner(own, EdgeKind::Sentinel).map(Planner::roughly);
+            best = fastest(best.into_iter().chain(marked).collect());
+        }
+        let (rough, other) = best?;
+        let finer = other.in_finer_parts(rough).and_then(|finer| self.planner(&finer, other.kind));
+        fastest(std::iter::once((rough, other)).chain(finer.map(Planner::roughly)).collect())
+    }
+}
+
+/// The one that is predicted to be fastest, the first of equals.
+fn fastest(planners: Vec<(f64, Planner)>) -> Option<(f64, Planner)> {
+    planners.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))
+}
