@@ -31,6 +31,7 @@ pub(super) fn plan_persistent(
     let plain = plain.expect("everything can be exchanged by counters");
     let (best, partition, by) = search.with_constants_kept(plain, partition);
     let kinds = search.worthwhile_kinds(&best, &partition, by);
+    let known = known.filter(|_| matches!(partition, Cow::Borrowed(_)));
     let others = search.other_kernels(&best.0, &partition, (by, kinds), known);
     let promising = search.promising(others, &partition, (by, kinds));
     let other = promising.filter(|(rough, _)| *rough < best.1.rough).map(|(_, other)| other.planned());
@@ -96,11 +97,12 @@ impl<'a, C: KernelCost> Search<'a, C> {
         }
     }
 
-    /// Partitions with kernels chosen anew, each with the kind of exchange that it was chosen for.
+    /// Partitions with kernels chosen anew, each with the kind of exchange that it was chosen for; `known` are the kernels
+    /// that this partition's groups may run as, where they have been found before.
     fn other_kernels(
         &self,
         best: &Planner,
-        partition: &Cow<'_, Partition>,
+        partition: &Partition,
         (by, kinds): (EdgeKind, &[EdgeKind]),
         known: Option<&Variants>,
     ) -> Vec<(Partition, EdgeKind)> {
@@ -108,11 +110,9 @@ impl<'a, C: KernelCost> Search<'a, C> {
             return Vec::new();
         }
         let graph = GroupGraph::new(&best.edges, &best.origins);
-        let variants = match (partition, known) {
-            (Cow::Borrowed(_), Some(known)) => Cow::Borrowed(known),
-            (Cow::Borrowed(_), None) | (Cow::Owned(_), _) => {
-                Cow::Owned(variants::variants(self.program, partition, self.cost))
-            }
+        let variants = match known {
+            Some(known) => Cow::Borrowed(known),
+            None => Cow::Owned(variants::variants(self.program, partition, self.cost)),
         };
         let chosen = |kind: &EdgeKind| {
             let (kind, parts) = (by.max(*kind), *kind);
