@@ -118,11 +118,27 @@ impl Clocks {
     }
 
     /// Whether a read of `other` in its step `tick` is over before what `warp` does now: it happens before, or some poll
-    /// that does has seen what came of it.
+    /// that does has seen what came of it, or some poll that is over has.
     pub fn has_been_read(&self, other: usize, tick: u32, warp: usize) -> bool {
-        let is_known = |(poller, step): &(usize, u32)| self.ordered(*poller, *step, warp);
-        self.ordered(other, tick, warp)
-            || self.witnesses[other].range(tick..).any(|(_, polls)| polls.iter().any(is_known))
+        if self.ordered(other, tick, warp) {
+            return true;
+        }
+        // Per warp, the earliest step of which it is known that its reads are over only where some later poll is.
+        let mut earliest: HashMap<usize, u32> = HashMap::from([(other, tick)]);
+        let mut open = vec![(other, tick)];
+        while let Some((reader, step)) = open.pop() {
+            for &(poller, step) in self.witnesses[reader].range(step..).flat_map(|(_, polls)| polls) {
+                if self.ordered(poller, step, warp) {
+                    return true;
+                }
+                let known = earliest.entry(poller).or_insert(u32::MAX);
+                if step < *known {
+                    *known = step;
+                    open.push((poller, step));
+                }
+            }
+        }
+        false
     }
 
     /// What a thread of `warp` has seen, the warp's own steps up to the block's last barrier among it.

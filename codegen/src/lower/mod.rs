@@ -148,7 +148,7 @@ fn lower_operator(
         Template::Pointwise { per_thread } => pointwise::emit(&mut emitter, per_thread)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
         Template::Kept => kept::emit(&mut emitter)?,
-        Template::Contraction(shape) => contraction::emit(&mut emitter, shape, early)?,
+        Template::Contraction(shape) => contraction::emit(&mut emitter, shape, early, (&operator.body, &padded))?,
         Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
         Template::Attention { .. } => staged::emit_attention(&mut emitter, &operator.body, &padded)?,
     }

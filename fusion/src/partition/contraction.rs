@@ -7,7 +7,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Literal, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
-use super::body::GroupBody;
+use super::body::{GroupBody, Stage, StageSource};
 use super::params::{ContractionShape, Pipeline};
 
 /// How an axis of a contraction takes part.
@@ -89,11 +89,12 @@ impl Contraction {
         (0..body.tile_rank).filter(|&axis| self.classes[axis] == class).collect()
     }
 
-    /// Whether both factors are plain reads of `F32` that give 0 outside, so that a copy can bring them.
+    /// Whether both factors are plain reads of `F32` in memory that give 0 outside, so that a copy can bring them.
     pub fn is_plain(&self, body: &GroupBody) -> bool {
-        let expr = &body.stages[0].expr;
+        let Stage { expr, sources, .. } = &body.stages[0];
+        let in_memory = |operand: usize| matches!(sources[operand], StageSource::Operand(_));
         [&self.row_factor, &self.column_factor].into_iter().all(|factor| match factor {
-            Scalar::Read(read) => {
+            Scalar::Read(read) if in_memory(expr.reads[*read].operand) => {
                 let read = &expr.reads[*read];
                 let zero = read.guard.is_always() || read.fill == Literal::new(ElementType::F32, 0.0);
                 let conditions = read.guard.conditions().iter().map(|condition| &condition.index);

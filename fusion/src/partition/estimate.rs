@@ -10,6 +10,7 @@ use warpweave_graph::program::TensorId;
 use super::arch::GpuArch;
 use super::body::GroupBody;
 use super::bound::kernel::{KernelCounts, Sampling, kernel_counts};
+use super::boxed::{self, Filling, is_boxed, unboxed};
 use super::choose::shortlist;
 use super::contraction::{AxisClass, Contraction};
 use super::cost::KernelCost;
@@ -18,6 +19,7 @@ use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowT
 use super::phase::{self, staged_tile_cycles};
 use super::rounds::{Round, rounds};
 use super::split::{SplitBodies, split, split_params};
+use super::staged;
 use super::traffic::{bytes, moved_bytes};
 
 /// Cycles that a meeting of a block's threads takes.
@@ -66,6 +68,10 @@ impl KernelCost for EstimatedCost {
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        if is_boxed(body, params) {
+            let cycles = self.filling_cycles(body, params) / self.arch.cycles_per_microsecond.value;
+            return cycles + self.task_microseconds(&unboxed(body, params), params);
+        }
         if !body.staged.is_empty() {
             return staged_tile_cycles(body, params, &self.arch) / self.arch.cycles_per_microsecond.value;
         }
@@ -78,6 +84,7 @@ impl KernelCost for EstimatedCost {
         if sides.is_empty() {
             return 0.0;
         }
+        let body = &*unboxed(body, params);
         let kernel = Kernel { arch: &self.arch, body, params, counts: counts(body, params) };
         let elements = |sides: &[AxisClass]| sides.iter().map(|side| shape.length(*side)).sum::<usize>() as f64;
         let share = elements(sides) / elements(&[AxisClass::Row, AxisClass::Column]);
@@ -107,6 +114,16 @@ impl EstimatedCost {
             found.extend(SPLITS.into_iter().filter_map(|count| self.best_split(program, body, &whole, count)));
         }
         found
+    }
+
+    /// Cycles that filling the boxes of a contraction takes beyond fetching its factors step by step: the first round takes
+    /// the place of the first step's fetch, and all that is fetched later comes from shared memory.
+    fn filling_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        let (arch, grid) = (&self.arch, params.grid(body));
+        let boxes = boxed::boxes(body, params).expect("a contraction has boxes only where they fit");
+        let rounds: usize = boxes.iter().map(|spans| Filling::of(spans, &grid).rounds).sum();
+        let bytes = arch.cycles_of_bytes(staged::bytes(&boxes) as f64, params.tiles(body));
+        (rounds as f64 - 1.0) * arch.load_latency_cycles.value + bytes + MEETING + arch.shared_latency_cycles.value
     }
 
     /// The staged kernels of a body with their prices: those that cost least before their loads are counted.

@@ -7,6 +7,7 @@ pub mod attention_phase;
 pub mod blocked;
 pub mod body;
 pub mod bound;
+pub mod boxed;
 pub mod build;
 pub mod choose;
 pub mod contraction;

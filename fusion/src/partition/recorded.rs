@@ -7,6 +7,7 @@ use warpweave_graph::program::TensorProgram;
 
 use super::arch::GpuArch;
 use super::body::GroupBody;
+use super::boxed::unboxed;
 use super::contraction::AxisClass;
 use super::cost::KernelCost;
 use super::estimate::EstimatedCost;
@@ -124,11 +125,11 @@ impl KernelCost for RecordedCost {
 
     /// The estimate, times measured over estimated of the kernel, or else the ratio that scales its cost.
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        self.estimate.task_microseconds(body, params) * self.body(body).task_ratio(params)
+        self.estimate.task_microseconds(body, params) * self.body(&unboxed(body, params)).task_ratio(params)
     }
 
     fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
-        self.estimate.early_microseconds(body, params, sides) * self.body(body).task_ratio(params)
+        self.estimate.early_microseconds(body, params, sides) * self.body(&unboxed(body, params)).task_ratio(params)
     }
 
     fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {

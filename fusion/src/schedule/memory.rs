@@ -79,14 +79,15 @@ pub struct PlacedMemory {
 /// witness the end of an rOperator, these are meant in its place. Inputs keep their bytes for the whole launch, so that a
 /// launch can be repeated; outputs keep theirs to the end. Sentinels share bytes with one another, each with a mark of its
 /// own, and with what is never taken for a mark. Unless the arena has to be small, what rOperators touch that poll one
-/// another and stay on their units is alone: every reuse would take waits which nobody needs otherwise.
+/// another and stay on their units is alone: every reuse would take waits which nobody needs otherwise; and bytes lie idle for
+/// as long as `idle` says before they are used anew.
 pub fn place(
     mut memory: MemoryPlan,
     program: &TensorProgram,
     operators: &Arena<OperatorId, ROperator>,
     placement: &Placement,
     policy: ArenaPolicy,
-    exchange: Time,
+    idle: Time,
 ) -> PlacedMemory {
     let periods = periods(operators.len(), placement);
     let mut buffers: BTreeMap<TensorId, Buffer> = BTreeMap::new();
@@ -117,11 +118,12 @@ pub fn place(
     let bound_bytes = most_at_once(&lives);
     let slack = match policy {
         ArenaPolicy::Small | ArenaPolicy::Separate => 0,
-        ArenaPolicy::Fast => exchange,
+        ArenaPolicy::Fast => idle,
     };
     let placed = pack(lives, |earlier, later| earlier.ends_before(later, slack));
     memory.arena_bytes = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
-    let after = overwritten(operators.len(), &placed);
+    let is_polled = |tensor: TensorId| memory.tensors[tensor].edge == EdgeKind::Sentinel;
+    let after = overwritten(operators.len(), &placed, is_polled);
     for (tensor, mark) in marks(&memory, &placed) {
         memory.tensors[tensor].mark = mark;
     }
@@ -317,9 +319,15 @@ fn pack(mut lives: Vec<Life>, may_follow: impl Fn(&Life, &Life) -> bool) -> Vec<
 /// Per rOperator, the users of what it overwrites.
 ///
 /// Roots take their bytes over from one another in the order in which they are first written; users of earlier owners
-/// come before those of later ones.
-fn overwritten(operators: usize, placed: &[(Life, Buffer)]) -> Arena<OperatorId, Vec<OperatorId>> {
+/// come before those of later ones. Whoever waits for the users of a tensor has waited for what its writers waited for,
+/// unless these were polled, of which nobody learns what came before them.
+fn overwritten(
+    operators: usize,
+    placed: &[(Life, Buffer)],
+    is_polled: impl Fn(TensorId) -> bool,
+) -> Arena<OperatorId, Vec<OperatorId>> {
     let mut after: Arena<OperatorId, BTreeSet<OperatorId>> = (0..operators).map(|_| BTreeSet::new()).collect();
+    let mut preceding: Vec<BTreeSet<OperatorId>> = vec![BTreeSet::new(); placed.len()];
     let mut order: Vec<usize> = (0..placed.len()).filter(|&at| placed[at].1.bytes > 0).collect();
     order.sort_by_key(|&at| (placed[at].0.first, placed[at].0.tensor));
     let mut owners: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
@@ -337,9 +345,12 @@ fn overwritten(operators: usize, placed: &[(Life, Buffer)]) -> Arena<OperatorId,
             if to > end {
                 owners.insert(end, (to, owner));
             }
-            for &writer in &life.uses.writers {
-                after[writer].extend(&placed[owner].0.uses.witnesses);
-            }
+            let uses = &placed[owner].0.uses;
+            let forgotten = if is_polled(placed[owner].0.tensor) { preceding[owner].clone() } else { BTreeSet::new() };
+            preceding[at].extend(uses.witnesses.iter().copied().chain(forgotten));
+        }
+        for &writer in &life.uses.writers {
+            after[writer].extend(&preceding[at]);
         }
         owners.insert(start, (end, at));
     }

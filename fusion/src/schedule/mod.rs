@@ -7,6 +7,7 @@ pub mod costs;
 mod cuda_graph;
 pub mod dependency;
 pub mod edges;
+mod factors;
 pub mod fold;
 pub mod grid;
 mod insertion;
@@ -171,7 +172,7 @@ pub fn limits(
     cost: &impl KernelCost,
     options: &PlanOptions,
 ) -> Limits {
-    let planner = Planner::new(program, layouts, partition, cost, options, EdgeKind::Counter);
+    let planner = Planner::new(program, layouts, partition, cost, options, sentinels::Marking::Nothing);
     let planner = planner.expect("everything can be exchanged by counters");
     let graph = GroupGraph::new(&planner.edges, &planner.origins);
     let kept = keep::keep_constants(program, partition, options.units, options.shared_bytes);

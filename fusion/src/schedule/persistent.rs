@@ -9,8 +9,8 @@ use warpweave_graph::views::Layout;
 
 use super::bands::SyncPolicy;
 use super::interplay::{self, GroupGraph};
-use super::plan::EdgeKind;
-use super::planner::{Draft, Planner};
+use super::planner::{Draft, Planner, WORTH_MARKS};
+use super::sentinels::Marking;
 use super::variants::{self, Variants};
 use super::{KernelChoice, PlanOptions, Planned, keep};
 use crate::partition::Partition;
@@ -18,7 +18,7 @@ use crate::partition::cost::KernelCost;
 
 /// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are kept
 /// on chip where there is room and the plan is predicted to be faster so; the same holds of marks that values carry
-/// themselves, of other kernels than the partition's, and of reductions in more parts.
+/// themselves, of other kernels than the partition's, of reductions in more parts, and of factors that are polled.
 pub(super) fn plan_persistent(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -27,7 +27,7 @@ pub(super) fn plan_persistent(
     (options, known): (&PlanOptions, Option<&Variants>),
 ) -> (Planned, Vec<usize>) {
     let search = Search { program, layouts, cost, options };
-    let plain = search.planner(partition, EdgeKind::Counter).map(Planner::planned);
+    let plain = search.planner(partition, Marking::Nothing).map(Planner::planned);
     let plain = plain.expect("everything can be exchanged by counters");
     let (best, partition, by) = search.with_constants_kept(plain, partition);
     let kinds = search.worthwhile_kinds(&best, &partition, by);
@@ -35,17 +35,21 @@ pub(super) fn plan_persistent(
     let others = search.other_kernels(&best.0, &partition, (by, kinds), known);
     let promising = search.promising(others, &partition, (by, kinds));
     let other = promising.filter(|(rough, _)| *rough < best.1.rough).map(|(_, other)| other.planned());
-    let (planner, draft) = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
+    let best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
+    let (planner, draft) = search.with_factors(best);
     (planner.with_small_arena(draft), planner.origins)
 }
 
-/// How the parts of sums may be exchanged under the options: marks tell of single tiles.
-pub(super) fn exchanges(options: &PlanOptions) -> &'static [EdgeKind] {
+/// What may carry its own validity under the options: marks tell of single tiles.
+pub(super) fn markings(options: &PlanOptions) -> &'static [Marking] {
     match options.sync {
-        Some(SyncPolicy::Barrier | SyncPolicy::Operator) => &[EdgeKind::Counter],
-        Some(SyncPolicy::Tile) | None => &EdgeKind::ALL,
+        Some(SyncPolicy::Barrier | SyncPolicy::Operator) => &[Marking::Nothing],
+        Some(SyncPolicy::Tile) | None => &[Marking::Nothing, Marking::Sums, Marking::Factors],
     }
 }
+
+/// What partitions are planned with before factors are looked at.
+const SUMS: [Marking; 2] = [Marking::Nothing, Marking::Sums];
 
 /// A plan that may still be improved on.
 type Found<'a> = (Planner<'a>, Draft);
@@ -59,7 +63,7 @@ struct Search<'a, C> {
 }
 
 impl<'a, C: KernelCost> Search<'a, C> {
-    fn planner(&self, partition: &Partition, kind: EdgeKind) -> Option<Planner<'a>> {
+    fn planner(&self, partition: &Partition, kind: Marking) -> Option<Planner<'a>> {
         Planner::new(self.program, self.layouts, partition, self.cost, self.options, kind)
     }
 
@@ -68,13 +72,12 @@ impl<'a, C: KernelCost> Search<'a, C> {
         &self,
         plain: Found<'a>,
         partition: &'p Partition,
-    ) -> (Found<'a>, Cow<'p, Partition>, EdgeKind) {
-        let plain = (plain, Cow::Borrowed(partition), EdgeKind::Counter);
+    ) -> (Found<'a>, Cow<'p, Partition>, Marking) {
+        let plain = (plain, Cow::Borrowed(partition), Marking::Nothing);
         let PlanOptions { units, shared_bytes, .. } = *self.options;
         let Some(kept) = keep::keep_constants(self.program, partition, units, shared_bytes) else { return plain };
-        let planned =
-            EdgeKind::ALL.into_par_iter().map(|kind| Some((self.planner(&kept, kind).map(Planner::planned)?, kind)));
-        let faster = |best: (Found<'a>, Cow<'p, Partition>, EdgeKind), (other, kind): (Found<'a>, EdgeKind)| match other
+        let planned = SUMS.into_par_iter().map(|kind| Some((self.planner(&kept, kind).map(Planner::planned)?, kind)));
+        let faster = |best: (Found<'a>, Cow<'p, Partition>, Marking), (other, kind): (Found<'a>, Marking)| match other
             .1
             .makespan()
             < best.0.1.makespan()
@@ -86,14 +89,14 @@ impl<'a, C: KernelCost> Search<'a, C> {
     }
 
     /// The kinds of exchange that other plans are tried with: marks where they shorten the longest path enough.
-    fn worthwhile_kinds(&self, best: &Found<'a>, partition: &Partition, by: EdgeKind) -> &'static [EdgeKind] {
+    fn worthwhile_kinds(&self, best: &Found<'a>, partition: &Partition, by: Marking) -> &'static [Marking] {
         let pays = || {
-            let marked = self.planner(partition, EdgeKind::Sentinel);
+            let marked = self.planner(partition, Marking::Sums);
             marked.is_some_and(|marked| marked.is_worth(&best.0, best.1.makespan()))
         };
         match by {
-            EdgeKind::Counter if !pays() => &EdgeKind::ALL[..1],
-            EdgeKind::Counter | EdgeKind::Sentinel => exchanges(self.options),
+            Marking::Nothing if !pays() => &SUMS[..1],
+            Marking::Nothing | Marking::Sums | Marking::Factors => &SUMS,
         }
     }
 
@@ -103,9 +106,9 @@ impl<'a, C: KernelCost> Search<'a, C> {
         &self,
         best: &Planner,
         partition: &Partition,
-        (by, kinds): (EdgeKind, &[EdgeKind]),
+        (by, kinds): (Marking, &[Marking]),
         known: Option<&Variants>,
-    ) -> Vec<(Partition, EdgeKind)> {
+    ) -> Vec<(Partition, Marking)> {
         if self.options.kernels == KernelChoice::Own {
             return Vec::new();
         }
@@ -114,14 +117,14 @@ impl<'a, C: KernelCost> Search<'a, C> {
             Some(known) => Cow::Borrowed(known),
             None => Cow::Owned(variants::variants(self.program, partition, self.cost)),
         };
-        let chosen = |kind: &EdgeKind| {
+        let chosen = |kind: &Marking| {
             let (kind, parts) = (by.max(*kind), *kind);
-            let chosen = interplay::candidates(partition, &variants, &graph, self.options, parts);
+            let chosen = interplay::candidates(partition, &variants, &graph, self.options, parts.of_parts());
             // Those that are fastest alone follow, and are much the same either way.
-            let most = if parts == EdgeKind::Sentinel { 1 } else { chosen.len() };
+            let most = if parts == Marking::Sums { 1 } else { chosen.len() };
             chosen.into_iter().take(most).map(move |partition| (partition, kind))
         };
-        let mut found: Vec<(Partition, EdgeKind)> = kinds.par_iter().flat_map_iter(chosen).collect();
+        let mut found: Vec<(Partition, Marking)> = kinds.par_iter().flat_map_iter(chosen).collect();
         // Who is chosen either way is tried either way afterwards.
         found.dedup_by(|later, earlier| later.0 == earlier.0);
         found
@@ -131,21 +134,29 @@ impl<'a, C: KernelCost> Search<'a, C> {
     /// with its rough microseconds.
     fn promising(
         &self,
-        others: Vec<(Partition, EdgeKind)>,
+        others: Vec<(Partition, Marking)>,
         partition: &Partition,
-        (by, kinds): (EdgeKind, &[EdgeKind]),
+        (by, kinds): (Marking, &[Marking]),
     ) -> Option<(f64, Planner<'a>)> {
-        let roughly = |(partition, kind): &(Partition, EdgeKind)| Some(self.planner(partition, *kind)?.roughly());
+        let roughly = |(partition, kind): &(Partition, Marking)| Some(self.planner(partition, *kind)?.roughly());
         let mut best = fastest(others.par_iter().filter_map(roughly).collect());
-        let is_by_counters = best.as_ref().map_or(by, |(_, other)| other.kind) == EdgeKind::Counter;
-        if is_by_counters && kinds.contains(&EdgeKind::Sentinel) {
+        let is_by_counters = best.as_ref().map_or(by, |(_, other)| other.marking) == Marking::Nothing;
+        if is_by_counters && kinds.contains(&Marking::Sums) {
             let own = best.as_ref().map_or(partition, |(_, other)| &other.chosen);
-            let marked = self.planner(own, EdgeKind::Sentinel).map(Planner::roughly);
+            let marked = self.planner(own, Marking::Sums).map(Planner::roughly);
             best = fastest(best.into_iter().chain(marked).collect());
         }
         let (rough, other) = best?;
-        let finer = other.in_finer_parts(rough).and_then(|finer| self.planner(&finer, other.kind));
+        let finer = other.in_finer_parts(rough).and_then(|finer| self.planner(&finer, other.marking));
         fastest(std::iter::once((rough, other)).chain(finer.map(Planner::roughly)).collect())
+    }
+
+    /// This plan, or the one of its kernels in which factors are polled too, if it is predicted to be faster by enough.
+    fn with_factors(&self, best: Found<'a>) -> Found<'a> {
+        let marked = self.planner(&best.0.chosen, Marking::Factors);
+        let Some(marked) = marked.filter(|marked| marked.is_worth(&best.0, best.1.makespan())) else { return best };
+        let other = marked.planned();
+        if other.1.makespan() < best.1.makespan() * (1.0 - WORTH_MARKS) { other } else { best }
     }
 }
 

@@ -8,15 +8,15 @@ use warpweave_graph::views::Layout;
 use super::backend::BackendReason;
 use super::bands::{Bands, SyncPolicy};
 use super::memory::ArenaPolicy;
-use super::persistent::exchanges;
-use super::plan::{EdgeKind, ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, ROperator, Segment};
+use super::persistent::markings;
+use super::plan::{ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, ROperator, Segment};
 use super::polls::Polls;
 use super::prefetch::{self, Prefetching};
 use super::requirements::Requirements;
-use super::sentinels::{self, Exchanged};
+use super::sentinels::{self, Exchanged, Marking};
 use super::synchronise::{self, Streams};
-use super::wavefront::{self, Placement, Work};
-use super::{PlanOptions, Planned, edges, justify, keep, memory, simulate};
+use super::wavefront::{self, Placement, Time, Work};
+use super::{PlanOptions, Planned, edges, factors, justify, keep, memory, simulate};
 use crate::partition::cost::KernelCost;
 use crate::partition::{Partition, Template, split};
 
@@ -33,7 +33,7 @@ const JUSTIFICATIONS: usize = 2;
 const WORTH_EXCHANGES: f64 = 2.0;
 
 /// The least share of a makespan by which marks have to shorten the longest path to be tried.
-const WORTH_MARKS: f64 = 0.01;
+pub(super) const WORTH_MARKS: f64 = 0.01;
 
 /// What a makespan is of the longest path, at most, for finer parts to be tried.
 const WORTH_FINER: f64 = 1.2;
@@ -44,7 +44,7 @@ const MOST_ROUNDS: usize = 2;
 /// A partition whose kernels are chosen, with everything that its plans share.
 pub(super) struct Planner<'a> {
     options: &'a PlanOptions,
-    pub(super) kind: EdgeKind,
+    pub(super) marking: Marking,
     /// The partition, reductions in parts as one group each.
     pub(super) chosen: Partition,
     exchanged: Exchanged,
@@ -82,15 +82,19 @@ impl<'a> Planner<'a> {
         partition: &Partition,
         cost: &impl KernelCost,
         options: &'a PlanOptions,
-        kind: EdgeKind,
+        marking: Marking,
     ) -> Option<Self> {
         let expanded = split::expand(program, layouts, partition);
         let origins = expanded.origins.clone();
-        let exchanged = match kind {
-            EdgeKind::Counter => Exchanged::without_sentinels(expanded),
-            EdgeKind::Sentinel if !exchanges(options).contains(&kind) => return None,
-            EdgeKind::Sentinel => sentinels::exchange(expanded)?,
+        let exchanged = match marking {
+            Marking::Nothing => Exchanged::without_sentinels(expanded),
+            Marking::Sums | Marking::Factors if !markings(options).contains(&marking) => return None,
+            Marking::Sums => sentinels::exchange(expanded),
+            Marking::Factors => factors::with_boxes(sentinels::exchange(expanded), cost, options),
         };
+        if marking != Marking::Nothing && exchanged.sentinels.is_empty() {
+            return None;
+        }
         let is_constant = |tensor: TensorId| matches!(exchanged.program.tensors[tensor].source, Source::Constant(_));
         let mut operators: Arena<OperatorId, ROperator> =
             ROperator::of(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
@@ -101,7 +105,7 @@ impl<'a> Planner<'a> {
         }
         let edges = edges::edges(&operators, &memory);
         let homes = keep::Homes::of(&operators);
-        Some(Self { options, kind, chosen: partition.clone(), exchanged, origins, operators, memory, edges, homes })
+        Some(Self { options, marking, chosen: partition.clone(), exchanged, origins, operators, memory, edges, homes })
     }
 
     /// Nanoseconds of the longest estimated path, exchanges included.
@@ -141,10 +145,10 @@ impl<'a> Planner<'a> {
 
     /// With the plan under the options' way of waiting, or under the fastest.
     pub(super) fn planned(self) -> (Self, Draft) {
-        let policies: &[SyncPolicy] = match (&self.options.sync, self.kind) {
+        let policies: &[SyncPolicy] = match (&self.options.sync, self.marking) {
             (Some(sync), _) => std::slice::from_ref(sync),
-            (None, EdgeKind::Counter) => &[SyncPolicy::Tile, SyncPolicy::Barrier],
-            (None, EdgeKind::Sentinel) => &[SyncPolicy::Tile],
+            (None, Marking::Nothing) => &[SyncPolicy::Tile, SyncPolicy::Barrier],
+            (None, Marking::Sums | Marking::Factors) => &[SyncPolicy::Tile],
         };
         let drafts: Vec<Draft> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
         let fastest = drafts.into_iter().reduce(Draft::faster).expect("there are policies");
@@ -184,7 +188,7 @@ impl<'a> Planner<'a> {
     fn with_bands(&self, bands: Bands, sync: SyncPolicy) -> Draft {
         let PlanOptions { units, costs, arena, .. } = self.options;
         let placement = wavefront::place(&self.work(&bands), *units, sync, costs);
-        let planned = self.under(&bands, &placement, sync, *arena);
+        let planned = self.under(&bands, &placement, sync, (*arena, self.exchange()));
         Draft { rough: planned.makespan, planned, bands, placement }
     }
 
@@ -203,12 +207,24 @@ impl<'a> Planner<'a> {
         Work { operators: &self.operators, edges: &self.edges, bands, homes: &self.homes }
     }
 
-    /// The plan of a placement.
-    fn under(&self, bands: &Bands, placement: &Placement, sync: SyncPolicy, arena: ArenaPolicy) -> Planned {
+    /// Nanoseconds from the end of one rTask to the start of another that waits for it.
+    fn exchange(&self) -> Time {
+        let costs = &self.options.costs;
+        wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2))
+    }
+
+    /// The plan of a placement, with the nanoseconds that bytes have to lie idle before they are used anew where that shall cost
+    /// no time.
+    fn under(
+        &self,
+        bands: &Bands,
+        placement: &Placement,
+        sync: SyncPolicy,
+        (arena, idle): (ArenaPolicy, Time),
+    ) -> Planned {
         let (operators, program, PlanOptions { units, costs, .. }) =
             (&self.operators, &self.exchanged.program, self.options);
-        let exchange = wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2));
-        let placed = memory::place(self.memory.clone(), program, operators, placement, arena, exchange);
+        let placed = memory::place(self.memory.clone(), program, operators, placement, arena, idle);
         let streams = synchronise::synchronise(&self.work(bands), placement, &placed.after, *units);
         let streams = self.with_loads(streams, &placed.memory);
         let segment =
@@ -250,7 +266,7 @@ impl<'a> Planner<'a> {
             if placement.end() >= draft.placement.end() {
                 break;
             }
-            let planned = self.under(&draft.bands, &placement, draft.planned.sync, *arena);
+            let planned = self.under(&draft.bands, &placement, draft.planned.sync, (*arena, self.exchange()));
             if planned.makespan >= draft.planned.makespan {
                 break;
             }
@@ -259,16 +275,20 @@ impl<'a> Planner<'a> {
         draft
     }
 
-    /// The same plan with a smaller arena, if that costs next to no time.
+    /// The same plan with a smaller arena, if that costs next to no time: in whatever order bytes are used, or as they lie
+    /// idle.
     pub(super) fn with_small_arena(&self, fastest: Draft) -> Planned {
         let Draft { planned, bands, placement, .. } = fastest;
         match self.options.arena {
-            ArenaPolicy::Small | ArenaPolicy::Separate => planned,
-            ArenaPolicy::Fast => {
-                let small = self.under(&bands, &placement, planned.sync, ArenaPolicy::Small);
-                let free = small.makespan <= planned.makespan * (1.0 + FREE_SHARE);
-                if free && small.plan.memory.arena_bytes < planned.plan.memory.arena_bytes { small } else { planned }
-            }
+            ArenaPolicy::Small | ArenaPolicy::Separate => return planned,
+            ArenaPolicy::Fast => {}
         }
+        let most = planned.makespan * (1.0 + FREE_SHARE);
+        let mut smaller = [(ArenaPolicy::Small, 0), (ArenaPolicy::Fast, 1)].into_iter().map(|arena| {
+            let small = self.under(&bands, &placement, planned.sync, arena);
+            let is_smaller = small.plan.memory.arena_bytes < planned.plan.memory.arena_bytes;
+            (small.makespan <= most && is_smaller).then_some(small)
+        });
+        smaller.find_map(|small| small).unwrap_or(planned)
     }
 }

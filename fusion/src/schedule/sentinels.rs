@@ -3,7 +3,7 @@
 //! What rows that keep their constants on chip read of one another is small, and every row reads all of it: the state
 //! of a recurrent layer. Such a vector becomes a sentinel. Where something else reads the tensor too, or the host does,
 //! its writer writes both: the tensor, and a copy that is polled. The parts of a split reduction, which their sum alone
-//! reads, are sentinels as they are.
+//! reads, are sentinels as they are; so is what nobody but contractions reads, as far as that pays ([`super::factors`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,33 @@ use super::dependency::Region;
 use super::keep::ROW_BYTES;
 use super::memory::unplaced;
 use super::plan::{EdgeKind, MemoryPlan, ROperator};
+use crate::partition::boxed::{self, is_boxed};
 use crate::partition::kept::shared_vectors;
 use crate::partition::split::{Expanded, with_operands};
-use crate::partition::{FusionGroup, GroupBody, Partition, Stage, StageOutput, StageSource, Template};
+use crate::partition::{
+    FusionGroup, GroupBody, Partition, ScheduleParams, Stage, StageOutput, StageSource, Template, staged,
+};
+
+/// Which values carry their own validity; each kind adds to those before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Marking {
+    /// None.
+    Nothing,
+    /// The parts of sums, and what rows that keep constants on chip read of one another.
+    Sums,
+    /// Factors of contractions.
+    Factors,
+}
+
+impl Marking {
+    /// How the parts of a sum are exchanged.
+    pub fn of_parts(self) -> EdgeKind {
+        match self {
+            Self::Nothing => EdgeKind::Counter,
+            Self::Sums | Self::Factors => EdgeKind::Sentinel,
+        }
+    }
+}
 
 /// What is planned, with the tensors that carry their own validity.
 #[derive(Clone, Debug)]
@@ -42,29 +66,38 @@ pub fn can_mark(template: Template) -> bool {
     }
 }
 
-/// Whether kernels of a template can poll.
+/// Whether kernels of a template can poll; contractions poll what they read from boxes.
 pub fn can_poll(template: Template) -> bool {
     match template {
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept => true,
-        Template::Contraction(_) | Template::Staged | Template::Attention { .. } => false,
+        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Contraction(_) => true,
+        Template::Staged | Template::Attention { .. } => false,
     }
 }
 
-/// The marks that an rTask of a sum or of its parts writes or polls on average. Those of rows that keep constants are few,
-/// and part of their time.
+/// The marks that an rTask writes or polls on average. Those of rows that keep constants are few, and part of their time.
 pub fn marks_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
-    if operator.params.template == Template::Kept {
+    let ROperator { body, params, .. } = operator;
+    if params.template == Template::Kept {
         return 0.0;
     }
-    let tensors = operator.body.operands.iter().chain(&operator.body.outputs);
-    let marked = tensors.map(|tensor| &memory.tensors[*tensor]).filter(|tensor| tensor.edge == EdgeKind::Sentinel);
-    let marks: usize = marked.map(|tensor| tensor.ty.shape.elements()).sum();
-    marks as f64 / f64::from(operator.tasks().max(1))
+    let is_marked = |tensor: &&TensorId| memory.tensors[**tensor].edge == EdgeKind::Sentinel;
+    let polled = if is_boxed(body, params) { 0 } else { marks(body.operands.iter().filter(is_marked), memory) };
+    let marks = polled + marks(body.outputs.iter().filter(is_marked), memory);
+    boxed_elements(body, params) + marks as f64 / f64::from(operator.tasks().max(1))
 }
 
-/// The parts of sums, and everything that rows which keep constants read of one another, as sentinels; `None` if that is
-/// nothing.
-pub fn exchange(expanded: Expanded) -> Option<Exchanged> {
+fn marks<'t>(tensors: impl Iterator<Item = &'t TensorId>, memory: &MemoryPlan) -> usize {
+    tensors.map(|tensor| memory.tensors[*tensor].ty.shape.elements()).sum()
+}
+
+/// Elements of the boxes of a contraction.
+pub(super) fn boxed_elements(body: &GroupBody, params: &ScheduleParams) -> f64 {
+    let boxes = if is_boxed(body, params) { boxed::boxes(body, params) } else { None };
+    boxes.map_or(0, |boxes| staged::bytes(&boxes) / size_of::<f32>()) as f64
+}
+
+/// The parts of sums, and everything that rows which keep constants read of one another, as sentinels.
+pub fn exchange(expanded: Expanded) -> Exchanged {
     let Expanded { program, layouts, partition, parts, .. } = expanded;
     let memory = unplaced(&program, &layouts, &BTreeSet::new());
     let written = written(&partition, &memory);
@@ -77,7 +110,7 @@ pub fn exchange(expanded: Expanded) -> Option<Exchanged> {
             exchanged.copy(tensor, &written[&tensor], &polls, &memory);
         }
     }
-    (!exchanged.sentinels.is_empty()).then_some(exchanged)
+    exchanged
 }
 
 /// A tensor that a group which keeps constants writes.
@@ -161,14 +194,17 @@ impl Exchanged {
 
     /// Whether nobody but those who poll reads a tensor or a part of it, nor the host.
     fn is_only_polled(&self, tensor: TensorId, polls: &[Poll]) -> bool {
-        let definition = &self.program.tensors[tensor];
         let by_host = self.program.inputs.contains(&tensor) || self.program.outputs.contains(&tensor);
-        let is_whole = self.layouts[tensor].is_own(tensor, &definition.ty);
         let has_parts = self.layouts.iter().any(|(other, layout)| other != tensor && layout.root == tensor);
         let reads = |group: &FusionGroup| group.body.operands.contains(&tensor);
         let mut readers = self.partition.groups.iter().enumerate().filter(|(_, group)| reads(group));
         let known = |position: usize| polls.iter().any(|poll| poll.group == position);
-        !by_host && is_whole && !has_parts && readers.all(|(position, _)| known(position))
+        !by_host && self.is_whole(tensor) && !has_parts && readers.all(|(position, _)| known(position))
+    }
+
+    /// Whether a tensor lies in memory of its own, element by element.
+    pub(super) fn is_whole(&self, tensor: TensorId) -> bool {
+        self.layouts[tensor].is_own(tensor, &self.program.tensors[tensor].ty)
     }
 
     /// Lets the writer write a copy too, which is polled instead.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::partition::attention::AttentionKernel;
+use warpweave_fusion::partition::boxed;
 use warpweave_fusion::partition::kept::{kept_elements, kept_reads};
 use warpweave_fusion::partition::staged::{self, STAGED_BYTES};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource, Template};
@@ -205,8 +206,8 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
     let tiles = operator.params.grid(body).into_iter().try_fold(1usize, usize::checked_mul);
     require(tiles.is_some_and(|tiles| tiles <= 1 << 24), "an operator has too many tiles")?;
     let stages = match operator.params.template {
-        Template::Staged | Template::Attention { .. } => true,
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Contraction(_) => false,
+        Template::Staged | Template::Attention { .. } | Template::Contraction(_) => true,
+        Template::Pointwise { .. } | Template::Row(_) | Template::Kept => false,
     };
     require(body.staged.is_empty() || stages, "a template stages nothing")?;
     match operator.params.template {
@@ -216,7 +217,11 @@ fn check_operator(operator: &ROperator, memory: &MemoryPlan) -> Check {
             let narrow = kept_elements(body, &operator.params) <= MOST_KEPT;
             require(narrow && !kept_reads(body).is_empty(), "a template is impossible")
         }
-        Template::Contraction(shape) => require(shape.is_possible(), "a template is impossible"),
+        Template::Contraction(shape) => {
+            require(shape.is_possible(), "a template is impossible")?;
+            let fits = || boxed::boxes(body, &operator.params).is_some();
+            require(body.staged.is_empty() || fits(), "a factor has no box in shared memory")
+        }
         Template::Attention { .. } => {
             require(AttentionKernel::of(body, &operator.params).is_some(), "a template is impossible")
         }

@@ -58,7 +58,7 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
     for (first, second) in sharing(plan, accesses) {
         let touching = |root: TensorId| {
             let of = &accesses.roots[&root];
-            let ends = |task: &TaskNumber| pollers.get(task).cloned().unwrap_or_else(|| vec![*task]);
+            let ends = |task: &TaskNumber| ends(plan, accesses, &pollers, *task);
             of.readers.union(&of.writers).flat_map(ends).collect::<BTreeSet<_>>()
         };
         let output = |tensor: TensorId| plan.memory.outputs.contains(&tensor);
@@ -92,6 +92,26 @@ fn tells(plan: &ExecutionPlan, quiet: &Quiet, first: TensorId, second: TensorId)
         (Some(_), None) => quiet.is_quiet(second),
         (None, Some(_)) => quiet.is_quiet(first),
     }
+}
+
+/// Those whose ends together show that an rTask has ended: itself, those that poll all that it writes, or in their place
+/// those that show of them. Rows that keep constants on chip stand for themselves.
+fn ends(
+    plan: &ExecutionPlan,
+    accesses: &Accesses,
+    pollers: &BTreeMap<TaskNumber, Vec<TaskNumber>>,
+    task: TaskNumber,
+) -> BTreeSet<TaskNumber> {
+    let (mut found, mut met, mut open) = (BTreeSet::new(), BTreeSet::from([task]), vec![task]);
+    while let Some(number) = open.pop() {
+        let operator = &plan.persistent().operators[accesses.tasks[number as usize].operator];
+        let stays = number != task && operator.params.template == Template::Kept;
+        match pollers.get(&number).filter(|_| !stays) {
+            Some(pollers) => open.extend(pollers.iter().filter(|poller| met.insert(**poller))),
+            None => _ = found.insert(number),
+        }
+    }
+    found
 }
 
 /// Per rTask that writes nothing but values which carry their own validity, all of them polled, those that poll them.

@@ -4,11 +4,14 @@
 //! whatever was fused in front of them, while their tiles are brought into shared memory; what was fused behind is
 //! evaluated on the accumulators.
 
+mod boxes;
 pub(super) mod epilogue;
 mod products;
 mod side;
 
+use warpweave_fusion::partition::GroupBody;
 use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
+use warpweave_fusion::partition::padded::PaddedBody;
 use warpweave_fusion::partition::params::{ContractionShape, Pipeline};
 use warpweave_graph::expr::AxisId;
 
@@ -18,18 +21,26 @@ use super::tile::TileAxes;
 use crate::kernel_ir::{
     ArrayId, BinaryOp, Builtin, Expression, LocalId, MemoryOrder, Place, ScalarType, Statement, Width,
 };
+use boxes::Boxes;
 use products::Products;
 use side::{Side, Step};
 
-/// Emits the kernel; the first fetches of the sides `early` stand before the kernel's own waits.
-pub(super) fn emit(emitter: &mut Emitter, shape: ContractionShape, early: &[AxisClass]) -> Result<(), LowerError> {
+/// Emits the kernel of a body, whose padding has been found; the first fetches of the sides `early` stand before the
+/// kernel's own waits.
+pub(super) fn emit(
+    emitter: &mut Emitter,
+    shape: ContractionShape,
+    early: &[AxisClass],
+    (body, padded): (&GroupBody, &PaddedBody),
+) -> Result<(), LowerError> {
     let contraction = Contraction::of(emitter.body()).expect("the template is only chosen for contractions");
     let tile = TileAxes::emit(emitter)?;
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
+    let boxes = Boxes::emit(emitter, &tile, (body, padded))?;
     let [row, column] = SIDES.map(|class| Side::emit(emitter, &contraction, &tile, class, &shape, thread));
     let sides = [row?, column?];
     let products = Products::emit(emitter, shape, thread)?;
-    Loop::emit(emitter, &contraction, &tile, &sides, &products, early)?;
+    Loop::emit(emitter, &contraction, &tile, (&sides, &boxes), &products, early)?;
     epilogue::emit(emitter, &tile, &sides, &products)
 }
 
@@ -44,6 +55,7 @@ struct Loop<'l> {
     early: Vec<&'l Side<'l>>,
     /// The others.
     late: Vec<&'l Side<'l>>,
+    boxes: &'l Boxes,
     products: &'l Products,
     axes: Vec<AxisId>,
     extents: Vec<usize>,
@@ -58,7 +70,7 @@ impl<'l> Loop<'l> {
         emitter: &mut Emitter,
         contraction: &Contraction,
         tile: &'l TileAxes,
-        sides: &'l [Side<'l>; 2],
+        (sides, boxes): (&'l [Side<'l>; 2], &'l Boxes),
         products: &'l Products,
         early: &[AxisClass],
     ) -> Result<(), LowerError> {
@@ -72,7 +84,7 @@ impl<'l> Loop<'l> {
         let steps = emitter.operand(length.div_ceil(shape.step) as i64)?;
         let beyond = shape.pipeline != Pipeline::InTurn || !length.is_multiple_of(shape.step);
         let length = if beyond { Some(emitter.operand(length as i64)?) } else { None };
-        let this = Self { tile, sides, early, late, products, axes, extents, steps, length };
+        let this = Self { tile, sides, early, late, boxes, products, axes, extents, steps, length };
         match shape.pipeline {
             Pipeline::InTurn => this.in_turn(emitter),
             Pipeline::Registers => this.through_registers(emitter),
@@ -85,6 +97,7 @@ impl<'l> Loop<'l> {
 
     /// Fetch both tiles, meet, multiply, meet.
     fn in_turn(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        self.boxes.fill(emitter)?;
         let buffer = Expression::i32(0);
         emitter.repeat(self.steps.clone(), false, |emitter, step| {
             self.fetch(emitter, step.into())?;
@@ -147,7 +160,7 @@ impl<'l> Loop<'l> {
         Ok(())
     }
 
-    /// The fetch of the first step, around the kernel's own waits if it does them.
+    /// The fetch of the first step, around the kernel's own waits if it does them, and around the filling of boxes.
     fn fetch_first(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let step = self.step(emitter, Expression::i32(0));
         if !self.early.is_empty() {
@@ -155,7 +168,10 @@ impl<'l> Loop<'l> {
             let loaded = self.early.iter().map(|side| side.fetched).collect();
             emitter.push(Statement::Await { order: MemoryOrder::Acquire, loaded });
         }
-        self.late.iter().try_for_each(|side| side.fetch(emitter, &step))
+        let (boxed, plain): (Vec<&Side>, Vec<&Side>) = self.late.iter().partition(|side| side.is_boxed);
+        plain.into_iter().try_for_each(|side| side.fetch(emitter, &step))?;
+        self.boxes.fill(emitter)?;
+        boxed.into_iter().try_for_each(|side| side.fetch(emitter, &step))
     }
 
     fn fetch(&self, emitter: &mut Emitter, step: Expression) -> Result<(), LowerError> {

@@ -1,6 +1,6 @@
 //! One of the two factors: which elements each thread fetches, and where they go in shared memory.
 
-use warpweave_fusion::partition::body::StageSource;
+use warpweave_fusion::partition::body::{GroupBody, StageSource};
 use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
 use warpweave_fusion::partition::params::{BLOCK_THREADS, ContractionShape};
 use warpweave_fusion::partition::staging::{Fetch, SideStaging, WIDEST, WINDOW, plain_read};
@@ -27,6 +27,8 @@ pub(super) struct Side<'a> {
     coordinates: Vec<ArrayId>,
     /// Whether each of those elements exists; absent if all do.
     inside: Option<ArrayId>,
+    /// Whether it is read from a box.
+    pub(super) is_boxed: bool,
     thread: LocalId,
 }
 
@@ -63,6 +65,7 @@ impl<'a> Side<'a> {
             axes,
             staging,
             inside: None,
+            is_boxed: is_boxed(body, factor),
             thread,
         };
         side.inside = side.decode(emitter, tile)?;
@@ -234,6 +237,13 @@ impl<'a> Side<'a> {
         let base = scaled(buffer.clone(), self.staging.words());
         emitter.bind(ScalarType::I32, base)
     }
+}
+
+/// Whether a factor of the first stage reads from shared memory.
+fn is_boxed(body: &GroupBody, factor: &Scalar) -> bool {
+    let stage = &body.stages[0];
+    let from = |read| stage.sources[stage.expr.reads[read].operand];
+    stage.expr.reads_of(factor).into_iter().any(|read| matches!(from(read), StageSource::Staged(_)))
 }
 
 /// Whether the memory of a factor that is one read is laid out row by row, from an aligned element on.

@@ -105,9 +105,9 @@ enum Sink {
 
 /// A parallel axis of a phase.
 #[derive(Clone)]
-struct PhaseAxis {
-    first: Expression,
-    extent: usize,
+pub(super) struct PhaseAxis {
+    pub(super) first: Expression,
+    pub(super) extent: usize,
     bounds: Bounds,
 }
 
@@ -125,15 +125,15 @@ enum Bounds {
 }
 
 /// A coordinate along an axis, at the edge where the position lies beyond it.
-struct Coordinate {
-    value: Expression,
+pub(super) struct Coordinate {
+    pub(super) value: Expression,
     /// Whether the element is to be stored; absent if it always is.
     kept: Option<Expression>,
     /// Whether it is no padding; absent if it never is.
-    exists: Option<Expression>,
+    pub(super) exists: Option<Expression>,
 }
 
-fn staged_axis(
+pub(super) fn staged_axis(
     emitter: &mut Emitter,
     tile: &TileAxes,
     span: &StagedSpan,
@@ -166,7 +166,7 @@ fn main_axis(tile: &TileAxes, axis: usize) -> PhaseAxis {
 
 impl PhaseAxis {
     /// The coordinate of a position in the box.
-    fn coordinate(&self, emitter: &mut Emitter, position: Expression) -> Coordinate {
+    pub(super) fn coordinate(&self, emitter: &mut Emitter, position: Expression) -> Coordinate {
         let plain = Expression::Local(emitter.bind(ScalarType::I32, add(self.first.clone(), position)));
         match &self.bounds {
             Bounds::Inside => Coordinate { value: plain, kept: None, exists: None },

@@ -401,7 +401,8 @@ fn order(
                 evidence.polls += polls.pairs();
                 let within = |found: Vec<Violation>| found.into_iter().map(|one| numbering.within(id, one)).collect();
                 let clocks = clocks::run(segment, &polls).map_err(|found| -> Vec<Violation> { within(found) })?;
-                (clocks, TaskWitnesses::new(&segment.operators, &plan.memory, &polls))
+                let witnesses = TaskWitnesses::new(&segment.operators, &plan.memory, &polls, &clocks);
+                (clocks, witnesses)
             }
             Segment::CudaGraph(segment) => {
                 let clocks = Clocks::of_positions(&segment.operators, &nodes::positions(segment));

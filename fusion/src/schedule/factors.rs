@@ -1,0 +1,136 @@
+//! Which factors of contractions are polled.
+//!
+//! What nobody but contractions reads, as a factor, may carry its own validity: its readers bring what they read of it on
+//! chip at once, in a box, and poll it there and then. That saves the signal and most of the exchange, and takes the bytes
+//! of the marks, so it is done where it saves more than it takes.
+
+use std::collections::BTreeMap;
+
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::TensorId;
+use warpweave_graph::types::ElementType;
+
+use super::PlanOptions;
+use super::alike::{Likeness, by_kind};
+use super::sentinels::{Exchanged, boxed_elements, can_mark};
+use crate::partition::boxed::{boxed, boxes};
+use crate::partition::cost::KernelCost;
+use crate::partition::params::Pipeline;
+use crate::partition::{FusionGroup, Partition, Template};
+
+/// With every factor polled that this is worth. Where rows keep constants on chip there is no room for boxes.
+pub(super) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Exchanged {
+    if exchanged.partition.groups.iter().any(|group| group.params.template == Template::Kept) {
+        return exchanged;
+    }
+    let found = candidates(&exchanged);
+    let readers: Vec<&Reader> = found.iter().flat_map(|candidate| &candidate.readers).collect();
+    let groups = &exchanged.partition.groups;
+    let (lost, kinds) = by_kind(
+        &readers,
+        |reader| {
+            let plain = &groups[reader.group];
+            (Likeness::of(&plain.body, &plain.params), Likeness::of(&reader.boxed.body, &reader.boxed.params))
+        },
+        |reader, _| microseconds_lost(&groups[reader.group], &reader.boxed, cost, options),
+    );
+    let mut lost = kinds.into_iter().map(|kind| lost[kind]);
+    let saved = options.costs.signal_microseconds() + options.costs.exchange_microseconds(options.units)
+        - options.costs.sentinel.value;
+    let mut chosen: Vec<Candidate> = Vec::new();
+    for candidate in found {
+        let of_readers = lost.by_ref().take(candidate.readers.len()).fold(0.0, f64::max);
+        let of_writer = microseconds_of_marks(&exchanged, &candidate, cost, options);
+        let is_free =
+            |reader: &Reader| chosen.iter().flat_map(|other| &other.readers).all(|other| other.group != reader.group);
+        if of_readers + of_writer < saved && candidate.readers.iter().all(is_free) {
+            chosen.push(candidate);
+        }
+    }
+    for Candidate { tensor, readers, .. } in chosen {
+        exchanged.sentinels.insert(tensor);
+        for Reader { group, boxed } in readers {
+            exchanged.partition.groups[group] = boxed;
+        }
+    }
+    exchanged
+}
+
+/// A tensor that can be polled wherever it is read.
+struct Candidate {
+    tensor: TensorId,
+    writer: usize,
+    readers: Vec<Reader>,
+}
+
+/// A contraction that can poll a factor.
+struct Reader {
+    /// The position of its group.
+    group: usize,
+    /// The group, reading from a box.
+    boxed: FusionGroup,
+}
+
+/// Tensors of which one group writes all, which that group can mark, and whose readers can all poll them.
+fn candidates(exchanged: &Exchanged) -> Vec<Candidate> {
+    let Exchanged { program, layouts, partition: Partition { groups }, sentinels } = exchanged;
+    let mut roots: Arena<TensorId, usize> = program.tensors.values().map(|_| 0).collect();
+    layouts.values().for_each(|layout| roots[layout.root] += 1);
+    let mut readers: BTreeMap<TensorId, Vec<usize>> = BTreeMap::new();
+    for (position, group) in groups.iter().enumerate() {
+        group.body.operands.iter().for_each(|tensor| readers.entry(*tensor).or_default().push(position));
+    }
+    let mut found = Vec::new();
+    for (writer, group) in groups.iter().enumerate().filter(|(_, group)| can_mark(group.params.template)) {
+        for &tensor in &group.body.outputs {
+            let by_host = program.inputs.contains(&tensor) || program.outputs.contains(&tensor);
+            let is_single = program.tensors[tensor].ty.element == ElementType::F32;
+            let alone = exchanged.is_whole(tensor) && roots[tensor] == 1;
+            if by_host || !is_single || !alone || sentinels.contains(&tensor) {
+                continue;
+            }
+            let reader = |&group: &usize| Some(Reader { group, boxed: polling(&groups[group], tensor)? });
+            let readers = readers.get(&tensor).and_then(|all| all.iter().map(reader).collect::<Option<Vec<_>>>());
+            found.extend(readers.map(|readers| Candidate { tensor, writer, readers }));
+        }
+    }
+    found
+}
+
+/// A contraction that reads a tensor from a box, if it can.
+fn polling(group: &FusionGroup, tensor: TensorId) -> Option<FusionGroup> {
+    let Template::Contraction(mut shape) = group.params.template else { return None };
+    let operand = group.body.operands.iter().position(|operand| *operand == tensor)?;
+    // What is in shared memory already is not copied there.
+    shape.pipeline = match shape.pipeline {
+        Pipeline::InTurn => Pipeline::InTurn,
+        Pipeline::Registers | Pipeline::Asynchronous { .. } => Pipeline::Registers,
+    };
+    let mut found = group.clone();
+    found.params.template = Template::Contraction(shape);
+    found.body = boxed(&group.body, operand)?;
+    boxes(&found.body, &found.params)?;
+    Some(found)
+}
+
+/// What all rTasks of a contraction lose where they read from a box and poll it.
+fn microseconds_lost(plain: &FusionGroup, boxed: &FusionGroup, cost: &impl KernelCost, options: &PlanOptions) -> f64 {
+    let FusionGroup { body, params, .. } = boxed;
+    let tiles = params.tiles(body);
+    let marks = cost.marks_microseconds(boxed_elements(body, params), tiles as u32);
+    let of_task = cost.task_microseconds(body, params) + marks - cost.task_microseconds(&plain.body, &plain.params);
+    of_task * tiles.div_ceil(options.units) as f64
+}
+
+/// What writing the marks takes.
+fn microseconds_of_marks(
+    exchanged: &Exchanged,
+    candidate: &Candidate,
+    cost: &impl KernelCost,
+    options: &PlanOptions,
+) -> f64 {
+    let FusionGroup { body, params, .. } = &exchanged.partition.groups[candidate.writer];
+    let tiles = params.tiles(body).max(1);
+    let values = exchanged.program.tensors[candidate.tensor].ty.shape.elements() as f64 / tiles as f64;
+    cost.marks_microseconds(values, tiles as u32) * tiles.div_ceil(options.units) as f64
+}
