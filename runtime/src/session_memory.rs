@@ -21,7 +21,7 @@ pub struct SessionMemory {
 
 /// A wait or a poll that gave up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("vEU {veu} waited too long: {awaited} holds {seen}, wanted {wanted}")]
+#[error("vEU {veu} waited too long: {awaited} holds {}, wanted {}", word(awaited, *seen), word(awaited, *wanted))]
 pub struct TimedOutWait {
     /// The vEU that waited.
     pub veu: i32,
@@ -31,6 +31,14 @@ pub struct TimedOutWait {
     pub seen: i32,
     /// What it should have reached.
     pub wanted: i32,
+}
+
+/// A counter's number, or the bits of a mark.
+fn word(awaited: &Awaited, word: i32) -> String {
+    match awaited {
+        Awaited::Counter { .. } => word.to_string(),
+        Awaited::Sentinel { .. } => format!("{word:#010x}"),
+    }
 }
 
 impl SessionMemory {

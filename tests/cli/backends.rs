@@ -4,7 +4,7 @@ use std::fs;
 
 use warpweave::runtime::json::Value;
 
-use crate::tool::{Folder, model, succeed, tool};
+use crate::tool::{Folder, has_nvrtc, model, succeed, tool};
 
 /// The bundle of a small model for this back end, and what `compile` said of its target.
 fn bundle(folder: &Folder, name: &str, backend: &str) -> (String, Value) {
@@ -16,8 +16,7 @@ fn bundle(folder: &Folder, name: &str, backend: &str) -> (String, Value) {
 
 #[test]
 fn a_bundle_runs_on_the_back_end_that_it_was_compiled_for() {
-    if succeed(&["doctor"])["nvrtc"]["found"] != true {
-        eprintln!("skipped: no NVRTC");
+    if !has_nvrtc() {
         return;
     }
     let folder = Folder::new();
@@ -47,8 +46,7 @@ fn a_bundle_runs_on_the_back_end_that_it_was_compiled_for() {
 
 #[test]
 fn graphs_of_equal_inputs_are_equal_bytes() {
-    if succeed(&["doctor"])["nvrtc"]["found"] != true {
-        eprintln!("skipped: no NVRTC");
+    if !has_nvrtc() {
         return;
     }
     let folder = Folder::new();
@@ -70,8 +68,7 @@ fn a_plan_is_explained_under_its_back_end() {
 
 #[test]
 fn a_model_of_two_kinds_is_compiled_inspected_and_run_as_segments() {
-    if succeed(&["doctor"])["nvrtc"]["found"] != true {
-        eprintln!("skipped: no NVRTC");
+    if !has_nvrtc() {
         return;
     }
     let folder = Folder::new();

@@ -47,6 +47,17 @@ pub fn tool(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_warpweave")).args(arguments).output().expect("the binary can be started")
 }
 
+/// Whether there is NVRTC to compile with. Continuous integration has it, so that nothing is left out there.
+#[track_caller]
+pub fn has_nvrtc() -> bool {
+    let found = succeed(&["doctor"])["nvrtc"]["found"] == true;
+    assert!(found || std::env::var_os("CI").is_none(), "there is no NVRTC");
+    if !found {
+        eprintln!("left out: there is no NVRTC");
+    }
+    found
+}
+
 /// Runs the binary, expects success, and returns what it printed as JSON.
 #[track_caller]
 pub fn succeed(arguments: &[&str]) -> Value {

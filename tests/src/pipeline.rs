@@ -37,7 +37,18 @@ pub fn compile_with(
     level: FusionLevel,
     choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
 ) -> Compiled {
-    let (program, plan) = plan_with(program, units, level, choose);
+    compile_chosen(program, level, &PlanOptions::new(units), choose)
+}
+
+/// Compiles under other options of planning, with the parameters of `choose` where it gives some.
+#[track_caller]
+pub fn compile_chosen(
+    program: &TensorProgram,
+    level: FusionLevel,
+    options: &PlanOptions,
+    choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
+) -> Compiled {
+    let (program, plan) = plan_chosen(program, level, options, choose);
     verified(program, plan)
 }
 
@@ -109,6 +120,15 @@ pub fn plan_with(
     level: FusionLevel,
     choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
 ) -> (TensorProgram, ExecutionPlan) {
+    plan_chosen(program, level, &PlanOptions::new(units), choose)
+}
+
+fn plan_chosen(
+    program: &TensorProgram,
+    level: FusionLevel,
+    options: &PlanOptions,
+    choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
+) -> (TensorProgram, ExecutionPlan) {
     let (program, layouts) = prepare(program);
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let mut partition = partition(&program, &layouts, &cost, level);
@@ -117,6 +137,6 @@ pub fn plan_with(
             group.params = params;
         }
     }
-    let plan = schedule::plan(&program, &layouts, &partition, &cost, units);
+    let plan = schedule::plan_with(&program, &layouts, &partition, &cost, options).plan;
     (program, plan)
 }

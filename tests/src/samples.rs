@@ -58,6 +58,25 @@ pub fn long_products() -> TensorProgram {
     sketch.finish(&[rows])
 }
 
+/// Convolutions one after another whose windows reach over the edges or leave something out, of few points by many channels:
+/// reductions that are worth splitting, of images that are worth polling.
+pub fn windows() -> TensorProgram {
+    let windows = [
+        Window { size: 3, stride: 1, padding: 0 },
+        Window { size: 3, stride: 1, padding: 1 },
+        Window { size: 3, stride: 2, padding: 1 },
+    ];
+    let mut sketch = Sketch::new(14);
+    let mut image = sketch.input(&[1, 64, 12, 11]);
+    for window in windows {
+        let sums = sketch.convolution(image, 64, window);
+        let damping = Scalar::literal(ElementType::F32, 0.0625);
+        let sums = sketch.map(sums, |sums| sums.binary(BinaryOp::Multiply, damping));
+        image = sketch.relu(sums);
+    }
+    sketch.finish(&[image])
+}
+
 /// Two recurrent layers of 16 units over five steps, a state and a cell each, as products and activations. Gates are damped, so
 /// that a step does not enlarge what another has rounded.
 pub fn recurrence() -> TensorProgram {

@@ -4,7 +4,7 @@
 //! chip at once, in a box, and poll it there and then. That saves the signal and most of the exchange, and takes the bytes
 //! of the marks, so it is done where it saves more than it takes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
@@ -12,18 +12,32 @@ use warpweave_graph::types::ElementType;
 
 use super::PlanOptions;
 use super::alike::{Likeness, by_kind};
+use super::costs::SyncCosts;
 use super::sentinels::{Exchanged, boxed_elements, can_mark};
 use crate::partition::boxed::{boxed, boxes};
 use crate::partition::cost::KernelCost;
 use crate::partition::params::Pipeline;
 use crate::partition::{FusionGroup, Partition, Template};
 
-/// With every factor polled that this is worth. Where rows keep constants on chip there is no room for boxes.
+/// With every factor polled that this is worth, but no two in a row: of rTasks whose ends only polls tell nobody knows for
+/// long when their memory is free. Where rows keep constants on chip there is no room for boxes.
 pub(super) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Exchanged {
     if exchanged.partition.groups.iter().any(|group| group.params.template == Template::Kept) {
         return exchanged;
     }
-    let found = candidates(&exchanged);
+    let found = worthwhile(&exchanged, cost, options);
+    for Candidate { tensor, readers, .. } in not_in_a_row(&exchanged, found) {
+        exchanged.sentinels.insert(tensor);
+        for Reader { group, boxed } in readers {
+            exchanged.partition.groups[group] = boxed;
+        }
+    }
+    exchanged
+}
+
+/// The candidates that save more than they take.
+fn worthwhile(exchanged: &Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Vec<Candidate> {
+    let found = candidates(exchanged);
     let readers: Vec<&Reader> = found.iter().flat_map(|candidate| &candidate.readers).collect();
     let groups = &exchanged.partition.groups;
     let (lost, kinds) = by_kind(
@@ -34,26 +48,41 @@ pub(super) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, optio
         },
         |reader, _| microseconds_lost(&groups[reader.group], &reader.boxed, cost, options),
     );
+    let SyncCosts { sentinel, .. } = options.costs;
+    let by_counter = options.costs.signal_microseconds() + options.costs.exchange_microseconds(options.units);
     let mut lost = kinds.into_iter().map(|kind| lost[kind]);
-    let saved = options.costs.signal_microseconds() + options.costs.exchange_microseconds(options.units)
-        - options.costs.sentinel.value;
+    let pays: Vec<bool> = found
+        .iter()
+        .map(|candidate| {
+            let of_readers = lost.by_ref().take(candidate.readers.len()).fold(0.0, f64::max);
+            of_readers + microseconds_of_marks(exchanged, candidate, cost, options) < by_counter - sentinel.value
+        })
+        .collect();
+    found.into_iter().zip(pays).filter_map(|(candidate, pays)| pays.then_some(candidate)).collect()
+}
+
+/// Of the candidates, by ascending writers, the first of those that follow one another without a counter between them, and
+/// at most one a reader.
+fn not_in_a_row(exchanged: &Exchanged, candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut candidates = candidates.into_iter().peekable();
     let mut chosen: Vec<Candidate> = Vec::new();
-    for candidate in found {
-        let of_readers = lost.by_ref().take(candidate.readers.len()).fold(0.0, f64::max);
-        let of_writer = microseconds_of_marks(&exchanged, &candidate, cost, options);
-        let is_free =
-            |reader: &Reader| chosen.iter().flat_map(|other| &other.readers).all(|other| other.group != reader.group);
-        if of_readers + of_writer < saved && candidate.readers.iter().all(is_free) {
-            chosen.push(candidate);
+    let mut polling: BTreeSet<usize> = BTreeSet::new();
+    // Parts that come of polled factors.
+    let mut late: BTreeSet<TensorId> = BTreeSet::new();
+    for (position, FusionGroup { body, .. }) in exchanged.partition.groups.iter().enumerate() {
+        let is_late = polling.contains(&position) || body.operands.iter().any(|operand| late.contains(operand));
+        if is_late {
+            late.extend(body.outputs.iter().filter(|tensor| exchanged.sentinels.contains(tensor)));
+        }
+        while let Some(candidate) = candidates.next_if(|candidate| candidate.writer == position) {
+            let is_free = candidate.readers.iter().all(|reader| !polling.contains(&reader.group));
+            if !is_late && is_free {
+                polling.extend(candidate.readers.iter().map(|reader| reader.group));
+                chosen.push(candidate);
+            }
         }
     }
-    for Candidate { tensor, readers, .. } in chosen {
-        exchanged.sentinels.insert(tensor);
-        for Reader { group, boxed } in readers {
-            exchanged.partition.groups[group] = boxed;
-        }
-    }
-    exchanged
+    chosen
 }
 
 /// A tensor that can be polled wherever it is read.

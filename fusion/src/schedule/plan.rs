@@ -155,9 +155,17 @@ pub const MARKS: u32 = 1 << 16;
 /// bytes only ever hold marks of this launch and of the one before.
 pub const MARK_BITS: u32 = 0xffa0_0000;
 
+/// The bits in which marks differ.
+const NUMBER_BITS: u32 = 0x001f_ffff;
+
 /// The bits of a mark of this number in launch `epoch`.
 pub fn mark_of(epoch: u32, mark: u32) -> u32 {
-    MARK_BITS | (epoch.wrapping_mul(MARKS).wrapping_add(mark) & 0x001f_ffff)
+    MARK_BITS | (epoch.wrapping_mul(MARKS).wrapping_add(mark) & NUMBER_BITS)
+}
+
+/// Whether bits of a mark are those of a later one in the same launch than other bits of a mark.
+pub fn is_later(found: u32, wanted: u32) -> bool {
+    (1..MARKS).contains(&(found.wrapping_sub(wanted) & NUMBER_BITS))
 }
 
 /// How a tensor of the plan is stored and what it is.

@@ -66,10 +66,12 @@ pub fn can_mark(template: Template) -> bool {
     }
 }
 
-/// Whether kernels of a template can poll; contractions poll what they read from boxes.
-pub fn can_poll(template: Template) -> bool {
+/// Whether the kernel of a group can poll an operand; contractions poll what they read from boxes.
+pub fn can_poll(body: &GroupBody, template: Template, operand: usize) -> bool {
+    let directly = || body.stages.iter().any(|stage| stage.sources.contains(&StageSource::Operand(operand)));
     match template {
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Contraction(_) => true,
+        Template::Pointwise { .. } | Template::Row(_) | Template::Kept => true,
+        Template::Contraction(_) => !directly(),
         Template::Staged | Template::Attention { .. } => false,
     }
 }

@@ -9,11 +9,11 @@ use warpweave::fusion::partition::padded::PaddedBody;
 use warpweave::fusion::partition::phase::{self, Method};
 use warpweave::fusion::partition::staged::boxes;
 use warpweave::fusion::partition::{FusionLevel, GroupBody, ScheduleParams, Template};
-use warpweave::fusion::schedule::plan::{EdgeKind, OperatorId};
+use warpweave::fusion::schedule::plan::OperatorId;
+use warpweave::fusion::schedule::{PlanOptions, SyncPolicy};
 use warpweave::graph::TensorProgram;
-use warpweave::graph::program::TensorId;
 use warpweave_tests::machine::Machine;
-use warpweave_tests::pipeline::{Compiled, compile_staged, compile_with};
+use warpweave_tests::pipeline::{Compiled, compile_chosen, compile_staged};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
@@ -91,7 +91,9 @@ fn check(case: Case, seen: &mut Seen) {
     let mut number = 0;
     loop {
         let more = Cell::new(false);
-        let compiled = compile_with(&program, 3, FusionLevel::Register, |body| {
+        // The bound counts values without marks.
+        let by_counters = PlanOptions { sync: Some(SyncPolicy::Operator), ..PlanOptions::new(3) };
+        let compiled = compile_chosen(&program, FusionLevel::Register, &by_counters, |body| {
             let mut variants = variants::of(body);
             more.set(more.get() || number + STRIDE < variants.len());
             Some(variants.swap_remove(number % variants.len()))
@@ -118,8 +120,7 @@ fn check_staged(case: Case, candidates: fn(&GroupBody) -> Vec<ScheduleParams>, s
     }
 }
 
-/// Compares kernel by kernel; groups that share one are added up. Those that mark or poll are left out: the bound counts
-/// values without marks.
+/// Compares kernel by kernel; groups that share one are added up.
 fn compare(case: Case, program: &TensorProgram, compiled: &Compiled, seen: &mut Seen) {
     let inputs = random::inputs(&mut Random::new(32), program);
     let options = LaunchOptions { count: true, ..LaunchOptions::seeded(7) };
@@ -127,15 +128,10 @@ fn compare(case: Case, program: &TensorProgram, compiled: &Compiled, seen: &mut 
     assert!(report.is_clean(), "{}: {report}", case.name);
     let plan = compiled.plan.plan();
     let operators = &plan.persistent().operators;
-    let is_marked = |tensor: &TensorId| plan.memory.tensors[*tensor].edge == EdgeKind::Sentinel;
     for (kernel, found) in report.kernel_counts.iter().enumerate() {
         let mut expected = KernelCounts::default();
         let mut names = Vec::new();
         let of_kernel = |id: &OperatorId| compiled.lowered.bindings[*id].kernel as usize == kernel;
-        let mut bodies = operators.iter().filter(|(id, _)| of_kernel(id)).map(|(_, operator)| &operator.body);
-        if bodies.any(|body| body.operands.iter().chain(&body.outputs).any(is_marked)) {
-            continue;
-        }
         for (id, operator) in operators.iter() {
             if of_kernel(&id) {
                 expected += kernel_counts(&operator.body, &operator.params, Sampling::EXACT);

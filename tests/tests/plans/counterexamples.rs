@@ -15,7 +15,7 @@ use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
-use crate::{graphs, parts, segments};
+use crate::{factors, graphs, parts, segments};
 
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
@@ -50,6 +50,7 @@ fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
         prefetch_cases(),
         sentinel_cases(),
         parts::cases(),
+        factors::cases(),
         graphs::cases(base()),
         segments::cases(),
         vec![("KeepsInGraph", graphs::as_nodes(kept()))],

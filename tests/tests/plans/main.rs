@@ -3,6 +3,7 @@
 mod accesses;
 mod agreement;
 mod counterexamples;
+mod factors;
 mod graphs;
 mod judge;
 mod kept;

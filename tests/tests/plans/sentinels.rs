@@ -4,6 +4,7 @@ use warpweave::codegen::emulate::mutate::SentinelMutation;
 use warpweave::codegen::emulate::{Fault, LaunchOptions};
 use warpweave::frontend::{ImportOptions, import_bytes};
 use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::boxed::is_boxed;
 use warpweave::fusion::schedule::fold::fold;
 use warpweave::fusion::schedule::plan::{EdgeKind, mark_of};
 use warpweave::fusion::schedule::tables::Awaited;
@@ -24,6 +25,7 @@ use warpweave_tests::suite::{Suite, is_full};
 
 use crate::accesses::{Accesses, Reads};
 use crate::agreement::{Tally, check_all};
+use crate::factors;
 use crate::judge::{Verdict, judge};
 
 const UNITS: usize = 7;
@@ -36,8 +38,8 @@ const EPOCHS: [u32; 5] = [1, i32::MAX as u32 - 1, u32::MAX - 1, 0, 31];
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
     suite.trial("sentinels: launches", || check_launches(&compiled(&samples::recurrence(), UNITS), &EPOCHS));
-    suite.trial("sentinels: folds", || check_folds(&compiled(&samples::recurrence(), UNITS)));
-    suite.trial("sentinels: errors of kernels", || check_errors(&compiled(&samples::recurrence(), UNITS)));
+    suite.trial("sentinels: folds", || check_folds(&compiled(&samples::recurrence(), UNITS), &FOLDED));
+    suite.trial("sentinels: errors of kernels", || check_errors(&compiled(&samples::recurrence(), UNITS), &SEEDS));
     suite.trial("sentinels: marks of another launch", || check_stale(&compiled(&samples::recurrence(), UNITS)));
     suite.trial("sentinels: time-outs", || check_time_outs(&compiled(&samples::recurrence(), UNITS)));
     suite.trial("sentinels: agreement", || {
@@ -54,12 +56,28 @@ pub fn add(suite: &mut Suite) {
         let memory = &compiled.plan.plan().memory;
         assert!(memory.tensors.values().any(|tensor| tensor.mark > 0), "bytes of parts are used again");
         check_launches(&compiled, &[1, 31]);
-        check_folds(&compiled);
-        check_errors(&compiled);
+        check_folds(&compiled, &FOLDED);
+        check_errors(&compiled, &SEEDS);
     });
     suite.trial("sentinels: agreement on parts of sums", || {
         let mut tally = Tally::default();
         let plan = compiled(&samples::long_products(), 5).plan.plan().clone();
+        check_all(&plan, |_| if is_full() { usize::MAX } else { 40 }, &mut tally);
+        eprintln!("{tally}");
+        tally.assert_agreement();
+    });
+    suite.trial("sentinels: factors", || {
+        let compiled = compiled(&samples::windows(), factors::UNITS);
+        let operators = &compiled.plan.plan().persistent().operators;
+        let in_boxes = operators.values().filter(|operator| is_boxed(&operator.body, &operator.params)).count();
+        assert!(in_boxes > 0, "a factor is polled");
+        check_launches(&compiled, &[31]);
+        check_folds(&compiled, &[5]);
+        check_errors(&compiled, &SEEDS[..1]);
+    });
+    suite.trial("sentinels: agreement on factors", || {
+        let mut tally = Tally::default();
+        let plan = compiled(&samples::windows(), factors::UNITS).plan.plan().clone();
         check_all(&plan, |_| if is_full() { usize::MAX } else { 40 }, &mut tally);
         eprintln!("{tally}");
         tally.assert_agreement();
@@ -76,8 +94,8 @@ pub fn add(suite: &mut Suite) {
         suite.trial(format!("sentinels: lstm_tc {form:?}"), move || {
             let compiled = compiled(&lower(&stack(form)), 16);
             check_launches(&compiled, &EPOCHS);
-            check_folds(&compiled);
-            check_errors(&compiled);
+            check_folds(&compiled, &FOLDED);
+            check_errors(&compiled, &SEEDS);
         });
     }
 }
@@ -117,11 +135,11 @@ fn check_launches(compiled: &Compiled, epochs: &[u32]) {
     }
 }
 
-/// Folded plans verify, and emulator and host agree with the reference on them.
-fn check_folds(compiled: &Compiled) {
+/// Plans folded onto these units verify, and emulator and host agree with the reference on them.
+fn check_folds(compiled: &Compiled, folded: &[usize]) {
     let inputs = ordinary(compiled);
     let expected = reference(compiled, &inputs);
-    for units in FOLDED {
+    for &units in folded {
         let folded = fold(compiled.plan.plan(), units);
         assert_eq!(judge(&folded, &Accesses::new(&folded, Reads::Boxes)), Verdict::Harmless, "{units} units");
         let folded = verify(folded).unwrap_or_else(|violations| panic!("on {units} units: {violations:?}"));
@@ -138,13 +156,13 @@ fn check_folds(compiled: &Compiled) {
     }
 }
 
-/// Every error of the kernels is reported under every seed.
-fn check_errors(compiled: &Compiled) {
+/// Every error of the kernels is reported under every one of these seeds.
+fn check_errors(compiled: &Compiled, seeds: &[u64]) {
     let inputs = ordinary(compiled);
     let machine = Machine::new(compiled);
     for mutation in SentinelMutation::ALL {
         let mutant = Machine { program: mutation.apply(&machine.program), ..machine.clone() };
-        for seed in SEEDS {
+        for &seed in seeds {
             let (report, _) = mutant.launch_on(&mut mutant.device(), &inputs, &LaunchOptions::seeded(seed));
             assert!(!report.is_clean(), "{mutation:?} is not reported under seed {seed}");
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use warpweave_fusion::schedule::plan::{MARK_BITS, MARKS};
+use warpweave_fusion::schedule::plan::is_later;
 
 use super::super::clock::Clocks;
 use super::readers::{FastBuild, ReaderSet, Readers};
@@ -380,9 +380,4 @@ fn after_write(granule: &Granule, warp: usize, clocks: &Clocks, recall: &mut Rec
             None
         }
     }
-}
-
-/// Whether a mark of the launch is a later one than another.
-fn is_later(found: u32, wanted: u32) -> bool {
-    (1..MARKS).contains(&(found.wrapping_sub(wanted) & !MARK_BITS))
 }

@@ -257,11 +257,11 @@ fn check_sentinels(operators: &Operators, memory: &MemoryPlan, violations: &mut 
     let is_sentinel = |tensor: TensorId| memory.tensors[memory.tensors[tensor].layout.root].edge == EdgeKind::Sentinel;
     let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
     for (id, operator) in operators.iter() {
-        let body = &operator.body;
+        let (body, template) = (&operator.body, operator.params.template);
         used.extend(body.operands.iter().chain(&body.outputs));
-        let marks = body.outputs.iter().filter(|_| !can_mark(operator.params.template));
-        let polls = body.operands.iter().filter(|_| !can_poll(operator.params.template));
-        let unable = marks.chain(polls).copied().filter(|tensor| is_sentinel(*tensor));
+        let marks = body.outputs.iter().filter(|_| !can_mark(template));
+        let polls = body.operands.iter().enumerate().filter(|(position, _)| !can_poll(body, template, *position));
+        let unable = marks.chain(polls.map(|(_, tensor)| tensor)).copied().filter(|tensor| is_sentinel(*tensor));
         violations.extend(unable.map(|tensor| Violation::CannotExchange { operator: id, tensor }));
     }
     for &tensor in &used {

@@ -1,0 +1,30 @@
+//! A plan in which contractions poll their factors, wrong in one way.
+
+use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::boxed::{is_boxed, unboxed};
+use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
+use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave_tests::pipeline::plan_under;
+use warpweave_tests::samples;
+
+/// Units under which the sample's factors are worth polling.
+pub const UNITS: usize = 132;
+
+/// The counter-example; the unchanged plan is right.
+pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
+    let (_, planned) = plan_under(&samples::windows(), FusionLevel::Register, &PlanOptions::new(UNITS));
+    let right = planned.plan;
+    verify(right.clone()).unwrap_or_else(|violations| panic!("the plan is right: {violations:?}"));
+    let changed = |change: &dyn Fn(&mut ROperator)| {
+        let mut plan = right.clone();
+        let [Segment::Persistent(segment)] = plan.segments.as_mut_slice() else {
+            unreachable!("the plan has one persistent segment")
+        };
+        let mut polling = segment.operators.values_mut().filter(|operator| is_boxed(&operator.body, &operator.params));
+        change(polling.next().expect("a factor is polled"));
+        plan
+    };
+    let directly = |operator: &mut ROperator| operator.body = unboxed(&operator.body, &operator.params).into_owned();
+    // A poll in every step of a reduction.
+    vec![("CannotExchange", changed(&directly))]
+}
