@@ -1,17 +1,22 @@
 //! Random programs: their plans, folded and not, are right, and compute what the programs mean.
 
+use std::cell::Cell;
+
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use warpweave::codegen::emulate::mutate::PlanMutation;
 use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{fold::fold, verify};
+use warpweave::fusion::partition::arch::Constant;
+use warpweave::fusion::partition::boxed::is_boxed;
+use warpweave::fusion::schedule::fold::fold;
+use warpweave::fusion::schedule::{PlanOptions, SyncCosts, verify};
 use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::{TensorId, TensorProgram};
 use warpweave::graph::{ElementType, Tensor};
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{Compiled, compile};
+use warpweave_tests::pipeline::{Compiled, compile_under};
 use warpweave_tests::printed;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
@@ -39,7 +44,7 @@ fn value_and_product() -> Recipe {
 
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
-    suite.trial("a value and a product of its row", || check(&value_and_product()));
+    suite.trial("a value and a product of its row", || _ = check(&value_and_product()));
     suite.trial("random programs", || {
         let config = Config { cases: size().0, failure_persistence: None, ..Config::default() };
         let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
@@ -50,12 +55,15 @@ pub fn add(suite: &mut Suite) {
             units: units.max(fewer),
             fewer: units.min(fewer),
         });
+        let polling = Cell::new(0);
         runner
             .run(&recipe, |recipe| {
-                check(&recipe);
+                polling.set(polling.get() + check(&recipe));
                 Ok(())
             })
             .unwrap_or_else(|error| panic!("{error}"));
+        eprintln!("{} plans have contractions that poll", polling.get());
+        assert!(polling.get() > 0, "no contraction polls");
     });
 }
 
@@ -67,12 +75,24 @@ struct Recipe {
     fewer: usize,
 }
 
-fn check(recipe: &Recipe) {
+/// Checks the plans of a recipe; how many of them have contractions that poll.
+fn check(recipe: &Recipe) -> usize {
     let program = program(recipe);
     let inputs = random::inputs(&mut Random::new(recipe.rows as u64), &program);
     let expected = evaluate(&program, &inputs);
-    for level in [FusionLevel::None, FusionLevel::Register, FusionLevel::Full] {
-        let compiled = compile(&program, recipe.units, level);
+    let plain = PlanOptions::new(recipe.units);
+    // Whatever can be polled is.
+    let dear = SyncCosts { drain: Constant { value: 20.0, ..plain.costs.drain }, ..plain.costs };
+    let mut polling = 0;
+    for (level, costs) in [
+        (FusionLevel::None, dear),
+        (FusionLevel::Register, plain.costs),
+        (FusionLevel::Register, dear),
+        (FusionLevel::Full, plain.costs),
+    ] {
+        let compiled = compile_under(&program, level, &PlanOptions { costs, ..plain });
+        let operators = &compiled.plan.plan().persistent().operators;
+        polling += usize::from(operators.values().any(|operator| is_boxed(&operator.body, &operator.params)));
         printed::check(&compiled);
         let plan = compiled.plan.plan();
         let accesses = Accesses::new(plan, Reads::Boxes);
@@ -95,6 +115,7 @@ fn check(recipe: &Recipe) {
         let machine = Machine::with_plan(counted.plan(), &compiled.lowered, &compiled.program);
         assert_eq!(machine.run(&inputs, 4), found, "{level:?}, a counter a unit");
     }
+    polling
 }
 
 /// A wait, a signal and an order, each wrong in one place: the emulator's detector of races agrees with the closure.
