@@ -40,6 +40,8 @@ const FETCH_INSTRUCTIONS: f64 = 2.0;
 const MOST_COUNTED: usize = 4;
 /// Parts into which a reduction may be split.
 pub(super) const SPLITS: [usize; 4] = [2, 4, 8, 16];
+/// Bytes of shared memory that are left to a program's entry.
+const ENTRY_BYTES: usize = 4 << 10;
 /// Bytes of a mark.
 const MARK_BYTES: f64 = 4.0;
 /// Points of the reduction that a part has at least.
@@ -117,10 +119,22 @@ impl EstimatedCost {
     }
 
     /// Cycles that filling the boxes of a contraction takes beyond fetching its factors step by step: the first round takes
-    /// the place of the first step's fetch, and all that is fetched later comes from shared memory.
+    /// the place of the first step's fetch, and all that is fetched later comes from shared memory. Without end where the
+    /// device has not so much of that.
     fn filling_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let (arch, grid) = (&self.arch, params.grid(body));
         let boxes = boxed::boxes(body, params).expect("a contraction has boxes only where they fit");
+        let tiles = match params.template {
+            Template::Contraction(shape) => shape.shared_bytes(),
+            Template::Pointwise { .. }
+            | Template::Row(_)
+            | Template::Kept
+            | Template::Staged
+            | Template::Attention { .. } => unreachable!("contractions read from boxes"),
+        };
+        if tiles + staged::bytes(&boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
+            return f64::INFINITY;
+        }
         let rounds: usize = boxes.iter().map(|spans| Filling::of(spans, &grid).rounds).sum();
         let bytes = arch.cycles_of_bytes(staged::bytes(&boxes) as f64, params.tiles(body));
         (rounds as f64 - 1.0) * arch.load_latency_cycles.value + bytes + MEETING + arch.shared_latency_cycles.value

@@ -5,6 +5,7 @@ use warpweave_graph::words;
 
 use super::body::GroupBody;
 use super::contraction::{AxisClass, Contraction};
+use super::staging::WIDEST;
 
 /// Threads of every block of a persistent program.
 pub const BLOCK_THREADS: usize = 256;
@@ -92,6 +93,13 @@ impl ContractionShape {
             AxisClass::Column => self.columns * self.column_threads(),
             AxisClass::Batch | AxisClass::Reduction => 1,
         }
+    }
+
+    /// Bytes of shared memory that the factors' tiles take at most.
+    pub fn shared_bytes(&self) -> usize {
+        let padding = 2 * WIDEST;
+        let row = self.length(AxisClass::Row) + self.length(AxisClass::Column) + padding;
+        size_of::<f32>() * row * self.step * self.buffers()
     }
 
     /// The row of the block tile that is a thread's `at`-th.

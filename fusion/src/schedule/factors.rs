@@ -20,19 +20,24 @@ use crate::partition::params::Pipeline;
 use crate::partition::{FusionGroup, Partition, Template};
 
 /// With every factor polled that this is worth, but no two in a row: of rTasks whose ends only polls tell nobody knows for
-/// long when their memory is free. Where rows keep constants on chip there is no room for boxes.
-pub(super) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Exchanged {
+/// long when their memory is free. Where rows keep constants on chip there is no room for boxes. `None` if there is no such
+/// factor.
+pub(super) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Option<Exchanged> {
     if exchanged.partition.groups.iter().any(|group| group.params.template == Template::Kept) {
-        return exchanged;
+        return None;
     }
     let found = worthwhile(&exchanged, cost, options);
-    for Candidate { tensor, readers, .. } in not_in_a_row(&exchanged, found) {
+    let chosen = not_in_a_row(&exchanged, found);
+    if chosen.is_empty() {
+        return None;
+    }
+    for Candidate { tensor, readers, .. } in chosen {
         exchanged.sentinels.insert(tensor);
         for Reader { group, boxed } in readers {
             exchanged.partition.groups[group] = boxed;
         }
     }
-    exchanged
+    Some(exchanged)
 }
 
 /// The candidates that save more than they take.

@@ -168,12 +168,14 @@ fn tiled(group: &FusionGroup, tiles: usize) -> Option<ScheduleParams> {
 fn other_bytes(partition: &Partition, families: &BTreeMap<KeptKey, Vec<usize>>) -> usize {
     let is_kept = |position: usize| families.values().any(|members| members.binary_search(&position).is_ok());
     let others = partition.groups.iter().enumerate().filter(|(position, _)| !is_kept(*position));
-    let own = others.map(|(_, group)| match group.params.template {
+    kernel_bytes(others.map(|(_, group)| group))
+}
+
+/// Bytes of shared memory that kernels of these groups may need, but for what they keep and for boxes.
+pub(super) fn kernel_bytes<'g>(groups: impl Iterator<Item = &'g FusionGroup>) -> usize {
+    let own = groups.map(|group| match group.params.template {
         Template::Staged | Template::Attention { .. } => STAGED_BYTES,
-        Template::Contraction(shape) => {
-            let lengths = shape.rows * shape.row_threads + shape.columns * shape.column_threads() + 8;
-            4 * lengths * shape.step * shape.buffers()
-        }
+        Template::Contraction(shape) => shape.shared_bytes(),
         Template::Pointwise { .. } | Template::Row(_) | Template::Kept => ROW_BYTES,
     });
     own.max().unwrap_or(0).max(ROW_BYTES)

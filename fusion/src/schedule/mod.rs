@@ -54,6 +54,7 @@ pub use plan::{
 pub use polls::Polls;
 pub use prefetch::Prefetching;
 pub use segments::SegmentId;
+pub use sentinels::Marking;
 pub use verify::{Verified, Violation, verify};
 
 use warpweave_graph::arena::Arena;
@@ -73,6 +74,8 @@ pub struct PlanOptions {
     pub units: usize,
     /// How fine dependencies are; the finest of what the simulator estimates fastest if none is given.
     pub sync: Option<SyncPolicy>,
+    /// Which values may carry their own validity at most.
+    pub marking: Marking,
     /// When tensors share bytes.
     pub arena: ArenaPolicy,
     /// What waiting costs.
@@ -105,6 +108,7 @@ impl PlanOptions {
         Self {
             units,
             sync: None,
+            marking: Marking::Factors,
             arena: ArenaPolicy::Fast,
             costs: SyncCosts::h200(),
             shared_bytes: 0,
@@ -172,7 +176,7 @@ pub fn limits(
     cost: &impl KernelCost,
     options: &PlanOptions,
 ) -> Limits {
-    let planner = Planner::new(program, layouts, partition, cost, options, sentinels::Marking::Nothing);
+    let planner = Planner::new(program, layouts, partition, cost, options, Marking::Nothing);
     let planner = planner.expect("everything can be exchanged by counters");
     let graph = GroupGraph::new(&planner.edges, &planner.origins);
     let kept = keep::keep_constants(program, partition, options.units, options.shared_bytes);

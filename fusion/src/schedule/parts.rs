@@ -11,7 +11,9 @@ use warpweave_graph::views::Layout;
 use super::backend::{Backend, BackendReason};
 use super::bands::SyncPolicy;
 use super::join::join;
+use super::keep::kernel_bytes;
 use super::persistent::plan_persistent;
+use super::sentinels::Marking;
 use super::simulate::Jitter;
 use super::simulate_plan::simulate_plan;
 use super::variants::{Variants, variants};
@@ -87,7 +89,12 @@ impl<C: KernelCost> Task<'_, C> {
         let program = TensorProgram { inputs: exchanged.inputs, outputs: exchanged.outputs, ..self.program.clone() };
         let partition = Partition { groups: self.partition.groups[part.groups.clone()].to_vec() };
         let variants: Variants = (variants.0[part.groups.clone()].to_vec(), variants.1[part.groups.clone()].to_vec());
-        let task = Task { program: &program, partition: &partition, ..*self };
+        // All segments run in one program, whose blocks have the memory of its largest kernel and of all that is kept.
+        let beyond = kernel_bytes(self.partition.groups.iter()) - kernel_bytes(partition.groups.iter());
+        let shared_bytes = self.options.shared_bytes.saturating_sub(beyond);
+        let marking = self.options.marking.min(Marking::Sums);
+        let options = PlanOptions { shared_bytes, marking, ..*self.options };
+        let task = Task { program: &program, partition: &partition, options: &options, ..*self };
         let whole = match (part.backend, self.options.kernels) {
             (Backend::Persistent, KernelChoice::Own) => task.persistent(None),
             (Backend::Persistent, KernelChoice::Alone | KernelChoice::Interplay) => task.persistent(Some(&variants)),

@@ -40,11 +40,11 @@ pub(super) fn plan_persistent(
     (planner.with_small_arena(draft), planner.origins)
 }
 
-/// What may carry its own validity under the options: marks tell of single tiles.
-pub(super) fn markings(options: &PlanOptions) -> &'static [Marking] {
+/// Whether values may carry their own validity so under the options: marks tell of single tiles.
+pub(super) fn may_mark(marking: Marking, options: &PlanOptions) -> bool {
     match options.sync {
-        Some(SyncPolicy::Barrier | SyncPolicy::Operator) => &[Marking::Nothing],
-        Some(SyncPolicy::Tile) | None => &[Marking::Nothing, Marking::Sums, Marking::Factors],
+        Some(SyncPolicy::Barrier | SyncPolicy::Operator) => marking == Marking::Nothing,
+        Some(SyncPolicy::Tile) | None => marking <= options.marking,
     }
 }
 

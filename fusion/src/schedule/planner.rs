@@ -8,7 +8,7 @@ use warpweave_graph::views::Layout;
 use super::backend::BackendReason;
 use super::bands::{Bands, SyncPolicy};
 use super::memory::ArenaPolicy;
-use super::persistent::markings;
+use super::persistent::may_mark;
 use super::plan::{ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, ROperator, Segment};
 use super::polls::Polls;
 use super::prefetch::{self, Prefetching};
@@ -88,9 +88,9 @@ impl<'a> Planner<'a> {
         let origins = expanded.origins.clone();
         let exchanged = match marking {
             Marking::Nothing => Exchanged::without_sentinels(expanded),
-            Marking::Sums | Marking::Factors if !markings(options).contains(&marking) => return None,
+            Marking::Sums | Marking::Factors if !may_mark(marking, options) => return None,
             Marking::Sums => sentinels::exchange(expanded),
-            Marking::Factors => factors::with_boxes(sentinels::exchange(expanded), cost, options),
+            Marking::Factors => factors::with_boxes(sentinels::exchange(expanded), cost, options)?,
         };
         if marking != Marking::Nothing && exchanged.sentinels.is_empty() {
             return None;

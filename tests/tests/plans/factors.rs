@@ -1,16 +1,18 @@
-//! A plan in which contractions poll their factors, wrong in one way.
+//! Plans in which contractions poll their factors, each wrong in one way.
 
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::partition::boxed::{is_boxed, unboxed};
 use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
 use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::graph::ElementType;
+use warpweave::graph::expr::{BinaryOp, Scalar};
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::samples;
 
 /// Units under which the sample's factors are worth polling.
 pub const UNITS: usize = 132;
 
-/// The counter-example; the unchanged plan is right.
+/// The counter-examples; the unchanged plan is right.
 pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     let (_, planned) = plan_under(&samples::windows(), FusionLevel::Register, &PlanOptions::new(UNITS));
     let right = planned.plan;
@@ -25,6 +27,14 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         plan
     };
     let directly = |operator: &mut ROperator| operator.body = unboxed(&operator.body, &operator.params).into_owned();
-    // A poll in every step of a reduction.
-    vec![("CannotExchange", changed(&directly))]
+    let computed = |operator: &mut ROperator| {
+        let copy = &mut operator.body.staged[0].expr;
+        copy.body = copy.body.clone().binary(BinaryOp::Add, Scalar::literal(ElementType::F32, 1.0));
+    };
+    vec![
+        // A poll in every step of a reduction.
+        ("CannotExchange", changed(&directly)),
+        // A box is filled with what is read, and with nothing else.
+        ("Tile", changed(&computed)),
+    ]
 }

@@ -18,6 +18,7 @@ use super::super::sentinels::{can_mark, can_poll};
 use super::Violation;
 use crate::partition::Template;
 use crate::partition::attention::AttentionKernel;
+use crate::partition::boxed::boxes;
 use crate::partition::kept::{MOST_ROWS, kept_reads};
 
 /// rOperators of a segment, or of a plan, numbered through its segments.
@@ -54,7 +55,10 @@ fn is_tile(operator: &ROperator) -> bool {
     let keeps = match operator.params.template {
         Template::Kept => !kept_reads(&operator.body).is_empty() && tile.iter().product::<usize>() <= MOST_ROWS,
         Template::Attention { .. } => AttentionKernel::of(&operator.body, &operator.params).is_some(),
-        Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) | Template::Staged => true,
+        Template::Contraction(_) => {
+            operator.body.staged.is_empty() || boxes(&operator.body, &operator.params).is_some()
+        }
+        Template::Pointwise { .. } | Template::Row(_) | Template::Staged => true,
     };
     tile.len() == extents.len() && fits && keeps
 }
