@@ -12,6 +12,7 @@ use warpweave_graph::types::{ElementType, TensorType};
 
 use super::body::{GroupBody, Stage, StageSource};
 use super::contraction::Contraction;
+use super::padded::padding;
 use super::params::{BLOCK_THREADS, ScheduleParams, Template};
 use super::staged::{self, StagedBox, extents};
 
@@ -21,23 +22,20 @@ pub const BOX_BYTES: usize = 64 << 10;
 /// Elements that a thread asks for before it looks at the first.
 pub const MOST_AT_ONCE: usize = 8;
 
-/// A contraction's body that reads an operand of its factors from a box; `None` where something else reads it too, or an
-/// index depends on data.
+/// A contraction's body that reads an operand of its factors from a box; `None` where anything but one of the factors' reads
+/// reads it too, or its box would hold more than that read needs: where an index is not affine, or a guard says more than that
+/// there is something to read.
 pub fn boxed(body: &GroupBody, operand: usize) -> Option<GroupBody> {
     Contraction::of(body).filter(|_| body.staged.is_empty())?;
     let source = StageSource::Operand(operand);
     let (lead, others) = body.stages.split_first().expect("a body has a stage");
     let factors = lead.expr.reads_of(&lead.expr.body);
     let is_read = |position: usize| lead.sources[position] == source;
-    let is_free = |read: &Read| {
-        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-        read.index.iter().chain(conditions).all(Index::is_free_of_reads)
-    };
-    let mut reads = lead.expr.reads.iter().filter(|(_, read)| is_read(read.operand)).peekable();
-    let ty = reads.peek().map(|(_, read)| &lead.expr.operands[read.operand])?;
-    let of_factors = reads.all(|(id, read)| factors.contains(&id) && is_free(read));
+    let mut reads = lead.expr.reads.iter().filter(|(_, read)| is_read(read.operand));
+    let (Some((id, read)), None) = (reads.next(), reads.next()) else { return None };
+    let ty = &lead.expr.operands[read.operand];
     let alone = !others.iter().any(|stage| stage.sources.contains(&source));
-    if !of_factors || !alone || ty.element != ElementType::F32 {
+    if !factors.contains(&id) || !read.index.iter().all(Index::is_affine) || !alone || ty.element != ElementType::F32 {
         return None;
     }
     let copy = Stage { expr: copy(ty), sources: vec![source], output: None };
@@ -45,7 +43,7 @@ pub fn boxed(body: &GroupBody, operand: usize) -> Option<GroupBody> {
     for own in found.stages[0].sources.iter_mut().filter(|own| **own == source) {
         *own = StageSource::Staged(0);
     }
-    Some(found)
+    (read.guard.is_always() || padding(&found, 0).is_some()).then_some(found)
 }
 
 /// A tensor, element by element.

@@ -70,10 +70,13 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
         let is_marked = |root: TensorId| plan.memory.tensors[root].edge == EdgeKind::Sentinel;
         if !follows(first, second) && !follows(second, first) {
             if is_marked(first) || is_marked(second) {
-                return Err(format!("{first} and {second} share bytes that carry their own validity"));
+                let ends = |task: TaskNumber| ends(plan, accesses, &pollers, task);
+                let tells = |first: TensorId, second: TensorId| !kept && tells(plan, &quiet, first, second);
+                check_marked_bytes(plan, accesses, (&order, &ends, &tells), [first, second])?;
+            } else {
+                check_bytes(plan, accesses, &order, first, second)?;
+                check_bytes(plan, accesses, &order, second, first)?;
             }
-            check_bytes(plan, accesses, &order, first, second)?;
-            check_bytes(plan, accesses, &order, second, first)?;
             interleaved = true;
         }
     }
@@ -228,6 +231,58 @@ fn sharing(plan: &ExecutionPlan, accesses: &Accesses) -> Vec<(TensorId, TensorId
         pairs.extend(next.map(|(_, other)| (*root, *other)));
     }
     pairs
+}
+
+/// The rTasks whose ends together show that one has ended.
+type Ends<'e> = dyn Fn(TaskNumber) -> BTreeSet<TaskNumber> + 'e;
+
+/// Checks, word by word, that two roots, values of which carry their own validity, have their words one after the other, so
+/// that marks tell whose are there.
+fn check_marked_bytes(
+    plan: &ExecutionPlan,
+    accesses: &Accesses,
+    (order, ends, tells): (&Order, &Ends, &dyn Fn(TensorId, TensorId) -> bool),
+    roots: [TensorId; 2],
+) -> Result<(), String> {
+    let users = roots.map(|root| users_of_words(plan, accesses, root));
+    let mut known = BTreeSet::new();
+    for (word, first) in &users[0] {
+        let Some(second) = users[1].get(word).filter(|second| known.insert((first, *second))) else { continue };
+        let all_before = |users: &WordUsers, writer: TaskNumber| {
+            writer != NOBODY && users.all.iter().flat_map(|user| ends(*user)).all(|end| order.before(end, writer))
+        };
+        let is_first = all_before(first, second.owner) && tells(roots[0], roots[1]);
+        let is_last = all_before(second, first.owner) && tells(roots[1], roots[0]);
+        if !is_first && !is_last {
+            let [first, second] = roots;
+            return Err(format!("{first} and {second} have a word at the same time, or marks do not tell whose it is"));
+        }
+    }
+    Ok(())
+}
+
+/// Who writes a word, and all who write or read it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct WordUsers {
+    owner: TaskNumber,
+    all: BTreeSet<TaskNumber>,
+}
+
+/// The users of every word of a root, by address.
+fn users_of_words(plan: &ExecutionPlan, accesses: &Accesses, root: TensorId) -> BTreeMap<usize, WordUsers> {
+    let (uses, bytes) = (&accesses.roots[&root], Bytes::new(plan, root));
+    let mut all: Vec<BTreeSet<TaskNumber>> = uses.owner.iter().map(|owner| BTreeSet::from([*owner])).collect();
+    for &reader in &uses.readers {
+        for (first, length) in accesses.reads(reader, root) {
+            all[first..first + length].iter_mut().for_each(|users| _ = users.insert(reader));
+        }
+    }
+    let users = |byte: usize| {
+        let element = bytes.element(byte)?;
+        Some((byte, WordUsers { owner: uses.owner[element], all: all[element].clone() }))
+    };
+    let start = bytes.buffer.offset as usize;
+    (start..start + bytes.buffer.bytes as usize).step_by(4).filter_map(users).collect()
 }
 
 /// Checks, byte by byte, that no write to `second` destroys what somebody reads from `first`.

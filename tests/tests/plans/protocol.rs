@@ -170,7 +170,8 @@ fn check_plan(compiled: &Compiled, inputs: &[Tensor]) {
 }
 
 /// Whether the streams have a place for an error; fails unless the emulator reports it under every seed exactly if the
-/// closure finds harm in it.
+/// closure finds harm in it. Where values are polled the emulator knows of more that is over, namely all that a block did
+/// before a mark which was seen: there, what does harm by the closure may change nothing and go unreported.
 #[track_caller]
 pub fn check_mutation(
     compiled: &Compiled,
@@ -183,10 +184,12 @@ pub fn check_mutation(
     let Some(tables) = mutation.apply(&machine.tables) else { return false };
     let harmful = matches!(judge(&changed(compiled.plan.plan(), mutation), accesses), Verdict::Harmful(_));
     let mutant = Machine { tables, ..machine.clone() };
+    let polls = accesses.polled.iter().any(|polled| !polled.is_empty());
     for &seed in seeds {
         let (report, outputs) = launch(&mutant, inputs, seed);
-        assert_eq!(report.is_clean(), !harmful, "{mutation:?} under seed {seed}: {report}");
-        assert!(harmful || outputs == expected, "{mutation:?} changes the result under seed {seed}");
+        let is_clean = report.is_clean();
+        assert!(is_clean != harmful || is_clean && polls, "{mutation:?} under seed {seed}: {report}");
+        assert!(!is_clean || outputs == expected, "{mutation:?} changes the result under seed {seed}");
     }
     true
 }
