@@ -271,7 +271,8 @@ struct WordUsers {
 /// The users of every word of a root, by address.
 fn users_of_words(plan: &ExecutionPlan, accesses: &Accesses, root: TensorId) -> BTreeMap<usize, WordUsers> {
     let (uses, bytes) = (&accesses.roots[&root], Bytes::new(plan, root));
-    let mut all: Vec<BTreeSet<TaskNumber>> = uses.owner.iter().map(|owner| BTreeSet::from([*owner])).collect();
+    let owner = |owner: &TaskNumber| Some(*owner).filter(|owner| *owner != NOBODY).into_iter().collect();
+    let mut all: Vec<BTreeSet<TaskNumber>> = uses.owner.iter().map(owner).collect();
     for &reader in &uses.readers {
         for (first, length) in accesses.reads(reader, root) {
             all[first..first + length].iter_mut().for_each(|users| _ = users.insert(reader));
