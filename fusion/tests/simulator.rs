@@ -1,11 +1,17 @@
 //! The simulator against what was measured on an H200.
 
+#[path = "simulator/products.rs"]
+mod products;
+#[path = "simulator/sketch.rs"]
+mod sketch;
+
 use std::collections::BTreeMap;
 
-use warpweave_fusion::schedule::plan::{Counter, CounterId, OperatorId};
-use warpweave_fusion::schedule::simulate::{Launch, kernel_sequence, simulate_with};
-use warpweave_fusion::schedule::{Instruction, PersistentSegment, Polls, RTask, SyncCosts};
-use warpweave_graph::arena::{Arena, Id};
+use sketch::Sketch;
+use warpweave_fusion::schedule::plan::OperatorId;
+use warpweave_fusion::schedule::simulate::{Launch, kernel_sequence};
+use warpweave_fusion::schedule::{Instruction, Polls, RTask, SyncCosts};
+use warpweave_graph::arena::Id;
 
 /// How far a prediction may be from a measurement.
 const TOLERANCE: f64 = 0.15;
@@ -14,55 +20,6 @@ const TOLERANCE: f64 = 0.15;
 fn check(what: &str, predicted: f64, measured: f64) {
     let error = predicted / measured - 1.0;
     assert!(error.abs() <= TOLERANCE, "{what}: {predicted:.3} predicted, {measured:.3} measured, {error:+.3}");
-}
-
-/// Streams and counters under construction.
-struct Sketch {
-    segment: PersistentSegment,
-}
-
-impl Sketch {
-    fn new(units: usize) -> Self {
-        let streams = vec![Vec::new(); units];
-        Self { segment: PersistentSegment { operators: Arena::new(), counters: Arena::new(), streams } }
-    }
-
-    fn counter(&mut self) -> CounterId {
-        self.segment.counters.push(Counter { arrivals: 0 })
-    }
-
-    /// An rTask whose time is that of its kind.
-    fn run(&mut self, unit: usize, kind: usize) {
-        self.segment.streams[unit].push(Instruction::Run(RTask { operator: OperatorId::from_index(kind), tile: 0 }));
-    }
-
-    fn signal(&mut self, unit: usize, counter: CounterId) {
-        self.segment.counters[counter].arrivals += 1;
-        self.segment.streams[unit].push(Instruction::Signal(counter));
-    }
-
-    /// A wait for all signals that the counter has been given so far.
-    fn wait(&mut self, unit: usize, counter: CounterId) {
-        let signals = self.segment.counters[counter].arrivals;
-        self.segment.streams[unit].push(Instruction::Wait { counter, signals });
-    }
-
-    /// All of these units meet.
-    fn meet(&mut self, units: std::ops::Range<usize>) {
-        let counter = self.counter();
-        units.clone().for_each(|unit| self.signal(unit, counter));
-        units.for_each(|unit| self.wait(unit, counter));
-    }
-
-    /// Microseconds, with a time a kind of rTask.
-    fn microseconds(&self, kinds: &[f64]) -> f64 {
-        self.polled(&Polls::default(), kinds)
-    }
-
-    /// The same where rTasks poll what others write.
-    fn polled(&self, polls: &Polls, kinds: &[f64]) -> f64 {
-        simulate_with(&self.segment, polls, &SyncCosts::h200(), &|task| kinds[task.operator.index()]).makespan
-    }
 }
 
 #[test]
@@ -153,33 +110,6 @@ fn the_recurrent_network_with_sentinels() {
         sketch.segment.streams[layer * WIDTH + unit].push(Instruction::Run(number(layer, time, unit)));
     }
     check("LSTM with sentinels", sketch.polled(&Polls::new(writers), &[step]), 119.0);
-}
-
-/// 48 dependent products whose rTasks poll what all of the one before have written. Without any waits they take 181 µs.
-#[test]
-fn the_matrix_products_with_sentinels() {
-    const UNITS: u32 = 132;
-    let mut sketch = Sketch::new(UNITS as usize);
-    let mut writers = BTreeMap::new();
-    let task = |product: u32, unit: u32| RTask { operator: OperatorId::from_index(0), tile: product * UNITS + unit };
-    for (product, unit) in (0..48u32).flat_map(|product| (0..UNITS).map(move |unit| (product, unit))) {
-        let before = product.checked_sub(1);
-        let polled = before.into_iter().flat_map(|before| (0..UNITS).map(move |unit| task(before, unit)));
-        writers.insert(task(product, unit), polled.collect());
-        sketch.segment.streams[unit as usize].push(Instruction::Run(task(product, unit)));
-    }
-    check("48 products through sentinels", sketch.polled(&Polls::new(writers), &[181.0 / 48.0]), 221.0);
-}
-
-/// 48 dependent products, all units meeting after each. Without any waits they take 181 µs.
-#[test]
-fn the_matrix_products_with_a_full_counter() {
-    let mut sketch = Sketch::new(132);
-    for _ in 0..48 {
-        (0..132).for_each(|unit| sketch.run(unit, 0));
-        sketch.meet(0..132);
-    }
-    check("48 products", sketch.microseconds(&[181.0 / 48.0]), 244.0);
 }
 
 /// A chain of convolutions, each over 8 tiles whose reduction 16 units share: load 0.2 and multiply 1.4, wait for the
