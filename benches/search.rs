@@ -1,6 +1,6 @@
 //! How long the search for a partition takes, cold, on the benchmark models: estimated costs of an H200, full fusion.
 //!
-//! `cargo bench --bench search -- reduced` measures the reduced models alone.
+//! `cargo bench -p warpweave-benches -- reduced` measures the reduced models alone.
 
 use std::cell::OnceCell;
 use std::hint::black_box;

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 /// Per crate, the crates that it must and that it may depend on.
-const ARROWS: [(&str, &[&str], &[&str]); 8] = [
+const ARROWS: [(&str, &[&str], &[&str]); 9] = [
     ("warpweave-graph", &[], &[]),
     ("warpweave-frontend", &["warpweave-graph"], &[]),
     ("warpweave-fusion", &["warpweave-graph"], &[]),
@@ -47,6 +47,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 8] = [
             "warpweave-runtime",
         ],
     ),
+    ("warpweave-benches", &["warpweave"], &[]),
 ];
 
 /// Words that every crate may use.
@@ -58,7 +59,7 @@ const HOMES: [(&str, &[&str]); 21] = [
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
     ("clap", &["warpweave"]),
-    ("criterion", &["warpweave"]),
+    ("criterion", &["warpweave-benches"]),
     ("ctrlc", &["warpweave"]),
     ("cudarc", &["warpweave-runtime"]),
     ("gemm", &["warpweave-runtime"]),
