@@ -36,11 +36,11 @@ def descendants(process):
     """A process and all that it has started, by id."""
     found = [process]
     for process in found:
-        for children in pathlib.Path(f"/proc/{process}/task").glob("*/children"):
-            try:
+        try:
+            for children in pathlib.Path(f"/proc/{process}/task").glob("*/children"):
                 found.extend(int(child) for child in children.read_text().split())
-            except OSError:
-                pass  # It has ended meanwhile.
+        except OSError:
+            pass  # It has ended meanwhile.
     return found
 
 

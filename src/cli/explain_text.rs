@@ -132,12 +132,13 @@ pub fn comparison(name: &str, comparison: &Comparison) -> String {
     let all = comparison.ways.last().map_or(f64::NAN, |figures| figures.makespan);
     let _ = writeln!(
         text,
-        "| | tile over barrier: {}; over operator: {}; with prefetch: {}; with residency: {}; all over kernels that are \
-         fastest alone: {:.2}×; over a kernel an operator: {:.2}× | | | | | |",
+        "| | tile over barrier: {}; over operator: {}; with prefetch: {}; with residency: {}; all over \
+         barrier with all: {}; over kernels that are fastest alone: {:.2}×; over a kernel an operator: {:.2}× | | | | | |",
         win(comparison.tile_over_barrier),
         win(comparison.tile_over_operator),
         win(comparison.prefetch_over_tile),
         win(comparison.residency_over_prefetch),
+        win(comparison.all_over_barrier),
         comparison.fastest_alone / all,
         one_by_one / all
     );
@@ -174,6 +175,7 @@ pub fn comparison_value(name: &str, comparison: &Comparison) -> Value {
         "tile_over_barrier": win(comparison.tile_over_barrier),
         "tile_over_operator": win(comparison.tile_over_operator),
         "prefetch_over_tile": win(comparison.prefetch_over_tile),
-        "residency_over_prefetch": win(comparison.residency_over_prefetch)
+        "residency_over_prefetch": win(comparison.residency_over_prefetch),
+        "all_over_barrier": win(comparison.all_over_barrier)
     })
 }

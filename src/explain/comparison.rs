@@ -1,10 +1,9 @@
 //! One partition planned in every way, with what is uncertain varied.
 
 use warpweave_fusion::partition::Partition;
+use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_fusion::schedule::simulate::{self, Jitter};
-use warpweave_fusion::schedule::{
-    KernelChoice, Limits, PersistentSegment, PlanOptions, Polls, Prefetching, SyncCosts, SyncPolicy,
-};
+use warpweave_fusion::schedule::{KernelChoice, Limits, PlanOptions, Polls, Prefetching, SyncCosts, SyncPolicy};
 
 use super::{ExplainedPlan, explain};
 use crate::compiler::{CompileError, CompileOptions, Prepared};
@@ -110,6 +109,8 @@ pub struct Comparison {
     pub prefetch_over_tile: Win,
     /// Constants on chip against constants loaded by every rTask.
     pub residency_over_prefetch: Win,
+    /// Waits for bands against barriers, both with loads before waits and constants on chip.
+    pub all_over_barrier: Win,
 }
 
 /// Seeds of the varied task times.
@@ -126,16 +127,19 @@ pub fn compare(
     compile: &CompileOptions,
     options: &PlanOptions,
 ) -> Result<Comparison, CompileError> {
+    let planned = |options: &PlanOptions| {
+        let explained = explain(prepared, partition, compile, options)?;
+        let varied = variations(explained.plan.plan(), &options.costs);
+        Ok::<_, CompileError>((explained, varied))
+    };
     let mut ways = Vec::new();
     let mut times = Vec::new();
     for way in Way::ALL {
-        let explained = explain(prepared, partition, compile, &way.options(options))?;
-        let segment = explained.plan.plan().persistent();
-        let polls = Polls::of(segment, &explained.plan.plan().memory);
-        let varied = variations(segment, &polls, &options.costs);
+        let (explained, varied) = planned(&way.options(options))?;
         ways.push(figures(way, &explained, &varied));
         times.push(varied);
     }
+    let (_, barrier_with_all) = planned(&PlanOptions { sync: Some(SyncPolicy::Barrier), ..*options })?;
     let alone = PlanOptions { sync: Some(SyncPolicy::Tile), kernels: KernelChoice::Alone, ..*options };
     let [barrier, operator, tile, prefetch, residency] = times.as_slice() else { unreachable!("there are five ways") };
     Ok(Comparison {
@@ -146,11 +150,14 @@ pub fn compare(
         tile_over_operator: win(operator, tile),
         prefetch_over_tile: win(tile, prefetch),
         residency_over_prefetch: win(prefetch, residency),
+        all_over_barrier: win(&barrier_with_all, residency),
     })
 }
 
 /// Makespans under every variation, in a fixed order.
-fn variations(segment: &PersistentSegment, polls: &Polls, costs: &SyncCosts) -> Vec<f64> {
+fn variations(plan: &ExecutionPlan, costs: &SyncCosts) -> Vec<f64> {
+    let segment = plan.persistent();
+    let polls = &Polls::of(segment, &plan.memory);
     let jitters = || std::iter::once(Jitter::None).chain(SEEDS.map(Jitter::Seeded));
     let under = |factor: f64| {
         let costs = costs.with_assumed(factor);

@@ -30,10 +30,10 @@ pub(super) fn plan_persistent(
     let plain = search.planner(partition, Marking::Nothing).map(Planner::planned);
     let plain = plain.expect("everything can be exchanged by counters");
     let (best, partition, by) = search.with_constants_kept(plain, partition);
-    let kinds = search.worthwhile_kinds(&best, &partition, by);
+    let markings = search.worthwhile_markings(&best, &partition, by);
     let known = known.filter(|_| matches!(partition, Cow::Borrowed(_)));
-    let others = search.other_kernels(&best.0, &partition, (by, kinds), known);
-    let promising = search.promising(others, &partition, (by, kinds));
+    let others = search.other_kernels(&best.0, &partition, (by, markings), known);
+    let promising = search.promising(others, &partition, (by, markings));
     let other = promising.filter(|(rough, _)| *rough < best.1.rough).map(|(_, other)| other.planned());
     let best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
     let (planner, draft) = search.with_factors(best);
@@ -63,8 +63,8 @@ struct Search<'a, C> {
 }
 
 impl<'a, C: KernelCost> Search<'a, C> {
-    fn planner(&self, partition: &Partition, kind: Marking) -> Option<Planner<'a>> {
-        Planner::new(self.program, self.layouts, partition, self.cost, self.options, kind)
+    fn planner(&self, partition: &Partition, marking: Marking) -> Option<Planner<'a>> {
+        Planner::new(self.program, self.layouts, partition, self.cost, self.options, marking)
     }
 
     /// The fastest of a plan and those with constants on chip, its partition, and how rOperators exchange what they may.
@@ -76,20 +76,18 @@ impl<'a, C: KernelCost> Search<'a, C> {
         let plain = (plain, Cow::Borrowed(partition), Marking::Nothing);
         let PlanOptions { units, shared_bytes, .. } = *self.options;
         let Some(kept) = keep::keep_constants(self.program, partition, units, shared_bytes) else { return plain };
-        let planned = SUMS.into_par_iter().map(|kind| Some((self.planner(&kept, kind).map(Planner::planned)?, kind)));
-        let faster = |best: (Found<'a>, Cow<'p, Partition>, Marking), (other, kind): (Found<'a>, Marking)| match other
-            .1
-            .makespan()
-            < best.0.1.makespan()
-        {
-            true => (other, Cow::Owned(kept.clone()), kind),
-            false => best,
-        };
-        planned.collect::<Vec<_>>().into_iter().flatten().fold(plain, faster)
+        let with_kept = |marking| Some((self.planner(&kept, marking).map(Planner::planned)?, marking));
+        let mut best = plain;
+        for (other, marking) in SUMS.into_par_iter().filter_map(with_kept).collect::<Vec<_>>() {
+            if other.1.makespan() < best.0.1.makespan() {
+                best = (other, Cow::Owned(kept.clone()), marking);
+            }
+        }
+        best
     }
 
-    /// The kinds of exchange that other plans are tried with: marks where they shorten the longest path enough.
-    fn worthwhile_kinds(&self, best: &Found<'a>, partition: &Partition, by: Marking) -> &'static [Marking] {
+    /// The markings that other plans are tried with: marks where they shorten the longest path enough.
+    fn worthwhile_markings(&self, best: &Found<'a>, partition: &Partition, by: Marking) -> &'static [Marking] {
         let pays = || {
             let marked = self.planner(partition, Marking::Sums);
             marked.is_some_and(|marked| marked.is_worth(&best.0, best.1.makespan()))
@@ -100,13 +98,13 @@ impl<'a, C: KernelCost> Search<'a, C> {
         }
     }
 
-    /// Partitions with kernels chosen anew, each with the kind of exchange that it was chosen for; `known` are the kernels
+    /// Partitions with kernels chosen anew, each with the marking that it was chosen for; `known` are the kernels
     /// that this partition's groups may run as, where they have been found before.
     fn other_kernels(
         &self,
         best: &Planner,
         partition: &Partition,
-        (by, kinds): (Marking, &[Marking]),
+        (by, markings): (Marking, &[Marking]),
         known: Option<&Variants>,
     ) -> Vec<(Partition, Marking)> {
         if self.options.kernels == KernelChoice::Own {
@@ -117,14 +115,14 @@ impl<'a, C: KernelCost> Search<'a, C> {
             Some(known) => Cow::Borrowed(known),
             None => Cow::Owned(variants::variants(self.program, partition, self.cost)),
         };
-        let chosen = |kind: &Marking| {
-            let (kind, parts) = (by.max(*kind), *kind);
+        let chosen = |marking: &Marking| {
+            let (marking, parts) = (by.max(*marking), *marking);
             let chosen = interplay::candidates(partition, &variants, &graph, self.options, parts.of_parts());
             // Those that are fastest alone follow, and are much the same either way.
             let most = if parts == Marking::Sums { 1 } else { chosen.len() };
-            chosen.into_iter().take(most).map(move |partition| (partition, kind))
+            chosen.into_iter().take(most).map(move |partition| (partition, marking))
         };
-        let mut found: Vec<(Partition, Marking)> = kinds.par_iter().flat_map_iter(chosen).collect();
+        let mut found: Vec<(Partition, Marking)> = markings.par_iter().flat_map_iter(chosen).collect();
         // Who is chosen either way is tried either way afterwards.
         found.dedup_by(|later, earlier| later.0 == earlier.0);
         found
@@ -136,12 +134,12 @@ impl<'a, C: KernelCost> Search<'a, C> {
         &self,
         others: Vec<(Partition, Marking)>,
         partition: &Partition,
-        (by, kinds): (Marking, &[Marking]),
+        (by, markings): (Marking, &[Marking]),
     ) -> Option<(f64, Planner<'a>)> {
-        let roughly = |(partition, kind): &(Partition, Marking)| Some(self.planner(partition, *kind)?.roughly());
+        let roughly = |(partition, marking): &(Partition, Marking)| Some(self.planner(partition, *marking)?.roughly());
         let mut best = fastest(others.par_iter().filter_map(roughly).collect());
         let is_by_counters = best.as_ref().map_or(by, |(_, other)| other.marking) == Marking::Nothing;
-        if is_by_counters && kinds.contains(&Marking::Sums) {
+        if is_by_counters && markings.contains(&Marking::Sums) {
             let own = best.as_ref().map_or(partition, |(_, other)| &other.chosen);
             let marked = self.planner(own, Marking::Sums).map(Planner::roughly);
             best = fastest(best.into_iter().chain(marked).collect());
