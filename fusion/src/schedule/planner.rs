@@ -52,6 +52,7 @@ pub(super) struct Planner<'a> {
     pub(super) origins: Vec<usize>,
     operators: Arena<OperatorId, ROperator>,
     memory: MemoryPlan,
+    polls: Polls,
     pub(super) edges: Arena<OperatorId, Vec<edges::Edge>>,
     homes: keep::Homes,
 }
@@ -105,7 +106,19 @@ impl<'a> Planner<'a> {
         }
         let edges = edges::edges(&operators, &memory);
         let homes = keep::Homes::of(&operators);
-        Some(Self { options, marking, chosen: partition.clone(), exchanged, origins, operators, memory, edges, homes })
+        let polls = Polls::of_operators(&operators, &memory);
+        Some(Self {
+            options,
+            marking,
+            chosen: partition.clone(),
+            exchanged,
+            origins,
+            operators,
+            memory,
+            polls,
+            edges,
+            homes,
+        })
     }
 
     /// Nanoseconds of the longest estimated path, exchanges included.
@@ -229,7 +242,7 @@ impl<'a> Planner<'a> {
         let streams = self.with_loads(streams, &placed.memory);
         let segment =
             PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };
-        let makespan = simulate::makespan(&segment, &Polls::of(&segment, &placed.memory), costs);
+        let makespan = simulate::makespan(&segment, &self.polls, costs);
         let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
         Planned {
             plan,

@@ -1,8 +1,9 @@
 //! Whose sentinels every rTask polls.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use warpweave_graph::arena::Id;
+use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
 
 use super::dependency::{Region, is_box, reads, writes_into};
@@ -12,17 +13,22 @@ use super::plan::{EdgeKind, MemoryPlan, OperatorId, PersistentSegment, ROperator
 /// Per rTask that polls, the rTasks which write what it polls.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Polls {
-    writers: BTreeMap<RTask, Vec<RTask>>,
+    writers: BTreeMap<RTask, Arc<[RTask]>>,
     polled: TaskSet,
 }
 
 impl Polls {
     /// The polls of a segment.
     pub fn of(segment: &PersistentSegment, memory: &MemoryPlan) -> Self {
+        Self::of_operators(&segment.operators, memory)
+    }
+
+    /// The polls between rOperators, wherever tensors lie.
+    pub fn of_operators(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Self {
         let uses =
             |tensors: &[TensorId]| tensors.iter().any(|tensor| memory.tensors[*tensor].edge == EdgeKind::Sentinel);
         let mut producers: BTreeMap<TensorId, Vec<Producer>> = BTreeMap::new();
-        for (id, operator) in segment.operators.iter().filter(|(_, operator)| uses(&operator.body.outputs)) {
+        for (id, operator) in operators.iter().filter(|(_, operator)| uses(&operator.body.outputs)) {
             let outputs = operator.body.stages.iter().filter_map(|stage| stage.output.as_ref());
             for (written, output) in WrittenGrid::of(operator, memory).into_iter().zip(outputs) {
                 let known = producers.entry(written.whole().root).or_default();
@@ -30,27 +36,42 @@ impl Polls {
             }
         }
         let mut writers = BTreeMap::new();
-        for (id, operator) in segment.operators.iter().filter(|(_, operator)| uses(&operator.body.operands)) {
+        for (id, operator) in operators.iter().filter(|(_, operator)| uses(&operator.body.operands)) {
             // Tiles mostly poll the same.
             let mut known = HashMap::new();
+            let mut before: Arc<[RTask]> = Arc::default();
             for tile in 0..operator.tasks() {
                 let reader = RTask { operator: id, tile };
-                writers.insert(reader, polled(operator, reader, memory, &producers, &mut known));
+                let found = polled(operator, reader, memory, &producers, &mut known);
+                if *before != *found {
+                    before = found.into();
+                }
+                writers.insert(reader, Arc::clone(&before));
             }
         }
-        Self::new(writers)
+        Self::shared(writers)
     }
 
     /// These polls.
     pub fn new(writers: BTreeMap<RTask, Vec<RTask>>) -> Self {
+        Self::shared(writers.into_iter().map(|(reader, writers)| (reader, writers.into())).collect())
+    }
+
+    fn shared(writers: BTreeMap<RTask, Arc<[RTask]>>) -> Self {
         let mut polled = TaskSet::default();
-        writers.values().flatten().for_each(|writer| polled.insert(*writer));
+        let mut before: Option<&Arc<[RTask]>> = None;
+        for list in writers.values() {
+            if !before.is_some_and(|before| Arc::ptr_eq(before, list)) {
+                list.iter().for_each(|writer| polled.insert(*writer));
+            }
+            before = Some(list);
+        }
         Self { writers, polled }
     }
 
     /// The rTasks whose sentinels an rTask polls, ascending.
     pub fn writers(&self, reader: RTask) -> &[RTask] {
-        self.writers.get(&reader).map_or(&[], Vec::as_slice)
+        self.writers.get(&reader).map_or(&[], |writers| writers)
     }
 
     /// Whether some rTask polls what this one writes.
@@ -70,7 +91,7 @@ impl Polls {
 
     /// Pairs of an rTask and another whose sentinels it polls.
     pub fn pairs(&self) -> usize {
-        self.writers.values().map(Vec::len).sum()
+        self.writers.values().map(|writers| writers.len()).sum()
     }
 }
 
