@@ -1,4 +1,4 @@
-//! The 48 matrix products of BERT-base, 128 tokens, in half precision, as programs of hand-chosen geometry and edges. What
+//! The 48 matrix products of BERT-base, 128 tokens, in half precision, as programs that differ in geometry and edges. What
 //! a task takes follows from the bytes that its unit loads and the multiply-adds that it does, so nothing is taken from
 //! the programs' own measurements.
 
