@@ -4,10 +4,15 @@ use std::collections::BTreeSet;
 
 use warpweave::codegen::lower::{LoweredProgram, lower};
 use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::partition::boxed::BOX_BYTES;
 use warpweave::fusion::partition::build::{Uses, build_staged};
 use warpweave::fusion::partition::cost::EstimatedCost;
 use warpweave::fusion::partition::merge_axes::merge_axes;
-use warpweave::fusion::partition::{FusionGroup, FusionLevel, GroupBody, Partition, ScheduleParams, partition};
+use warpweave::fusion::partition::{
+    FusionGroup, FusionLevel, GroupBody, Partition, ScheduleParams, Template, partition,
+};
+use warpweave::fusion::schedule::keep::most_bytes;
+use warpweave::fusion::schedule::plan::ROperator;
 use warpweave::fusion::schedule::{self, ExecutionPlan, Part, PlanOptions, Planned, Verified};
 use warpweave::graph::prepare::prepare;
 use warpweave::graph::program::{StatementId, TensorProgram};
@@ -105,7 +110,20 @@ pub fn compile_parts(
 fn verified(program: TensorProgram, plan: ExecutionPlan) -> Compiled {
     let plan = schedule::verify(plan).unwrap_or_else(|violations| panic!("the plan has {violations:?}"));
     let lowered = lower(plan.plan()).unwrap_or_else(|error| panic!("{error}"));
+    check_shared_memory(&plan, &lowered);
     Compiled { program, plan, lowered }
+}
+
+/// Asserts that kernels have no more shared memory than the plan reckons with.
+#[track_caller]
+fn check_shared_memory(plan: &Verified, lowered: &LoweredProgram) {
+    let most = |operator: &ROperator| {
+        let boxes = matches!(operator.params.template, Template::Contraction(_)).then_some(BOX_BYTES);
+        most_bytes(&operator.body, &operator.params) + boxes.unwrap_or(0)
+    };
+    let most = plan.plan().operators().into_iter().map(most).max().unwrap_or(0);
+    let needed = lowered.program.kernels.values().map(|kernel| kernel.shared_bytes() as usize).max().unwrap_or(0);
+    assert!(needed <= most, "kernels need {needed} bytes of shared memory, the plan reckons with {most}");
 }
 
 /// The plan for `units` vEUs, not verified, and the program that it runs.

@@ -40,6 +40,15 @@ impl GroupGraph {
         Self { predecessors }
     }
 
+    /// Per group, how many groups have to end before it one after another.
+    pub fn steps(&self) -> Vec<usize> {
+        let mut steps: Vec<usize> = Vec::with_capacity(self.predecessors.len());
+        for predecessors in &self.predecessors {
+            steps.push(predecessors.iter().map(|&before| steps[before] + 1).max().unwrap_or(0));
+        }
+        steps
+    }
+
     /// The groups that a group reads, ascending.
     pub fn predecessors(&self, group: usize) -> &[usize] {
         &self.predecessors[group]

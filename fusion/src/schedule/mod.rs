@@ -179,6 +179,6 @@ pub fn limits(
     let planner = Planner::new(program, layouts, partition, cost, options, Marking::Nothing);
     let planner = planner.expect("everything can be exchanged by counters");
     let graph = GroupGraph::new(&planner.edges, &planner.origins);
-    let kept = keep::keep_constants(program, partition, options.units, options.shared_bytes);
+    let kept = keep::keep_constants(program, partition, &graph, (options.units, options.shared_bytes));
     Limits::of(program, partition, kept.as_ref(), &graph, cost, options)
 }

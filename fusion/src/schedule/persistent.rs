@@ -27,9 +27,7 @@ pub(super) fn plan_persistent(
     (options, known): (&PlanOptions, Option<&Variants>),
 ) -> (Planned, Vec<usize>) {
     let search = Search { program, layouts, cost, options };
-    let plain = search.planner(partition, Marking::Nothing).map(Planner::planned);
-    let plain = plain.expect("everything can be exchanged by counters");
-    let (best, partition, by) = search.with_constants_kept(plain, partition);
+    let (best, partition, by) = search.with_constants_kept(partition);
     let markings = search.worthwhile_markings(&best, &partition, by);
     let known = known.filter(|_| matches!(partition, Cow::Borrowed(_)));
     let others = search.other_kernels(&best.0, &partition, (by, markings), known);
@@ -67,23 +65,24 @@ impl<'a, C: KernelCost> Search<'a, C> {
         Planner::new(self.program, self.layouts, partition, self.cost, self.options, marking)
     }
 
-    /// The fastest of a plan and those with constants on chip, its partition, and how rOperators exchange what they may.
-    fn with_constants_kept<'p>(
-        &self,
-        plain: Found<'a>,
-        partition: &'p Partition,
-    ) -> (Found<'a>, Cow<'p, Partition>, Marking) {
-        let plain = (plain, Cow::Borrowed(partition), Marking::Nothing);
+    /// The plan of the partition, or of it with constants on chip where that is predicted to be faster while nothing waits for
+    /// less than an rOperator; its partition, and how rOperators exchange what they may.
+    fn with_constants_kept<'p>(&self, partition: &'p Partition) -> (Found<'a>, Cow<'p, Partition>, Marking) {
+        let plain = self.planner(partition, Marking::Nothing).expect("everything can be exchanged by counters");
+        let graph = GroupGraph::new(&plain.edges, &plain.origins);
         let PlanOptions { units, shared_bytes, .. } = *self.options;
-        let Some(kept) = keep::keep_constants(self.program, partition, units, shared_bytes) else { return plain };
-        let with_kept = |marking| Some((self.planner(&kept, marking).map(Planner::planned)?, marking));
-        let mut best = plain;
-        for (other, marking) in SUMS.into_par_iter().filter_map(with_kept).collect::<Vec<_>>() {
-            if other.1.makespan() < best.0.1.makespan() {
-                best = (other, Cow::Owned(kept.clone()), marking);
+        let kept = keep::keep_constants(self.program, partition, &graph, (units, shared_bytes));
+        let Some(kept) = kept else { return (plain.planned(), Cow::Borrowed(partition), Marking::Nothing) };
+        let with_kept = |marking| Some(self.planner(&kept, marking)?.roughly());
+        let others = SUMS.into_par_iter().filter_map(with_kept).collect();
+        let plain = plain.roughly();
+        match fastest(others) {
+            Some((rough, other)) if rough < plain.0 => {
+                let marking = other.marking;
+                (other.planned(), Cow::Owned(kept), marking)
             }
+            Some(_) | None => (plain.1.planned(), Cow::Borrowed(partition), Marking::Nothing),
         }
-        best
     }
 
     /// The markings that other plans are tried with: marks where they shorten the longest path enough.
