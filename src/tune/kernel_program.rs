@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::lower;
 use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionGroup, Partition};
+use warpweave_fusion::partition::{FusionGroup, GroupBody, Partition};
 use warpweave_fusion::schedule::{self, BackendReason, PlanOptions};
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
@@ -70,12 +70,12 @@ fn alone(whole: &TensorProgram, group: &FusionGroup) -> (TensorProgram, FusionGr
         known.insert(statement.output, output);
         alone.statements.push(Statement { operands, output, ..statement.clone() });
     }
-    let mut body = group.body.clone();
+    let mut body = GroupBody::clone(&group.body);
     body.operands.iter_mut().for_each(|tensor| *tensor = outside(whole, &mut alone, &mut known, *tensor));
     body.outputs.iter_mut().for_each(|tensor| *tensor = known[tensor]);
     alone.outputs.clone_from(&body.outputs);
     let statements: BTreeSet<StatementId> = alone.statements.ids().collect();
-    (alone, FusionGroup { statements, body, ..group.clone() })
+    (alone, FusionGroup { statements, body: body.into(), ..group.clone() })
 }
 
 /// The tensor in the program alone that stands for one of the whole: the one that is known, else a constant or an input.

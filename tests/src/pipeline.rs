@@ -69,7 +69,8 @@ pub fn compile_staged(
     let statements: BTreeSet<StatementId> = program.statements.ids().collect();
     let body = merge_axes(&build_staged(&program, &Uses::new(&program), &statements)?, &layouts);
     let params = choose(&body)?;
-    let partition = Partition { groups: vec![FusionGroup { statements, body, params, microseconds: 1.0 }] };
+    let partition =
+        Partition { groups: vec![FusionGroup { statements, body: body.into(), params, microseconds: 1.0 }] };
     let plan = schedule::plan(&program, &layouts, &partition, &EstimatedCost { arch: GpuArch::h200() }, units);
     Some(verified(program, plan))
 }
@@ -121,7 +122,7 @@ fn check_shared_memory(plan: &Verified, lowered: &LoweredProgram) {
         let boxes = matches!(operator.params.template, Template::Contraction(_)).then_some(BOX_BYTES);
         most_bytes(&operator.body, &operator.params) + boxes.unwrap_or(0)
     };
-    let most = plan.plan().operators().into_iter().map(most).max().unwrap_or(0);
+    let most = plan.plan().operators().values().map(most).max().unwrap_or(0);
     let needed = lowered.program.kernels.values().map(|kernel| kernel.shared_bytes() as usize).max().unwrap_or(0);
     assert!(needed <= most, "kernels need {needed} bytes of shared memory, the plan reckons with {most}");
 }

@@ -54,7 +54,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 9] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 21] = [
+const HOMES: [(&str, &[&str]); 23] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -69,12 +69,14 @@ const HOMES: [(&str, &[&str]); 21] = [
     ("libm", &["warpweave-graph", "warpweave-codegen", "warpweave-runtime"]),
     ("libtest-mimic", &["warpweave-tests"]),
     ("memmap2", &["warpweave-runtime"]),
+    ("mimalloc", &["warpweave"]),
     ("nvml-wrapper", &["warpweave-runtime"]),
     ("postcard", &["warpweave-runtime"]),
     ("proptest", &["warpweave-fusion", "warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),
     ("rayon", &["warpweave-fusion"]),
     ("rlimit", &["warpweave"]),
+    ("rustc-hash", &["warpweave-fusion"]),
     ("safetensors", &["warpweave-runtime"]),
     ("serde_json", &["warpweave-runtime", "warpweave-tests"]),
     ("zip", &["warpweave-runtime"]),

@@ -139,7 +139,7 @@ fn lower_operator(
     early: &[AxisClass],
 ) -> Result<(Kernel, Vec<i32>), LowerError> {
     let padded = PaddedBody::of(&operator.body);
-    let seen = ROperator { body: padded.body.clone().into_owned(), ..operator.clone() };
+    let seen = ROperator { body: padded.body.clone().into_owned().into(), ..operator.clone() };
     let mut emitter = Emitter::new(id, &seen, memory);
     if operator.tasks() == 0 {
         return Ok(emitter.finish());

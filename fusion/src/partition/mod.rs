@@ -1,6 +1,7 @@
 //! Which statements share a kernel, and with which parameters (DeepCuts).
 
 mod align;
+pub mod alike;
 pub mod arch;
 pub mod attention;
 pub mod attention_phase;

@@ -1,8 +1,8 @@
 //! Reductions of a row that run side by side, in one walk along it.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
+use rustc_hash::FxHashSet;
 use warpweave_graph::expr::{Guard, Index, Read, ReadId, TensorExpr};
 
 use super::blocked;
@@ -25,7 +25,7 @@ pub struct Round {
 impl Round {
     /// The reads of the bodies of a round's stages, each place of memory once, with the stage where it first occurs.
     pub fn reads<'b>(&self, body: &'b GroupBody) -> Vec<(usize, ReadId, &'b Read)> {
-        let mut seen: HashSet<(StageSource, &[Index], &Guard)> = HashSet::new();
+        let mut seen: FxHashSet<(StageSource, &[Index], &Guard)> = FxHashSet::default();
         let mut found = Vec::new();
         for at in self.stages.clone() {
             let stage = &body.stages[at];

@@ -155,7 +155,7 @@ pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[Sc
 /// A partition with every split group as two groups, and the program and layouts with their temporary tensors.
 #[derive(Clone, Debug)]
 pub struct Expanded {
-    /// The program.
+    /// The program, its statements left out: groups hold what is computed.
     pub program: TensorProgram,
     /// Where its tensors live.
     pub layouts: Arena<TensorId, Layout>,
@@ -192,7 +192,13 @@ pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<Schedu
 
 /// Makes two groups of every split group.
 pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partition: &Partition) -> Expanded {
-    let (mut program, mut layouts) = (program.clone(), layouts.clone());
+    let mut layouts = layouts.clone();
+    let mut program = TensorProgram {
+        tensors: program.tensors.clone(),
+        statements: Arena::new(),
+        inputs: program.inputs.clone(),
+        outputs: program.outputs.clone(),
+    };
     let mut groups = Vec::with_capacity(partition.groups.len());
     let mut origins = Vec::with_capacity(partition.groups.len());
     let mut temporary = BTreeSet::new();
@@ -209,8 +215,8 @@ pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partit
         layouts.push(Layout { root: tensor, offset: 0, strides });
         temporary.insert(tensor);
         origins.push(position);
-        groups.push(FusionGroup { body: bodies.parts, params: parts, ..group.clone() });
-        groups.push(FusionGroup { body: bodies.sum, params: sum, ..group.clone() });
+        groups.push(FusionGroup { body: bodies.parts.into(), params: parts, ..group.clone() });
+        groups.push(FusionGroup { body: bodies.sum.into(), params: sum, ..group.clone() });
     }
     Expanded { program, layouts, partition: Partition { groups }, origins, parts: temporary }
 }

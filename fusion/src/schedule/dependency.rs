@@ -77,7 +77,7 @@ pub fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> 
 
 /// The boxes that an rTask reads; they may over-approximate.
 pub fn reads(operator: &ROperator, memory: &MemoryPlan, task: RTask) -> Vec<Region> {
-    regions(operator, memory, read_boxes(operator, task.tile))
+    regions(operator, memory, &read_boxes(operator, task.tile))
 }
 
 /// A box of an operand, in its tensor's own coordinates: the position among the operands, and an inclusive range a dimension.
@@ -99,10 +99,14 @@ pub fn read_boxes(operator: &ROperator, tile: u32) -> Vec<ReadBox> {
 }
 
 /// Boxes of an rOperator's operands as regions, each once.
-pub fn regions(operator: &ROperator, memory: &MemoryPlan, boxes: Vec<ReadBox>) -> Vec<Region> {
+pub fn regions<'b>(
+    operator: &ROperator,
+    memory: &MemoryPlan,
+    boxes: impl IntoIterator<Item = &'b ReadBox>,
+) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
     for (operand, ranges) in boxes {
-        let found = Region::of(memory, operator.body.operands[operand], ranges);
+        let found = Region::of(memory, operator.body.operands[*operand], ranges.clone());
         if !regions.contains(&found) {
             regions.push(found);
         }

@@ -1,6 +1,5 @@
 //! Which tiles of which rOperators every rTask reads.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
@@ -8,10 +7,10 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::Range;
 use warpweave_graph::program::TensorId;
 
-use super::alike::{Likeness, Repeated, by_kind};
-use super::dependency::{ReadBox, Region, read_boxes, regions};
+use super::dependency::{ReadBox, Region, regions};
 use super::grid::{Span, WrittenGrid};
 use super::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
+use super::tile_boxes::TileBoxes;
 
 /// What the rTasks of one rOperator read of another, of tensors with edges of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,8 +53,12 @@ impl Edge {
     }
 }
 
-/// Per rOperator, what it reads of which others, producers and kinds ascending.
-pub fn edges(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Arena<OperatorId, Vec<Edge>> {
+/// Per rOperator, what it reads of which others, producers and kinds ascending; `boxes` are what tiles read.
+pub(super) fn edges(
+    operators: &Arena<OperatorId, ROperator>,
+    memory: &MemoryPlan,
+    boxes: &TileBoxes,
+) -> Arena<OperatorId, Vec<Edge>> {
     let mut writers: Arena<TensorId, Vec<(OperatorId, usize)>> = memory.tensors.values().map(|_| Vec::new()).collect();
     let ids: Vec<OperatorId> = operators.ids().collect();
     let grids: Vec<Vec<WrittenGrid>> = ids.par_iter().map(|&id| WrittenGrid::of(&operators[id], memory)).collect();
@@ -64,18 +67,14 @@ pub fn edges(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> A
             writers[grid.whole().root].push((*id, position));
         }
     }
-    let (boxes, kinds) = by_kind(
-        &ids,
-        |&id| Likeness::of(&operators[id].body, &operators[id].params),
-        |&id, repeated| match repeated {
-            Repeated::Yes => Some(tile_boxes(&operators[id])),
-            Repeated::No => None,
-        },
-    );
-    let of_operator = |(id, kind): (&OperatorId, usize)| {
+    let of_operator = |id: &OperatorId| {
         let operator = &operators[*id];
-        let boxes = boxes[kind].as_ref().map_or_else(|| Cow::Owned(tile_boxes(operator)), Cow::Borrowed);
-        let regions = boxes.iter().map(|boxes| regions(operator, memory, boxes.clone()));
+        let boxes = boxes.of_operator(*id);
+        let is_written = |(operand, _): &&ReadBox| {
+            let root = memory.tensors[operator.body.operands[*operand]].layout.root;
+            !writers[root].is_empty()
+        };
+        let regions = boxes.iter().map(|boxes| regions(operator, memory, boxes.iter().filter(is_written)));
         let regions: Vec<Vec<Region>> = regions.collect();
         // Roots may have very many writers, of which an rOperator reads few.
         let near = |whole: &Region| {
@@ -99,13 +98,8 @@ pub fn edges(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> A
         }
         edges.into_values().collect()
     };
-    let found: Vec<Vec<Edge>> = ids.par_iter().zip(kinds).map(of_operator).collect();
+    let found: Vec<Vec<Edge>> = ids.par_iter().map(of_operator).collect();
     found.into_iter().collect()
-}
-
-/// What the rTasks of an rOperator read, by tile.
-fn tile_boxes(operator: &ROperator) -> Vec<Vec<ReadBox>> {
-    (0..operator.tasks()).map(|tile| read_boxes(operator, tile)).collect()
 }
 
 /// A box around all regions of each root.

@@ -11,9 +11,9 @@ use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 
 use super::PlanOptions;
-use super::alike::{Likeness, by_kind};
 use super::costs::SyncCosts;
 use super::sentinels::{Exchanged, boxed_elements, can_mark};
+use crate::partition::alike::{Likeness, by_kind};
 use crate::partition::boxed::{boxed, boxes};
 use crate::partition::cost::KernelCost;
 use crate::partition::params::Pipeline;
@@ -142,7 +142,7 @@ fn polling(group: &FusionGroup, tensor: TensorId) -> Option<FusionGroup> {
     };
     let mut found = group.clone();
     found.params.template = Template::Contraction(shape);
-    found.body = boxed(&group.body, operand)?;
+    found.body = boxed(&group.body, operand)?.into();
     boxes(&found.body, &found.params)?;
     Some(found)
 }

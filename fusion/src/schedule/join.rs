@@ -1,6 +1,7 @@
 //! Several plans of one segment each, put together: tensors under one numbering, in one memory.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
@@ -68,7 +69,7 @@ fn common(plans: &[ExecutionPlan], id: TensorId) -> PlannedTensor {
 fn with_tensors(segment: Segment, number: &impl Fn(TensorId) -> TensorId) -> Segment {
     let renumber = |operators: &mut Arena<OperatorId, ROperator>| {
         for operator in operators.values_mut() {
-            let body = &mut operator.body;
+            let body = Arc::make_mut(&mut operator.body);
             body.operands.iter_mut().chain(&mut body.outputs).for_each(|tensor| *tensor = number(*tensor));
         }
     };

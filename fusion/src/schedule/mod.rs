@@ -1,6 +1,5 @@
 //! rTasks on virtual execution units: plans, their verification and their tables.
 
-pub mod alike;
 pub mod backend;
 pub mod bands;
 pub mod costs;
@@ -35,6 +34,7 @@ pub mod simulate_plan;
 mod synchronise;
 pub mod tables;
 pub mod text;
+mod tile_boxes;
 pub mod timeline;
 mod variants;
 pub mod verify;

@@ -85,7 +85,7 @@ impl<'a, C: KernelCost> Search<'a, C> {
         }
     }
 
-    /// The markings that other plans are tried with: marks where they shorten the longest path enough.
+    /// The markings that other plans are tried with: those of the best, and marks where they shorten the longest path enough.
     fn worthwhile_markings(&self, best: &Found<'a>, partition: &Partition, by: Marking) -> &'static [Marking] {
         let pays = || {
             let marked = self.planner(partition, Marking::Sums);
@@ -93,7 +93,8 @@ impl<'a, C: KernelCost> Search<'a, C> {
         };
         match by {
             Marking::Nothing if !pays() => &SUMS[..1],
-            Marking::Nothing | Marking::Sums | Marking::Factors => &SUMS,
+            Marking::Nothing => &SUMS,
+            Marking::Sums | Marking::Factors => &SUMS[1..],
         }
     }
 

@@ -1,5 +1,7 @@
 //! Execution plans: which rTask runs on which virtual execution unit, after which signals, in which memory.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
@@ -7,9 +9,9 @@ use warpweave_graph::typed_id;
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::Layout;
 
-use super::alike::{Likeness, by_kind};
 use super::backend::Backend;
 use super::prefetch::early_sides;
+use crate::partition::alike::{Likeness, by_kind};
 use crate::partition::contraction::AxisClass;
 use crate::partition::cost::KernelCost;
 use crate::partition::{FusionGroup, GroupBody, ScheduleParams};
@@ -27,7 +29,7 @@ typed_id!(
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ROperator {
     /// What is computed.
-    pub body: GroupBody,
+    pub body: Arc<GroupBody>,
     /// The chosen kernel and tile.
     pub params: ScheduleParams,
     /// Estimated microseconds of one rTask on a multiprocessor of its own.

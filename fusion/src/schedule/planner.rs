@@ -15,6 +15,7 @@ use super::prefetch::{self, Prefetching};
 use super::requirements::Requirements;
 use super::sentinels::{self, Exchanged, Marking};
 use super::synchronise::{self, Streams};
+use super::tile_boxes::TileBoxes;
 use super::wavefront::{self, Placement, Time, Work};
 use super::{PlanOptions, Planned, edges, factors, justify, keep, memory, simulate};
 use crate::partition::cost::KernelCost;
@@ -104,9 +105,10 @@ impl<'a> Planner<'a> {
             operator.task_microseconds +=
                 cost.marks_microseconds(sentinels::marks_of_task(operator, &memory), operator.tasks());
         }
-        let edges = edges::edges(&operators, &memory);
+        let boxes = TileBoxes::of(&operators);
+        let edges = edges::edges(&operators, &memory, &boxes);
         let homes = keep::Homes::of(&operators);
-        let polls = Polls::of_operators(&operators, &memory);
+        let polls = Polls::of_operators(&operators, &memory, || boxes);
         Some(Self {
             options,
             marking,
@@ -297,11 +299,12 @@ impl<'a> Planner<'a> {
             ArenaPolicy::Fast => {}
         }
         let most = planned.makespan * (1.0 + FREE_SHARE);
-        let mut smaller = [(ArenaPolicy::Small, 0), (ArenaPolicy::Fast, 1)].into_iter().map(|arena| {
+        let small = |arena: (ArenaPolicy, Time)| {
             let small = self.under(&bands, &placement, planned.sync, arena);
             let is_smaller = small.plan.memory.arena_bytes < planned.plan.memory.arena_bytes;
             (small.makespan <= most && is_smaller).then_some(small)
-        });
-        smaller.find_map(|small| small).unwrap_or(planned)
+        };
+        let (small, later) = rayon::join(|| small((ArenaPolicy::Small, 0)), || small((ArenaPolicy::Fast, 1)));
+        small.or(later).unwrap_or(planned)
     }
 }

@@ -1,66 +1,77 @@
 //! Whose sentinels every rTask polls.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
 
-use super::dependency::{Region, is_box, reads, writes_into};
+use super::dependency::{ReadBox, Region, is_box, regions, writes_into};
 use super::grid::{Span, WrittenGrid};
 use super::plan::{EdgeKind, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask};
+use super::tile_boxes::TileBoxes;
 
 /// Per rTask that polls, the rTasks which write what it polls.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Polls {
-    writers: BTreeMap<RTask, Arc<[RTask]>>,
+    /// By rOperator and tile; what is beyond the end polls nothing.
+    writers: Vec<Vec<Writers>>,
     polled: TaskSet,
 }
+
+/// RTasks, ascending; tiles mostly poll the same.
+type Writers = Arc<[RTask]>;
 
 impl Polls {
     /// The polls of a segment.
     pub fn of(segment: &PersistentSegment, memory: &MemoryPlan) -> Self {
-        Self::of_operators(&segment.operators, memory)
+        Self::of_operators(&segment.operators, memory, || TileBoxes::of(&segment.operators))
     }
 
-    /// The polls between rOperators, wherever tensors lie.
-    pub fn of_operators(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Self {
-        let uses =
-            |tensors: &[TensorId]| tensors.iter().any(|tensor| memory.tensors[*tensor].edge == EdgeKind::Sentinel);
+    /// The polls between rOperators, wherever tensors lie; `boxes` are asked for if anything may be polled.
+    pub(super) fn of_operators<'b>(
+        operators: &Arena<OperatorId, ROperator>,
+        memory: &MemoryPlan,
+        boxes: impl FnOnce() -> TileBoxes<'b>,
+    ) -> Self {
+        let is_sentinel = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Sentinel;
         let mut producers: BTreeMap<TensorId, Vec<Producer>> = BTreeMap::new();
-        for (id, operator) in operators.iter().filter(|(_, operator)| uses(&operator.body.outputs)) {
+        for (id, operator) in operators.iter().filter(|(_, operator)| operator.body.outputs.iter().any(is_sentinel)) {
             let outputs = operator.body.stages.iter().filter_map(|stage| stage.output.as_ref());
             for (written, output) in WrittenGrid::of(operator, memory).into_iter().zip(outputs) {
                 let known = producers.entry(written.whole().root).or_default();
                 known.push(Producer { id, operator, written, is_box: is_box(&output.index) });
             }
         }
-        let mut writers = BTreeMap::new();
-        for (id, operator) in operators.iter().filter(|(_, operator)| uses(&operator.body.operands)) {
-            // Tiles mostly poll the same.
-            let mut known = HashMap::new();
-            let mut before: Arc<[RTask]> = Arc::default();
-            for tile in 0..operator.tasks() {
-                let reader = RTask { operator: id, tile };
-                let found = polled(operator, reader, memory, &producers, &mut known);
-                if *before != *found {
-                    before = found.into();
-                }
-                writers.insert(reader, Arc::clone(&before));
-            }
+        if producers.is_empty() {
+            return Self::default();
         }
-        Self::shared(writers)
+        let boxes = boxes();
+        let of_operator = |id: OperatorId| match operators[id].body.operands.iter().any(is_sentinel) {
+            true => Reader { operator: &operators[id], memory, producers: &producers }.writers(&boxes.of_operator(id)),
+            false => Vec::new(),
+        };
+        Self::of_tiles(operators.ids().collect::<Vec<_>>().into_par_iter().map(of_operator).collect())
     }
 
     /// These polls.
     pub fn new(writers: BTreeMap<RTask, Vec<RTask>>) -> Self {
-        Self::shared(writers.into_iter().map(|(reader, writers)| (reader, writers.into())).collect())
+        let mut of_tiles: Vec<Vec<Writers>> = Vec::new();
+        for (RTask { operator, tile }, writers) in writers {
+            of_tiles.resize(of_tiles.len().max(operator.index() + 1), Vec::new());
+            let tiles = &mut of_tiles[operator.index()];
+            tiles.resize(tiles.len().max(tile as usize + 1), Arc::default());
+            tiles[tile as usize] = writers.into();
+        }
+        Self::of_tiles(of_tiles)
     }
 
-    fn shared(writers: BTreeMap<RTask, Arc<[RTask]>>) -> Self {
+    fn of_tiles(writers: Vec<Vec<Writers>>) -> Self {
         let mut polled = TaskSet::default();
-        let mut before: Option<&Arc<[RTask]>> = None;
-        for list in writers.values() {
+        let mut before: Option<&Writers> = None;
+        for list in writers.iter().flatten() {
             if !before.is_some_and(|before| Arc::ptr_eq(before, list)) {
                 list.iter().for_each(|writer| polled.insert(*writer));
             }
@@ -71,7 +82,8 @@ impl Polls {
 
     /// The rTasks whose sentinels an rTask polls, ascending.
     pub fn writers(&self, reader: RTask) -> &[RTask] {
-        self.writers.get(&reader).map_or(&[], |writers| writers)
+        let tiles = self.writers.get(reader.operator.index());
+        tiles.and_then(|tiles| tiles.get(reader.tile as usize)).map_or(&[], |writers| writers)
     }
 
     /// Whether some rTask polls what this one writes.
@@ -81,17 +93,23 @@ impl Polls {
 
     /// Whether nothing is polled.
     pub fn is_empty(&self) -> bool {
-        self.writers.is_empty()
+        self.writers.iter().flatten().all(|writers| writers.is_empty())
     }
 
     /// Every rTask that polls, with every one whose sentinels it polls.
     pub fn all(&self) -> impl Iterator<Item = (RTask, RTask)> {
-        self.writers.iter().flat_map(|(reader, writers)| writers.iter().map(|writer| (*reader, *writer)))
+        self.writers.iter().enumerate().flat_map(|(operator, tiles)| {
+            let operator = OperatorId::from_index(operator);
+            tiles.iter().enumerate().flat_map(move |(tile, writers)| {
+                let reader = RTask { operator, tile: tile as u32 };
+                writers.iter().map(move |writer| (reader, *writer))
+            })
+        })
     }
 
     /// Pairs of an rTask and another whose sentinels it polls.
     pub fn pairs(&self) -> usize {
-        self.writers.values().map(|writers| writers.len()).sum()
+        self.writers.iter().flatten().map(|writers| writers.len()).sum()
     }
 }
 
@@ -123,26 +141,55 @@ impl TaskSet {
     }
 }
 
-/// Whose sentinels an rTask polls, ascending; `known` holds who writes into the regions of the tiles before it.
-fn polled(
-    operator: &ROperator,
-    reader: RTask,
-    memory: &MemoryPlan,
-    producers: &BTreeMap<TensorId, Vec<Producer>>,
-    known: &mut HashMap<Region, Vec<RTask>>,
-) -> Vec<RTask> {
-    let mut found = Vec::new();
-    for region in reads(operator, memory, reader) {
-        if memory.tensors[region.root].edge == EdgeKind::Counter {
-            continue;
+/// An rOperator some of whose operands are sentinels.
+struct Reader<'a> {
+    operator: &'a ROperator,
+    memory: &'a MemoryPlan,
+    producers: &'a BTreeMap<TensorId, Vec<Producer<'a>>>,
+}
+
+impl Reader<'_> {
+    /// Per tile, whose sentinels it polls; `boxes` are what tiles read.
+    fn writers(&self, boxes: &[Vec<ReadBox>]) -> Vec<Writers> {
+        let edge = |operand: usize| self.memory.tensors[self.operator.body.operands[operand]].edge;
+        let is_polled = |(operand, _): &&ReadBox| edge(*operand) == EdgeKind::Sentinel;
+        let mut known: FxHashMap<Region, Writers> = FxHashMap::default();
+        let mut last: (Vec<&ReadBox>, Writers) = (Vec::new(), Arc::default());
+        let mut found = Vec::with_capacity(boxes.len());
+        for boxes in boxes {
+            let polled: Vec<&ReadBox> = boxes.iter().filter(is_polled).collect();
+            if polled != last.0 {
+                let regions = regions(self.operator, self.memory, polled.iter().copied());
+                let of_region =
+                    |region| Arc::clone(known.entry(region).or_insert_with_key(|region| self.of_region(region)));
+                last = (polled, all_of(regions.into_iter().map(of_region).collect()));
+            }
+            found.push(Arc::clone(&last.1));
         }
-        let of_root = producers.get(&region.root).into_iter().flatten();
-        let writers = || of_root.flat_map(|producer| producer.writers(&region, memory)).collect();
-        found.extend_from_slice(known.entry(region.clone()).or_insert_with(writers));
+        found
     }
+
+    /// The rTasks that write into a region.
+    fn of_region(&self, region: &Region) -> Writers {
+        let of_root = self.producers.get(&region.root).into_iter().flatten();
+        let mut found: Vec<RTask> = of_root.flat_map(|producer| producer.writers(region, self.memory)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found.into()
+    }
+}
+
+/// The rTasks of all lists, each once: one of the lists where it holds all others.
+fn all_of(lists: Vec<Writers>) -> Writers {
+    let longest = lists.iter().max_by_key(|list| list.len()).cloned().unwrap_or_default();
+    let is_within = |list: &Writers| list.iter().all(|task| longest.binary_search(task).is_ok());
+    if lists.iter().all(|list| Arc::ptr_eq(list, &longest) || is_within(list)) {
+        return longest;
+    }
+    let mut found: Vec<RTask> = lists.iter().flat_map(|list| list.iter().copied()).collect();
     found.sort_unstable();
     found.dedup();
-    found
+    found.into()
 }
 
 /// An output of an rOperator.

@@ -6,6 +6,7 @@
 //! reads, are sentinels as they are; so is what nobody but contractions reads, as far as that pays ([`super::factors`]).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Axis, Guard, Index, Literal, Read, ReadId, Scalar, TensorExpr, region};
@@ -48,7 +49,7 @@ impl Marking {
 /// What is planned, with the tensors that carry their own validity.
 #[derive(Clone, Debug)]
 pub struct Exchanged {
-    /// The program.
+    /// The program, its statements left out.
     pub program: TensorProgram,
     /// The layouts of its tensors.
     pub layouts: Arena<TensorId, Layout>,
@@ -105,8 +106,9 @@ pub fn exchange(expanded: Expanded) -> Exchanged {
     let written = written(&partition, &memory);
     let polls = polls(&partition, &memory, &written);
     let mut exchanged = Exchanged { program, layouts, partition, sentinels: parts };
+    let uses = Uses::of(&exchanged);
     for (tensor, polls) in polls {
-        if exchanged.is_only_polled(tensor, &polls) {
+        if uses.are_polls(tensor, &polls) && exchanged.is_whole(tensor) {
             exchanged.sentinels.insert(tensor);
         } else {
             exchanged.copy(tensor, &written[&tensor], &polls, &memory);
@@ -194,16 +196,6 @@ impl Exchanged {
         Self { program, layouts, partition, sentinels: BTreeSet::new() }
     }
 
-    /// Whether nobody but those who poll reads a tensor or a part of it, nor the host.
-    fn is_only_polled(&self, tensor: TensorId, polls: &[Poll]) -> bool {
-        let by_host = self.program.inputs.contains(&tensor) || self.program.outputs.contains(&tensor);
-        let has_parts = self.layouts.iter().any(|(other, layout)| other != tensor && layout.root == tensor);
-        let reads = |group: &FusionGroup| group.body.operands.contains(&tensor);
-        let mut readers = self.partition.groups.iter().enumerate().filter(|(_, group)| reads(group));
-        let known = |position: usize| polls.iter().any(|poll| poll.group == position);
-        !by_host && self.is_whole(tensor) && !has_parts && readers.all(|(position, _)| known(position))
-    }
-
     /// Whether a tensor lies in memory of its own, element by element.
     pub(super) fn is_whole(&self, tensor: TensorId) -> bool {
         self.layouts[tensor].is_own(tensor, &self.program.tensors[tensor].ty)
@@ -214,17 +206,45 @@ impl Exchanged {
         let copy = TensorId::from_index(self.program.tensors.len());
         let TensorDefinition { ty, source } = self.program.tensors[tensor].clone();
         let groups = &mut self.partition.groups;
-        let body = &mut groups[written.group].body;
+        let body = Arc::make_mut(&mut groups[written.group].body);
         let copied = copied(body, written.stage);
         body.stages.push(copied);
         body.outputs.push(copy);
         for poll in polls {
             let body = &mut groups[poll.group].body;
-            *body = polling(body, poll, (copy, &ty), memory);
+            *body = polling(body, poll, (copy, &ty), memory).into();
         }
         self.layouts.push(Layout::own(copy, &ty));
         self.program.tensors.push(TensorDefinition { ty, source });
         self.sentinels.insert(copy);
+    }
+}
+
+/// Who uses tensors.
+struct Uses {
+    /// Per tensor, the positions of the groups that read it.
+    readers: Arena<TensorId, Vec<usize>>,
+    /// Whether the host, or another tensor in the same memory, has to do with it.
+    by_others: Arena<TensorId, bool>,
+}
+
+impl Uses {
+    fn of(Exchanged { program, layouts, partition, .. }: &Exchanged) -> Self {
+        let mut readers: Arena<TensorId, Vec<usize>> = program.tensors.values().map(|_| Vec::new()).collect();
+        for (position, group) in partition.groups.iter().enumerate() {
+            group.body.operands.iter().for_each(|&operand| readers[operand].push(position));
+        }
+        let mut by_others: Arena<TensorId, bool> = program.tensors.values().map(|_| false).collect();
+        program.inputs.iter().chain(&program.outputs).for_each(|&tensor| by_others[tensor] = true);
+        let parts = layouts.iter().filter(|(tensor, layout)| layout.root != *tensor);
+        parts.for_each(|(_, layout)| by_others[layout.root] = true);
+        Self { readers, by_others }
+    }
+
+    /// Whether these polls are all that is done with what is written into a tensor.
+    fn are_polls(&self, tensor: TensorId, polls: &[Poll]) -> bool {
+        let known = |position: &usize| polls.iter().any(|poll| poll.group == *position);
+        !self.by_others[tensor] && self.readers[tensor].iter().all(known)
     }
 }
 

@@ -4,8 +4,7 @@
 //! that is the transitive reduction over stream order and earlier waits. What is polled needs no wait, and a poll adds
 //! nothing to the clock.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Arena;
 
 use super::bands::{BandId, Bands};
@@ -81,7 +80,7 @@ pub fn synchronise(
 
 /// How many different lists there are, and per rOperator the number of its own.
 fn distinct(after: &Arena<OperatorId, Vec<OperatorId>>) -> (usize, Arena<OperatorId, usize>) {
-    let mut known: HashMap<&[OperatorId], usize> = HashMap::new();
+    let mut known: FxHashMap<&[OperatorId], usize> = FxHashMap::default();
     let mut numbers: Arena<OperatorId, usize> = Arena::new();
     for list in after.values() {
         let next = known.len();

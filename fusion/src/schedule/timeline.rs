@@ -1,7 +1,9 @@
 //! When units are free: the gaps between what has been placed on them.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
 
 use super::wavefront::Time;
 
@@ -18,7 +20,7 @@ pub struct Timeline {
     /// Per unit, ascending and apart from one another.
     gaps: Vec<Vec<Gap>>,
     /// Per length that was looked for, what is known of where it fits.
-    known: HashMap<Time, Soonest>,
+    known: FxHashMap<Time, Soonest>,
 }
 
 /// Lower bounds of when units can start what takes one length: gaps only ever become shorter.
@@ -32,7 +34,7 @@ struct Soonest {
 impl Timeline {
     /// Units with nothing to do.
     pub fn new(units: usize) -> Self {
-        Self { gaps: vec![vec![Gap { start: 0, end: Time::MAX }]; units], known: HashMap::new() }
+        Self { gaps: vec![vec![Gap { start: 0, end: Time::MAX }]; units], known: FxHashMap::default() }
     }
 
     /// The number of units.

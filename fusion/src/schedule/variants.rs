@@ -1,8 +1,7 @@
 //! What a group may run as: its own kernel and those that are the best on a part of the device.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::{TensorId, TensorProgram};
 
@@ -78,7 +77,7 @@ pub(super) fn variants(program: &TensorProgram, partition: &Partition, cost: &im
     let shapes = shapes(partition);
     let keys: Vec<(Signature, &ScheduleParams)> =
         partition.groups.iter().map(|group| (Signature::of(&group.body), &group.params)).collect();
-    let mut classes: HashMap<&(Signature, &ScheduleParams), usize> = HashMap::new();
+    let mut classes: FxHashMap<&(Signature, &ScheduleParams), usize> = FxHashMap::default();
     let mut firsts = Vec::new();
     for (position, key) in keys.iter().enumerate() {
         classes.entry(key).or_insert_with(|| {

@@ -93,7 +93,7 @@ fn kernels_without_a_time_cost_scaled_estimates() {
     check(first, &choices[3], 3.0);
     check(second, &estimate().choices(&program, second)[1], 5.0);
     // Of the ratios 2, 3, 5 and 50, for a body without a record.
-    let mut other = second.clone();
+    let mut other = GroupBody::clone(second);
     other.stages[0].output.as_mut().expect("it leaves").index.reverse();
     check(&other, &estimate().choices(&program, &other)[0], 3.0);
 }
@@ -117,7 +117,7 @@ fn signatures_tell_problems_apart_and_nothing_else() {
     let (_, partition) = products();
     let [first, second] = [&partition.groups[0].body, &partition.groups[1].body];
     assert_ne!(Signature::of(first), Signature::of(second));
-    let mut renamed = first.clone();
+    let mut renamed = GroupBody::clone(first);
     renamed.operands.clone_from(&second.operands);
     renamed.outputs.clone_from(&second.outputs);
     assert_eq!(Signature::of(first), Signature::of(&renamed));

@@ -1,6 +1,7 @@
 //! One smallest plan for every way in which the verifier finds a plan wrong.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use warpweave::fusion::partition::{FusionLevel, Template};
 use warpweave::fusion::schedule::plan::{
@@ -185,7 +186,8 @@ fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         (
             "DoubleWrite",
             stream(&|segment| {
-                segment.operators[OperatorId::from_index(1)].body.outputs = vec![TensorId::from_index(MIDDLE)];
+                let body = &mut segment.operators[OperatorId::from_index(1)].body;
+                Arc::make_mut(body).outputs = vec![TensorId::from_index(MIDDLE)];
             }),
         ),
         (
@@ -359,7 +361,7 @@ fn sentinel_cases() -> Vec<(&'static str, ExecutionPlan)> {
         planned(plan, &|tensor| tensor.buffer.as_mut().expect("it has one").offset = other);
     };
     let unwritten = |plan: &mut ExecutionPlan| {
-        let body = &mut segment(plan).operators[OperatorId::from_index(0)].body;
+        let body = Arc::make_mut(&mut segment(plan).operators[OperatorId::from_index(0)].body);
         body.stages[0].output = None;
         body.outputs.clear();
     };
@@ -401,7 +403,7 @@ fn wait(signals: u32) -> Instruction {
 
 /// Changes where the first operator writes.
 fn redirect(segment: &mut PersistentSegment, change: &dyn Fn(&Index) -> Index) {
-    let stage = &mut segment.operators[OperatorId::from_index(0)].body.stages[0];
+    let stage = &mut Arc::make_mut(&mut segment.operators[OperatorId::from_index(0)].body).stages[0];
     let output = stage.output.as_mut().expect("the operator writes");
     output.index = output.index.iter().map(change).collect();
 }

@@ -1,5 +1,7 @@
 //! Plans in which contractions poll their factors, each wrong in one way.
 
+use std::sync::Arc;
+
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::partition::boxed::{is_boxed, unboxed};
 use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
@@ -26,9 +28,10 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         change(polling.next().expect("a factor is polled"));
         plan
     };
-    let directly = |operator: &mut ROperator| operator.body = unboxed(&operator.body, &operator.params).into_owned();
+    let directly =
+        |operator: &mut ROperator| operator.body = unboxed(&operator.body, &operator.params).into_owned().into();
     let computed = |operator: &mut ROperator| {
-        let copy = &mut operator.body.staged[0].expr;
+        let copy = &mut Arc::make_mut(&mut operator.body).staged[0].expr;
         copy.body = copy.body.clone().binary(BinaryOp::Add, Scalar::literal(ElementType::F32, 1.0));
     };
     vec![

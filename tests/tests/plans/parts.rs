@@ -1,5 +1,7 @@
 //! Plans whose parts of sums carry their own validity and take one another's bytes, each wrong in one way.
 
+use std::sync::Arc;
+
 use warpweave::fusion::partition::{FusionLevel, GroupBody};
 use warpweave::fusion::schedule::plan::{
     BUFFER_ALIGNMENT, Buffer, EdgeKind, ExecutionPlan, MARKS, MemoryPlan, PersistentSegment, Segment,
@@ -97,5 +99,6 @@ fn change_bodies(plan: &mut ExecutionPlan, is_meant: &dyn Fn(&GroupBody) -> bool
     let [Segment::Persistent(PersistentSegment { operators, .. })] = plan.segments.as_mut_slice() else {
         unreachable!("the plan has one persistent segment")
     };
-    operators.values_mut().map(|operator| &mut operator.body).filter(|body| is_meant(body)).for_each(change);
+    let bodies = operators.values_mut().map(|operator| &mut operator.body).filter(|body| is_meant(body));
+    bodies.map(Arc::make_mut).for_each(change);
 }

@@ -1,6 +1,8 @@
 //! Plans of several segments: what runs them gives what the reference gives, what is wrong between segments is found, and
 //! what is chosen by prediction is what is predicted to be fastest.
 
+use std::sync::Arc;
+
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::fold::fold;
@@ -257,7 +259,7 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
             Segment::CudaGraph(graph) => graph.operators.values_mut().next(),
             Segment::Persistent(_) => unreachable!("the last segment is a graph"),
         };
-        operator.expect("it has rOperators").body.outputs[0] = first[0];
+        Arc::make_mut(&mut operator.expect("it has rOperators").body).outputs[0] = first[0];
     };
     let unwritten = |plan: &mut ExecutionPlan| _ = plan.segments.remove(0);
     let marked = |plan: &mut ExecutionPlan| {

@@ -18,6 +18,7 @@ mod structure;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
@@ -39,7 +40,7 @@ pub struct FusionGroup {
     /// The members, ascending.
     pub statements: BTreeSet<StatementId>,
     /// What they compute together.
-    pub body: GroupBody,
+    pub body: Arc<GroupBody>,
     /// The chosen kernel.
     pub params: ScheduleParams,
     /// Its cost in microseconds, as the search saw it.
@@ -148,22 +149,38 @@ pub fn partition_within(
     budget: Budget<'_>,
 ) -> (Partition, SearchReport) {
     let start = if level == FusionLevel::Full { FusionLevel::Register } else { level };
-    let problem = ProgramProblem::new(program, layouts, cost, start);
-    let mut found = search(&problem, start, budget);
-    let mut problem = problem.at_level(level);
-    if level != start && found.1.end == SearchEnd::Complete {
-        let mut staged = search(&problem, level, budget);
-        found.1.end = staged.1.end;
-        if let Some((groups, kept)) = limit_staged::limit_staged(&problem, &staged.0) {
-            problem = problem.staging_only(kept);
-            staged.0 = Solution::new(groups, &mut Memo::new(&problem));
-            staged.1.microseconds = staged.0.cost;
+    let registers = ProgramProblem::new(program, layouts, cost, start);
+    let (problem, (found, report)) = match level {
+        FusionLevel::None | FusionLevel::Register => {
+            let found = search(&registers, start, budget);
+            (registers, found)
         }
-        if staged.0.cost < found.0.cost {
-            std::mem::swap(&mut found, &mut staged);
-        }
+        FusionLevel::Full => search_full(registers, budget),
+    };
+    (limit_shapes(program, problem.partition(&found), cost, MOST_SHAPES), report)
+}
+
+/// The better of what is found at register level and at shared-memory level, and the problem that it solves.
+fn search_full<'a, C: KernelCost>(
+    registers: ProgramProblem<'a, C>,
+    budget: Budget<'_>,
+) -> (ProgramProblem<'a, C>, (Solution, SearchReport)) {
+    let mut problem = registers.at_level(FusionLevel::Full);
+    let (mut found, mut staged) = rayon::join(
+        || search(&registers, FusionLevel::Register, budget),
+        || search(&problem, FusionLevel::Full, budget),
+    );
+    let is_complete = [&found.1, &staged.1].iter().all(|report| report.end == SearchEnd::Complete);
+    if let Some((groups, kept)) = limit_staged::limit_staged(&problem, &staged.0) {
+        problem = problem.staging_only(kept);
+        staged.0 = Solution::new(groups, &mut Memo::new(&problem));
+        staged.1.microseconds = staged.0.cost;
     }
-    (limit_shapes(program, problem.partition(&found.0), cost, MOST_SHAPES), found.1)
+    if staged.0.cost < found.0.cost {
+        std::mem::swap(&mut found, &mut staged);
+    }
+    found.1.end = if is_complete { SearchEnd::Complete } else { SearchEnd::BudgetSpent };
+    (problem, found)
 }
 
 fn search<C: KernelCost>(

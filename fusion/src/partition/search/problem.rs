@@ -1,9 +1,9 @@
 //! The partition problem in the abstract: nodes that depend on one another, and a price for a set of them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::budget::Budget;
 
@@ -77,7 +77,7 @@ pub trait PartitionProblem: Sync {
 pub struct Memo<'a, P> {
     problem: &'a P,
     budget: Budget<'a>,
-    prices: HashMap<NodeSet, Option<f64>>,
+    prices: FxHashMap<NodeSet, Option<f64>>,
 }
 
 impl<'a, P: PartitionProblem> Memo<'a, P> {
@@ -88,7 +88,7 @@ impl<'a, P: PartitionProblem> Memo<'a, P> {
 
     /// An empty memo of a search within a budget.
     pub fn within(problem: &'a P, budget: Budget<'a>) -> Self {
-        Self { problem, budget, prices: HashMap::new() }
+        Self { problem, budget, prices: FxHashMap::default() }
     }
 
     /// Whether the search should end.

@@ -1,8 +1,10 @@
 //! The partition of a tensor program as an abstract problem: a node a statement, joins included.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
@@ -11,6 +13,7 @@ use super::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
 use super::size::ScalarSizes;
 use super::structure::{StructuralKey, Structures};
 use super::{FusionGroup, FusionLevel, Partition};
+use crate::partition::alike::by_kind;
 use crate::partition::body::GroupBody;
 use crate::partition::build::{Uses, build, build_staged};
 use crate::partition::cost::KernelCost;
@@ -33,19 +36,28 @@ pub(super) struct ProgramProblem<'a, C> {
     structures: Structures,
     sizes: ScalarSizes,
     /// Prices at register level, and of what shared memory adds to it.
-    registers: Prices,
-    staged: Prices,
+    registers: Arc<Prices>,
+    staged: Arc<Prices>,
 }
 
 /// The cheapest kernel of a structure, and the level at which its body is built.
-struct KnownKernel {
+#[derive(Clone)]
+struct ChosenKernel {
     level: FusionLevel,
     params: ScheduleParams,
     microseconds: f64,
 }
 
-/// The cost of each structure's cheapest kernel; `None` if no kernel takes it.
-type Prices = Mutex<HashMap<StructuralKey, Option<f64>>>;
+/// What is known of each structure.
+type Prices = Mutex<FxHashMap<StructuralKey, Asked>>;
+
+/// The price of a structure, and at which levels it was asked for.
+#[derive(Clone, Default)]
+struct Asked {
+    /// The cost of its cheapest kernel; `None` if no kernel takes it.
+    price: Arc<OnceLock<Option<f64>>>,
+    levels: Vec<FusionLevel>,
+}
 
 impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     pub(super) fn new(
@@ -68,14 +80,15 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
             graph: DependenceGraph::new(predecessors.collect()),
             structures: Structures::new(program, layouts),
             sizes: ScalarSizes::new(program),
-            registers: Prices::default(),
-            staged: Prices::default(),
+            registers: Arc::default(),
+            staged: Arc::default(),
         }
     }
 
-    /// The same problem at another level; what was priced at register level stays known.
-    pub(super) fn at_level(self, level: FusionLevel) -> Self {
-        Self { level, ..self }
+    /// The same problem at another level; what is priced for the one is known to the other.
+    pub(super) fn at_level(&self, level: FusionLevel) -> Self {
+        let (registers, staged) = (Arc::clone(&self.registers), Arc::clone(&self.staged));
+        Self { registers, staged, ..Self::new(self.program, self.layouts, self.cost, level) }
     }
 
     /// The same problem where only these structures may be staged.
@@ -91,9 +104,10 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
         }
     }
 
-    /// Distinct structures that were priced.
+    /// Distinct structures that were priced at this level.
     pub(super) fn structures(&self) -> usize {
-        self.registers.lock().unwrap_or_else(PoisonError::into_inner).len()
+        let known = self.registers.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().filter(|asked| asked.levels.contains(&self.level)).count()
     }
 
     fn is_join(&self, node: usize) -> bool {
@@ -103,27 +117,22 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
         }
     }
 
-    /// The cheapest kernel for these statements; at register level among equals. What `known` tells of the structure is not
-    /// asked again.
-    fn choose(
-        &self,
-        statements: &BTreeSet<StatementId>,
-        known: &mut HashMap<StructuralKey, KnownKernel>,
-    ) -> Option<Kernel> {
-        let members: Vec<StatementId> = statements.iter().copied().collect();
-        let key = self.structures.key(self.program, &self.uses, &members);
-        if let Some(KnownKernel { level, params, microseconds }) = known.get(&key) {
-            let body = merge_axes(&self.body(*level, statements)?, self.layouts);
-            return Some((body, params.clone(), *microseconds));
-        }
-        let levels: &[FusionLevel] = match self.may_stage(self.level, &key) {
+    /// The cheapest kernel for these statements; at register level among equals.
+    fn choose(&self, statements: &BTreeSet<StatementId>) -> Option<ChosenKernel> {
+        let levels: &[FusionLevel] = match self.may_stage(self.level, &self.key_of(statements)) {
             true => &[FusionLevel::Register, FusionLevel::Full],
             false => &[FusionLevel::Register],
         };
-        let kernels = levels.iter().filter_map(|&level| Some((level, self.kernel(self.body(level, statements))?)));
-        let (level, kernel) = kernels.min_by(|a, b| a.1.2.total_cmp(&b.1.2))?;
-        known.insert(key, KnownKernel { level, params: kernel.1.clone(), microseconds: kernel.2 });
-        Some(kernel)
+        let kernels = levels.iter().filter_map(|&level| {
+            let (_, params, microseconds) = self.kernel(self.body(level, statements))?;
+            Some(ChosenKernel { level, params, microseconds })
+        });
+        kernels.min_by(|a, b| a.microseconds.total_cmp(&b.microseconds))
+    }
+
+    fn key_of(&self, statements: &BTreeSet<StatementId>) -> StructuralKey {
+        let members: Vec<StatementId> = statements.iter().copied().collect();
+        self.structures.key(self.program, &self.uses, &members)
     }
 
     fn body(&self, level: FusionLevel, statements: &BTreeSet<StatementId>) -> Option<GroupBody> {
@@ -139,31 +148,49 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
         Some((body, params, microseconds))
     }
 
-    /// The price of a structure, from what is known or from the body that `build` gives.
-    fn price(&self, known: &Prices, key: &StructuralKey, build: impl FnOnce() -> Option<GroupBody>) -> Option<f64> {
-        if let Some(known) = known.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
-            return *known;
-        }
-        let price = self.kernel(build()).map(|(.., price)| price);
-        known.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), price);
-        price
+    /// The price of a structure at a level, from what is known or from the body that `build` gives.
+    fn price(
+        &self,
+        known: &Prices,
+        (level, key): (FusionLevel, &StructuralKey),
+        build: impl FnOnce() -> Option<GroupBody>,
+    ) -> Option<f64> {
+        let price = {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if !known.contains_key(key) {
+                known.insert(key.clone(), Asked::default());
+            }
+            let asked = known.get_mut(key).expect("it has been inserted");
+            if !asked.levels.contains(&level) {
+                asked.levels.push(level);
+            }
+            Arc::clone(&asked.price)
+        };
+        *price.get_or_init(|| self.kernel(build()).map(|(.., price)| price))
     }
 
     /// The groups of a solution with their bodies and kernels, in topological order.
     pub(super) fn partition(&self, solution: &Solution) -> Partition {
-        let mut groups: BTreeMap<usize, FusionGroup> = BTreeMap::new();
-        let mut known = HashMap::new();
         let mut group_of = vec![0; self.graph.len()];
+        let mut computing: Vec<BTreeSet<StatementId>> = Vec::new();
         for members in &solution.groups {
             members.iter().for_each(|&member| group_of[member] = members[0]);
             if !self.is_join(members[0]) {
-                let statements: BTreeSet<StatementId> =
-                    members.iter().map(|&node| StatementId::from_index(node)).collect();
-                let (body, params, microseconds) =
-                    self.choose(&statements, &mut known).expect("a priced group has a kernel");
-                groups.insert(members[0], FusionGroup { statements, body, params, microseconds });
+                computing.push(members.iter().map(|&node| StatementId::from_index(node)).collect());
             }
         }
+        let choose =
+            |statements: &BTreeSet<StatementId>, _| self.choose(statements).expect("a priced group has a kernel");
+        let (chosen, kinds) = by_kind(&computing, |statements| self.key_of(statements), choose);
+        let group = |(statements, kind): (BTreeSet<StatementId>, usize)| {
+            let ChosenKernel { level, params, microseconds } = chosen[kind].clone();
+            let body = self.body(level, &statements).expect("a chosen kernel has a body");
+            let body = merge_axes(&body, self.layouts).into();
+            let first = statements.first().expect("groups have members").index();
+            (first, FusionGroup { statements, body, params, microseconds })
+        };
+        let mut groups: BTreeMap<usize, FusionGroup> =
+            computing.into_par_iter().zip(kinds).map(group).collect::<Vec<_>>().into_iter().collect();
         let order = self.order(solution, &group_of);
         Partition { groups: order.into_iter().filter_map(|name| groups.remove(&name)).collect() }
     }
@@ -218,9 +245,9 @@ impl<C: KernelCost> ProgramProblem<'_, C> {
         let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();
         let key = self.structures.key(self.program, &self.uses, &statements);
         let statements: BTreeSet<StatementId> = statements.into_iter().collect();
-        let registers = self.price(&self.registers, &key, || build(self.program, &self.uses, &statements));
+        let registers = self.price(&self.registers, (level, &key), || build(self.program, &self.uses, &statements));
         let staged = match self.may_stage(level, &key) {
-            true => self.price(&self.staged, &key, || build_staged(self.program, &self.uses, &statements)),
+            true => self.price(&self.staged, (level, &key), || build_staged(self.program, &self.uses, &statements)),
             false => None,
         };
         registers.into_iter().chain(staged).min_by(f64::total_cmp)

@@ -1,7 +1,6 @@
 //! Structural keys: sets of statements with equal keys have the same body up to names, and the same cost.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
@@ -25,7 +24,7 @@ const OUTSIDE: u32 = 1 << 31;
 
 impl Structures {
     pub(super) fn new(program: &TensorProgram, layouts: &Arena<TensorId, Layout>) -> Self {
-        let mut known = HashMap::new();
+        let mut known = FxHashMap::default();
         let definitions = program.statements.values().map(|statement| match &statement.definition {
             Definition::Compute(expr) => {
                 let next = known.len() as u32;
@@ -34,7 +33,7 @@ impl Structures {
             Definition::Join { .. } => u32::MAX,
         });
         let definitions = definitions.collect();
-        let mut known: HashMap<&[usize], u32> = HashMap::new();
+        let mut known: FxHashMap<&[usize], u32> = FxHashMap::default();
         let strides = layouts.values().map(|layout| {
             let next = known.len() as u32;
             *known.entry(&layout.strides).or_insert(next)

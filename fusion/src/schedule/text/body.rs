@@ -26,7 +26,7 @@ pub fn operator(reader: &mut Reader<'_>, position: usize, memory: &MemoryPlan) -
     let before = reader.clone();
     let early_microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
     reader.keyword("early")?;
-    Ok(ROperator { body: body(reader, memory.tensors.len())?, params, task_microseconds, early_microseconds })
+    Ok(ROperator { body: body(reader, memory.tensors.len())?.into(), params, task_microseconds, early_microseconds })
 }
 
 fn body(reader: &mut Reader<'_>, tensors: usize) -> Parsed<GroupBody> {

@@ -1,6 +1,8 @@
 //! Which rTasks every rTask polls.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
 
 use super::super::dependency::{Region, reads, writes_into};
 use super::super::plan::{EdgeKind, MemoryPlan, PersistentSegment, RTask};
@@ -16,7 +18,7 @@ pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &
             continue;
         }
         // Tiles mostly poll the same.
-        let mut known: HashMap<Region, Vec<RTask>> = HashMap::new();
+        let mut known: FxHashMap<Region, Vec<RTask>> = FxHashMap::default();
         for tile in 0..operator.tasks() {
             let reader = RTask { operator: id, tile };
             let found = writers.entry(reader).or_default();

@@ -1,8 +1,8 @@
 //! The contraction template: tiles of both factors through shared memory, and an epilogue on each element.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
+use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Id;
 
 use super::evaluation::{Address, Evaluation, Lanes, WARP, stored};
@@ -15,7 +15,7 @@ use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pip
 use crate::partition::staging::SideStaging;
 
 /// Counts that several shapes share.
-type Known<K> = HashMap<K, KernelCounts>;
+type Known<K> = FxHashMap<K, KernelCounts>;
 
 /// What a side's staging follows from: its class, its tile along its axes, its length, the step and whether copies bring it.
 type SideKey = (AxisClass, Vec<usize>, usize, usize, bool);
@@ -30,7 +30,7 @@ pub struct ContractionModel<'b> {
     /// The tile axes of both sides.
     axes: [Vec<usize>; 2],
     stages: Vec<(Evaluation, Option<Address>)>,
-    sides: RefCell<HashMap<SideKey, SideStaging>>,
+    sides: RefCell<FxHashMap<SideKey, SideStaging>>,
     fetched: RefCell<Known<(AxisClass, SideStaging, Vec<usize>)>>,
     finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
 }

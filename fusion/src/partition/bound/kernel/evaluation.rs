@@ -1,7 +1,6 @@
 //! What one evaluation of a scalar by the lanes of a warp costs.
 
-use std::collections::HashSet;
-
+use rustc_hash::FxHashSet;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Condition, Index, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
@@ -273,7 +272,7 @@ impl Evaluation {
 /// Distinct operations on `F32`; equal scalars are computed once.
 fn float_operations(expr: &TensorExpr, scalar: &Scalar) -> usize {
     let of_read = |read: ReadId| expr.operands[expr.reads[read].operand].element;
-    let mut seen: HashSet<&Scalar> = HashSet::new();
+    let mut seen: FxHashSet<&Scalar> = FxHashSet::default();
     let mut open = vec![scalar];
     let mut count = 0;
     while let Some(scalar) = open.pop() {

@@ -1,13 +1,13 @@
 //! Groups that are alike: they compute the same with the same kernel, of different tensors. The steps of a recurrent network
 //! are, and most of a deep network's layers.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-use crate::partition::body::Stage;
-use crate::partition::{GroupBody, ScheduleParams};
+use super::body::Stage;
+use super::{GroupBody, ScheduleParams};
 
 /// A body without its tensors, and its parameters: what decides the kernel, its tiles and what they cost.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -33,7 +33,7 @@ pub fn by_kind<T: Sync, K: Hash + Eq + Send, V: Send>(
     kind: impl Fn(&T) -> K,
     value: impl Fn(&T, Repeated) -> V + Sync,
 ) -> (Vec<V>, Vec<usize>) {
-    let mut known: HashMap<K, usize> = HashMap::new();
+    let mut known: FxHashMap<K, usize> = FxHashMap::default();
     let mut firsts: Vec<(&T, Repeated)> = Vec::new();
     let mut kinds: Vec<usize> = Vec::with_capacity(items.len());
     for item in items {
