@@ -104,6 +104,19 @@ pub enum DeviceCompileError {
         /// What it may have beyond what it takes at its start.
         mebibytes: u64,
     },
+    /// The compiler's process was ended by a signal, as NVRTC is in places where memory runs out.
+    #[error(
+        "the device compiler crashed with {mebibytes} MiB for {target} (signal {signal}); if that is too little, give it more with \
+         --compiler-memory"
+    )]
+    Crash {
+        /// The target.
+        target: Target,
+        /// The signal.
+        signal: i32,
+        /// What it may have beyond what it takes at its start.
+        mebibytes: u64,
+    },
     /// The memory of the compiler's process cannot be limited.
     #[error("cannot limit the device compiler's memory: {0}; lift the limits of this process")]
     Unlimited(std::io::Error),

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -51,12 +52,15 @@ impl ChildProcess {
     }
 
     /// Why the process failed. NVRTC and its parts say in words alone that memory has run out.
-    fn failure(&self, target: Target, log: String) -> DeviceCompileError {
-        let words = log.to_lowercase();
-        if ["out of memory", "memory allocation"].iter().any(|sign| words.contains(sign)) {
-            return DeviceCompileError::MemoryLimit { target, mebibytes: self.mebibytes };
+    fn failure(&self, target: Target, status: ExitStatus, log: &str) -> DeviceCompileError {
+        let (words, mebibytes) = (log.to_lowercase(), self.mebibytes);
+        let is_short =
+            ["out of memory", "memory allocation", "catastrophic error"].iter().any(|sign| words.contains(sign));
+        match status.signal() {
+            _ if is_short => DeviceCompileError::MemoryLimit { target, mebibytes },
+            Some(signal) => DeviceCompileError::Crash { target, signal, mebibytes },
+            None => DeviceCompileError::Process { target, log: format!("{status}: {}", log.trim_end()) },
         }
-        DeviceCompileError::Process { target, log }
     }
 }
 
@@ -96,11 +100,7 @@ impl DeviceCompiler for ChildProcess {
             };
             let joined = || failed("a thread of the exchange failed".to_owned());
             let (code, log) = (code.join().map_err(|_| joined())?, log.join().map_err(|_| joined())?);
-            if status.success() {
-                Ok(code)
-            } else {
-                Err(self.failure(target, format!("{status}: {}", String::from_utf8_lossy(&log).trim_end())))
-            }
+            if status.success() { Ok(code) } else { Err(self.failure(target, status, &String::from_utf8_lossy(&log))) }
         })
     }
 }

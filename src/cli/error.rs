@@ -258,6 +258,7 @@ fn device_exit(error: &DeviceCompileError) -> u8 {
         | DeviceCompileError::Process { .. } => EXIT_CHECK,
         DeviceCompileError::Link(LinkError::Open(_))
         | DeviceCompileError::MemoryLimit { .. }
+        | DeviceCompileError::Crash { .. }
         | DeviceCompileError::Unlimited(_) => EXIT_ENVIRONMENT,
         DeviceCompileError::TimeLimit { .. } => EXIT_TIME_OUT,
     }

@@ -187,7 +187,8 @@ fn is_of_kernel(error: &OpenError) -> bool {
         OpenError::Build(BuildError::Device(error)) => match error {
             DeviceCompileError::Process { .. }
             | DeviceCompileError::TimeLimit { .. }
-            | DeviceCompileError::MemoryLimit { .. } => true,
+            | DeviceCompileError::MemoryLimit { .. }
+            | DeviceCompileError::Crash { .. } => true,
             DeviceCompileError::Nvrtc(_)
             | DeviceCompileError::Link(_)
             | DeviceCompileError::Cubin(_)

@@ -65,8 +65,8 @@ impl<'a, C: KernelCost> Search<'a, C> {
         Planner::new(self.program, self.layouts, partition, self.cost, self.options, marking)
     }
 
-    /// The plan of the partition, or of it with constants on chip where that is predicted to be faster while nothing waits for
-    /// less than an rOperator; its partition, and how rOperators exchange what they may.
+    /// The plan of the partition, or of it with constants on chip where that is predicted to be faster under coarse waits; its
+    /// partition, and how rOperators exchange what they may.
     fn with_constants_kept<'p>(&self, partition: &'p Partition) -> (Found<'a>, Cow<'p, Partition>, Marking) {
         let plain = self.planner(partition, Marking::Nothing).expect("everything can be exchanged by counters");
         let graph = GroupGraph::new(&plain.edges, &plain.origins);

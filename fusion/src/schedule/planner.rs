@@ -63,7 +63,7 @@ pub(super) struct Draft {
     planned: Planned,
     bands: Bands,
     placement: Placement,
-    /// Predicted microseconds where nothing waits for less than an rOperator, as rTasks were first placed.
+    /// Predicted microseconds of the plan of coarse waits, as rTasks were first placed.
     pub(super) rough: f64,
 }
 
@@ -170,34 +170,36 @@ impl<'a> Planner<'a> {
         (self, fastest)
     }
 
-    /// With the predicted microseconds where nothing waits for less than an rOperator.
+    /// With the predicted microseconds of a plan of coarse waits.
     pub(super) fn roughly(self) -> (f64, Self) {
-        let sync = match self.options.sync {
-            Some(SyncPolicy::Barrier) => SyncPolicy::Barrier,
-            Some(SyncPolicy::Operator | SyncPolicy::Tile) | None => SyncPolicy::Operator,
-        };
-        (self.without_bands(sync).makespan(), self)
+        (self.coarse(self.options.sync.unwrap_or(SyncPolicy::Tile)).makespan(), self)
     }
 
     fn plan(&self, sync: SyncPolicy) -> Draft {
-        let whole = self.without_bands(sync);
+        let coarse = self.coarse(sync);
         match sync {
-            SyncPolicy::Barrier => whole,
-            SyncPolicy::Operator => self.justified(whole),
+            SyncPolicy::Barrier => coarse,
+            SyncPolicy::Operator => self.justified(coarse),
             SyncPolicy::Tile => {
-                let fine = self.tile_bands(&whole.placement);
-                if fine.len() == whole.bands.len() {
-                    return self.justified(whole);
+                let fine = self.fine_bands(&coarse.placement);
+                if fine.len() == coarse.bands.len() {
+                    return self.justified(coarse);
                 }
                 let fine = || self.justified(self.with_bands(fine, sync));
-                let (whole, fine) = rayon::join(|| self.justified(whole), fine);
-                Draft { rough: whole.rough, ..whole.faster(fine) }
+                let (coarse, fine) = rayon::join(|| self.justified(coarse), fine);
+                Draft { rough: coarse.rough, ..coarse.faster(fine) }
             }
         }
     }
 
-    fn without_bands(&self, sync: SyncPolicy) -> Draft {
-        self.with_bands(Bands::whole_operators(&self.operators), sync)
+    /// The plan that waits for whole rOperators, but by tiles for those whose rTasks stay on their units, if waits may be so
+    /// fine: each may read back what was written there without waiting for the others.
+    fn coarse(&self, sync: SyncPolicy) -> Draft {
+        let bands = match sync {
+            SyncPolicy::Barrier | SyncPolicy::Operator => Bands::whole_operators(&self.operators),
+            SyncPolicy::Tile => self.tile_bands(|_| false),
+        };
+        self.with_bands(bands, sync)
     }
 
     fn with_bands(&self, bands: Bands, sync: SyncPolicy) -> Draft {
@@ -207,15 +209,20 @@ impl<'a> Planner<'a> {
         Draft { rough: planned.makespan, planned, bands, placement }
     }
 
-    /// Bands of the rOperators whose rTasks end at such different times that it pays to wait for some of them, and of those
-    /// whose rTasks stay on their units, where each may read back what was written there without waiting for the others.
-    fn tile_bands(&self, placement: &Placement) -> Bands {
+    /// Finer bands too, of the rOperators whose rTasks end at such different times that it pays to wait for some of them.
+    fn fine_bands(&self, placement: &Placement) -> Bands {
         let PlanOptions { units, costs, .. } = self.options;
         let spread = placement.spread(self.operators.len());
         let exchange = costs.signal_microseconds() + costs.exchange_microseconds(*units);
         let worth = wavefront::nanoseconds(WORTH_EXCHANGES * exchange);
+        self.tile_bands(|id| spread[id] >= worth)
+    }
+
+    /// Bands of these rOperators, and of those whose rTasks stay on their units.
+    fn tile_bands(&self, is_fine: impl Fn(OperatorId) -> bool) -> Bands {
+        let PlanOptions { units, costs, .. } = self.options;
         let stays = |id| self.operators[id].params.template == Template::Kept;
-        Bands::of_tiles(&self.operators, &self.edges, |id| spread[id] >= worth || stays(id), *units, costs)
+        Bands::of_tiles(&self.operators, &self.edges, |id| is_fine(id) || stays(id), *units, costs)
     }
 
     fn work<'w>(&'w self, bands: &'w Bands) -> Work<'w> {
