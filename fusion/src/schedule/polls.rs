@@ -14,7 +14,7 @@ use super::plan::{EdgeKind, MemoryPlan, OperatorId, PersistentSegment, ROperator
 use super::tile_boxes::TileBoxes;
 
 /// Per rTask that polls, the rTasks which write what it polls.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Polls {
     /// By rOperator and tile; what is beyond the end polls nothing.
     writers: Vec<Vec<Writers>>,

@@ -189,8 +189,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
             let first = statements.first().expect("groups have members").index();
             (first, FusionGroup { statements, body, params, microseconds })
         };
-        let mut groups: BTreeMap<usize, FusionGroup> =
-            computing.into_par_iter().zip(kinds).map(group).collect::<Vec<_>>().into_iter().collect();
+        let mut groups: BTreeMap<usize, FusionGroup> = computing.into_par_iter().zip(kinds).map(group).collect();
         let order = self.order(solution, &group_of);
         Partition { groups: order.into_iter().filter_map(|name| groups.remove(&name)).collect() }
     }
