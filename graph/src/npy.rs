@@ -103,31 +103,3 @@ fn entry<'a>(header: &'a str, key: &'static str) -> Result<&'a str, NpyError> {
     let (_, value) = rest.split_once(':').ok_or(NpyError::Header(key))?;
     Ok(value.trim_start())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_printed_parses_back() {
-        let tensors = [
-            Tensor::new([2, 3], &[1f32, 2.0, 3.0, 4.0, 5.0, -6.5]),
-            Tensor::scalar(7i64),
-            Tensor::vector_i64(&[]),
-            Tensor::from_bools([2], &[true, false]),
-        ];
-        for tensor in tensors {
-            let bytes = print(&tensor).expect("NumPy has the type");
-            assert_eq!((bytes.len() - tensor.bytes().len()) % 64, 0);
-            assert_eq!(parse(&bytes.into()), Ok(tensor));
-        }
-    }
-
-    #[test]
-    fn garbage_is_refused() {
-        let good = print(&Tensor::vector_i64(&[1, 2])).expect("NumPy has the type");
-        for length in 0..good.len() {
-            assert!(parse(&Bytes::copy_from_slice(&good[..length])).is_err());
-        }
-    }
-}

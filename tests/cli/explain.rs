@@ -59,6 +59,19 @@ fn every_way_of_planning_is_compared() {
 }
 
 #[test]
+fn finer_waits_gain_on_recurrent_layers_whatever_barriers_have_besides() {
+    let folder = Folder::new();
+    let path = folder.join("lstm.onnx").display().to_string();
+    succeed(&["models", "export", "lstm_tc", "--reduced", "-o", &path]);
+    let told = succeed(&["explain", &path, "--plan", "--compare"]);
+    for win in ["tile_over_barrier", "all_over_barrier"] {
+        let text = told[win].as_str().expect("a win is words");
+        let least = text.split(' ').next().and_then(|least| least.parse::<f64>().ok());
+        assert!(least.is_some_and(|least| least > 1.1), "{win}: {text}");
+    }
+}
+
+#[test]
 fn the_partition_is_explained_unless_the_plan_is_asked_for() {
     let path = model("bert", "dynamo.onnx");
     let told = succeed(&["explain", &path]);

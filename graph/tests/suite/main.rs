@@ -1,6 +1,7 @@
 //! Tests of graphs, operators and expressions.
 
 mod index;
+mod npy;
 mod online_softmax;
 mod passes;
 mod random;

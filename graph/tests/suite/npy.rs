@@ -1,0 +1,28 @@
+//! Tensors as NumPy's files and back.
+
+use bytes::Bytes;
+use warpweave_graph::Tensor;
+use warpweave_graph::npy::{parse, print};
+
+#[test]
+fn what_is_printed_parses_back() {
+    let tensors = [
+        Tensor::new([2, 3], &[1f32, 2.0, 3.0, 4.0, 5.0, -6.5]),
+        Tensor::scalar(7i64),
+        Tensor::vector_i64(&[]),
+        Tensor::from_bools([2], &[true, false]),
+    ];
+    for tensor in tensors {
+        let bytes = print(&tensor).expect("NumPy has the type");
+        assert_eq!((bytes.len() - tensor.bytes().len()) % 64, 0);
+        assert_eq!(parse(&bytes.into()), Ok(tensor));
+    }
+}
+
+#[test]
+fn garbage_is_refused() {
+    let good = print(&Tensor::vector_i64(&[1, 2])).expect("NumPy has the type");
+    for length in 0..good.len() {
+        assert!(parse(&Bytes::copy_from_slice(&good[..length])).is_err());
+    }
+}
