@@ -33,7 +33,7 @@ test: fetch
 	$(TIMED) build 480 $(CARGO) test $(TESTED) --no-run --quiet
 	$(TIMED) lints 300 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(TIMED) unit 300 $(CARGO) test $(TESTED) --exclude warpweave-tests
-	$(TIMED) files 120 $(CARGO) test $(SUITES) --lib --test tidy --test filetests
+	$(TIMED) files 120 $(CARGO) test $(SUITES) --test tidy --test filetests
 	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
 	$(TIMED) emulator 480 $(CARGO) test $(SUITES) --test plans --test lowering
 	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
