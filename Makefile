@@ -20,7 +20,7 @@ fetch:
 	@sh scripts/fetch_onnx_tests.sh
 
 # The inner loop: format, lints, and the suites that answer at once, from what `make test` has built. The first time, in a
-# tree where nothing is built, it takes as long as that build.
+# tree where nothing is built, it takes as long as that build and is over its budget.
 check: fetch
 	$(CARGO) fmt --all --check
 	$(TIMED) check 180 sh -c '\

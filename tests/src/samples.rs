@@ -2,7 +2,7 @@
 
 use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Reducer, Scalar, UnaryOp};
-use warpweave::graph::program::TensorProgram;
+use warpweave::graph::program::{TensorId, TensorProgram};
 
 use crate::sketch::{Sketch, Window};
 
@@ -77,9 +77,19 @@ pub fn windows() -> TensorProgram {
     sketch.finish(&[image])
 }
 
-/// Two recurrent layers of 16 units over five steps, a state and a cell each, as products and activations. Gates are damped, so
-/// that a step does not enlarge what another has rounded.
+/// Two recurrent layers, step beside step.
 pub fn recurrence() -> TensorProgram {
+    recurrent_layers(|_| {})
+}
+
+/// Two recurrent layers, each of which begins where the one before has ended.
+pub fn turning_recurrence() -> TensorProgram {
+    recurrent_layers(|steps| steps.reverse())
+}
+
+/// Two recurrent layers of 16 units over five steps, a state and a cell each, as products and activations; `turn` orders the
+/// steps after a layer. Gates are damped, so that a step does not enlarge what another has rounded.
+fn recurrent_layers(turn: impl Fn(&mut [TensorId])) -> TensorProgram {
     const HIDDEN: usize = 16;
     const STEPS: usize = 5;
     let mut sketch = Sketch::new(12);
@@ -111,6 +121,7 @@ pub fn recurrence() -> TensorProgram {
             state = sketch.binary(BinaryOp::Multiply, gates[3], squashed);
             *step = state;
         }
+        turn(&mut steps);
     }
     let all = sketch.join(0, &steps);
     sketch.finish(&[all])

@@ -18,7 +18,7 @@ const SEEDS: [u64; 3] = [0, 7, 0x5eed];
 /// Fewer units than what is kept needs, and one.
 const FOLDED: [usize; 2] = [3, 1];
 
-/// Adds the trial.
+/// Adds the trials.
 pub fn add(suite: &mut Suite) {
     suite.trial("constants on chip", || {
         let program = samples::recurrence();
@@ -40,6 +40,14 @@ pub fn add(suite: &mut Suite) {
         let machine = Machine::with_plan(&unkept, &compiled.lowered, &compiled.program);
         let (report, _) = machine.launch(&inputs, &LaunchOptions::seeded(0));
         assert!(!report.is_clean(), "constants that were never brought are reported");
+    });
+    suite.trial("constants on chip one after the other", || {
+        let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(UNITS) };
+        let compiled = compile_under(&samples::turning_recurrence(), FusionLevel::Register, &options);
+        let keeps = keeps(compiled.plan.plan().persistent());
+        assert_eq!(keeps.iter().max(), Some(&2), "both layers have units in common, which bring what each keeps once");
+        check(&compiled);
+        check(&folded(&compiled, FOLDED[0]));
     });
 }
 
