@@ -12,7 +12,8 @@ use warpweave_frontend::{Bytes, Files, ImportError, ImportOptions, import_from};
 use warpweave_graph::expr::{Atom, Index, Read};
 use warpweave_graph::passes::{self, InvalidRewrite};
 use warpweave_graph::program::{Definition, Source, Statement, TensorId};
-use warpweave_graph::{Graph, TensorProgram, ValueId, lower};
+use warpweave_graph::skeleton::SkeletonError;
+use warpweave_graph::{Graph, ProgramSkeleton, TensorProgram, ValueId, lower};
 use warpweave_runtime::bundle::{ModelRecord, Port, Signature, WeightFile, file_hash};
 use warpweave_runtime::mapped;
 
@@ -25,6 +26,9 @@ pub enum ModelError {
     /// A pass is wrong: an error of warpweave.
     #[error(transparent)]
     Rewrite(#[from] InvalidRewrite),
+    /// The lowering of an operator is wrong: an error of warpweave.
+    #[error("the program does not verify: {0}")]
+    Program(#[from] SkeletonError),
 }
 
 /// A program whose inputs and outputs have names.
@@ -92,7 +96,9 @@ impl Model {
         let graph = passes::run(graph)?;
         let names = |values: &[ValueId]| values.iter().map(|&value| graph.values[value].name.clone()).collect();
         let (inputs, outputs): (Vec<String>, Vec<String>) = (names(&graph.inputs), names(&graph.outputs));
-        Ok(Self::new(&graph.name, lower(&graph), &inputs, &outputs))
+        let program = lower(&graph);
+        ProgramSkeleton::of(&program).check()?;
+        Ok(Self::new(&graph.name, program, &inputs, &outputs))
     }
 
     /// A program with names for its inputs and outputs; as many as there are.

@@ -163,9 +163,12 @@ impl CliError {
         match self {
             Self::Open(OpenError::Model(ModelError::Import(error))) => error.code(),
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
+            Self::Open(OpenError::Model(ModelError::Program(_))) => "program",
             Self::Open(OpenError::Build(error)) => match error {
                 BuildError::Compile(CompileError::Lower(_)) => "model-unsupported",
+                BuildError::Compile(CompileError::Program(_)) => "program",
                 BuildError::Compile(CompileError::Plan(_)) => "plan",
+                BuildError::Compile(CompileError::Kernels(_)) => "kernels",
                 BuildError::Device(_) => "device-compiler",
                 BuildError::Cubin(_) => "cubin",
                 BuildError::Registers { .. } => "registers",
@@ -214,7 +217,7 @@ impl CliError {
             Self::Open(error) => match error {
                 OpenError::Model(ModelError::Import(ImportError::File { .. })) => EXIT_USAGE,
                 OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
-                OpenError::Model(ModelError::Rewrite(_)) => EXIT_CHECK,
+                OpenError::Model(ModelError::Rewrite(_) | ModelError::Program(_)) => EXIT_CHECK,
                 OpenError::Build(error) => build_exit(error),
                 OpenError::Bundle(error) => of_kind(error.kind()),
                 OpenError::Session(error) => of_kind(error.kind()),
@@ -240,7 +243,9 @@ impl CliError {
 fn build_exit(error: &BuildError) -> u8 {
     match error {
         BuildError::Compile(CompileError::Lower(_)) => EXIT_UNSUPPORTED,
-        BuildError::Compile(CompileError::Plan(_)) | BuildError::Cubin(_) | BuildError::Registers { .. } => EXIT_CHECK,
+        BuildError::Compile(CompileError::Program(_) | CompileError::Plan(_) | CompileError::Kernels(_))
+        | BuildError::Cubin(_)
+        | BuildError::Registers { .. } => EXIT_CHECK,
         BuildError::Device(error) => device_exit(error),
         BuildError::Timings(_) => EXIT_USAGE,
         BuildError::Bundle(error) => of_kind(error.kind()),

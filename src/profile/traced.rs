@@ -14,7 +14,7 @@ use warpweave_runtime::target::Target;
 use super::{Profile, recorded};
 use crate::build::device_code;
 use crate::check::Checked;
-use crate::compiler::CompileError;
+use crate::compiler::{CompileError, verified_kernels};
 use crate::explain::Clock;
 use crate::open::{CompilerSource, OpenError, Source, device_target};
 
@@ -131,6 +131,8 @@ fn with_trace(kernels: &Kernels, units: usize) -> Result<TracedKernels, OpenErro
     let memory = MemoryPlan { arena_bytes: layout.arena_bytes(), ..memory };
     let verified = verify(ExecutionPlan { segments, memory }).map_err(CompileError::Plan);
     let plan = TargetPlan { plan: verified.map_err(crate::build::BuildError::from)?, ..folded };
-    let kernels = Kernels { target: *target, plan, program: traced(program, &layout) };
+    let program = traced(program, &layout);
+    verified_kernels(&program).map_err(crate::build::BuildError::from)?;
+    let kernels = Kernels { target: *target, plan, program };
     Ok(TracedKernels { kernels, layout, tables })
 }

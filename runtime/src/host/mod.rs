@@ -8,6 +8,7 @@
 
 mod contraction;
 mod delays;
+mod lane_program;
 mod lanes;
 mod memory;
 mod nodes;
