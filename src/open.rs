@@ -1,6 +1,6 @@
 //! Opens a model or a bundle on a device. No device ever stands in for another.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use warpweave_frontend::ImportOptions;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, Signature, is_bundle};
@@ -55,6 +55,18 @@ impl Source {
         }
         let model = Model::import(path, options)?;
         Ok(Self::Model(Box::new(Build::new(model, &mut |_| {}))))
+    }
+
+    /// The files that it comes of: the model with its external data, or the bundle with the files beside it.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Model(build) => build.model.paths(),
+            Self::Bundle(bundle) => {
+                let beside = bundle.manifest().references.files.iter();
+                let beside = beside.map(|file| bundle.path().with_file_name(&file.name));
+                std::iter::once(bundle.path().to_owned()).chain(beside).collect()
+            }
+        }
     }
 
     /// What goes in and what comes out.

@@ -15,7 +15,7 @@ mod weight;
 mod zoo;
 
 pub use error::ModelError;
-pub use model::{Model, Written};
+pub use model::{Content, Model, Put, Written};
 pub use options::{BuildOptions, Form, Precision, Scale};
 pub use weight::{Element, Weight};
 

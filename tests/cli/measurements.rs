@@ -4,36 +4,13 @@ use std::fs;
 
 use warpweave::runtime::json::{Value, json};
 
+use crate::models_by_hand::open_batch;
 use crate::tool::{Folder, fail, host_bundle, model, succeed, tool};
 
 const QUICK: [&str; 4] = ["--warmup-ms", "5", "--duration-ms", "20"];
 
 fn bench(path: &str, more: &[&str]) -> Value {
     succeed(&[&["bench", path][..], &QUICK, more].concat())
-}
-
-/// One field of a message in the encoding of protocol buffers.
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    [&[number << 3 | 2, u8::try_from(bytes.len()).expect("a short field")], bytes].concat()
-}
-
-fn integer(number: u8, value: u8) -> Vec<u8> {
-    vec![number << 3, value]
-}
-
-/// A model `y = Relu(x)` of `N` rows of 8 numbers, `N` open.
-fn open_batch(folder: &Folder) -> String {
-    let value = |name: &str| {
-        let dimensions = [field(1, &field(2, b"N")), field(1, &integer(1, 8))].concat();
-        let tensor = [integer(1, 1), field(2, &dimensions)].concat();
-        [field(1, name.as_bytes()), field(2, &field(1, &tensor))].concat()
-    };
-    let node = [field(1, b"x"), field(2, b"y"), field(4, b"Relu")].concat();
-    let graph = [field(1, &node), field(2, b"rows"), field(11, &value("x")), field(12, &value("y"))].concat();
-    let bytes = [integer(1, 8), field(8, &integer(2, 17)), field(7, &graph)].concat();
-    let path = folder.join("rows.onnx");
-    fs::write(&path, bytes).expect("the file can be written");
-    path.display().to_string()
 }
 
 fn peers(folder: &Folder, median_ms: f64) -> String {
