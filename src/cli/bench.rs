@@ -108,7 +108,6 @@ fn measure_one(
     output: &Output,
 ) -> Result<BenchResult, CliError> {
     let source = arguments.program.load(batch)?;
-    check_batch(source.signature(), batch)?;
     let options = arguments.program.options();
     let mut session = arguments.program.open(&source, &options, output)?;
     let mut caches = cold_caches(arguments, session.as_mut())?;
@@ -148,21 +147,6 @@ fn measure_one(
         }
     }
     Ok(result)
-}
-
-/// Whether the model took the batch that was asked for.
-fn check_batch(signature: &Signature, batch: Option<usize>) -> Result<(), CliError> {
-    let Some(batch) = batch else { return Ok(()) };
-    let first = |shape: &[usize]| shape.first().copied() == Some(batch);
-    if signature.inputs.iter().any(|port| first(&port.ty.shape)) {
-        return Ok(());
-    }
-    let fixed: Vec<String> = signature.inputs.iter().map(|port| format!("{} {}", port.name, port.ty)).collect();
-    Err(CliError::Usage(format!(
-        "--batch {batch} cannot be chosen: the model fixes its shapes ({}); export it with an open first dimension or \
-         for that batch, or leave --batch out",
-        fixed.join(", ")
-    )))
 }
 
 /// The processor's caches, where they are to be emptied from here; a GPU does so itself.

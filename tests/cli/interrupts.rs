@@ -20,14 +20,14 @@ struct Running {
 }
 
 impl Running {
-    fn start(target: &str) -> Self {
+    fn start() -> Self {
         let folder = Folder::new();
         let path = |name: &str| folder.join(name).display().to_string();
-        succeed(&["models", "export", "nasnet", "--reduced", "-o", &path("nasnet.onnx")]);
+        succeed(&["models", "export", "mobilenet_v2", "-o", &path("mobilenet.onnx")]);
         for name in ["out", "tmp"] {
             fs::create_dir(folder.join(name)).expect("a folder can be made");
         }
-        let arguments = ["compile", &path("nasnet.onnx"), "-o", &path("out/x.weave"), "--target", target];
+        let arguments = ["compile", &path("mobilenet.onnx"), "-o", &path("out/x.weave"), "--target", "sm_90a"];
         let mut command = Command::new(env!("CARGO_BIN_EXE_warpweave"));
         command.args(arguments).env("TMPDIR", folder.join("tmp")).stdout(Stdio::null()).stderr(Stdio::piped());
         Self { process: command.spawn().expect("the binary can be started"), folder }
@@ -81,8 +81,11 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_request_to_end_leaves_nothing_behind() {
+    if !has_nvrtc() {
+        return;
+    }
     for (signals, code) in [(&["INT", "INT"][..], 130), (&["TERM"], 143)] {
-        let mut running = Running::start("host");
+        let mut running = Running::start();
         running.until_it_writes();
         for signal in signals {
             running.signal(signal);
@@ -96,7 +99,10 @@ fn a_request_to_end_leaves_nothing_behind() {
 
 #[test]
 fn the_first_interrupt_of_a_search_keeps_the_best_so_far() {
-    let mut running = Running::start("host");
+    if !has_nvrtc() {
+        return;
+    }
+    let mut running = Running::start();
     running.until_it_writes();
     running.signal("INT");
     let (ended, said, left, _) = running.end();
@@ -113,7 +119,7 @@ fn the_compiler_of_device_code_ends_with_the_process() {
         return;
     }
     for delay in [0, 100] {
-        let mut running = Running::start("sm_90a");
+        let mut running = Running::start();
         running.until_it_compiles();
         thread::sleep(Duration::from_millis(delay));
         running.signal("INT");

@@ -78,7 +78,6 @@ fn what_is_no_file_is_not_replaced() {
     assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()));
     for (code, arguments) in [
         ("bundle-file", "compile @rows.onnx -o @pipe --batch 2 --target host"),
-        ("bundle-file", "compile @rows.onnx -o /dev/null --batch 2 --target host"),
         ("file", "models export alexnet --reduced -o @pipe"),
         ("file", "models export alexnet --reduced -o @."),
     ] {
