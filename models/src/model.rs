@@ -26,8 +26,8 @@ const ALIGNMENT: u64 = 1 << 12;
 /// A model: its nodes, and its weights as rules from which the elements are made when they are written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Model {
-    /// The model's name.
-    pub name: &'static str,
+    /// The model's name; that of a reduced one says so.
+    pub name: String,
     /// The model without its constants.
     pub proto: ModelProto,
     /// The constants.
@@ -52,10 +52,10 @@ pub struct Written {
 }
 
 impl Model {
-    pub(crate) fn new(name: &'static str, builder: Builder) -> Self {
+    pub(crate) fn new(name: String, builder: Builder) -> Self {
         let Builder { nodes, inputs, outputs, weights, .. } = builder;
         let graph =
-            GraphProto { node: nodes, name: name.to_owned(), input: inputs, output: outputs, ..Default::default() };
+            GraphProto { node: nodes, name: name.clone(), input: inputs, output: outputs, ..Default::default() };
         let opset = OperatorSetIdProto { domain: String::new(), version: OPSET };
         let proto =
             ModelProto { ir_version: FILE_FORMAT, graph: Some(graph), opset_import: vec![opset], ..Default::default() };

@@ -6,10 +6,11 @@ use std::time::Duration;
 use clap::Args;
 use warpweave::bench::{
     Achieved, BenchResult, Clocks, Distribution, Estimator, Limits, Measured, Method, MethodRecord, ModelIdentity,
-    Peer, PeerKey, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers,
-    measure, profile, read_peers,
+    Peer, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers,
+    left_out_text, measure, profile, read_peers,
 };
 use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::models::reduced_from;
 use warpweave::runtime::bundle::{ModelRecord, Signature};
 use warpweave::runtime::cuda::{ClocksError, Driver};
 use warpweave::runtime::json;
@@ -108,6 +109,7 @@ fn measure_one(
     output: &Output,
 ) -> Result<BenchResult, CliError> {
     let source = arguments.program.load(batch)?;
+    check_name(arguments, &record(&source).name)?;
     let options = arguments.program.options();
     let mut session = arguments.program.open(&source, &options, output)?;
     let mut caches = cold_caches(arguments, session.as_mut())?;
@@ -138,15 +140,29 @@ fn measure_one(
         Err(error) => result.warnings.push(error.to_string()),
     }
     if let (Some(peers), Some(path)) = (peers, &arguments.baseline) {
-        let key = PeerKey::from(&result.model);
-        result.peers = compare_with_peers(peers, &key, result.median_seconds());
+        let key = result.key();
+        (result.peers, result.left_out) = compare_with_peers(peers, &key, result.median_seconds());
         match (result.peers.is_empty(), arguments.fail_if_slower) {
-            (true, Some(_)) => return Err(key.missing(path, peers).into()),
-            (true, None) => result.warnings.push(key.missing(path, peers).to_string()),
-            (false, _) => {}
+            (true, Some(_)) => return Err(key.missing(path, peers, &result.left_out).into()),
+            (true, None) => result.warnings.push(key.missing(path, peers, &result.left_out).to_string()),
+            (false, _) => {
+                let told = left_out_text(&result.left_out).map(|text| format!("{}: {text}", path.display()));
+                result.warnings.extend(told);
+            }
         }
     }
     Ok(result)
+}
+
+/// A reduced model has no full one's name.
+fn check_name(arguments: &Arguments, own: &str) -> Result<(), CliError> {
+    match &arguments.name {
+        Some(name) if reduced_from(own).is_some() && reduced_from(name).is_none() => Err(CliError::Usage(format!(
+            "--name {name} is the name of a full model, and {own} is a reduced one; give --name {name}-reduced, or leave \
+             it out"
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The processor's caches, where they are to be emptied from here; a GPU does so itself.
@@ -230,6 +246,7 @@ fn describe(
         clocks: None,
         warnings,
         peers: Vec::new(),
+        left_out: Vec::new(),
         sweep: None,
         training: None,
     })

@@ -105,9 +105,11 @@ fn scaled(rate: f64) -> String {
 
 fn peers(text: &mut String, peers: &[PeerComparison], indent: &str) {
     for peer in peers {
-        let (milliseconds, speed_up) = (peer.median_seconds * 1e3, peer.speed_up);
-        let _ =
-            writeln!(text, "{indent}peer {} {}: {milliseconds:.4} ms, speed-up {speed_up:.2}", peer.peer, peer.mode);
+        let _ = write!(text, "{indent}peer {} {}", peer.peer, peer.mode);
+        if let (Some(device), Some(precision), Some(batch)) = (&peer.device, peer.precision, peer.batch) {
+            let _ = write!(text, " on {device}, {precision}, batch {batch}");
+        }
+        let _ = writeln!(text, ": {:.4} ms, speed-up {:.2}", peer.median_seconds * 1e3, peer.speed_up);
     }
 }
 
