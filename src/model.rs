@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use warpweave_frontend::{Bytes, Files, ImportError, ImportOptions, import_from};
@@ -99,6 +99,11 @@ impl Model {
         let program = lower(&graph);
         ProgramSkeleton::of(&program).check()?;
         Ok(Self::new(&graph.name, program, &inputs, &outputs))
+    }
+
+    /// The files that it came of: the model's own and those of its external data.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|file| file.path.clone()).collect()
     }
 
     /// A program with names for its inputs and outputs; as many as there are.

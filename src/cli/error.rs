@@ -100,6 +100,14 @@ pub enum CliError {
         /// What to do.
         remedy: &'static str,
     },
+    /// What would be written is read.
+    #[error("the output {} is the input {}, which would be lost; nothing is written: name another file", output.display(), input.display())]
+    OutputIsInput {
+        /// The output.
+        output: PathBuf,
+        /// The input.
+        input: PathBuf,
+    },
     /// Results or peers of a benchmark cannot be used.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -187,6 +195,7 @@ impl CliError {
             Self::UnknownInput { .. } | Self::MissingInput { .. } | Self::WrongInput { .. } => "input",
             Self::WrongOutputs(_) => "output",
             Self::WrongKind { .. } => "file-kind",
+            Self::OutputIsInput { .. } => "output-is-input",
             Self::Bench(error) => error.code(),
             Self::Usage(_) => "usage",
             Self::NoDevice { .. } => "device",
@@ -215,7 +224,9 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Open(error) => match error {
-                OpenError::Model(ModelError::Import(ImportError::File { .. })) => EXIT_USAGE,
+                OpenError::Model(ModelError::Import(ImportError::File { .. } | ImportError::Batch { .. })) => {
+                    EXIT_USAGE
+                }
                 OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
                 OpenError::Model(ModelError::Rewrite(_) | ModelError::Program(_)) => EXIT_CHECK,
                 OpenError::Build(error) => build_exit(error),
@@ -234,6 +245,7 @@ impl CliError {
             | Self::WrongInput { .. }
             | Self::WrongOutputs(_)
             | Self::WrongKind { .. }
+            | Self::OutputIsInput { .. }
             | Self::Bench(_)
             | Self::Usage(_) => EXIT_USAGE,
         })
