@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod expr;
+pub mod index_check;
 pub mod ir;
 pub mod lower;
 pub mod npy;

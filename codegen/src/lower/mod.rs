@@ -7,6 +7,7 @@ mod contraction;
 mod emitter;
 mod hoist;
 mod index;
+mod index_check;
 mod kept;
 mod pointwise;
 mod reduce;

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 
+use super::index_records::IndexRecords;
 use super::memory::ArenaPolicy;
 use super::plan::{
     BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, MemoryPlan, OperatorId, PlannedTensor, ROperator,
@@ -21,8 +23,12 @@ use super::plan::{
 /// the program keep their bytes for the whole launch, its outputs to the end.
 pub(super) fn join(program: &TensorProgram, policy: ArenaPolicy, plans: Vec<ExecutionPlan>) -> ExecutionPlan {
     let known = program.tensors.len();
-    let mut memory =
-        MemoryPlan { inputs: program.inputs.clone(), outputs: program.outputs.clone(), ..MemoryPlan::default() };
+    let mut memory = MemoryPlan {
+        inputs: program.inputs.clone(),
+        outputs: program.outputs.clone(),
+        index_records: IndexRecords { checks: IndexCheck::of(program).into_iter().collect(), offset: 0 },
+        ..MemoryPlan::default()
+    };
     memory.tensors = program.tensors.ids().map(|id| common(&plans, id)).collect();
     let mut lives: BTreeMap<TensorId, Life> = BTreeMap::new();
     let mut segments = Vec::new();
@@ -159,7 +165,8 @@ fn place(memory: &mut MemoryPlan, program: &TensorProgram, policy: ArenaPolicy, 
         placed.insert(placed.partition_point(|(other, _)| other.offset <= offset), (buffer, at));
         buffers.insert(*root, buffer);
     }
-    memory.arena_bytes = placed.iter().map(|(buffer, _)| buffer.offset + buffer.bytes).max().unwrap_or(0);
+    let buffers_end = placed.iter().map(|(buffer, _)| buffer.offset + buffer.bytes).max().unwrap_or(0);
+    (memory.index_records, memory.arena_bytes) = memory.index_records.behind(buffers_end);
     for id in memory.tensors.ids().collect::<Vec<TensorId>>() {
         memory.tensors[id].buffer = buffers.get(&memory.tensors[id].layout.root).copied();
     }

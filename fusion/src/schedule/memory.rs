@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
+use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
+use super::index_records::IndexRecords;
 use super::plan::{
     BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MARKS, MemoryPlan, OperatorId, PlannedTensor, ROperator,
 };
@@ -57,6 +59,7 @@ pub fn unplaced(
         tensors: tensors.collect(),
         inputs: program.inputs.clone(),
         outputs: program.outputs.clone(),
+        index_records: IndexRecords { checks: IndexCheck::of(program).into_iter().collect(), offset: 0 },
         ..MemoryPlan::default()
     }
 }
@@ -121,7 +124,8 @@ pub fn place(
         ArenaPolicy::Fast => idle,
     };
     let placed = pack(lives, |earlier, later| earlier.ends_before(later, slack));
-    memory.arena_bytes = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
+    let buffers_end = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
+    (memory.index_records, memory.arena_bytes) = memory.index_records.behind(buffers_end);
     let is_polled = |tensor: TensorId| memory.tensors[tensor].edge == EdgeKind::Sentinel;
     let after = overwritten(operators.len(), &placed, is_polled);
     for (tensor, mark) in marks(&memory, &placed) {

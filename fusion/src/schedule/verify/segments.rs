@@ -46,6 +46,10 @@ impl Numbering {
                 let (segment, operator) = self.own(operator);
                 self.within(segment, Violation::CannotExchange { operator, tensor })
             }
+            Violation::UncheckedIndex(operator) => {
+                let (segment, operator) = self.own(operator);
+                self.within(segment, Violation::UncheckedIndex(operator))
+            }
             Violation::Uncovered { operator, tensor } => {
                 let (segment, operator) = self.own(operator);
                 self.within(segment, Violation::Uncovered { operator, tensor })
@@ -64,6 +68,7 @@ impl Numbering {
             }
             // Those of segments are named where they are found, the others name tensors.
             Violation::Alias { tasks: None, .. }
+            | Violation::IndexRecords
             | Violation::TaskCount { .. }
             | Violation::Unknown { .. }
             | Violation::Tile(_)
