@@ -4,13 +4,16 @@
 //! hold the complement of the number of an element, the low halves the halves of its value. Zeros are no record; a launch takes
 //! the maximum with each word, so that the first element of several is recorded, whatever the order in which they are found.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;
+use warpweave_graph::expr::IndirectIndex;
 use warpweave_graph::index_check::{FaultyElement, FaultyIndex, IndexCheck, IndexCheckId, IndexFault};
 
-use super::plan::{BufferSpace, MemoryPlan};
+use super::plan::{BufferSpace, MemoryPlan, ROperator};
+use crate::partition::{GroupBody, Stage, StageSource};
 
 /// Bytes of a word of a record.
 pub const RECORD_WORD_BYTES: usize = 8;
@@ -30,6 +33,18 @@ pub struct IndexRecords {
     pub offset: u64,
 }
 
+/// What a group checks; `None` for an index that is read from no tensor in memory.
+pub(super) fn checks(body: &GroupBody) -> impl Iterator<Item = Option<IndexCheck>> {
+    let of_stage = |stage: &Stage| {
+        let check = |index: IndirectIndex| match stage.sources[stage.expr.reads[index.read].operand] {
+            StageSource::Operand(operand) => Some(IndexCheck { tensor: body.operands[operand], extent: index.extent }),
+            StageSource::Stage(_) | StageSource::Staged(_) => None,
+        };
+        stage.expr.indirect_indices().into_iter().map(check).collect::<Vec<_>>()
+    };
+    body.staged.iter().chain(&body.stages).flat_map(of_stage)
+}
+
 /// The words of a record of an element, counted in the space where its tensor lies.
 pub fn record_words(element: u32, value: i64) -> [u64; RECORD_WORDS] {
     let halves = [value.cast_unsigned(), value.cast_unsigned() >> 32];
@@ -43,13 +58,16 @@ fn recorded([low, high]: [u64; RECORD_WORDS]) -> Option<(u32, i64)> {
 }
 
 impl IndexRecords {
-    /// The same checks, with their records behind the first bytes of an arena; and the bytes of both.
-    pub(super) fn behind(&self, arena_bytes: u64) -> (Self, u64) {
-        if self.checks.is_empty() {
+    /// The records of all that these rOperators check, behind the first bytes of an arena; and the bytes of both.
+    pub(super) fn behind<'o>(arena_bytes: u64, operators: impl Iterator<Item = &'o ROperator>) -> (Self, u64) {
+        let checks: BTreeSet<IndexCheck> = operators.flat_map(|operator| checks(&operator.body)).flatten().collect();
+        if checks.is_empty() {
             return (Self::default(), arena_bytes);
         }
         let offset = arena_bytes.next_multiple_of(RECORD_WORD_BYTES as u64);
-        (Self { checks: self.checks.clone(), offset }, offset + self.bytes())
+        let records = Self { checks: checks.into_iter().collect(), offset };
+        let bytes = records.bytes();
+        (records, offset + bytes)
     }
 
     fn bytes(&self) -> u64 {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 
 use super::index_records::IndexRecords;
@@ -23,12 +22,8 @@ use super::plan::{
 /// the program keep their bytes for the whole launch, its outputs to the end.
 pub(super) fn join(program: &TensorProgram, policy: ArenaPolicy, plans: Vec<ExecutionPlan>) -> ExecutionPlan {
     let known = program.tensors.len();
-    let mut memory = MemoryPlan {
-        inputs: program.inputs.clone(),
-        outputs: program.outputs.clone(),
-        index_records: IndexRecords { checks: IndexCheck::of(program).into_iter().collect(), offset: 0 },
-        ..MemoryPlan::default()
-    };
+    let mut memory =
+        MemoryPlan { inputs: program.inputs.clone(), outputs: program.outputs.clone(), ..MemoryPlan::default() };
     memory.tensors = program.tensors.ids().map(|id| common(&plans, id)).collect();
     let mut lives: BTreeMap<TensorId, Life> = BTreeMap::new();
     let mut segments = Vec::new();
@@ -60,6 +55,8 @@ pub(super) fn join(program: &TensorProgram, policy: ArenaPolicy, plans: Vec<Exec
         lives.entry(output).or_insert_with(|| Life::new(0)).span.1 = count;
     }
     place(&mut memory, program, policy, lives);
+    let operators = segments.iter().flat_map(|segment| segment.operators().values());
+    (memory.index_records, memory.arena_bytes) = IndexRecords::behind(memory.arena_bytes, operators);
     ExecutionPlan { segments, memory }
 }
 
@@ -166,7 +163,7 @@ fn place(memory: &mut MemoryPlan, program: &TensorProgram, policy: ArenaPolicy, 
         buffers.insert(*root, buffer);
     }
     let buffers_end = placed.iter().map(|(buffer, _)| buffer.offset + buffer.bytes).max().unwrap_or(0);
-    (memory.index_records, memory.arena_bytes) = memory.index_records.behind(buffers_end);
+    memory.arena_bytes = buffers_end;
     for id in memory.tensors.ids().collect::<Vec<TensorId>>() {
         memory.tensors[id].buffer = buffers.get(&memory.tensors[id].layout.root).copied();
     }

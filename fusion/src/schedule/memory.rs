@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
@@ -59,7 +58,6 @@ pub fn unplaced(
         tensors: tensors.collect(),
         inputs: program.inputs.clone(),
         outputs: program.outputs.clone(),
-        index_records: IndexRecords { checks: IndexCheck::of(program).into_iter().collect(), offset: 0 },
         ..MemoryPlan::default()
     }
 }
@@ -125,7 +123,7 @@ pub fn place(
     };
     let placed = pack(lives, |earlier, later| earlier.ends_before(later, slack));
     let buffers_end = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
-    (memory.index_records, memory.arena_bytes) = memory.index_records.behind(buffers_end);
+    (memory.index_records, memory.arena_bytes) = IndexRecords::behind(buffers_end, operators.values());
     let is_polled = |tensor: TensorId| memory.tensors[tensor].edge == EdgeKind::Sentinel;
     let after = overwritten(operators.len(), &placed, is_polled);
     for (tensor, mark) in marks(&memory, &placed) {

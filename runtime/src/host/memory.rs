@@ -6,6 +6,8 @@ use warpweave_fusion::schedule::plan::{Buffer, BufferSpace};
 use warpweave_graph::ElementType;
 use warpweave_graph::Tensor;
 
+use super::indices::IndexFaults;
+
 /// Up to this many elements are worked on at once.
 pub(super) const LANES: usize = 128;
 
@@ -70,6 +72,8 @@ pub(super) struct Memory<'m> {
     pub(super) weights: &'m [u8],
     /// The staged values of the rTask that have been computed so far.
     pub(super) staged: Vec<StagedValues>,
+    /// Where faulty indices are noted.
+    pub(super) faults: &'m IndexFaults,
 }
 
 /// A tile's box of a staged value.
