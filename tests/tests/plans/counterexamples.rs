@@ -16,7 +16,7 @@ use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
-use crate::{factors, graphs, parts, segments};
+use crate::{factors, graphs, indices, parts, segments};
 
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
@@ -54,12 +54,13 @@ fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
         factors::cases(),
         graphs::cases(base()),
         segments::cases(),
+        indices::cases(),
         vec![("KeepsInGraph", graphs::as_nodes(kept()))],
     ]
     .concat()
 }
 
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 29] = [
     "TaskCount",
     "Unknown",
     "Tile",
@@ -87,6 +88,8 @@ const NAMES: [&str; 27] = [
     "ReadsLater",
     "SentinelAcross",
     "InSegment",
+    "IndexRecords",
+    "UncheckedIndex",
 ];
 
 fn name(violation: &Violation) -> &'static str {
@@ -118,6 +121,8 @@ fn name(violation: &Violation) -> &'static str {
         Violation::ReadsLater { .. } => "ReadsLater",
         Violation::SentinelAcross { .. } => "SentinelAcross",
         Violation::InSegment { .. } => "InSegment",
+        Violation::IndexRecords => "IndexRecords",
+        Violation::UncheckedIndex(_) => "UncheckedIndex",
     }
 }
 
