@@ -19,10 +19,12 @@ use warpweave_runtime::bundle::{
 };
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
+use warpweave_runtime::session::TensorNames;
 use warpweave_runtime::target::Target;
 
 use crate::compiler::{CompileError, CompileOptions, CostModel, Prepared, kernels};
 use crate::device_compiler::{DeviceCompileError, DeviceCompiler, ProgramCode, compile_program};
+use crate::index_names::index_names;
 use crate::model::Model;
 use crate::search_limit::SearchLimit;
 use crate::timings_file::{TimingsFile, TimingsFileError};
@@ -223,11 +225,17 @@ impl Build {
         &self.prepared
     }
 
+    /// The names in the model of tensors whose elements index others.
+    pub fn index_tensors(&self) -> TensorNames {
+        index_names(&self.model.program, &self.model.signature, |node| self.model.results.get(&node).cloned())
+    }
+
     /// The contents of a bundle of these parts.
     pub fn contents(&self, parts: BTreeMap<BundleTarget, TargetContents>) -> BundleContents {
         BundleContents {
             model: self.model.record.clone(),
             signature: self.model.signature.clone(),
+            index_tensors: self.index_tensors(),
             graph_text: self.model.program.to_string(),
             program: self.model.program.clone(),
             targets: parts,

@@ -11,6 +11,7 @@ mod check;
 pub mod compiler;
 mod device_compiler;
 pub mod explain;
+mod index_names;
 mod model;
 mod open;
 pub mod profile;

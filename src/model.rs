@@ -1,7 +1,7 @@
 //! A model: a program with names.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use warpweave_frontend::{Bytes, Files, ImportError, ImportOptions, import_from};
-use warpweave_graph::expr::{Atom, Index, Read};
+use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::passes::{self, InvalidRewrite};
-use warpweave_graph::program::{Definition, Source, Statement, TensorId};
+use warpweave_graph::program::{Source, TensorId};
 use warpweave_graph::skeleton::SkeletonError;
-use warpweave_graph::{Graph, ProgramSkeleton, TensorProgram, ValueId, lower};
+use warpweave_graph::{Graph, Node, NodeId, ProgramSkeleton, TensorProgram, ValueId, lower};
 use warpweave_runtime::bundle::{ModelRecord, Port, Signature, WeightFile, file_hash};
 use warpweave_runtime::mapped;
 
@@ -40,6 +40,8 @@ pub struct Model {
     pub signature: Signature,
     /// What is computed.
     pub program: TensorProgram,
+    /// The names of what the nodes compute from which statements of the program come.
+    pub results: BTreeMap<NodeId, String>,
     /// The files that the model came of, in which most constants still lie; they must stay as they are.
     pub files: Vec<WeightFile>,
 }
@@ -96,9 +98,11 @@ impl Model {
         let graph = passes::run(graph)?;
         let names = |values: &[ValueId]| values.iter().map(|&value| graph.values[value].name.clone()).collect();
         let (inputs, outputs): (Vec<String>, Vec<String>) = (names(&graph.inputs), names(&graph.outputs));
+        let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));
+        let results = graph.nodes.iter().filter_map(result).collect();
         let program = lower(&graph);
         ProgramSkeleton::of(&program).check()?;
-        Ok(Self::new(&graph.name, program, &inputs, &outputs))
+        Ok(Self { results, ..Self::new(&graph.name, program, &inputs, &outputs) })
     }
 
     /// The files that it came of: the model's own and those of its external data.
@@ -128,6 +132,7 @@ impl Model {
             record: ModelRecord { name: name.to_owned(), blake3: String::new() },
             signature,
             program,
+            results: BTreeMap::new(),
             files: Vec::new(),
         }
     }
@@ -136,42 +141,14 @@ impl Model {
 /// Per input, the smallest extent of an axis that its elements index.
 fn index_limits(program: &TensorProgram) -> Vec<Option<u64>> {
     let mut limits = vec![None; program.inputs.len()];
-    let indexing = program.statements.values().flat_map(|statement| match &statement.definition {
-        Definition::Compute(expr) => expr.reads.values().map(|read| (statement, read)).collect(),
-        Definition::Join { .. } => Vec::new(),
-    });
-    for (statement, read) in indexing {
-        for (dimension, index) in read.index.iter().enumerate() {
-            let extent = program.tensors[statement.operands[read.operand]].ty.shape[dimension] as u64;
-            for tensor in indirect_tensors(statement, index) {
-                for input in integer_inputs(program, tensor) {
-                    let limit: &mut Option<u64> = &mut limits[input];
-                    *limit = Some(limit.map_or(extent, |known| known.min(extent)));
-                }
-            }
+    for IndexCheck { tensor, extent } in IndexCheck::of(program) {
+        let extent = extent.unsigned_abs();
+        for input in integer_inputs(program, tensor) {
+            let limit: &mut Option<u64> = &mut limits[input];
+            *limit = Some(limit.map_or(extent, |known| known.min(extent)));
         }
     }
     limits
-}
-
-/// The tensors whose elements an index is made of.
-fn indirect_tensors(statement: &Statement, index: &Index) -> Vec<TensorId> {
-    let Definition::Compute(expr) = &statement.definition else { return Vec::new() };
-    let mut tensors = Vec::new();
-    let mut left = vec![index];
-    while let Some(index) = left.pop() {
-        for (atom, _) in index.terms() {
-            match atom {
-                Atom::Axis(_) => {}
-                Atom::FloorDiv(inner, _) | Atom::Mod(inner, _) | Atom::Clamp(inner, _, _) => left.push(inner),
-                Atom::Indirect(read) => {
-                    let Read { operand, .. } = &expr.reads[*read];
-                    tensors.push(statement.operands[*operand]);
-                }
-            }
-        }
-    }
-    tensors
 }
 
 /// The positions of the integer inputs that a tensor is computed from through integers alone.

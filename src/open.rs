@@ -7,8 +7,8 @@ use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, Signature, is
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
 use warpweave_runtime::session::{
-    DEFAULT_KERNEL_TARGET, Device, Kernels, OpenOptions, ReferenceSession, Session, SessionError, open_bundle,
-    open_kernels, pack_program,
+    DEFAULT_KERNEL_TARGET, Device, Kernels, NamedSession, OpenOptions, ReferenceSession, Session, SessionError,
+    open_bundle, open_kernels, pack_program,
 };
 use warpweave_runtime::target::Target;
 
@@ -86,7 +86,10 @@ pub fn open(
     compiler: CompilerSource<'_>,
 ) -> Result<Box<dyn Session>, OpenError> {
     match source {
-        Source::Model(build) => open_model(build, device, options, compiler),
+        Source::Model(build) => {
+            let session = open_model(build, device, options, compiler)?;
+            Ok(Box::new(NamedSession::new(session, build.index_tensors())))
+        }
         Source::Bundle(bundle) => Ok(open_bundle(bundle, device, options)?),
     }
 }

@@ -3,6 +3,7 @@
 pub mod arena;
 pub mod arithmetic;
 pub mod expr;
+pub mod index_check;
 pub mod ir;
 pub mod lower;
 pub mod npy;

@@ -15,7 +15,7 @@ use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
 use warpweave_runtime::bundle::{
     Bundle, BundleContents, BundleTarget, ModelRecord, Port, Signature, TargetContents, TargetPlan, write,
 };
-use warpweave_runtime::session::{Device, FailureKind, OpenOptions, open_bundle};
+use warpweave_runtime::session::{Device, FailureKind, OpenOptions, TensorNames, open_bundle};
 
 fn contents() -> BundleContents {
     let mut builder = ProgramBuilder::new();
@@ -32,6 +32,7 @@ fn contents() -> BundleContents {
     let plan = schedule::verify(plan).expect("the schedule is sound");
     let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new(), reason: BackendReason::Asked };
     BundleContents {
+        index_tensors: TensorNames::new(),
         model: ModelRecord { name: "small \"model\"\n".to_owned(), blake3: String::new() },
         signature: Signature { inputs: ports(&program, &program.inputs), outputs: ports(&program, &program.outputs) },
         graph_text: program.to_string(),

@@ -164,7 +164,7 @@ fn chase(loads: usize) -> TensorProgram {
     let operand = expr.operand(&ty);
     let mut value = expr.read(operand, vec![Index::axis(axis)]);
     for _ in 1..loads {
-        let index = expr.indirect(&value);
+        let index = expr.indirect(&value, elements);
         value = expr.read(operand, vec![index]);
     }
     let output = program.compute(expr.map(ElementType::I64, value), &[ring]);

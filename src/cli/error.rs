@@ -25,6 +25,7 @@ const EXIT_UNSUPPORTED: u8 = 3;
 const EXIT_ENVIRONMENT: u8 = 4;
 const EXIT_DEVICE_FAULT: u8 = 5;
 const EXIT_TIME_OUT: u8 = 6;
+const EXIT_INDEX: u8 = 7;
 
 /// Why a command ends without a result.
 #[derive(Debug, thiserror::Error)]
@@ -289,5 +290,6 @@ fn of_kind(kind: FailureKind) -> u8 {
         FailureKind::Environment => EXIT_ENVIRONMENT,
         FailureKind::DeviceFault => EXIT_DEVICE_FAULT,
         FailureKind::TimeOut => EXIT_TIME_OUT,
+        FailureKind::Index => EXIT_INDEX,
     }
 }

@@ -125,7 +125,7 @@ struct At<'a> {
 impl At<'_> {
     fn index(&self, index: &Index) -> i64 {
         let axis = |axis: AxisId| self.point[axis.index()] as i64;
-        index.evaluate(&axis, &|read| self.read(read).integer())
+        index.evaluate(&axis, &|place| place.nearest(self.read(place.read).integer()))
     }
 
     fn holds(&self, guard: &Guard) -> bool {

@@ -1,7 +1,8 @@
 //! Seeded tensors.
 
 pub use warpweave::codegen::emulate::random::Random;
-use warpweave::graph::program::TensorProgram;
+use warpweave::graph::index_check::IndexCheck;
+use warpweave::graph::program::{TensorId, TensorProgram};
 use warpweave::graph::{Tensor, TensorType};
 
 /// A tensor of small values: eighths between −2 and 2 for floating point, whole numbers from −8 to 8 otherwise.
@@ -16,9 +17,17 @@ pub fn tensor(random: &mut Random, ty: &TensorType) -> Tensor {
     Tensor::from_i64(ty.clone(), &values)
 }
 
-/// One tensor for each input of a program.
+/// One tensor for each input of a program. The elements of one that indexes a dimension name places there.
 pub fn inputs(random: &mut Random, program: &TensorProgram) -> Vec<Tensor> {
-    program.inputs.iter().map(|&input| tensor(random, &program.tensors[input].ty)).collect()
+    let checks = IndexCheck::of(program);
+    let input = |&input: &TensorId| {
+        let ty = &program.tensors[input].ty;
+        let extent = checks.iter().filter(|check| check.tensor == input).map(|check| check.extent).min();
+        let Some(extent) = extent else { return tensor(random, ty) };
+        let values = (0..ty.shape.elements()).map(|_| random.below(2 * extent as usize) as i64 - extent);
+        Tensor::from_i64(ty.clone(), &values.collect::<Vec<i64>>())
+    };
+    program.inputs.iter().map(input).collect()
 }
 
 /// One tensor for each input of a program that takes integers as indices: they are 0 or 1.

@@ -260,21 +260,16 @@ impl Sketch {
         self.builder.join(axis, parts)
     }
 
-    /// The rows of a table that an integer vector names, each taken modulo the number of rows.
+    /// The rows of a table that an integer vector names.
     pub fn gather(&mut self, table: TensorId, rows: TensorId) -> TensorId {
         let (of, names) = (self.builder.ty(table).clone(), self.builder.ty(rows).clone());
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&[names.shape[0], of.shape[1]]);
         let (table_operand, row_operand) = (expr.operand(&of), expr.operand(&names));
         let row = expr.read(row_operand, vec![Index::axis(axes[0])]);
-        let range = |axis: AxisId| expr.range(axis);
-        let chosen = expr.indirect(&row).modulo(of.shape[0] as i64, &range);
-        let value = expr.guarded_read(
-            table_operand,
-            vec![chosen, Index::axis(axes[1])],
-            Guard::always(),
-            Literal::new(of.element, 0.0),
-        );
+        let chosen = expr.indirect(&row, of.shape[0]);
+        let fill = Literal::new(of.element, 0.0);
+        let value = expr.guarded_read(table_operand, vec![chosen, Index::axis(axes[1])], Guard::always(), fill);
         self.builder.compute(expr.map(of.element, value), &[table, rows])
     }
 }

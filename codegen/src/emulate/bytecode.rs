@@ -50,6 +50,17 @@ pub struct SentinelAccess {
     pub mark: Slot,
 }
 
+/// Parameters of the check of an index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IndexCheckAccess {
+    pub place: Slot,
+    pub value: Index,
+    pub extent: Slot,
+    pub element: Slot,
+    /// The first word of the record.
+    pub record: Slot,
+}
+
 /// Parameters of a shared access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedAccess {
@@ -206,6 +217,7 @@ pub enum Instruction {
     StoreGlobal(u32),
     LoadSentinel(u32),
     StoreSentinel(u32),
+    CheckIndex(u32),
     LoadShared(u32),
     StoreShared(u32),
     AsyncCopy(u32),
@@ -352,6 +364,7 @@ pub struct CompiledBody {
     pub statements: Vec<Location>,
     pub global: Vec<GlobalAccess>,
     pub sentinels: Vec<SentinelAccess>,
+    pub index_checks: Vec<IndexCheckAccess>,
     pub shared: Vec<SharedAccess>,
     pub copies: Vec<CopyAccess>,
     pub waits: Vec<WaitAccess>,

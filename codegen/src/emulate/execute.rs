@@ -427,6 +427,9 @@ impl Core {
                         return Event::Stop(Stop::Preempted);
                     }
                 }
+                Instruction::CheckIndex(number) => {
+                    self.check_index(&body.index_checks[number as usize], body, at, frame, world);
+                }
                 Instruction::LoadShared(number) | Instruction::StoreShared(number) => {
                     let store = matches!(instruction, Instruction::StoreShared(_));
                     let access = &body.shared[number as usize];

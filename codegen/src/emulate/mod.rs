@@ -26,6 +26,7 @@ mod clock;
 mod compile;
 mod copies;
 mod execute;
+mod indices;
 mod lanes;
 mod memory;
 pub mod mutate;

@@ -72,6 +72,7 @@ impl Statement {
             | Self::StoreGlobal { .. }
             | Self::LoadSentinel { .. }
             | Self::StoreSentinel { .. }
+            | Self::CheckIndex { .. }
             | Self::LoadShared { .. }
             | Self::StoreShared { .. }
             | Self::AsyncCopy { .. }
@@ -102,6 +103,7 @@ impl Statement {
             Self::Assign { place, .. }
             | Self::LoadGlobal { place, .. }
             | Self::LoadSentinel { place, .. }
+            | Self::CheckIndex { place, .. }
             | Self::LoadShared { place, .. }
             | Self::Shuffle { place, .. }
             | Self::BlockBarrierOr { place, .. }
@@ -144,6 +146,7 @@ impl Statement {
             }
             Self::LoadSentinel { index, apart, mark, .. } => [index].into_iter().chain(apart).chain([mark]).collect(),
             Self::StoreSentinel { index, mark, value } => vec![index, mark, value],
+            Self::CheckIndex { value, extent, element, record, .. } => vec![value, extent, element, record],
             Self::StoreGlobal { index, values, .. } | Self::StoreShared { index, values, .. } => {
                 std::iter::once(index).chain(values).collect()
             }

@@ -11,6 +11,7 @@
 //! - register arrays are indexed by expressions of constants and of variables of unrolled loops only, so that they
 //!   live in registers;
 //! - block barriers stand only where control flow is block-uniform;
+//! - what memory holds decides about an address only after [`Statement::CheckIndex`];
 //! - a kernel that does its own waits touches nothing of the arena before them, and its calls say which they are.
 
 pub mod expression;

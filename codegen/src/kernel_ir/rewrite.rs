@@ -50,6 +50,7 @@ impl Statement {
             | Self::StoreGlobal { .. }
             | Self::LoadSentinel { .. }
             | Self::StoreSentinel { .. }
+            | Self::CheckIndex { .. }
             | Self::LoadShared { .. }
             | Self::StoreShared { .. }
             | Self::AsyncCopy { .. }
@@ -105,6 +106,9 @@ fn own_expressions(statement: &mut Statement) -> Vec<&mut Expression> {
             index_of(place).into_iter().chain([index]).chain(apart).chain([mark]).collect()
         }
         Statement::StoreSentinel { index, mark, value } => vec![index, mark, value],
+        Statement::CheckIndex { place, value, extent, element, record } => {
+            index_of(place).into_iter().chain([value, extent, element, record]).collect()
+        }
         Statement::AsyncCopy { index, source, exists, .. } => vec![index, source, exists],
         Statement::If { condition, .. } => vec![condition],
         Statement::Switch { selector, .. } => vec![selector],

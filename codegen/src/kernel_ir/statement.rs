@@ -206,6 +206,24 @@ pub enum Statement {
         /// An `F32`.
         value: Expression,
     },
+    /// The place that an index names: `place = value` where that is not negative, else `value + extent`.
+    ///
+    /// Outside of 0 … `extent` − 1 it is the nearest place that there is, and the faulty index is recorded: each of both words of
+    /// its record becomes the larger of what it holds and what
+    /// [`record_words`](warpweave_fusion::schedule::index_records::record_words) gives. Orders no other access. Only inside
+    /// kernels.
+    CheckIndex {
+        /// What is written, `I32`.
+        place: Place,
+        /// The index, `I64` or `I32`.
+        value: Expression,
+        /// The places that there are, `I32`; positive.
+        extent: Expression,
+        /// Where the index was read: an element of a global space, −1 for one that stands around a tensor, `I32`.
+        element: Expression,
+        /// The first word of the record, in units of eight bytes of the arena, `I32`.
+        record: Expression,
+    },
     /// Reads `width` elements of shared memory.
     LoadShared {
         /// What is written; the first of `width` array elements.

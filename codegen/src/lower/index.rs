@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Atom, AxisId, Guard, Index, Range, ReadId, TensorExpr};
+use warpweave_graph::expr::{Atom, AxisId, Guard, Index, IndirectIndex, Range, TensorExpr};
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::kernel_ir::{BinaryOp, Expression, LocalId, ScalarType};
 
-/// Where the axes of an expression stand: one `I32` expression an axis, and the reads that have been loaded.
+/// Where the axes of an expression stand: one `I32` expression an axis, and the places that reads name.
 pub(super) struct Coordinates<'c> {
     pub(super) axes: &'c [Expression],
-    pub(super) reads: &'c HashMap<ReadId, LocalId>,
+    pub(super) places: &'c HashMap<IndirectIndex, LocalId>,
 }
 
 /// The value of an index. Coefficients other than 1 and constants other than 0 are operands.
@@ -52,9 +52,9 @@ fn emit_atom(
 ) -> Result<Expression, LowerError> {
     match atom {
         Atom::Axis(axis) => Ok(at.axes[axis.index()].clone()),
-        Atom::Indirect(read) => {
-            let local = *at.reads.get(read).expect("indirect reads are loaded before the indices that use them");
-            Ok(Expression::Cast(ScalarType::I32, Box::new(Expression::Local(local))))
+        Atom::Indirect(place) => {
+            let local = *at.places.get(place).expect("places are checked before the indices that use them");
+            Ok(Expression::Local(local))
         }
         Atom::Clamp(inner, low, high) => {
             let inner = emit_index(emitter, expr, inner, at)?;

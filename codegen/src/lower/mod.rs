@@ -8,6 +8,7 @@ mod convert;
 mod emitter;
 mod hoist;
 mod index;
+mod index_check;
 mod kept;
 mod pointwise;
 mod reduce;

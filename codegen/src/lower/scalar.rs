@@ -6,7 +6,7 @@ use warpweave_fusion::partition::blocked::is_wide;
 use warpweave_fusion::partition::staged::{extents, is_wide_in_box};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{self, Index, Literal, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{self, Index, IndirectIndex, Literal, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::text::reader::Word;
 
 use super::LowerError;
@@ -39,7 +39,7 @@ impl StageName {
 
 /// Evaluates scalars of one stage at one point; equal scalars are computed once.
 pub(super) struct Point<'p> {
-    stage: StageName,
+    pub(super) stage: StageName,
     /// One coordinate an axis of the stage.
     pub(super) axes: Vec<Expression>,
     /// The values of earlier stages at this point of the tile axes.
@@ -48,6 +48,10 @@ pub(super) struct Point<'p> {
     pub(super) reduced: Option<Expression>,
     known: HashMap<Scalar, Expression>,
     reads: HashMap<ReadId, LocalId>,
+    /// Which elements reads without a guard read.
+    pub(super) elements: HashMap<ReadId, Expression>,
+    /// The places that reads name.
+    pub(super) places: HashMap<IndirectIndex, LocalId>,
 }
 
 impl<'p> Point<'p> {
@@ -56,7 +60,16 @@ impl<'p> Point<'p> {
     }
 
     pub(super) fn of(stage: StageName, axes: Vec<Expression>, stages: &'p [Option<LocalId>]) -> Self {
-        Self { stage, axes, stages, reduced: None, known: HashMap::new(), reads: HashMap::new() }
+        Self {
+            stage,
+            axes,
+            stages,
+            reduced: None,
+            known: HashMap::new(),
+            reads: HashMap::new(),
+            elements: HashMap::new(),
+            places: HashMap::new(),
+        }
     }
 
     /// The value of a scalar of the stage, as a local or a literal.
@@ -120,7 +133,7 @@ impl<'p> Point<'p> {
     }
 
     /// The local that holds a read's value.
-    fn read(&mut self, emitter: &mut Emitter, id: ReadId) -> Result<LocalId, LowerError> {
+    pub(super) fn read(&mut self, emitter: &mut Emitter, id: ReadId) -> Result<LocalId, LowerError> {
         if let Some(&known) = self.reads.get(&id) {
             return Ok(known);
         }
@@ -136,12 +149,15 @@ impl<'p> Point<'p> {
                 let element = emitter.memory.tensors[body.operands[operand]].ty.element;
                 let value = emitter.declare(scalar_type(emitter, element)?);
                 let guard = emit_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
+                let is_unguarded = guard.is_none();
                 if guard.is_some() {
                     let fill = emit_literal(emitter, read.fill)?;
                     emitter.assign(value, fill);
                 }
+                let mut element = None;
                 emitter.when(guard, |emitter| {
                     let (space, memory, index) = self.address(emitter, operand, read)?;
+                    element = is_unguarded.then(|| index.clone());
                     let (place, mark) = (Place::Local(value), emitter.mark(body.operands[operand])?);
                     emitter.push(match mark {
                         Some(mark) => Statement::LoadSentinel { place, count: 1, index, apart: None, mark },
@@ -149,6 +165,7 @@ impl<'p> Point<'p> {
                     });
                     Ok(())
                 })?;
+                self.elements.extend(element.map(|element| (id, element)));
                 value
             }
         };
@@ -246,7 +263,7 @@ impl<'p> Point<'p> {
     }
 
     /// Where a read of a tensor in memory finds its value.
-    fn address(
+    pub(super) fn address(
         &self,
         emitter: &mut Emitter,
         operand: usize,
@@ -321,21 +338,18 @@ impl<'p> Point<'p> {
         emit_index(emitter, expr, index, &self.coordinates())
     }
 
-    /// Loads the reads whose values the indices use.
+    /// Checks the indices that other indices use.
     fn load_indirect<'i>(
         &mut self,
         emitter: &mut Emitter,
-        indices: impl Iterator<Item = &'i Index>,
+        mut indices: impl Iterator<Item = &'i Index>,
     ) -> Result<(), LowerError> {
-        let mut needed = Vec::new();
-        for index in indices {
-            index.visit(&mut |_| {}, &mut |read| needed.push(read));
-        }
-        needed.into_iter().try_for_each(|read| self.read(emitter, read).map(|_| ()))
+        indices
+            .try_for_each(|index| index.indirect_indices().into_iter().try_for_each(|place| self.check(emitter, place)))
     }
 
-    fn coordinates(&self) -> Coordinates<'_> {
-        Coordinates { axes: &self.axes, reads: &self.reads }
+    pub(super) fn coordinates(&self) -> Coordinates<'_> {
+        Coordinates { axes: &self.axes, places: &self.places }
     }
 }
 

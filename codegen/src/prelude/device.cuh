@@ -147,6 +147,11 @@ WW_FUNCTION void ww_arena_store4_bool(ww_buffers const& buffers, ww_u64 index, b
   ww_arena_store4_u8(buffers, index, a, b, c, d);
 }
 
+// Takes the maximum with a word of eight bytes; orders nothing else.
+WW_FUNCTION void ww_arena_maximum(ww_buffers const& buffers, ww_u64 word, ww_u64 value) {
+  asm volatile("red.relaxed.gpu.global.max.u64 [%0], %1;" :: "l"(buffers.arena + 8 * word), "l"(value) : "memory");
+}
+
 // Shared memory is accessed in plain C++: the compiler knows its address space and schedules around it. `memory` is the
 // element's type, `vector2` and `vector4` its vector types.
 #define WW_DEFINE_SHARED(name, type, memory, vector2, vector4)                                                         \

@@ -100,6 +100,14 @@ WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {
     }                                                                                                                  \
   }
 
+// Takes the maximum with a word of eight bytes; orders nothing else.
+WW_FUNCTION void ww_arena_maximum(ww_buffers const& buffers, ww_u64 word, ww_u64 value) {
+  auto* const place = (ww_u64*)(buffers.arena + ww_host::arena.at("the arena", word, 8, 1));
+  ww_u64 held = __atomic_load_n(place, __ATOMIC_RELAXED);
+  while (held < value && !__atomic_compare_exchange_n(place, &held, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
 // A shared array is checked against the whole shared memory of the block.
 WW_FUNCTION void ww_check_shared(void const* array, ww_u32 index, size_t size, ww_u32 count) {
   ww_host::block const& self = *ww_host::current_block;

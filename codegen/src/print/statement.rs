@@ -109,6 +109,11 @@ impl Printer<'_> {
                 let (index, mark, value) = (global_index(self.kernel, index), self.value(mark), self.value(value));
                 self.line(&format!("ww_sentinel_store(buffers, exchange, {index}, {mark}, {value});"));
             }
+            Statement::CheckIndex { place, value, extent, element, record } => {
+                let [value, extent, element] = [value, extent, element].map(|word| self.value(word));
+                let record = global_index(self.kernel, record);
+                self.assign(place, &format!("ww_check_index(buffers, {value}, {extent}, {element}, {record})"));
+            }
             Statement::LoadShared { place, array, width, index } => {
                 let memory = self.kernel.shared[*array].memory;
                 let index = self.value(index);

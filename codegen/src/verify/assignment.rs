@@ -86,6 +86,7 @@ impl Flow<'_> {
             | Statement::StoreGlobal { .. }
             | Statement::LoadSentinel { .. }
             | Statement::StoreSentinel { .. }
+            | Statement::CheckIndex { .. }
             | Statement::LoadShared { .. }
             | Statement::StoreShared { .. }
             | Statement::AsyncCopy { .. }

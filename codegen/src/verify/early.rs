@@ -37,7 +37,9 @@ fn touches_arena(statement: &Statement) -> bool {
             GlobalSpace::Weights => false,
         },
         Statement::StoreGlobal { .. } | Statement::LoadSentinel { .. } | Statement::StoreSentinel { .. } => true,
-        Statement::Assign { .. }
+        // Nothing in a launch reads a record.
+        Statement::CheckIndex { .. }
+        | Statement::Assign { .. }
         | Statement::LoadShared { .. }
         | Statement::StoreShared { .. }
         | Statement::AsyncCommit

@@ -3,6 +3,7 @@
 mod arrays;
 mod assignment;
 mod early;
+mod indirect;
 mod nodes;
 mod types;
 mod uniformity;
@@ -81,6 +82,9 @@ pub enum Problem {
     /// The variable of a loop is assigned in the loop, or is the variable of an enclosing loop.
     #[error("the loop variable {0} is written inside the loop")]
     LoopVariable(LocalId),
+    /// An address that depends on what memory held, without a check.
+    #[error("what memory holds decides about an address, unchecked")]
+    UncheckedIndex,
     /// A break outside of a loop.
     #[error("a break outside of a loop")]
     StrayBreak,
@@ -157,6 +161,7 @@ pub fn verify(program: &Program) -> Vec<Violation> {
             arrays::check(body, kernel, &mut violations);
             uniformity::check(body, kernel, &mut violations);
             early::check(body, kernel, &mut violations);
+            indirect::check(body, kernel, &mut violations);
         }
     }
     violations

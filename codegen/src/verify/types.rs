@@ -128,6 +128,13 @@ impl Checker<'_> {
                 self.expect(mark, ScalarType::I32);
                 self.expect(value, ScalarType::F32);
             }
+            Statement::CheckIndex { place, value, extent, element, record } => {
+                self.kernel_only("CheckIndex");
+                let place = self.place(place);
+                self.same(place, Some(ScalarType::I32));
+                self.index(value);
+                [extent, element, record].into_iter().for_each(|word| self.expect(word, ScalarType::I32));
+            }
             Statement::LoadShared { place, array, width, index } => {
                 self.wide_place(place, *width);
                 let place = self.place(place);

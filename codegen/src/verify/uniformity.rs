@@ -67,6 +67,7 @@ impl Flow<'_> {
             // What other threads may change is taken as different in each thread.
             Statement::LoadGlobal { place, .. }
             | Statement::LoadSentinel { place, .. }
+            | Statement::CheckIndex { place, .. }
             | Statement::LoadShared { place, .. }
             | Statement::LoadControl { place, .. }
             | Statement::ReadSpecial { place, .. }

@@ -257,6 +257,11 @@ fn accesses() -> Kernel {
     for value in [Expression::Local(polled), Expression::Element(pair, Box::new(Expression::i32(1)))] {
         kernel.body.push(Statement::StoreSentinel { index: index.clone(), mark: mark.clone(), value });
     }
+    for value in [Expression::Tile, Expression::Constant(Constant::I64(-3))] {
+        let place = Place::Local(kernel.locals.push(ScalarType::I32));
+        let (extent, element, record) = (Expression::i32(5), Expression::Tile, Expression::i32(6));
+        kernel.body.push(Statement::CheckIndex { place, value, extent, element, record });
+    }
     let body = std::mem::take(&mut kernel.body);
     kernel.body = stored(&kernel, body);
     kernel

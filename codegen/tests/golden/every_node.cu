@@ -225,7 +225,7 @@ WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
 WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile) {
   unsigned char* const shared = ww_shared_memory() + 16;
   bool v0;
-  unsigned v1, v2, v3;
+  unsigned v1, v2, v3, v7, v8;
   unsigned long long v4;
   float v5, v6;
   bool r0[8];
@@ -410,6 +410,8 @@ WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, int const* operands,
   ww_sentinel_load_apart<2>(r6, buffers, exchange, ww_extend(tile), 16ull, 3u);
   ww_sentinel_store(buffers, exchange, ww_extend(tile), 3u, v6);
   ww_sentinel_store(buffers, exchange, ww_extend(tile), 3u, r6[1]);
+  v7 = ww_check_index(buffers, tile, 5u, tile, 6ull);
+  v8 = ww_check_index(buffers, -3ull, 5u, tile, 6ull);
 }
 
 WW_KERNEL void k2(ww_buffers buffers, int const* operands, unsigned tile) {

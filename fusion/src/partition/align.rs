@@ -1,7 +1,7 @@
 //! Brings the stages of a group over common tile axes.
 
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::expr::{Axis, AxisId, AxisKind, Index, substitute};
+use warpweave_graph::expr::{Axis, AxisId, AxisKind, Index, IndirectIndex, substitute};
 use warpweave_graph::program::{TensorId, TensorProgram};
 
 use super::body::{GroupBody, Stage, StageOutput, StageSource};
@@ -38,7 +38,7 @@ pub(super) fn align(program: &TensorProgram, drafts: Vec<Draft>, staged: Vec<Dra
         let stage = stage(program, slim, map, &mut body)?;
         body.stages.push(stage);
     }
-    stage_reads_are_pointwise(&body, &drafts, &maps).then_some(body)
+    (indices_are_in_memory(&body) && stage_reads_are_pointwise(&body, &drafts, &maps)).then_some(body)
 }
 
 /// A draft without axes of extent 1.
@@ -122,6 +122,14 @@ fn intern(operands: &mut Vec<TensorId>, tensor: TensorId) -> usize {
     operands.iter().position(|other| *other == tensor).unwrap_or_else(|| {
         operands.push(tensor);
         operands.len() - 1
+    })
+}
+
+/// Whether everything that is used as an index is read from a tensor, which whoever reports a faulty one can name.
+fn indices_are_in_memory(body: &GroupBody) -> bool {
+    body.staged.iter().chain(&body.stages).all(|stage| {
+        let sources = |index: IndirectIndex| stage.sources[stage.expr.reads[index.read].operand];
+        stage.expr.indirect_indices().into_iter().map(sources).all(|source| matches!(source, StageSource::Operand(_)))
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 
+use super::index_records::IndexRecords;
 use super::memory::ArenaPolicy;
 use super::plan::{
     BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, MemoryPlan, OperatorId, PlannedTensor, ROperator,
@@ -54,6 +55,8 @@ pub(super) fn join(program: &TensorProgram, policy: ArenaPolicy, plans: Vec<Exec
         lives.entry(output).or_insert_with(|| Life::new(0)).span.1 = count;
     }
     place(&mut memory, program, policy, lives);
+    let operators = segments.iter().flat_map(|segment| segment.operators().values());
+    (memory.index_records, memory.arena_bytes) = IndexRecords::behind(memory.arena_bytes, operators);
     ExecutionPlan { segments, memory }
 }
 
@@ -159,7 +162,8 @@ fn place(memory: &mut MemoryPlan, program: &TensorProgram, policy: ArenaPolicy, 
         placed.insert(placed.partition_point(|(other, _)| other.offset <= offset), (buffer, at));
         buffers.insert(*root, buffer);
     }
-    memory.arena_bytes = placed.iter().map(|(buffer, _)| buffer.offset + buffer.bytes).max().unwrap_or(0);
+    let buffers_end = placed.iter().map(|(buffer, _)| buffer.offset + buffer.bytes).max().unwrap_or(0);
+    memory.arena_bytes = buffers_end;
     for id in memory.tensors.ids().collect::<Vec<TensorId>>() {
         memory.tensors[id].buffer = buffers.get(&memory.tensors[id].layout.root).copied();
     }

@@ -6,6 +6,7 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
+use super::index_records::IndexRecords;
 use super::plan::{
     BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MARKS, MemoryPlan, OperatorId, PlannedTensor, ROperator,
 };
@@ -121,7 +122,8 @@ pub fn place(
         ArenaPolicy::Fast => idle,
     };
     let placed = pack(lives, |earlier, later| earlier.ends_before(later, slack));
-    memory.arena_bytes = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
+    let buffers_end = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
+    (memory.index_records, memory.arena_bytes) = IndexRecords::behind(buffers_end, operators.values());
     let is_polled = |tensor: TensorId| memory.tensors[tensor].edge == EdgeKind::Sentinel;
     let after = overwritten(operators.len(), &placed, is_polled);
     for (tensor, mark) in marks(&memory, &placed) {

@@ -9,6 +9,7 @@ pub mod edges;
 mod factors;
 pub mod fold;
 pub mod grid;
+pub mod index_records;
 mod insertion;
 pub mod interplay;
 mod join;

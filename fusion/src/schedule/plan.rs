@@ -10,6 +10,7 @@ use warpweave_graph::types::TensorType;
 use warpweave_graph::views::Layout;
 
 use super::backend::Backend;
+use super::index_records::IndexRecords;
 use super::prefetch::early_sides;
 use crate::partition::alike::{Likeness, by_kind};
 use crate::partition::contraction::AxisClass;
@@ -213,6 +214,8 @@ pub struct MemoryPlan {
     pub constants: Vec<TensorId>,
     /// Bytes of the arena.
     pub arena_bytes: u64,
+    /// What is checked of indices, and where a launch records those that are none.
+    pub index_records: IndexRecords,
     /// Bytes of the weights.
     pub weights_bytes: u64,
 }

@@ -92,10 +92,11 @@ impl ExprBuilder {
         self.read(operand, index)
     }
 
-    /// The read behind a scalar that [`ExprBuilder::read`] and its like returned, for use as an indirect index.
-    pub fn indirect(&self, scalar: &Scalar) -> Index {
+    /// The place among `extent` that a read names, which [`ExprBuilder::read`] or its like returned. Of an empty dimension
+    /// there is none, and nothing may be read there.
+    pub fn indirect(&self, scalar: &Scalar, extent: usize) -> Index {
         match scalar {
-            Scalar::Read(read) => Index::indirect(*read),
+            Scalar::Read(read) => Index::indirect(*read, extent.max(1) as i64),
             _ => unreachable!("only a read can index another read"),
         }
     }

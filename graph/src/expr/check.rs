@@ -1,6 +1,6 @@
 //! Whether an expression that comes from outside keeps the rules of [`TensorExpr`].
 
-use super::{Atom, AxisKind, BinaryOp, Guard, Index, Literal, ReadId, Scalar, TensorExpr, UnaryOp};
+use super::{Atom, AxisKind, BinaryOp, Guard, Index, IndirectIndex, Literal, ReadId, Scalar, TensorExpr, UnaryOp};
 use crate::arena::Id;
 use crate::types::{ElementType, MAX_RANK};
 
@@ -52,7 +52,8 @@ impl TensorExpr {
                     require(low <= high && small(*low) && small(*high), "a clamp has impossible bounds")?;
                     self.check_index(inner)?;
                 }
-                Atom::Indirect(read) => {
+                Atom::Indirect(IndirectIndex { read, extent }) => {
+                    require(*extent > 0 && small(*extent), "an index reads from nothing")?;
                     let operand = self.reads.get(*read).and_then(|read| self.operands.get(read.operand));
                     require(operand.is_some_and(|operand| operand.element.is_integer()), "an index reads no integer")?;
                 }

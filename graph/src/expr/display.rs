@@ -136,7 +136,7 @@ impl Index {
                 Atom::FloorDiv(inner, divisor) => format!("div({}, {divisor})", inner.show(read)),
                 Atom::Mod(inner, divisor) => format!("mod({}, {divisor})", inner.show(read)),
                 Atom::Clamp(inner, low, high) => format!("clamp({}, {low}, {high})", inner.show(read)),
-                Atom::Indirect(id) => read(*id),
+                Atom::Indirect(place) => format!("place({}, {})", read(place.read), place.extent),
             });
         }
         match (self.terms().is_empty(), self.offset()) {

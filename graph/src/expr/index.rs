@@ -42,8 +42,33 @@ pub enum Atom {
     Mod(Box<Index>, i64),
     /// index clamped to the inclusive bounds.
     Clamp(Box<Index>, i64, i64),
-    /// The value of an integer read of the same expression.
-    Indirect(ReadId),
+    /// The place that an integer read of the same expression names.
+    Indirect(IndirectIndex),
+}
+
+/// A place of a dimension that an integer read names: its value, which counts from the end where it is negative.
+///
+/// The value is checked wherever the place is used: where it lies outside, the place is the nearest one that there is, and the
+/// run fails.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct IndirectIndex {
+    /// The read.
+    pub read: ReadId,
+    /// The extent of the dimension; positive.
+    pub extent: i64,
+}
+
+impl IndirectIndex {
+    /// The place that a value names, if there is one.
+    pub fn place(self, value: i64) -> Option<i64> {
+        let place = if value < 0 { value.saturating_add(self.extent) } else { value };
+        (0..self.extent).contains(&place).then_some(place)
+    }
+
+    /// The place nearest to what a value names.
+    pub fn nearest(self, value: i64) -> i64 {
+        self.place(value).unwrap_or(if value < 0 { 0 } else { self.extent - 1 })
+    }
 }
 
 /// `constant + Σ coefficient · atom`: atoms ascend strictly, no coefficient is 0. Built through its methods, which keep
@@ -79,9 +104,9 @@ impl Index {
         Self::of(Atom::Axis(axis))
     }
 
-    /// The value of an integer read.
-    pub fn indirect(read: ReadId) -> Self {
-        Self::of(Atom::Indirect(read))
+    /// The place that an integer read names among `extent`, which is positive.
+    pub fn indirect(read: ReadId, extent: i64) -> Self {
+        Self::of(Atom::Indirect(IndirectIndex { read, extent }))
     }
 
     /// The index that is one atom.
@@ -276,22 +301,22 @@ impl Index {
                 Atom::FloorDiv(inner, divisor) => inner.substitute(axis, indirect, ranges).floor_div(*divisor, ranges),
                 Atom::Mod(inner, divisor) => inner.substitute(axis, indirect, ranges).modulo(*divisor, ranges),
                 Atom::Clamp(inner, low, high) => inner.substitute(axis, indirect, ranges).clamped(*low, *high, ranges),
-                Atom::Indirect(read) => Self::indirect(indirect(*read)),
+                Atom::Indirect(IndirectIndex { read, extent }) => Self::indirect(indirect(*read), *extent),
             };
             result = result.add(&replaced.times(*coefficient));
         }
         result
     }
 
-    /// The value at a point.
-    pub fn evaluate(&self, axis: &impl Fn(AxisId) -> i64, indirect: &impl Fn(ReadId) -> i64) -> i64 {
+    /// The value at a point, where `indirect` gives the places that reads name.
+    pub fn evaluate(&self, axis: &impl Fn(AxisId) -> i64, indirect: &impl Fn(IndirectIndex) -> i64) -> i64 {
         self.terms.iter().fold(self.constant, |total, (atom, coefficient)| {
             let value = match atom {
                 Atom::Axis(id) => axis(*id),
                 Atom::FloorDiv(inner, divisor) => inner.evaluate(axis, indirect).div_euclid(*divisor),
                 Atom::Mod(inner, divisor) => inner.evaluate(axis, indirect).rem_euclid(*divisor),
                 Atom::Clamp(inner, low, high) => inner.evaluate(axis, indirect).clamp(*low, *high),
-                Atom::Indirect(read) => indirect(*read),
+                Atom::Indirect(place) => indirect(*place),
             };
             total.wrapping_add(value.wrapping_mul(*coefficient))
         })
@@ -305,9 +330,19 @@ impl Index {
                 Atom::FloorDiv(inner, _) | Atom::Mod(inner, _) | Atom::Clamp(inner, _, _) => {
                     inner.visit(axis, indirect);
                 }
-                Atom::Indirect(read) => indirect(*read),
+                Atom::Indirect(place) => indirect(place.read),
             }
         }
+    }
+
+    /// The places inside that reads name.
+    pub fn indirect_indices(&self) -> Vec<IndirectIndex> {
+        let places = self.terms.iter().map(|(atom, _)| match atom {
+            Atom::Axis(_) => Vec::new(),
+            Atom::FloorDiv(inner, _) | Atom::Mod(inner, _) | Atom::Clamp(inner, _, _) => inner.indirect_indices(),
+            Atom::Indirect(place) => vec![*place],
+        });
+        places.flatten().collect()
     }
 
     /// The index with every `d·⌊x / d⌋ + (x mod d)` written as `x`.
@@ -389,7 +424,7 @@ impl Atom {
                 let range = inner.range(ranges);
                 Range { minimum: range.minimum.clamp(*low, *high), maximum: range.maximum.clamp(*low, *high) }
             }
-            Self::Indirect(_) => UNBOUNDED,
+            Self::Indirect(place) => Range { minimum: 0, maximum: place.extent - 1 },
         }
     }
 }

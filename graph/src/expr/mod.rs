@@ -21,7 +21,7 @@ use crate::arena::Arena;
 use crate::typed_id;
 use crate::types::{ElementType, Shape, TensorType};
 pub use builder::ExprBuilder;
-pub use index::{Atom, AxisId, Condition, Guard, Index, Range};
+pub use index::{Atom, AxisId, Condition, Guard, Index, IndirectIndex, Range};
 pub use scalar::{BinaryOp, Literal, Scalar, UnaryOp};
 
 typed_id!(
@@ -181,6 +181,27 @@ impl TensorExpr {
             }
         }
         found
+    }
+
+    /// Calls `visit` with every index of reads, guards and scalars.
+    pub fn visit_indices(&self, visit: &mut impl FnMut(&Index)) {
+        for read in self.reads.values() {
+            read.index.iter().for_each(&mut *visit);
+            read.guard.conditions().iter().for_each(|condition| visit(&condition.index));
+        }
+        for scalar in std::iter::once(&self.body).chain(&self.epilogue) {
+            scalar.visit(&mut |scalar| match scalar {
+                Scalar::Index(index, _) => visit(index),
+                Scalar::Holds(guard) => guard.conditions().iter().for_each(|condition| visit(&condition.index)),
+                Scalar::Literal(_)
+                | Scalar::Read(_)
+                | Scalar::Reduced
+                | Scalar::Unary(..)
+                | Scalar::Binary(..)
+                | Scalar::Select(..)
+                | Scalar::Cast(..) => {}
+            });
+        }
     }
 
     /// If this only moves data — one unguarded-or-guarded read, no arithmetic — the read.

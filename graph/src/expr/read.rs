@@ -1,8 +1,8 @@
 //! Text to tensor expressions.
 
 use super::{
-    Atom, Axis, AxisId, AxisKind, BinaryOp, Condition, Guard, Index, Literal, Read, ReadId, Reducer, Scalar,
-    TensorExpr, UnaryOp,
+    Atom, Axis, AxisId, AxisKind, BinaryOp, Condition, Guard, Index, IndirectIndex, Literal, Read, ReadId, Reducer,
+    Scalar, TensorExpr, UnaryOp,
 };
 use crate::arena::Arena;
 use crate::text::reader::{Parsed, Reader};
@@ -264,12 +264,12 @@ impl Parser<'_> {
             let known = if self.any_axis { ANY_READ } else { self.axes.len() };
             return reader.id("an axis of the expression", known).map(Atom::Axis);
         }
-        if self.is_read(reader) {
-            return self.named(reader).map(Atom::Indirect);
-        }
         let word = reader.peek().unwrap_or_default();
-        if !["div", "mod", "clamp"].contains(&word) {
-            return Err(reader.expected("an axis, a read, `div`, `mod` or `clamp`"));
+        if !["div", "mod", "clamp", "place"].contains(&word) {
+            return Err(reader.expected("an axis, `div`, `mod`, `clamp` or `place`"));
+        }
+        if word == "place" {
+            return self.indirect(reader);
         }
         reader.keyword(word)?;
         reader.mark("(")?;
@@ -288,6 +288,22 @@ impl Parser<'_> {
         };
         reader.mark(")")?;
         Ok(atom)
+    }
+
+    /// A place that a read names.
+    fn indirect(&mut self, reader: &mut Reader<'_>) -> Parsed<Atom> {
+        reader.keyword("place")?;
+        reader.mark("(")?;
+        let read = self.named(reader)?;
+        reader.mark(",")?;
+        let start = reader.clone();
+        let extent = reader.integer::<i64>("an extent")?;
+        reader.mark(")")?;
+        if extent > 0 {
+            Ok(Atom::Indirect(IndirectIndex { read, extent }))
+        } else {
+            Err(start.expected("a positive extent"))
+        }
     }
 }
 

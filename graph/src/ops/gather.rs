@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, indices};
 use crate::expr::{AxisId, ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType, ValueType};
 
 /// The slices of the first input along an axis that the second names. A negative index counts from the back; one that
-/// lies outside wraps around, so that every read stays inside.
+/// lies outside is an error, of the model where it is constant, of the run elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gather {
     axis: i64,
@@ -30,12 +30,10 @@ impl Operator for Gather {
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let (data, indices) = (context.tensor(0)?, context.tensor(1)?);
         let axis = axes::dimension(self.axis, data.shape.len())?;
-        if !indices.element.is_integer() {
-            return Err(InferError::Mismatch(format!("indices are {}", indices.element)));
-        }
         if data.shape[axis] == 0 && indices.shape.checked_elements() != Some(0) {
             return Err(InferError::Mismatch("nothing can be picked from an axis of extent 0".to_owned()));
         }
+        indices::accept(context, 1, data.shape[axis])?;
         let (before, after) = (&data.shape[..axis], &data.shape[axis + 1..]);
         let shape: Shape = before.iter().chain(indices.shape.iter()).chain(after).copied().collect();
         Ok(vec![TensorType { element: data.element, shape }.into()])
@@ -61,7 +59,7 @@ impl Operator for Gather {
             None => {
                 let operand = expr.operand(indices);
                 let index = expr.read(operand, plain(&picks));
-                expr.indirect(&index).modulo(extent, &|axis| expr.range(axis))
+                expr.indirect(&index, data.shape[axis])
             }
         };
         let index = plain(&outer).into_iter().chain([pick]).chain(plain(&inner)).collect();

@@ -2,13 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, indices};
 use crate::expr::{ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
 /// For every element of the second input, the element of the first at the same place, except along an axis, where the
-/// second gives the index. Indices outside wrap around, so that every read stays inside.
+/// second gives the index. A negative one counts from the back; one that lies outside is an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GatherElements {
     axis: i64,
@@ -35,9 +35,10 @@ impl Operator for GatherElements {
             index == 0 || if at == axis { data > 0 } else { index <= data }
         };
         let same_rank = data.shape.len() == indices.shape.len();
-        if !indices.element.is_integer() || !same_rank || !pairs.all(fits) {
+        if !same_rank || !pairs.all(fits) {
             return Err(InferError::Mismatch(format!("{indices} does not index {data} along axis {axis}")));
         }
+        indices::accept(context, 1, data.shape[axis])?;
         Ok(vec![TensorType { element: data.element, shape: indices.shape.clone() }.into()])
     }
 
@@ -50,7 +51,7 @@ impl Operator for GatherElements {
         let source = expr.operand(data);
         let operand = expr.operand(indices);
         let pick = expr.read(operand, index.clone());
-        index[axis] = expr.indirect(&pick).modulo(data.shape[axis].max(1) as i64, &|axis| expr.range(axis));
+        index[axis] = expr.indirect(&pick, data.shape[axis]);
         let body = expr.read(source, index);
         let operands: Vec<TensorId> = inputs.iter().flatten().copied().collect();
         vec![program.compute(expr.map(data.element, body), &operands)]

@@ -8,6 +8,7 @@ mod axes;
 mod broadcast;
 mod elementwise;
 mod exponential;
+mod indices;
 mod interpolation;
 mod movement;
 mod normalization;

@@ -1,19 +1,29 @@
 //! Evaluation of one expression, a block of output elements at a time.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use super::ReferenceError;
 use super::form::{Form, Points};
 use super::lanes::Lanes;
 use super::values::Values;
 use crate::arena::Id;
 use crate::arithmetic::{round, wrap};
-use crate::expr::{AxisKind, BinaryOp, Guard, Index, Literal, ReadId, Reducer, Scalar, TensorExpr, UnaryOp};
+use crate::expr::{
+    AxisKind, BinaryOp, Guard, Index, IndirectIndex, Literal, ReadId, Reducer, Scalar, TensorExpr, UnaryOp,
+};
+use crate::index_check::{FaultyElement, FaultyIndex};
 use crate::types::{ElementType, Shape};
 
 /// Output elements that are evaluated together.
 const BLOCK: usize = 512;
 
-/// The value of an expression over its operands' values.
-pub(super) fn evaluate(expr: &TensorExpr, operands: &[&Values]) -> Result<Values, ReferenceError> {
+/// The value of an expression over its operands' values, and the elements of them that name no place, the first of each
+/// place.
+pub(super) fn evaluate(
+    expr: &TensorExpr,
+    operands: &[&Values],
+) -> Result<(Values, BTreeMap<IndirectIndex, FaultyIndex>), ReferenceError> {
     let shape = expr.output().shape;
     let elements = shape.elements();
     let mut output = Values::zeros(expr.element, elements);
@@ -25,13 +35,14 @@ pub(super) fn evaluate(expr: &TensorExpr, operands: &[&Values]) -> Result<Values
         store(&mut output, first, lanes, expr.element);
         first += count;
     }
-    Ok(output)
+    Ok((output, machine.faults.into_inner()))
 }
 
 /// One instruction of the straight-line program that an expression becomes; operands are earlier slots.
 enum Step {
     Literal(Literal),
     Read(Load),
+    Place(IndirectIndex),
     Index(Form, ElementType),
     Holds(Conditions),
     Unary(UnaryOp, usize, ElementType),
@@ -63,8 +74,11 @@ struct Slot {
 struct Machine<'e> {
     expr: &'e TensorExpr,
     slots: Vec<Slot>,
-    /// The slot of each read; indirect indices refer to reads.
+    /// The slot of each read.
     reads: Vec<usize>,
+    /// The slots of the places that reads name.
+    places: BTreeMap<IndirectIndex, usize>,
+    faults: RefCell<BTreeMap<IndirectIndex, FaultyIndex>>,
     values: Vec<Lanes>,
     body: usize,
     body_slots: usize,
@@ -83,17 +97,24 @@ impl<'e> Machine<'e> {
             expr,
             slots: Vec::new(),
             reads: Vec::new(),
+            places: BTreeMap::new(),
+            faults: RefCell::default(),
             values: Vec::new(),
             body: 0,
             body_slots: 0,
             epilogue: None,
             element,
         };
+        let indirect = expr.indirect_indices();
         for (id, read) in expr.reads.iter() {
             let load = machine.load(id);
             let moving = load.varies() || machine.reads_moving(read.index.iter().chain(bounded(&read.guard)));
             let slot = machine.push(Step::Read(load), moving);
             machine.reads.push(slot);
+            for place in indirect.iter().filter(|place| place.read == id) {
+                let slot = machine.push(Step::Place(*place), moving);
+                machine.places.insert(*place, slot);
+            }
         }
         machine.body = machine.compile(&expr.body, None);
         machine.body_slots = machine.slots.len();
@@ -249,10 +270,11 @@ impl<'e> Machine<'e> {
         points: &Points,
     ) -> Result<Lanes, ReferenceError> {
         let value = |slot: usize| &self.values[slot];
-        let indirect = |read: ReadId| self.values[self.reads[read.index()]].integers();
+        let indirect = |place: IndirectIndex| self.values[self.places[&place]].integers();
         Ok(match &self.slots[slot].step {
             Step::Literal(literal) => Lanes::filled(*literal, points.count),
             Step::Read(load) => load.read(operands[load.operand], points, &indirect, reusable)?,
+            Step::Place(place) => Lanes::Integer(self.places(*place, points)),
             Step::Index(form, element) => {
                 let mut lanes = vec![0; points.count];
                 form.each(points, &indirect, |point, index| lanes[point] = wrap(*element, index));
@@ -267,6 +289,37 @@ impl<'e> Machine<'e> {
     }
 }
 
+impl Machine<'_> {
+    /// The places that a read names, the nearest where there is none; that is noted.
+    fn places(&self, place: IndirectIndex, points: &Points) -> Vec<i64> {
+        let read = self.reads[place.read.index()];
+        let values = self.values[read].integers();
+        if values.iter().any(|value| place.place(*value).is_none())
+            && let Step::Read(load) = &self.slots[read].step
+        {
+            let elements = self.elements(load, points);
+            let faulty = values.iter().zip(elements).filter(|(value, _)| place.place(**value).is_none());
+            let first = faulty.map(|(&value, element)| FaultyIndex { element, value }).min();
+            let mut faults = self.faults.borrow_mut();
+            let known = faults.get(&place).copied();
+            faults.extend(first.into_iter().chain(known).min().map(|first| (place, first)));
+        }
+        values.iter().map(|value| place.nearest(*value)).collect()
+    }
+
+    /// Which elements a read reads.
+    fn elements(&self, load: &Load, points: &Points) -> Vec<FaultyElement> {
+        let indirect = |place: IndirectIndex| self.values[self.places[&place]].integers();
+        let holds = load.conditions.hold(points, &indirect);
+        let mut elements = Vec::with_capacity(points.count);
+        load.offset.each(points, &indirect, |point, offset| {
+            let element = usize::try_from(offset).ok().filter(|_| holds[point] != 0);
+            elements.push(element.map_or(FaultyElement::Padding, FaultyElement::Element));
+        });
+        elements
+    }
+}
+
 impl Step {
     fn start(&mut self, points: &Points) {
         match self {
@@ -277,7 +330,12 @@ impl Step {
             }
             Self::Index(form, _) => form.start(points),
             Self::Holds(conditions) => conditions.0.iter_mut().for_each(|(form, ..)| form.start(points)),
-            Self::Literal(_) | Self::Unary(..) | Self::Binary(..) | Self::Select(..) | Self::Cast(..) => {}
+            Self::Literal(_)
+            | Self::Place(_)
+            | Self::Unary(..)
+            | Self::Binary(..)
+            | Self::Select(..)
+            | Self::Cast(..) => {}
         }
     }
 }
@@ -291,7 +349,7 @@ impl Load {
         &self,
         operand: &Values,
         points: &Points,
-        indirect: &impl Fn(ReadId) -> &'v [i64],
+        indirect: &impl Fn(IndirectIndex) -> &'v [i64],
         reusable: Lanes,
     ) -> Result<Lanes, ReferenceError> {
         let holds = if self.conditions.0.is_empty() { None } else { Some(self.conditions.hold(points, indirect)) };
@@ -328,7 +386,7 @@ impl Load {
         fill: T,
         holds: Option<&[i64]>,
         points: &Points,
-        indirect: &impl Fn(ReadId) -> &'v [i64],
+        indirect: &impl Fn(IndirectIndex) -> &'v [i64],
         lanes: &mut Vec<T>,
     ) -> bool {
         let mut inside = true;
@@ -352,7 +410,7 @@ impl Conditions {
         self.0.iter().any(|(form, ..)| form.varies())
     }
 
-    fn hold<'v>(&self, points: &Points, indirect: &impl Fn(ReadId) -> &'v [i64]) -> Vec<i64> {
+    fn hold<'v>(&self, points: &Points, indirect: &impl Fn(IndirectIndex) -> &'v [i64]) -> Vec<i64> {
         let mut holds = vec![1; points.count];
         for (form, lower, upper) in &self.0 {
             form.each(points, indirect, |point, index| holds[point] &= i64::from(*lower <= index && index < *upper));

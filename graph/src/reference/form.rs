@@ -1,7 +1,7 @@
 //! Indices prepared for evaluation at many points at once.
 
 use crate::arena::{Arena, Id};
-use crate::expr::{Atom, Axis, AxisId, AxisKind, Index, ReadId};
+use crate::expr::{Atom, Axis, AxisId, AxisKind, Index, IndirectIndex};
 
 /// The values of the axes at the points of a block: one per point for parallel axes, one in all for reduced axes.
 pub(super) struct Points {
@@ -70,7 +70,7 @@ impl Form {
     pub(super) fn each<'v>(
         &self,
         points: &Points,
-        values: &impl Fn(ReadId) -> &'v [i64],
+        values: &impl Fn(IndirectIndex) -> &'v [i64],
         mut use_value: impl FnMut(usize, i64),
     ) {
         let shift: i64 = self.uniform.iter().map(|(axis, coefficient)| points.reduced[*axis] * coefficient).sum();
@@ -96,7 +96,7 @@ fn accumulate<'v>(
     atom: &Atom,
     coefficient: i64,
     points: &Points,
-    values: &impl Fn(ReadId) -> &'v [i64],
+    values: &impl Fn(IndirectIndex) -> &'v [i64],
 ) {
     let mut inner_then = |inner: &Index, function: &dyn Fn(i64) -> i64| {
         let mut lanes = vec![inner.offset(); total.len()];
@@ -120,8 +120,8 @@ fn accumulate<'v>(
                 total.iter_mut().zip(lanes).for_each(|(total, lane)| *total += lane * coefficient);
             }
         }
-        Atom::Indirect(read) => {
-            for (total, value) in total.iter_mut().zip(values(*read)) {
+        Atom::Indirect(place) => {
+            for (total, value) in total.iter_mut().zip(values(*place)) {
                 *total = total.wrapping_add(value.wrapping_mul(coefficient));
             }
         }

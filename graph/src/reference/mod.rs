@@ -10,7 +10,8 @@ mod lanes;
 mod values;
 
 use crate::arena::{Arena, Id};
-use crate::expr::TensorExpr;
+use crate::expr::{IndirectIndex, TensorExpr};
+use crate::index_check::{FaultyIndex, IndexCheck, IndexFault};
 use crate::program::{Definition, Source, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
@@ -43,6 +44,9 @@ pub enum ReferenceError {
         /// The position among the operands.
         operand: usize,
     },
+    /// An element of a tensor that names places of a dimension names none. Of several it is the first.
+    #[error("{0}")]
+    Index(IndexFault),
 }
 
 /// The outputs of a program for these inputs, in order.
@@ -50,6 +54,7 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor
     let declared: Vec<&TensorType> = program.inputs.iter().map(|&input| &program.tensors[input].ty).collect();
     check(&declared, inputs)?;
     let mut uses = uses(program);
+    let mut fault_found: Option<IndexFault> = None;
     let mut values: Arena<TensorId, Option<Values>> = program.tensors.ids().map(|_| None).collect();
     for statement in program.statements.values() {
         for &operand in &statement.operands {
@@ -60,7 +65,15 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor
         }
         let operands: Vec<&Values> = statement.operands.iter().filter_map(|&id| values[id].as_ref()).collect();
         let output = match &statement.definition {
-            Definition::Compute(expr) => expression::evaluate(expr, &operands)?,
+            Definition::Compute(expr) => {
+                let (output, found) = expression::evaluate(expr, &operands)?;
+                let fault = |(place, found): (IndirectIndex, FaultyIndex)| {
+                    let tensor = statement.operands[expr.reads[place.read].operand];
+                    IndexFault { check: IndexCheck { tensor, extent: place.extent }, found }
+                };
+                fault_found = found.into_iter().map(fault).chain(fault_found).min();
+                output
+            }
             Definition::Join { axis } => {
                 let types = statement.operands.iter().map(|&operand| &program.tensors[operand].ty);
                 let shapes: Vec<&Shape> = types.map(|ty| &ty.shape).collect();
@@ -75,6 +88,9 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor
             }
         }
     }
+    if let Some(fault) = fault_found {
+        return Err(ReferenceError::Index(fault));
+    }
     let output = |&id: &TensorId| match given(program, id, inputs) {
         Some(tensor) => tensor.clone(),
         None => {
@@ -85,11 +101,11 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor
     Ok(program.outputs.iter().map(output).collect())
 }
 
-/// The value of one expression over these operands.
+/// The value of one expression over these operands. An element that names no place of a dimension stands for the nearest one.
 pub fn evaluate_expression(expr: &TensorExpr, operands: &[Tensor]) -> Result<Tensor, ReferenceError> {
     check(&expr.operands.iter().collect::<Vec<_>>(), operands)?;
     let values: Vec<Values> = operands.iter().map(Values::from_tensor).collect();
-    let values = expression::evaluate(expr, &values.iter().collect::<Vec<_>>())?;
+    let (values, _) = expression::evaluate(expr, &values.iter().collect::<Vec<_>>())?;
     Ok(values.to_tensor(&expr.output()))
 }
 

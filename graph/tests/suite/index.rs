@@ -59,7 +59,7 @@ impl Plain {
     }
 }
 
-fn no_reads(_: warpweave_graph::expr::ReadId) -> i64 {
+fn no_reads(_: warpweave_graph::expr::IndirectIndex) -> i64 {
     unreachable!("these indices read nothing")
 }
 

@@ -3,7 +3,7 @@
 use crate::random::Random;
 use warpweave_graph::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, ImportError, NEWEST_OPSET, Op};
 use warpweave_graph::program::{Definition, ProgramBuilder};
-use warpweave_graph::reference::evaluate;
+use warpweave_graph::reference::{ReferenceError, evaluate};
 use warpweave_graph::types::{Shape, TensorType};
 use warpweave_graph::{ElementType, Tensor, ValueType};
 
@@ -195,7 +195,11 @@ fn try_one(random: &mut Random, domain: &str, name: &str) -> bool {
     if points.fold(0, usize::saturating_add) > 1 << 20 {
         return false;
     }
-    let values = evaluate(&program, &given).unwrap_or_else(|error| panic!("{op:?} of {facts:?}: {error}"));
+    let values = match evaluate(&program, &given) {
+        Ok(values) => values,
+        Err(ReferenceError::Index(_)) => return true,
+        Err(error) => panic!("{op:?} of {facts:?}: {error}"),
+    };
     for (value, ty) in values.iter().zip(&types) {
         assert_eq!(Some(value.ty()), ty.as_tensor(), "{op:?} of {facts:?}");
     }

@@ -60,9 +60,7 @@ fn expression(random: &mut Random, operands: &[TensorType], reduces: bool) -> Te
     if let Some(pick) = picks.first()
         && let Some((&position, ty)) = positions.iter().zip(operands).find(|(_, ty)| ty.element == ELEMENT)
     {
-        let gathered =
-            ty.shape.iter().map(|&extent| expr.indirect(pick).modulo(extent as i64, &|axis| expr.range(axis)));
-        let gathered = gathered.collect();
+        let gathered = ty.shape.iter().map(|&extent| expr.indirect(pick, extent)).collect();
         reads.push((expr.read(position, gathered), ELEMENT));
     }
     let combined = reads.into_iter().map(|(read, element)| read.cast(element, ELEMENT)).reduce(|left, right| {

@@ -8,9 +8,10 @@ use warpweave_graph::TensorType;
 
 use super::name::{BundleTarget, EntryName};
 use super::references::References;
+use crate::session::TensorNames;
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// The entry `manifest.json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub struct Manifest {
     pub model: ModelRecord,
     /// What goes in and what comes out.
     pub signature: Signature,
+    /// The names in the model of the program's tensors whose elements index other tensors.
+    #[serde(default, skip_serializing_if = "TensorNames::is_empty")]
+    pub index_tensors: TensorNames,
     /// How exact the results are.
     pub numerics: Numerics,
     /// What the bundle was compiled for, by name.

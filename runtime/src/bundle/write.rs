@@ -15,6 +15,7 @@ use super::plan::{TargetPlan, segment_records};
 use super::references::{References, WeightFile};
 use super::weights;
 use crate::new_file::NewFile;
+use crate::session::TensorNames;
 use crate::target::Target;
 
 /// Entries begin at multiples of this.
@@ -29,6 +30,8 @@ pub struct BundleContents {
     pub model: ModelRecord,
     /// Inputs and outputs, in the program's order.
     pub signature: Signature,
+    /// The names in the model of the program's tensors whose elements index other tensors.
+    pub index_tensors: TensorNames,
     /// The program, for people.
     pub graph_text: String,
     /// The program that every plan schedules.
@@ -147,6 +150,7 @@ impl<W: Write + Seek> Archive<'_, W> {
             producer: concat!("warpweave ", env!("CARGO_PKG_VERSION")).to_owned(),
             model: contents.model.clone(),
             signature: contents.signature.clone(),
+            index_tensors: contents.index_tensors.clone(),
             numerics: Numerics::default(),
             targets: contents.targets.iter().map(|(target, part)| (*target, part.record())).collect(),
             entries: std::mem::take(&mut self.entries),

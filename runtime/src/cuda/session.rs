@@ -22,7 +22,7 @@ use super::launches::Addresses;
 use super::memory::{Buffer, Context, Event, Module, Stream};
 use crate::bundle::{BundleTarget, DeviceCode, TargetPlan};
 use crate::cubin::CubinInfo;
-use crate::session::{Session, SessionError, check_inputs, input_types, output, place, run_as};
+use crate::session::{Session, SessionError, check_inputs, check_records, input_types, output, place, run_as};
 use crate::session_memory::{SessionMemory, marked_element, sentinels};
 
 /// The entry that walks streams.
@@ -186,6 +186,8 @@ impl CudaSession {
             let marked = marked_element(epoch, mark).repeat(range.len() / SENTINEL_BYTES);
             self.loaded.buffers.arena.write(range.start, &marked)?;
         }
+        let records = self.plan.plan.plan().memory.index_records.range();
+        self.loaded.buffers.arena.write(records.start, &vec![0; records.len()])?;
         self.state = State::Ready;
         Ok(())
     }
@@ -277,6 +279,25 @@ impl CudaSession {
     }
 }
 
+impl CudaSession {
+    /// What the launch has recorded of faulty indices, which is then forgotten.
+    fn check_indices(&mut self) -> Result<(), SessionError> {
+        let memory = &self.plan.plan.plan().memory;
+        let records = memory.index_records.range();
+        if records.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = vec![0; records.len()];
+        self.loaded.buffers.arena.read(records.start, &mut bytes)?;
+        let checked = check_records(memory, &bytes);
+        if checked.is_err() {
+            bytes.fill(0);
+            self.loaded.buffers.arena.write(records.start, &bytes)?;
+        }
+        Ok(checked?)
+    }
+}
+
 impl Session for CudaSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         if self.state != State::Ready {
@@ -289,6 +310,7 @@ impl Session for CudaSession {
         }
         self.launch()?;
         self.check_status()?;
+        self.check_indices()?;
         let milliseconds = self.loaded.end.milliseconds_since(&self.loaded.begin)?;
         self.last = Some(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3));
         let memory = &self.plan.plan.plan().memory;

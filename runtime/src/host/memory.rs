@@ -6,6 +6,7 @@ use warpweave_fusion::schedule::plan::{Buffer, BufferSpace};
 use warpweave_graph::ElementType;
 use warpweave_graph::Tensor;
 
+use super::indices::IndexFaults;
 use super::lanes::{LANES, Lanes};
 
 /// An arena that threads read and write at the same time, in disjoint or ordered places.
@@ -61,6 +62,8 @@ pub(super) struct Memory<'m> {
     pub(super) weights: &'m [u8],
     /// The staged values of the rTask that have been computed so far.
     pub(super) staged: Vec<StagedValues>,
+    /// Where faulty indices are noted.
+    pub(super) faults: &'m IndexFaults,
 }
 
 /// A tile's box of a staged value.

@@ -8,6 +8,7 @@
 
 mod contraction;
 mod delays;
+mod indices;
 mod lane_program;
 mod lanes;
 mod memory;
@@ -26,10 +27,12 @@ use warpweave_fusion::schedule::plan::{BufferSpace, CounterId, Instruction, Oper
 use warpweave_fusion::schedule::{Polls, Segment, Verified, Violation, verify};
 use warpweave_graph::Tensor;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::index_check::IndexFault;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
 
 pub use delays::Delays;
+use indices::IndexFaults;
 use memory::{Memory, SharedArena};
 use operator::HostOperator;
 
@@ -70,6 +73,9 @@ pub enum HostError {
         /// The type given.
         found: TensorType,
     },
+    /// An element names no place of a dimension that it indexes. Of several it is the first.
+    #[error("{0}")]
+    Index(IndexFault),
     /// A thread of the launch failed.
     #[error("a host thread failed while it ran the plan")]
     Thread,
@@ -143,7 +149,8 @@ impl HostSession {
             }
             self.arena.write(self.offset(id), input.bytes());
         }
-        let shared = Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new() };
+        let faults = IndexFaults::default();
+        let shared = Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new(), faults: &faults };
         (self.moments, self.trace) = (Vec::new(), Vec::new());
         for (segment, HostSegment { operators, polls }) in self.plan.plan().segments.iter().zip(&self.segments) {
             match segment {
@@ -156,6 +163,9 @@ impl HostSession {
                     self.trace.extend(nodes::run(segment, operators, &shared, self.threads)?);
                 }
             }
+        }
+        if let Some(fault) = faults.first() {
+            return Err(HostError::Index(fault));
         }
         let output = |id: &TensorId| {
             let ty = memory.tensors[*id].ty.clone();

@@ -6,8 +6,9 @@ use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_fusion::schedule::plan::ROperator;
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::expr::{Atom, AxisId, Index, Literal, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{Atom, AxisId, Index, IndirectIndex, Literal, ReadId, Scalar, TensorExpr};
 
+use super::indices::HostIndexChecks;
 use super::lane_program::{LaneProgram, Step};
 use super::lanes::{LANES, Lanes, binary, cast, copy_lane, select, shifted, splat, unary};
 use super::memory::{HostSpace, Memory, address};
@@ -123,6 +124,7 @@ pub(super) struct HostStage {
     pub(super) body: LaneProgram,
     pub(super) epilogue: Option<LaneProgram>,
     pub(super) output: Option<HostOutput>,
+    checks: HostIndexChecks,
 }
 
 /// Where a stage writes.
@@ -169,6 +171,7 @@ impl HostStage {
             body: LaneProgram::new(&stage.expr, &stage.expr.body),
             epilogue: stage.expr.epilogue.as_ref().map(|epilogue| LaneProgram::new(&stage.expr, epilogue)),
             output,
+            checks: HostIndexChecks::new(&operator.body, stage),
             expr: stage.expr.clone(),
         }
     }
@@ -193,8 +196,14 @@ impl HostStage {
             let value = match step {
                 Step::Literal(literal) => splat(*literal),
                 Step::Read(read) => {
+                    let indirect = Indirect { registers: &registers, reads: &reads };
+                    let value = self.read(*read, memory, run, stages, &indirect);
+                    if let Lanes::Integer(values) = &value {
+                        let at = |index: &Index, lane| position_at(&Position::new(index), run, lane, &indirect);
+                        self.checks.check(*read, &values[..run.count], at, memory.faults);
+                    }
                     reads.push((*read, registers.len()));
-                    self.read(*read, memory, run, stages, &Indirect { registers: &registers, reads: &reads })
+                    value
                 }
                 Step::Index(index, element) => {
                     let indirect = Indirect { registers: &registers, reads: &reads };
@@ -304,13 +313,11 @@ struct Indirect<'i> {
 }
 
 impl Indirect<'_> {
-    fn value(&self, read: ReadId, lane: usize) -> i64 {
-        let found = self.reads.iter().find(|(other, _)| *other == read);
+    fn place(&self, index: IndirectIndex, lane: usize) -> i64 {
+        let found = self.reads.iter().find(|(other, _)| *other == index.read);
         let &(_, register) = found.expect("indirect reads are loaded before the indices that use them");
-        match &self.registers[register] {
-            Lanes::Integer(values) => values[lane],
-            Lanes::Float(_) | Lanes::Double(_) => unreachable!("indices are integers"),
-        }
+        let Lanes::Integer(values) = &self.registers[register] else { unreachable!("indices are integers") };
+        index.nearest(values[lane])
     }
 }
 
@@ -320,6 +327,6 @@ fn position_at(position: &Position, run: &Run, lane: usize, indirect: &Indirect)
             let (first, step) = position.line(run).expect("the position is linear");
             first + step * lane as i64
         }
-        Position::General(index) => index.evaluate(&|axis| run.at(lane, axis), &|read| indirect.value(read, lane)),
+        Position::General(index) => index.evaluate(&|axis| run.at(lane, axis), &|index| indirect.place(index, lane)),
     }
 }

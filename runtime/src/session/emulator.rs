@@ -11,6 +11,7 @@ use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
 
 use super::Session;
+use super::check_records;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, place, read_outputs, run_as, write_inputs};
 use crate::bundle::TargetPlan;
@@ -59,12 +60,15 @@ impl Session for EmulatorSession {
         let mut first: Option<Vec<Tensor>> = None;
         for position in 0..self.options.interleavings.max(1) {
             let seed = self.options.seed.wrapping_add(position);
+            let records = memory.index_records.range();
             write_inputs(memory, inputs, device.arena_mut());
+            device.arena_mut()[records.clone()].fill(0);
             let report = device.launch(&initialised, &LaunchOptions::seeded(seed));
             if !report.is_clean() {
                 self.epoch = 1;
                 return Err(SessionError::Violations { seed, report: report.to_string().trim_end().to_owned() });
             }
+            check_records(memory, &device.arena()[records])?;
             let outputs = read_outputs(memory, device.arena())?;
             match &first {
                 None => first = Some(outputs),

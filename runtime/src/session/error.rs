@@ -2,7 +2,7 @@
 
 use warpweave_graph::TensorType;
 
-use super::Device;
+use super::{Device, IndexError};
 use crate::bundle::BundleError;
 use crate::host::HostError;
 
@@ -60,6 +60,9 @@ pub enum SessionError {
     #[cfg(feature = "compile")]
     #[error(transparent)]
     Text(#[from] crate::text::TextError),
+    /// An element is no index of the dimension that it indexes.
+    #[error(transparent)]
+    Index(#[from] IndexError),
     /// The GPU refuses or fails.
     #[error(transparent)]
     Cuda(#[from] crate::cuda::CudaError),
@@ -84,6 +87,8 @@ pub enum FailureKind {
     DeviceFault,
     /// Something did not end in time.
     TimeOut,
+    /// An element is no index of the dimension that it indexes.
+    Index,
 }
 
 impl SessionError {
@@ -97,6 +102,7 @@ impl SessionError {
             Self::OrderDependent { .. } => "emulator-order",
             #[cfg(feature = "compile")]
             Self::Text(_) => "text",
+            Self::Index(_) => "index",
             Self::Cuda(_) => "cuda",
             Self::Host(_) => "host",
             Self::Internal(_) => "internal",
@@ -121,6 +127,7 @@ impl SessionError {
                     TextError::Compile { .. } | TextError::Run { .. } => FailureKind::Check,
                 }
             }
+            Self::Index(_) => FailureKind::Index,
             Self::Cuda(error) => error.kind(),
         }
     }

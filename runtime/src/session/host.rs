@@ -6,12 +6,16 @@ use warpweave_graph::Tensor;
 use super::Session;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types};
-use crate::host::HostSession;
+use super::index_error::IndexError;
+use crate::host::{HostError, HostSession};
 
 impl Session for HostSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         check_inputs(input_types(&self.plan().plan().memory), inputs)?;
-        Ok(HostSession::run(self, inputs)?)
+        HostSession::run(self, inputs).map_err(|error| match error {
+            HostError::Index(fault) => IndexError::of_plan(fault, &self.plan().plan().memory).into(),
+            other => other.into(),
+        })
     }
 
     fn execution_plan(&self) -> Option<&ExecutionPlan> {

@@ -3,8 +3,10 @@
 mod error;
 mod exchange;
 mod host;
+mod index_error;
 #[cfg(feature = "compile")]
 mod kernels;
+mod named;
 mod open;
 mod reference;
 
@@ -26,8 +28,11 @@ use warpweave_graph::Tensor;
 pub use error::{FailureKind, SessionError};
 pub(crate) use exchange::{check_inputs, input_types, output, place, run_as};
 pub use exchange::{pack_program, pack_weights};
+pub(crate) use index_error::check_records;
+pub use index_error::{IndexError, IndexTensor};
 #[cfg(feature = "compile")]
 pub use kernels::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Kernels, open_kernels};
+pub use named::{NamedSession, TensorNames};
 pub use open::{OpenOptions, open_bundle};
 pub use reference::ReferenceSession;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::error::SessionError;
-use super::{Device, ReferenceSession, Session};
+use super::{Device, NamedSession, ReferenceSession, Session};
 use crate::bundle::{Bundle, BundleError, BundleTarget, DeviceCode, TargetPlan};
 use crate::cuda::{CudaOptions, CudaSession, Driver};
 use crate::host::HostSession;
@@ -41,6 +41,11 @@ impl OpenOptions {
 
 /// Opens `bundle` on `device`.
 pub fn open_bundle(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
+    let session = open_nameless(bundle, device, options)?;
+    Ok(Box::new(NamedSession::new(session, bundle.manifest().index_tensors.clone())))
+}
+
+fn open_nameless(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
     match device {
         Device::Reference => Ok(Box::new(ReferenceSession::new(bundle.program()?))),
         Device::Host => {

@@ -1,11 +1,12 @@
 //! The evaluator of tensor expressions as a device.
 
-use warpweave_graph::reference::evaluate;
+use warpweave_graph::reference::{ReferenceError, evaluate};
 use warpweave_graph::{Tensor, TensorProgram};
 
 use super::Session;
 use super::error::SessionError;
 use super::exchange::check_inputs;
+use super::index_error::IndexError;
 
 /// A program that the reference evaluates.
 pub struct ReferenceSession {
@@ -23,6 +24,12 @@ impl Session for ReferenceSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         let types: Vec<_> = self.program.inputs.iter().map(|input| &self.program.tensors[*input].ty).collect();
         check_inputs(types.into_iter(), inputs)?;
-        evaluate(&self.program, inputs).map_err(|error| SessionError::Internal(error.to_string()))
+        evaluate(&self.program, inputs).map_err(|error| match error {
+            ReferenceError::Index(fault) => {
+                let ty = &self.program.tensors[fault.check.tensor].ty;
+                IndexError::new(fault, ty, &self.program.inputs).into()
+            }
+            other => SessionError::Internal(other.to_string()),
+        })
     }
 }

@@ -11,6 +11,7 @@ use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
 
 use super::Session;
+use super::check_records;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, read_outputs, run_as, write_inputs};
 use crate::bundle::TargetPlan;
@@ -62,6 +63,10 @@ impl Session for TextSession {
             self.state = memory_at(&self.plan, 1);
             return Err(error.into());
         }
+        let records = &mut self.state.arena[memory.index_records.range()];
+        let checked = check_records(memory, records);
+        records.fill(0);
+        checked?;
         read_outputs(memory, &self.state.arena)
     }
 

@@ -169,7 +169,7 @@ impl Accesses {
             for_each_point(&extents, &mut |point| {
                 let axis = |axis: AxisId| ranges[axis.index()].minimum + point[axis.index()] as i64;
                 let place = output.index.iter().zip(&layout.strides).map(|(index, &stride)| {
-                    let at = index.evaluate(&axis, &|read| unreachable!("{read} decides where something is written"));
+                    let at = index.evaluate(&axis, &|_| unreachable!("an element decides where something is written"));
                     at as usize * stride
                 });
                 let element = layout.offset + place.sum::<usize>();

@@ -17,7 +17,7 @@ use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
-use crate::{factors, graphs, parts, segments};
+use crate::{factors, graphs, indices, parts, segments};
 
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
@@ -55,12 +55,13 @@ fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
         factors::cases(),
         graphs::cases(base()),
         segments::cases(),
+        indices::cases(),
         vec![("KeepsInGraph", graphs::as_nodes(kept()))],
     ]
     .concat()
 }
 
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 31] = [
     "Memory",
     "Malformed",
     "TaskCount",
@@ -90,6 +91,8 @@ const NAMES: [&str; 29] = [
     "ReadsLater",
     "SentinelAcross",
     "InSegment",
+    "IndexRecords",
+    "UncheckedIndex",
 ];
 
 fn name(violation: &Violation) -> &'static str {
@@ -123,6 +126,8 @@ fn name(violation: &Violation) -> &'static str {
         Violation::ReadsLater { .. } => "ReadsLater",
         Violation::SentinelAcross { .. } => "SentinelAcross",
         Violation::InSegment { .. } => "InSegment",
+        Violation::IndexRecords => "IndexRecords",
+        Violation::UncheckedIndex(_) => "UncheckedIndex",
     }
 }
 

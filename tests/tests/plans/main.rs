@@ -5,6 +5,7 @@ mod agreement;
 mod counterexamples;
 mod factors;
 mod graphs;
+mod indices;
 mod judge;
 mod kept;
 mod mutants;

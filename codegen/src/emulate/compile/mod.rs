@@ -87,6 +87,7 @@ pub fn compile(body: Body, kernel: &Kernel, bases: SharedBases) -> Option<Compil
         statements: vec![Location { body, path: Vec::new() }],
         global: Vec::new(),
         sentinels: Vec::new(),
+        index_checks: Vec::new(),
         shared: Vec::new(),
         copies: Vec::new(),
         waits: Vec::new(),

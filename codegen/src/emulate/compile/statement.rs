@@ -8,7 +8,8 @@ use crate::kernel_ir::{
 };
 
 use super::super::bytecode::{
-    CopyAccess, GlobalAccess, Index, Instruction, Registers, SentinelAccess, SharedAccess, Slot, WaitAccess, WideSlot,
+    CopyAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, Registers, SentinelAccess, SharedAccess, Slot,
+    WaitAccess, WideSlot,
 };
 use super::super::scalar::NarrowBinary;
 use super::{Compiler, MAXIMUM_CODE, Value};
@@ -77,6 +78,15 @@ impl Compiler<'_> {
                 let registers = self.sources(std::slice::from_ref(value));
                 self.out.sentinels.push(SentinelAccess { registers, index, apart: None, mark });
                 self.emit(Instruction::StoreSentinel(self.out.sentinels.len() as u32 - 1));
+            }
+            Statement::CheckIndex { place, value, extent, element, record } => {
+                let value = self.index(value);
+                let [extent, element, record] = [extent, element, record].map(|word| self.evaluate_narrow(word));
+                let (registers, late) = self.destinations(place, MemoryType::I32, 1);
+                let place = Slot(registers.slots[0]);
+                self.out.index_checks.push(IndexCheckAccess { place, value, extent, element, record });
+                self.emit(Instruction::CheckIndex(self.out.index_checks.len() as u32 - 1));
+                self.finish(late);
             }
             Statement::LoadShared { place, array, width, index } => {
                 let index = self.evaluate_narrow(index);

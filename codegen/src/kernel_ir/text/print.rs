@@ -141,6 +141,9 @@ fn line(statement: &Statement) -> String {
             format!("{place} = poll {count}arena[{index}]{apart} with [{mark}]")
         }
         Statement::StoreSentinel { index, mark, value } => format!("mark arena[{index}] with [{mark}] = {value}"),
+        Statement::CheckIndex { place, value, extent, element, record } => {
+            format!("{place} = check {value} in [{extent}] of [{element}] into [{record}]")
+        }
         Statement::LoadShared { place, array, width, index } => {
             format!("{place} = load {}{array}[{index}]", prefix(*width))
         }

@@ -136,6 +136,9 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
     if reader.eat_word("poll") {
         return poll(reader, scope, place);
     }
+    if reader.eat_word("check") {
+        return check(reader, scope, place);
+    }
     if reader.eat_word("shuffle") {
         return shuffle(reader, scope, place);
     }
@@ -176,6 +179,17 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
         return Ok(Statement::Wait { place, counter, target, order, position: expression(reader, scope)? });
     }
     Ok(Statement::Assign { place, value: expression(reader, scope)? })
+}
+
+/// What follows `check`.
+fn check(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Statement> {
+    let value = expression(reader, scope)?;
+    reader.keyword("in")?;
+    let extent = index(reader, scope)?;
+    reader.keyword("of")?;
+    let element = index(reader, scope)?;
+    reader.keyword("into")?;
+    Ok(Statement::CheckIndex { place, value, extent, element, record: index(reader, scope)? })
 }
 
 /// A kernel, where its operands begin, and the tile.

@@ -271,7 +271,7 @@ impl<'a> Parts<'a> {
             .map(|axis| (self.axes[weights][axis].first.clone(), self.axes[weights][axis].extent))
             .collect();
         let of_row = |emitter: &mut Emitter, coordinates: &[Expression]| {
-            let coordinates = Coordinates { axes: coordinates, reads: &Default::default() };
+            let coordinates = Coordinates { axes: coordinates, places: &Default::default() };
             let expr = &self.body.stages[0].expr;
             let number = number_in_box(emitter, expr, &rows, dimensions.iter().cloned(), &coordinates)?;
             Ok(load_word(emitter, words, number))

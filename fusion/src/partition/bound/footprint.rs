@@ -1,7 +1,7 @@
 //! What a box of an expression's points touches of an operand: elements, and transactions by contiguous runs.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Atom, AxisId, AxisKind, Index, Range, Read, TensorExpr};
+use warpweave_graph::expr::{Atom, AxisId, AxisKind, Index, IndirectIndex, Range, Read, TensorExpr};
 
 use super::InputExtent;
 use crate::partition::contraction::index_axes;
@@ -143,7 +143,7 @@ fn one(atom: &Atom) -> Index {
         Atom::FloorDiv(inner, divisor) => inner.floor_div(*divisor, &always),
         Atom::Mod(inner, divisor) => inner.modulo(*divisor, &always),
         Atom::Clamp(inner, low, high) => inner.clamped(*low, *high, &always),
-        Atom::Indirect(read) => Index::indirect(*read),
+        Atom::Indirect(IndirectIndex { read, extent }) => Index::indirect(*read, *extent),
     }
 }
 

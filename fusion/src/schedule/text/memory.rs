@@ -1,10 +1,12 @@
 //! Text to memory plans.
 
+use warpweave_graph::index_check::{IndexCheck, IndexCheckId};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::views::Layout;
 
 use super::ids;
+use crate::schedule::index_records::IndexRecords;
 use crate::schedule::plan::{Buffer, BufferSpace, EdgeKind, MemoryPlan, PlannedTensor};
 
 /// The memory plan that comes next.
@@ -29,7 +31,26 @@ pub fn read(reader: &mut Reader<'_>) -> Parsed<MemoryPlan> {
         ids(reader, "a tensor", count)
     };
     (memory.inputs, memory.outputs, memory.constants) = (listed("inputs")?, listed("outputs")?, listed("constants")?);
+    memory.index_records = index_records(reader, count)?;
     Ok(memory)
+}
+
+fn index_records(reader: &mut Reader<'_>, tensors: usize) -> Parsed<IndexRecords> {
+    let mut records = IndexRecords::default();
+    if !reader.eat_word("index") {
+        return Ok(records);
+    }
+    reader.keyword("checks")?;
+    reader.keyword("at")?;
+    records.offset = reader.integer("a byte")?;
+    while reader.is_id::<IndexCheckId>() {
+        reader.declared::<IndexCheckId>(records.checks.len())?;
+        reader.mark(":")?;
+        let tensor = reader.id("a tensor", tensors)?;
+        reader.keyword("in")?;
+        records.checks.push(IndexCheck { tensor, extent: reader.integer("an extent")? });
+    }
+    Ok(records)
 }
 
 fn tensor(reader: &mut Reader<'_>, position: usize) -> Parsed<PlannedTensor> {

@@ -8,6 +8,7 @@ use warpweave_graph::text::reader::Word;
 use warpweave_graph::words;
 
 use crate::schedule::backend::Backend;
+use crate::schedule::index_records::IndexRecords;
 use crate::schedule::plan::{
     BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, Instruction, MemoryPlan, OperatorId, PersistentSegment,
     PlannedTensor, ROperator, Segment,
@@ -51,7 +52,15 @@ fn memory(f: &mut fmt::Formatter<'_>, memory: &MemoryPlan) -> fmt::Result {
     {
         writeln!(f, "{keyword} {tensors:?}")?;
     }
-    Ok(())
+    index_records(f, &memory.index_records)
+}
+
+fn index_records(f: &mut fmt::Formatter<'_>, records: &IndexRecords) -> fmt::Result {
+    if records.checks.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "index checks at {}", records.offset)?;
+    records.checks.iter().try_for_each(|(id, check)| writeln!(f, "  {id}: {} in {}", check.tensor, check.extent))
 }
 
 fn tensor(f: &mut fmt::Formatter<'_>, id: TensorId, tensor: &PlannedTensor) -> fmt::Result {

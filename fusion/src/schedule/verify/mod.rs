@@ -1,6 +1,6 @@
 //! The plan verifier: proves, before anything is emitted or run, that a plan cannot deadlock or race.
 //!
-//! Checked: expressions are well typed, and each template computes its body; every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
+//! Checked: expressions are well typed, and each template computes its body; every index that is read is checked, and its record touches no buffer; every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
 //! what their waits assume; what an rTask loads before its waits are constants; the streams run to their end whatever the interleaving (counters only grow, so if one order
 //! of execution ends, every order does); every element that an rTask reads is written by rTasks that happen before it;
 //! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every sentinel that is
@@ -22,6 +22,7 @@
 mod clash;
 mod clocks;
 mod data;
+mod indices;
 mod nodes;
 mod order;
 mod polls;
@@ -202,6 +203,10 @@ pub enum Violation {
         /// The sentinel.
         tensor: TensorId,
     },
+    /// Records of faulty indices lie in a buffer or outside the arena, or stand for checks that are no checks.
+    IndexRecords,
+    /// An operator uses an element as an index that the plan does not check.
+    UncheckedIndex(OperatorId),
     /// What an operator keeps on chip is no constant.
     KeepsVariable {
         /// The operator.
@@ -243,6 +248,8 @@ impl Violation {
             | Self::ReadsLater { .. }
             | Self::SentinelAcross { .. }
             | Self::InSegment { .. }
+            | Self::IndexRecords
+            | Self::UncheckedIndex(_)
             | Self::SentinelInGraph(_) => None,
         }
     }
@@ -319,6 +326,8 @@ impl fmt::Display for Violation {
                 }
             }
             Self::Buffer(tensor) => write!(f, "{tensor} has no proper buffer"),
+            Self::IndexRecords => f.write_str("the records of faulty indices have no proper place"),
+            Self::UncheckedIndex(operator) => write!(f, "{operator} uses an index that is not checked"),
             Self::WritesConstant(tensor) => write!(f, "{tensor} is written and must stay as it is"),
         }
     }

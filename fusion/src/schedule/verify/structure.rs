@@ -15,7 +15,7 @@ use super::super::plan::{
 };
 use super::super::prefetch::{leading_waits, planned_sides};
 use super::super::sentinels::{can_mark, can_poll};
-use super::Violation;
+use super::{Violation, indices};
 use crate::partition::Template;
 use crate::partition::attention::AttentionKernel;
 use crate::partition::boxed::boxes;
@@ -45,6 +45,7 @@ pub(super) fn check_whole(operators: &Operators, memory: &MemoryPlan) -> Vec<Vio
     check_outputs(operators, memory, &mut violations);
     check_memory(operators, memory, &mut violations);
     check_sentinels(operators, memory, &mut violations);
+    indices::check(operators, memory, &mut violations);
     violations
 }
 

@@ -76,7 +76,7 @@ fn index() -> BoxedStrategy<Index> {
     let leaf = prop_oneof![
         (-100i64..100).prop_map(Index::constant),
         (0..AXES).prop_map(|axis| Index::axis(AxisId::from_index(axis))),
-        (0..READS).prop_map(|read| Index::indirect(ReadId::from_index(read))),
+        (0..READS, 1i64..200).prop_map(|(read, extent)| Index::indirect(ReadId::from_index(read), extent)),
     ];
     let deeper = leaf.prop_recursive(3, 8, 2, |inner| {
         prop_oneof![

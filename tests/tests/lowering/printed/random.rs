@@ -170,6 +170,9 @@ fn access() -> impl Strategy<Value = Statement> {
             mark,
             value
         }),
+        (place(), expression(), expression(), expression(), expression()).prop_map(
+            |(place, value, extent, element, record)| Statement::CheckIndex { place, value, extent, element, record }
+        ),
         (place(), id::<SharedId>(), width(), expression())
             .prop_map(|(place, array, width, index)| Statement::LoadShared { place, array, width, index }),
         (id::<SharedId>(), expression(), values()).prop_map(|(array, index, values)| Statement::StoreShared {

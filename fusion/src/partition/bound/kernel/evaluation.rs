@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Condition, Index, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, Condition, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
 use super::KernelCounts;
@@ -86,9 +86,10 @@ impl Linear {
                 coefficients.iter().zip(point).map(|(coefficient, at)| coefficient * at).sum::<i64>() + offset
             }
             Self::General(index, data) => {
-                let value = |read: ReadId| {
-                    let element = data.iter().find(|(other, _)| *other == read).expect("every read has its element");
-                    element.1.at(point) * SCATTER
+                let value = |place: IndirectIndex| {
+                    let element =
+                        data.iter().find(|(other, _)| *other == place.read).expect("every read has its element");
+                    (element.1.at(point) * SCATTER).rem_euclid(place.extent)
                 };
                 index.evaluate(&|axis: AxisId| point[axis.index()], &value)
             }

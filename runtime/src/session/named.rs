@@ -1,0 +1,67 @@
+//! Sessions that name tensors as the model does.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_graph::Tensor;
+use warpweave_graph::program::TensorId;
+
+use super::{Session, SessionError};
+
+/// The names in the model of tensors that hold indices.
+pub type TensorNames = BTreeMap<TensorId, String>;
+
+/// A session whose errors name tensors as the model does.
+pub struct NamedSession {
+    session: Box<dyn Session>,
+    names: TensorNames,
+}
+
+impl NamedSession {
+    /// The session with these names.
+    pub fn new(session: Box<dyn Session>, names: TensorNames) -> Self {
+        Self { session, names }
+    }
+}
+
+impl Session for NamedSession {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
+        self.session.run(inputs).map_err(|error| match error {
+            SessionError::Index(mut error) => {
+                error.tensor.name = self.names.get(&error.tensor.id).cloned();
+                SessionError::Index(error)
+            }
+            other => other,
+        })
+    }
+
+    fn device_time(&self) -> Option<Duration> {
+        self.session.device_time()
+    }
+
+    fn execution_plan(&self) -> Option<&ExecutionPlan> {
+        self.session.execution_plan()
+    }
+
+    fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
+        self.session.read_arena(bytes)
+    }
+
+    fn set_cold_cache(&mut self, cold: bool) -> Result<bool, SessionError> {
+        self.session.set_cold_cache(cold)
+    }
+
+    fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
+        self.session.start_at(epoch)
+    }
+
+    fn set_wait_limit(&mut self, limit: Duration) -> bool {
+        self.session.set_wait_limit(limit)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.session.notes()
+    }
+}
