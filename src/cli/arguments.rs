@@ -173,6 +173,9 @@ impl<S: Args> ProgramArguments<S> {
         self.note_backend(output);
         let session = open(source, self.device, options, &child_compiler)?;
         session.notes().iter().for_each(|note| output.note(note));
+        if let (Some(backend), Some(made)) = (self.backend, self.plan_backend(session.as_ref())) {
+            backend.note_made(made, output);
+        }
         Ok(session)
     }
 }
@@ -197,6 +200,13 @@ pub enum Runs {
 }
 
 impl Runs {
+    /// Says where there are no segments of both kinds.
+    pub fn note_made(self, made: PlanBackend, output: &Output) {
+        if self == Self::Mixed && made != PlanBackend::Mixed {
+            output.note(&format!("one group of operators makes no segments of both kinds; it runs as {made}"));
+        }
+    }
+
     /// The choice that is named so.
     pub fn choice(self) -> BackendChoice {
         match self {

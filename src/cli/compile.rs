@@ -206,6 +206,9 @@ fn parts(
         };
         let taken = stages.end();
         note_end(output, &target.to_string(), part.search.end);
+        if let BundleTarget::Gpu(_) = target {
+            arguments.backend.note_made(part.plan.plan.plan().backend(), output);
+        }
         if let Some(choice) = part.plan.choice() {
             output.note(&format!("{target}: {choice}"));
         }

@@ -4,6 +4,7 @@ use std::fs;
 
 use warpweave::runtime::json::Value;
 
+use crate::models_by_hand::open_batch;
 use crate::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
 /// The bundle of a small model for this back end, and what `compile` said of its target.
@@ -80,9 +81,10 @@ fn a_model_runs_on_the_back_end_that_is_asked_for() {
             let arguments = ["--device", device, "--backend", backend];
             let compared = succeed(&[&["compare", &path, "--io", &io], &arguments[..]].concat());
             assert_eq!((&compared["backend"], &compared["passed"]), (&backend.into(), &true.into()), "{device}");
-            assert_eq!(succeed(&[&["run", &path], &arguments[..]].concat())["backend"], backend, "{device}");
         }
     }
+    let ran = succeed(&["run", &path, "--device", "emulator", "--backend", "mixed"]);
+    assert_eq!(ran["backend"], "mixed");
     let quick = ["--warmup-ms", "1", "--duration-ms", "1", "--input-sets", "1"];
     let measured = succeed(&[&["bench", &path, "--device", "emulator", "--backend", "mixed"], &quick[..]].concat());
     assert_eq!(measured["plan"]["backend"], "mixed");
@@ -98,6 +100,9 @@ fn a_back_end_that_makes_no_difference_is_refused_or_said_to_make_none() {
     }
     let told = notes(&["run", &model("dlrm", "dynamo.onnx"), "--backend", "mixed"]);
     assert!(told.contains("--backend makes no difference on host"), "{told}");
+    let one_group = open_batch(&folder);
+    let told = notes(&["run", &one_group, "--batch", "2", "--device", "emulator", "--backend", "mixed"]);
+    assert!(told.contains("one group of operators makes no segments of both kinds"), "{told}");
 }
 
 #[test]

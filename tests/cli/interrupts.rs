@@ -6,31 +6,41 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::tool::{Folder, has_nvrtc, succeed};
+use crate::tool::{Folder, has_nvrtc, model, succeed};
 
 /// How soon a process ends that is asked to.
 const SOON: Duration = Duration::from_secs(1);
 /// How long something that begins is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A compilation that runs, with folders of its own for its files.
+/// A command that runs, with folders of its own for its files.
 struct Running {
     process: Child,
     folder: Folder,
 }
 
 impl Running {
-    fn start() -> Self {
+    /// A compilation of several seconds.
+    fn compile() -> Self {
         let folder = Folder::new();
-        let path = |name: &str| folder.join(name).display().to_string();
-        succeed(&["models", "export", "mobilenet_v2", "-o", &path("mobilenet.onnx")]);
+        let [model, bundle] = ["mobilenet.onnx", "out/x.weave"].map(|name| folder.join(name).display().to_string());
+        succeed(&["models", "export", "mobilenet_v2", "-o", &model]);
+        Self::start(folder, &["compile", &model, "-o", &bundle, "--target", "sm_90a"])
+    }
+
+    fn start(folder: Folder, arguments: &[&str]) -> Self {
         for name in ["out", "tmp"] {
             fs::create_dir(folder.join(name)).expect("a folder can be made");
         }
-        let arguments = ["compile", &path("mobilenet.onnx"), "-o", &path("out/x.weave"), "--target", "sm_90a"];
         let mut command = Command::new(env!("CARGO_BIN_EXE_warpweave"));
         command.args(arguments).env("TMPDIR", folder.join("tmp")).stdout(Stdio::null()).stderr(Stdio::piped());
         Self { process: command.spawn().expect("the binary can be started"), folder }
+    }
+
+    /// Waits until a temporary file or folder is there.
+    fn until_it_makes_a_folder(&mut self) {
+        let folder = self.folder.join("tmp");
+        self.until(|| !names(&folder).is_empty());
     }
 
     /// Waits until the bundle is begun.
@@ -85,7 +95,7 @@ fn a_request_to_end_leaves_nothing_behind() {
         return;
     }
     for (signals, code) in [(&["INT", "INT"][..], 130), (&["TERM"], 143)] {
-        let mut running = Running::start();
+        let mut running = Running::compile();
         running.until_it_writes();
         for signal in signals {
             running.signal(signal);
@@ -102,7 +112,7 @@ fn the_first_interrupt_of_a_search_keeps_the_best_so_far() {
     if !has_nvrtc() {
         return;
     }
-    let mut running = Running::start();
+    let mut running = Running::compile();
     running.until_it_writes();
     running.signal("INT");
     let (ended, said, left, _) = running.end();
@@ -119,12 +129,26 @@ fn the_compiler_of_device_code_ends_with_the_process() {
         return;
     }
     for delay in [0, 100] {
-        let mut running = Running::start();
+        let mut running = Running::compile();
         running.until_it_compiles();
         thread::sleep(Duration::from_millis(delay));
         running.signal("INT");
         let (ended, said, left, took) = running.end();
         assert_eq!((ended, left.is_empty()), (Some(130), true), "{said}, {left:?}");
         assert!(said.contains("stopping") && took < SOON, "{said}, {took:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_measurement_leaves_no_temporary_folder() {
+    let path = model("dlrm", "dynamo.onnx");
+    for delay in [0, 300] {
+        let mut running =
+            Running::start(Folder::new(), &["bench", &path, "--device", "text", "--duration-ms", "60000"]);
+        running.until_it_makes_a_folder();
+        thread::sleep(Duration::from_millis(delay));
+        running.signal("INT");
+        let (ended, said, _, took) = running.end();
+        assert!(ended == Some(130) && said.contains("stopping") && took < SOON, "{ended:?}: {said}, {took:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use clap::Args;
-use warpweave::fusion::schedule::{Backend, BackendChoice};
+use warpweave::fusion::schedule::{Backend, BackendChoice, ExecutionPlan, PlanBackend};
 use warpweave::graph::Tensor;
 use warpweave::runtime::cuda::{CudaError, Driver};
 use warpweave::runtime::json::{Value, json};
@@ -98,18 +98,23 @@ fn run(device: Device, case: &Case) -> Result<String, String> {
         &[persistent]
     };
     let checked = |choice: &BackendChoice| {
-        let mut build = case.build.clone();
-        build.backend = *choice;
-        let checked = run_source(device, &Source::Model(Box::new(build)), case);
+        let checked = run_source(device, case, *choice);
         checked.map(|checks| format!("{choice}: {checks}")).map_err(|reason| format!("{choice}: {reason}"))
     };
     Ok(choices.iter().map(checked).collect::<Result<Vec<String>, String>>()?.join("; "))
 }
 
-fn run_source(device: Device, source: &Source, case: &Case) -> Result<String, String> {
+fn run_source(device: Device, case: &Case, choice: BackendChoice) -> Result<String, String> {
+    let mut build = case.build.clone();
+    build.backend = choice;
+    let source = &Source::Model(Box::new(build));
     let interleavings = if case.stress { 2 } else { 1 };
     let options = OpenOptions { interleavings, ..OpenOptions::default() };
     let mut session = open(source, device, &options, &child_compiler).map_err(|error| error.to_string())?;
+    let made = session.execution_plan().map(ExecutionPlan::backend);
+    if choice == BackendChoice::Mixed && made != Some(PlanBackend::Mixed) {
+        return Ok("not made of one group".to_owned());
+    }
     let first = session.run(&case.inputs).map_err(|error| error.to_string())?;
     agree(&first, &case.expected)?;
     let mut checks = "outputs agree".to_owned();
