@@ -8,6 +8,7 @@ SUITES := -p warpweave -p warpweave-tests
 TESTED := --workspace --exclude warpweave-benches
 WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
+RANDOM_GRAPHS := env PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
 .PHONY: all demo test check full zoo fetch clean
@@ -39,6 +40,9 @@ test: fetch
 	$(TIMED) emulator 480 $(CARGO) test $(SUITES) --test plans --test lowering
 	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
 	@sh scripts/fetch_onnxruntime.sh
+	$(TIMED) random 240 sh -c '\
+	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
+	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:50 --device emulator,text'
 	$(TIMED) zoo 300 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
 
 demo:
@@ -52,6 +56,8 @@ full: test
 	$(CARGO) build --release --quiet
 	sh scripts/compare_models.sh $(WARPWEAVE)
 	WARPWEAVE_FULL=1 $(CARGO) test $(SUITES) --test plans --test models
+	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
+	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:500 --device emulator,text
 	python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 
 # Every benchmark model at full size: compiled for host and sm_90a within bars for time and memory, and the peak of two on

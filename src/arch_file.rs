@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_runtime::json;
+use warpweave_runtime::{json, new_file};
 
 /// Why a file of constants cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub fn read_arch(path: &Path) -> Result<GpuArch, ArchFileError> {
 /// Writes a device's constants, each with where it comes from.
 pub fn write_arch(path: &Path, arch: &GpuArch) -> Result<(), ArchFileError> {
     let text = json::to_string_pretty(arch).expect("constants have an encoding");
-    std::fs::write(path, text + "\n").map_err(file_error("write", path))
+    new_file::write(path, (text + "\n").as_bytes()).map_err(file_error("write", path))
 }
 
 fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ArchFileError {

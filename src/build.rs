@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_codegen::lower::{LoweredProgram, lower};
+use warpweave_codegen::lower::LoweredProgram;
 use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::{UnitSize, cuda, entry_names};
 use warpweave_fusion::partition::arch::GpuArch;
@@ -22,7 +22,7 @@ use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
 use warpweave_runtime::session::TensorNames;
 use warpweave_runtime::target::Target;
 
-use crate::compiler::{CompileError, CompileOptions, CostModel, Prepared};
+use crate::compiler::{CompileError, CompileOptions, CostModel, Prepared, kernels};
 use crate::device_compiler::{DeviceCompileError, DeviceCompiler, ProgramCode, compile_program};
 use crate::index_names::index_names;
 use crate::model::Model;
@@ -165,6 +165,7 @@ impl Build {
 
     fn draft(&self, target: BundleTarget, watch: &mut dyn FnMut(Stage)) -> Result<Draft, BuildError> {
         watch(Stage::Partition(target));
+        self.prepared.verify().map_err(BuildError::from)?;
         let options = self.options(target)?;
         let (partition, search) = self.prepared.partition_within(&options, &self.limit);
         watch(Stage::Schedule(target));
@@ -254,7 +255,7 @@ struct Draft {
 impl Draft {
     fn lower(&self, gpu: Target, watch: &mut dyn FnMut(Stage)) -> Result<LoweredProgram, CompileError> {
         watch(Stage::Lower(gpu));
-        Ok(lower(&self.plan)?)
+        kernels(&self.plan)
     }
 
     /// The part, if its plan verifies.

@@ -1,6 +1,8 @@
 //! From a tensor program to a verified plan and its persistent program.
 
+use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::{LowerError, LoweredProgram, lower};
+use warpweave_codegen::verify::{Violation as KernelViolation, verify};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::contraction::AxisClass;
 use warpweave_fusion::partition::cost::EstimatedCost;
@@ -10,12 +12,15 @@ use warpweave_fusion::partition::recorded::RecordedCost;
 use warpweave_fusion::partition::{
     ContractionShape, FusionLevel, GroupBody, Partition, ScheduleParams, SearchReport, partition_within,
 };
-use warpweave_fusion::schedule::{self, KernelChoice, Limits, PlanOptions, Planned, Verified, Violation};
-use warpweave_graph::TensorProgram;
+use warpweave_fusion::schedule::{
+    self, ExecutionPlan, KernelChoice, Limits, PlanOptions, Planned, Verified, Violation,
+};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::prepare::prepare;
 use warpweave_graph::program::TensorId;
+use warpweave_graph::skeleton::SkeletonError;
 use warpweave_graph::views::Layout;
+use warpweave_graph::{ProgramSkeleton, TensorProgram};
 
 use crate::search_limit::SearchLimit;
 
@@ -154,9 +159,15 @@ pub enum CompileError {
     /// A group has no kernel.
     #[error(transparent)]
     Lower(#[from] LowerError),
+    /// The program is ill-typed: an error of warpweave, found before anything was planned.
+    #[error("the program does not verify: {0}")]
+    Program(#[from] SkeletonError),
     /// The schedule is wrong: an error of warpweave, found before anything was emitted.
     #[error("the plan does not verify: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Plan(Vec<Violation>),
+    /// The kernels are wrong: an error of warpweave, found before anything was printed.
+    #[error("the kernels do not verify: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
+    Kernels(Vec<KernelViolation>),
 }
 
 /// A program whose views are inlined and joins placed: what is partitioned, for any number of targets.
@@ -173,6 +184,11 @@ impl Prepared {
     pub fn new(program: &TensorProgram) -> Self {
         let (program, layouts) = prepare(program);
         Self { program, layouts }
+    }
+
+    /// Whether the program is well typed.
+    pub fn verify(&self) -> Result<(), CompileError> {
+        Ok(ProgramSkeleton::of(&self.program).check()?)
     }
 
     /// Which statements share a kernel, and the plan, verified.
@@ -213,7 +229,21 @@ impl Prepared {
 /// Partitions, schedules, verifies and lowers a program.
 pub fn compile(program: &TensorProgram, options: &CompileOptions) -> Result<Compiled, CompileError> {
     let prepared = Prepared::new(program);
+    prepared.verify()?;
     let (partition, plan) = prepared.schedule(options)?;
-    let lowered = lower(plan.plan())?;
+    let lowered = kernels(plan.plan())?;
     Ok(Compiled { program: prepared.program, partition, plan, lowered })
+}
+
+/// The kernels of a plan, verified.
+pub fn kernels(plan: &ExecutionPlan) -> Result<LoweredProgram, CompileError> {
+    let lowered = lower(plan)?;
+    verified_kernels(&lowered.program)?;
+    Ok(lowered)
+}
+
+/// Whether kernels may be printed and run.
+pub fn verified_kernels(program: &Program) -> Result<(), CompileError> {
+    let violations = verify(program);
+    if violations.is_empty() { Ok(()) } else { Err(CompileError::Kernels(violations)) }
 }

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use warpweave_frontend::{Bytes, Files, ImportError, ImportOptions, import_from};
 use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::passes::{self, InvalidRewrite};
 use warpweave_graph::program::{Source, TensorId};
-use warpweave_graph::{Graph, Node, NodeId, TensorProgram, ValueId, lower};
+use warpweave_graph::skeleton::SkeletonError;
+use warpweave_graph::{Graph, Node, NodeId, ProgramSkeleton, TensorProgram, ValueId, lower};
 use warpweave_runtime::bundle::{ModelRecord, Port, Signature, WeightFile, file_hash};
 use warpweave_runtime::mapped;
 
@@ -25,6 +26,9 @@ pub enum ModelError {
     /// A pass is wrong: an error of warpweave.
     #[error(transparent)]
     Rewrite(#[from] InvalidRewrite),
+    /// The lowering of an operator is wrong: an error of warpweave.
+    #[error("the program does not verify: {0}")]
+    Program(#[from] SkeletonError),
 }
 
 /// A program whose inputs and outputs have names.
@@ -94,9 +98,16 @@ impl Model {
         let graph = passes::run(graph)?;
         let names = |values: &[ValueId]| values.iter().map(|&value| graph.values[value].name.clone()).collect();
         let (inputs, outputs): (Vec<String>, Vec<String>) = (names(&graph.inputs), names(&graph.outputs));
+        let program = lower(&graph);
+        ProgramSkeleton::of(&program).check()?;
         let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));
         let results = graph.nodes.iter().filter_map(result).collect();
-        Ok(Self { results, ..Self::new(&graph.name, lower(&graph), &inputs, &outputs) })
+        Ok(Self { results, ..Self::new(&graph.name, program, &inputs, &outputs) })
+    }
+
+    /// The files that it came of: the model's own and those of its external data.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|file| file.path.clone()).collect()
     }
 
     /// A program with names for its inputs and outputs; as many as there are.

@@ -1,9 +1,8 @@
 //! Opens a model or a bundle on a device. No device ever stands in for another.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use warpweave_frontend::ImportOptions;
-use warpweave_fusion::partition::FusionLevel;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, Signature, is_bundle};
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
@@ -58,12 +57,16 @@ impl Source {
         Ok(Self::Model(Box::new(Build::new(model, &mut |_| {}))))
     }
 
-    /// The source with operators of a model fused this far; a bundle is what it is.
-    pub fn with_fusion(mut self, fusion: Option<FusionLevel>) -> Self {
-        if let Self::Model(build) = &mut self {
-            build.fusion = fusion;
+    /// The files that it comes of: the model with its external data, or the bundle with the files beside it.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Model(build) => build.model.paths(),
+            Self::Bundle(bundle) => {
+                let beside = bundle.manifest().references.files.iter();
+                let beside = beside.map(|file| bundle.path().with_file_name(&file.name));
+                std::iter::once(bundle.path().to_owned()).chain(beside).collect()
+            }
         }
-        self
     }
 
     /// What goes in and what comes out.

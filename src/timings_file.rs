@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::recorded::RecordedCost;
 use warpweave_fusion::partition::timings::{Architecture, Problem, Timings, TimingsError};
+use warpweave_runtime::new_file;
 use warpweave_runtime::target::Target;
 
 /// Times and the file that holds them.
@@ -68,17 +69,9 @@ impl TimingsFile {
         }
     }
 
-    /// Writes the file through a temporary one beside it, so that a reader sees the old times or the new ones.
+    /// Writes the file; a reader sees the old times or the new ones.
     pub fn write(&self) -> Result<(), TimingsFileError> {
-        let mut temporary = self.path.as_os_str().to_owned();
-        temporary.push(format!(".{}", std::process::id()));
-        let temporary = Path::new(&temporary);
-        let written = std::fs::write(temporary, self.timings.to_string());
-        written.and_then(|()| std::fs::rename(temporary, &self.path)).map_err(|error| {
-            // What a failed attempt left is of no use to anyone.
-            let _ = std::fs::remove_file(temporary);
-            file_error("write", &self.path)(error)
-        })
+        new_file::write(&self.path, self.timings.to_string().as_bytes()).map_err(file_error("write", &self.path))
     }
 
     /// The costs of a target.

@@ -1,6 +1,7 @@
 //! What is computed: tensors, operators, tensor expressions and their reference meaning.
 
 pub mod arena;
+pub mod arithmetic;
 pub mod expr;
 pub mod index_check;
 pub mod ir;

@@ -15,7 +15,7 @@ mod weight;
 mod zoo;
 
 pub use error::ModelError;
-pub use model::{Model, Written};
+pub use model::{Content, Model, Put, Written};
 pub use options::{BuildOptions, Form, Precision, Scale};
 pub use weight::{Element, Weight};
 
@@ -77,8 +77,20 @@ impl ModelInfo {
         }
         let mut builder = Builder::new(self.name, options);
         (self.build)(&mut builder);
-        Ok(Model::new(self.name, builder))
+        let name = match options.scale {
+            Scale::Full => self.name.to_owned(),
+            Scale::Reduced => format!("{}{REDUCED}", self.name),
+        };
+        Ok(Model::new(name, builder))
     }
+}
+
+/// What the names of reduced models end with.
+const REDUCED: &str = "-reduced";
+
+/// The name of the full-size model, if `name` is that of a reduced one.
+pub fn reduced_from(name: &str) -> Option<&str> {
+    name.strip_suffix(REDUCED)
 }
 
 /// All models, convolutional ones first.

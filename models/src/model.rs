@@ -1,7 +1,6 @@
 //! A built model, and how it is written.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use warpweave_frontend::encode::{StreamedTensor, write_model};
@@ -27,13 +26,19 @@ const ALIGNMENT: u64 = 1 << 12;
 /// A model: its nodes, and its weights as rules from which the elements are made when they are written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Model {
-    /// The model's name.
-    pub name: &'static str,
+    /// The model's name; that of a reduced one says so.
+    pub name: String,
     /// The model without its constants.
     pub proto: ModelProto,
     /// The constants.
     pub weights: Vec<Weight>,
 }
+
+/// Writes what a file holds.
+pub type Content<'c> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'c;
+
+/// Makes a file of a path and a content, and tells its bytes.
+pub type Put<'p> = dyn FnMut(&Path, &Content<'_>) -> io::Result<u64> + 'p;
 
 /// What was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,10 +52,10 @@ pub struct Written {
 }
 
 impl Model {
-    pub(crate) fn new(name: &'static str, builder: Builder) -> Self {
+    pub(crate) fn new(name: String, builder: Builder) -> Self {
         let Builder { nodes, inputs, outputs, weights, .. } = builder;
         let graph =
-            GraphProto { node: nodes, name: name.to_owned(), input: inputs, output: outputs, ..Default::default() };
+            GraphProto { node: nodes, name: name.clone(), input: inputs, output: outputs, ..Default::default() };
         let opset = OperatorSetIdProto { domain: String::new(), version: OPSET };
         let proto =
             ModelProto { ir_version: FILE_FORMAT, graph: Some(graph), opset_import: vec![opset], ..Default::default() };
@@ -79,32 +84,31 @@ impl Model {
         write_model(&self.proto, &tensors, out, |at, out| self.weights[at].write(out))
     }
 
-    /// Writes the model to a file; constants of more than 2 GB together to `<file>.data` beside it.
-    pub fn write(&self, path: &Path) -> Result<Written, ModelError> {
-        self.write_within(path, INLINE_LIMIT)
+    /// Writes the model to a file by `put`; constants of more than 2 GB together to `<file>.data` beside it, before the model.
+    pub fn write(&self, path: &Path, put: &mut Put<'_>) -> Result<Written, ModelError> {
+        self.write_within(path, INLINE_LIMIT, put)
     }
 
-    /// Writes the model to a file; constants of more than `limit` bytes together to `<file>.data` beside it.
-    pub(crate) fn write_within(&self, path: &Path, limit: u64) -> Result<Written, ModelError> {
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| ModelError::Write { path, source }
+    /// The same with this many bytes of constants in the model's file at most.
+    pub(crate) fn write_within(&self, path: &Path, limit: u64, put: &mut Put<'_>) -> Result<Written, ModelError> {
+        let mut bytes = 0;
+        let mut put = |path: &Path, content: &Content<'_>| {
+            let written = put(path, content).map_err(|source| ModelError::Write { path: path.to_owned(), source })?;
+            bytes += written;
+            Ok(())
         };
-        let mut written = Written { path: path.to_owned(), weights: None, bytes: 0 };
+        let mut weights = None;
         if self.weight_bytes() <= limit {
-            to_file(path, |out| self.write_to(out)).map_err(failed(path))?;
+            put(path, &|out| self.write_to(out))?;
         } else {
             let data = data_path(path);
             let location = data.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let tensors = self.external(&location);
-            let elements = |at: usize, out: &mut dyn Write| self.weights[at].write(out);
-            to_file(path, |out| write_model(&self.proto, &tensors, out, elements)).map_err(failed(path))?;
-            to_file(&data, |out| self.write_external(out)).map_err(failed(&data))?;
-            written.bytes += data.metadata().map_err(failed(&data))?.len();
-            written.weights = Some(data);
+            put(&data, &|out| self.write_external(out))?;
+            put(path, &|out| write_model(&self.proto, &tensors, out, |at, out| self.weights[at].write(out)))?;
+            weights = Some(data);
         }
-        written.bytes += path.metadata().map_err(failed(path))?.len();
-        Ok(written)
+        Ok(Written { path: path.to_owned(), weights, bytes })
     }
 
     /// The constants, the large ones as places in another file.
@@ -153,10 +157,4 @@ fn data_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".data");
     name.into()
-}
-
-fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(path)?);
-    write(&mut out)?;
-    out.flush()
 }

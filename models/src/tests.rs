@@ -91,8 +91,14 @@ fn large_weights_lie_in_a_file_of_their_own() {
     std::fs::create_dir_all(&folder).expect("a folder is made");
     let options = BuildOptions { scale: Scale::Reduced, ..BuildOptions::default() };
     let model = build("llama_1b_decode", &options).expect("the model is built");
-    let inside = model.write(&folder.join("inside.onnx")).expect("the model is written");
-    let beside = model.write_within(&folder.join("beside.onnx"), 0).expect("the model is written");
+    let put: &mut Put<'_> = &mut |path, content| {
+        let mut bytes = Vec::new();
+        content(&mut bytes)?;
+        std::fs::write(path, &bytes)?;
+        Ok(bytes.len() as u64)
+    };
+    let inside = model.write(&folder.join("inside.onnx"), put).expect("the model is written");
+    let beside = model.write_within(&folder.join("beside.onnx"), 0, put).expect("the model is written");
     assert_eq!(inside.weights, None);
     assert_eq!(beside.weights, Some(folder.join("beside.onnx.data")));
     assert!(beside.bytes > inside.bytes, "places are aligned");

@@ -5,9 +5,11 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::new_file;
+use crate::unfinished::TemporaryFile;
 
 /// The identity of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,11 +67,8 @@ impl Cache {
 
     /// Publishes `bytes` as the entry.
     pub fn write(&self, key: CacheKey, bytes: &[u8]) -> io::Result<()> {
-        self.publish(key, |path| {
-            let mut file = fs::File::create(path)?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
+        fs::create_dir_all(&self.directory)?;
+        new_file::write(&self.path(key), bytes)
     }
 
     /// Publishes what `build` writes to the path that it is given.
@@ -79,20 +78,11 @@ impl Cache {
         build: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<(), E> {
         fs::create_dir_all(&self.directory)?;
-        let temporary = self.directory.join(format!("{key}.{}", unique_suffix()));
-        let result = build(&temporary).and_then(|()| Ok(fs::rename(&temporary, self.path(key))?));
-        if result.is_err() {
-            // The build may have left nothing; what it left is of no use to anyone.
-            let _ = fs::remove_file(&temporary);
-        }
-        result
+        let path = self.path(key);
+        let temporary = TemporaryFile::reserve(&path);
+        build(temporary.path())?;
+        Ok(temporary.rename(&path)?)
     }
-}
-
-/// A suffix that no other live process or thread uses.
-pub(crate) fn unique_suffix() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[cfg(test)]
@@ -108,7 +98,7 @@ mod tests {
 
     #[test]
     fn entries_are_published_whole() {
-        let directory = std::env::temp_dir().join(format!("warpweave-cache-{}", unique_suffix()));
+        let directory = std::env::temp_dir().join(format!("warpweave-cache-{}", std::process::id()));
         let cache = Cache::new(&directory);
         let key = CacheKey::new([&b"text"[..]]);
         assert_eq!(cache.read(key).expect("an absent folder is an empty cache"), None);

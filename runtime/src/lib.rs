@@ -14,6 +14,7 @@ pub mod host;
 #[cfg(feature = "compile")]
 pub mod linker;
 pub mod mapped;
+pub mod new_file;
 pub mod npz;
 #[cfg(feature = "compile")]
 pub mod nvrtc;
@@ -21,10 +22,12 @@ pub mod nvrtc;
 pub mod sass;
 pub mod session;
 pub mod session_memory;
+pub mod signals;
 pub mod target;
 #[cfg(feature = "compile")]
 pub mod text;
 #[cfg(feature = "compile")]
 mod tools;
+pub mod unfinished;
 
 pub use serde_json as json;

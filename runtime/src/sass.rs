@@ -1,8 +1,10 @@
 //! Disassembly of cubins, and the gates on it.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
-use crate::tools::{TemporaryDirectory, find_cuda_program};
+use crate::tools::{self, Ending, OUTPUT_FILE, find_cuda_program};
+use crate::unfinished::TemporaryDirectory;
 
 /// A failure to disassemble.
 #[derive(Debug, thiserror::Error)]
@@ -16,17 +18,22 @@ pub enum SassError {
         /// What it said.
         log: String,
     },
+    /// The disassembler does not end.
+    #[error("nvdisasm did not end within {LIMIT:?}")]
+    TimeLimit,
     /// The code cannot be handed over.
     #[error("cannot hand the code to nvdisasm: {0}")]
     Files(#[from] std::io::Error),
 }
+
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// One instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instruction {
     /// The opcode with its modifiers: `LDG.E.CONSTANT`.
     pub opcode: String,
-    /// The whole line as printed.
+    /// The instruction as printed, with its predicate and operands.
     pub line: String,
 }
 
@@ -42,9 +49,10 @@ impl Instruction {
     }
 }
 
-/// The instructions of a cubin in order.
+/// A disassembled cubin: the listing, and its instructions in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sass {
+    listing: String,
     instructions: Vec<Instruction>,
 }
 
@@ -55,17 +63,22 @@ impl Sass {
         let directory = TemporaryDirectory::new()?;
         let file = directory.join("program.cubin");
         std::fs::write(&file, cubin)?;
-        let output = Command::new(program).arg("-c").arg(&file).stdin(Stdio::null()).output()?;
-        if !output.status.success() {
-            return Err(SassError::Rejected { log: String::from_utf8_lossy(&output.stderr).trim().to_owned() });
+        let mut command = Command::new(program);
+        command.args(["--print-code", "--print-instruction-encoding", "--separate-functions"]).arg(&file);
+        match tools::run(&mut command, directory.path(), LIMIT)? {
+            Ending::Exited(status, _) if status.success() => {}
+            Ending::Exited(_, log) => return Err(SassError::Rejected { log: log.trim().to_owned() }),
+            Ending::TimedOut => return Err(SassError::TimeLimit),
         }
-        Ok(Self::parse(&String::from_utf8_lossy(&output.stdout)))
+        let listing = std::fs::read(directory.join(OUTPUT_FILE))?;
+        Ok(Self::parse(String::from_utf8_lossy(&listing).into_owned()))
     }
 
-    /// Reads nvdisasm's listing: `/*0010*/ @!P0 LDG.E R2, desc[UR4][R2.64] ;`.
-    fn parse(listing: &str) -> Self {
+    /// Reads nvdisasm's listing: `/*0010*/ @!P0 LDG.E R2, desc[UR4][R2.64] ; /* 0x00000004ff027981 */`.
+    fn parse(listing: String) -> Self {
         let instruction = |line: &str| {
-            let code = line.trim().strip_prefix("/*")?.split_once("*/")?.1.trim();
+            let code = line.trim().strip_prefix("/*")?.split_once("*/")?.1;
+            let code = code.split_once("/*").map_or(code, |(code, _)| code).trim();
             let code = code.strip_prefix('{').map_or(code, str::trim);
             let mut words = code.split_whitespace();
             let first = words.next()?;
@@ -73,7 +86,12 @@ impl Sass {
             let opcode = opcode.trim_end_matches(';').to_owned();
             Some(Instruction { opcode, line: code.to_owned() })
         };
-        Self { instructions: listing.lines().filter_map(instruction).collect() }
+        Self { instructions: listing.lines().filter_map(instruction).collect(), listing }
+    }
+
+    /// The listing: functions, labels, addresses, instructions and their encodings.
+    pub fn listing(&self) -> &str {
+        &self.listing
     }
 
     /// All instructions.
@@ -118,14 +136,19 @@ mod tests {
     fn listings_are_read() {
         let listing = "\
 .text.k:
-        /*0000*/                   LDC R1, c[0x0][0x28] ;
-        /*0010*/              @!P0 LDG.E.64.CONSTANT R2, desc[UR4][R2.64] ;
+        /*0000*/                   LDC R1, c[0x0][0x28] ;                     /* 0x00000a00ff017b82 */
+                                                                              /* 0x000e220000000800 */
+        /*0010*/              @!P0 LDG.E.64.CONSTANT R2, desc[UR4][R2.64] ;   /* 0x0000000402028981 */
         /*0020*/                   { HFMA2.MMA R5, -RZ, RZ, 0, 0 ;
         /*0030*/                   EXIT ;
 .L_x_0:
-        /*0040*/                   BRA `(.L_x_0);
+        /*0040*/                   BRA `(.L_x_0);                             /* 0xfffffffc00fc7947 */
 ";
-        let sass = Sass::parse(listing);
+        let sass = Sass::parse(listing.to_owned());
+        assert_eq!(
+            (sass.listing(), sass.instructions()[1].line.as_str()),
+            (listing, "@!P0 LDG.E.64.CONSTANT R2, desc[UR4][R2.64] ;")
+        );
         let opcodes: Vec<&str> = sass.instructions().iter().map(|instruction| instruction.opcode.as_str()).collect();
         assert_eq!(opcodes, ["LDC", "LDG.E.64.CONSTANT", "HFMA2.MMA", "EXIT", "BRA"]);
         assert_eq!(sass.non_coherent_loads().len(), 1);

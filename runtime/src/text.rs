@@ -16,7 +16,8 @@ use warpweave_fusion::schedule::tables::Tables;
 
 use crate::cache::{Cache, CacheKey};
 use crate::session_memory::{SessionMemory, TimedOutWait};
-use crate::tools::{self, Ending, TemporaryDirectory};
+use crate::tools::{self, Ending};
+use crate::unfinished::TemporaryDirectory;
 use compiler::Compiler;
 
 /// A failure to compile or to run printed text on the host.

@@ -1,13 +1,12 @@
 //! External programs and libraries: where they are, and running them with a time limit.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::cache::unique_suffix;
+use crate::unfinished::Worker;
 
 /// The variable that names the CUDA folder to use instead of all others.
 pub(crate) const CUDA_DIRECTORY_VARIABLE: &str = "WARPWEAVE_CUDA_DIR";
@@ -48,19 +47,21 @@ pub(crate) enum Ending {
     TimedOut,
 }
 
-/// Runs `command` with its output in files of `directory`, for at most `limit`.
+/// The file of [`run`]'s folder in which a program's standard output is.
+pub(crate) const OUTPUT_FILE: &str = "stdout";
+
+/// Runs `command` with its output in files of `directory`, for at most `limit`. Its own temporary files are there too.
 pub(crate) fn run(command: &mut Command, directory: &Path, limit: Duration) -> io::Result<Ending> {
     let log = directory.join("stderr");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&log)?);
+    let output = fs::File::create(directory.join(OUTPUT_FILE))?;
+    command.stdin(Stdio::null()).stdout(output).stderr(fs::File::create(&log)?).env("TMPDIR", directory);
     let start = Instant::now();
-    let mut child = command.spawn()?;
+    let mut worker = Worker::spawn(command)?;
     loop {
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = worker.try_wait()? {
             return Ok(Ending::Exited(status, String::from_utf8_lossy(&fs::read(&log)?).into_owned()));
         }
         if start.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
             return Ok(Ending::TimedOut);
         }
         std::thread::sleep(Duration::from_millis(if start.elapsed().as_millis() < 100 { 1 } else { 10 }));
@@ -70,35 +71,4 @@ pub(crate) fn run(command: &mut Command, directory: &Path, limit: Duration) -> i
 /// The first `count` lines of `text`.
 pub(crate) fn first_lines(text: &str, count: usize) -> String {
     text.lines().take(count).collect::<Vec<_>>().join("\n")
-}
-
-/// A folder of its own for one use, removed at the end.
-pub(crate) struct TemporaryDirectory {
-    path: PathBuf,
-}
-
-impl TemporaryDirectory {
-    /// A new, empty folder.
-    pub(crate) fn new() -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("warpweave-{}", unique_suffix()));
-        fs::create_dir(&path)?;
-        Ok(Self { path })
-    }
-
-    /// The folder.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// A file in it.
-    pub(crate) fn join(&self, name: impl AsRef<OsStr>) -> PathBuf {
-        self.path.join(name.as_ref())
-    }
-}
-
-impl Drop for TemporaryDirectory {
-    fn drop(&mut self) {
-        // A folder that stays behind is a nuisance, not an error.
-        let _ = fs::remove_dir_all(&self.path);
-    }
 }

@@ -43,22 +43,15 @@ pub enum BenchError {
         reason: String,
     },
     /// Nothing to compare with.
-    #[error("{} has no peer for {key}; {}", path.display(), known_text(known))]
+    #[error("{} has no peer for {key}; {known}", path.display())]
     NoPeer {
         /// The file.
         path: PathBuf,
         /// What was looked for.
         key: PeerKey,
-        /// The models that the file has.
-        known: Vec<String>,
+        /// What the file has instead, in words.
+        known: String,
     },
-}
-
-fn known_text(known: &[String]) -> String {
-    if known.is_empty() {
-        return "it is empty".to_owned();
-    }
-    format!("it has {}; choose one with --name", known.join(", "))
 }
 
 impl BenchError {

@@ -14,7 +14,9 @@ mod sweep;
 pub use caches::ProcessorCaches;
 pub use error::BenchError;
 pub use measure::{LEAST_RUNS, Measured, Method, WarmUp, measure};
-pub use peers::{Peer, PeerComparison, PeerKey, compare_with_peers, read_peers};
+pub use peers::{
+    Difference, Hardware, LeftOut, Peer, PeerComparison, PeerKey, compare_with_peers, left_out_text, read_peers,
+};
 pub use profile::{Estimator, GroupProfile, Limits, PlanProfile, profile};
 pub use result::{
     Achieved, BenchResult, Clocks, MethodRecord, ModelIdentity, Precision, SCHEMA, Samples, TrainingStep, read_results,

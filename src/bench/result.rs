@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use warpweave_runtime::json::{self, Value};
+use warpweave_runtime::session::{Device, UnknownDevice};
 
 use super::error::BenchError;
 use super::measure::WarmUp;
-use super::peers::PeerComparison;
+use super::peers::{Hardware, LeftOut, PeerComparison, PeerKey};
 use super::profile::{Limits, PlanProfile};
 use super::statistics::Distribution;
 use super::sweep::Sweep;
@@ -184,6 +185,9 @@ pub struct BenchResult {
     pub warnings: Vec<String>,
     /// The same model elsewhere.
     pub peers: Vec<PeerComparison>,
+    /// Lines of the same model that were not compared.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
     /// All batch sizes, if there were several; the measurement above is that of the first one given.
     pub sweep: Option<Sweep>,
     /// The parts of a training step; absent for inference.
@@ -194,6 +198,20 @@ impl BenchResult {
     /// The median of the device's time, or of the latency where the device measures nothing.
     pub fn median_seconds(&self) -> f64 {
         self.device_time.unwrap_or(self.latency).p50
+    }
+
+    /// What it was measured on, where such times can be compared.
+    pub fn hardware(&self) -> Option<Hardware> {
+        match self.device.parse() {
+            Ok(Device::Host) => Some(Hardware::Processor),
+            Ok(Device::Cuda(_)) => self.product.clone().map(Hardware::Gpu),
+            Ok(Device::Reference | Device::Emulator | Device::Text) | Err(UnknownDevice(_)) => None,
+        }
+    }
+
+    /// What its peers are equal in.
+    pub fn key(&self) -> PeerKey {
+        PeerKey::new(&self.model, self.hardware())
     }
 
     /// Whether [`Self::median_seconds`] is the device's.

@@ -6,10 +6,11 @@ use std::time::Duration;
 use clap::Args;
 use warpweave::bench::{
     Achieved, BenchResult, Clocks, Distribution, Estimator, Limits, Measured, Method, MethodRecord, ModelIdentity,
-    Peer, PeerKey, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers, measure,
-    profile, read_peers,
+    Peer, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers,
+    left_out_text, measure, profile, read_peers,
 };
 use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::models::reduced_from;
 use warpweave::runtime::bundle::{ModelRecord, Signature};
 use warpweave::runtime::cuda::{ClocksError, Driver};
 use warpweave::runtime::json;
@@ -108,7 +109,7 @@ fn measure_one(
     output: &Output,
 ) -> Result<BenchResult, CliError> {
     let source = arguments.program.load(batch)?;
-    check_batch(source.signature(), batch)?;
+    check_name(arguments, &record(&source).name)?;
     let options = arguments.program.options();
     let mut session = arguments.program.open(&source, &options, output)?;
     let mut caches = cold_caches(arguments, session.as_mut())?;
@@ -139,30 +140,29 @@ fn measure_one(
         Err(error) => result.warnings.push(error.to_string()),
     }
     if let (Some(peers), Some(path)) = (peers, &arguments.baseline) {
-        let key = PeerKey::from(&result.model);
-        result.peers = compare_with_peers(peers, &key, result.median_seconds());
+        let key = result.key();
+        (result.peers, result.left_out) = compare_with_peers(peers, &key, result.median_seconds());
         match (result.peers.is_empty(), arguments.fail_if_slower) {
-            (true, Some(_)) => return Err(key.missing(path, peers).into()),
-            (true, None) => result.warnings.push(key.missing(path, peers).to_string()),
-            (false, _) => {}
+            (true, Some(_)) => return Err(key.missing(path, peers, &result.left_out).into()),
+            (true, None) => result.warnings.push(key.missing(path, peers, &result.left_out).to_string()),
+            (false, _) => {
+                let told = left_out_text(&result.left_out).map(|text| format!("{}: {text}", path.display()));
+                result.warnings.extend(told);
+            }
         }
     }
     Ok(result)
 }
 
-/// Whether the model took the batch that was asked for.
-fn check_batch(signature: &Signature, batch: Option<usize>) -> Result<(), CliError> {
-    let Some(batch) = batch else { return Ok(()) };
-    let first = |shape: &[usize]| shape.first().copied() == Some(batch);
-    if signature.inputs.iter().any(|port| first(&port.ty.shape)) {
-        return Ok(());
+/// A reduced model has no full one's name.
+fn check_name(arguments: &Arguments, own: &str) -> Result<(), CliError> {
+    match &arguments.name {
+        Some(name) if reduced_from(own).is_some() && reduced_from(name).is_none() => Err(CliError::Usage(format!(
+            "--name {name} is the name of a full model, and {own} is a reduced one; give --name {name}-reduced, or leave \
+             it out"
+        ))),
+        Some(_) | None => Ok(()),
     }
-    let fixed: Vec<String> = signature.inputs.iter().map(|port| format!("{} {}", port.name, port.ty)).collect();
-    Err(CliError::Usage(format!(
-        "--batch {batch} cannot be chosen: the model fixes its shapes ({}); export it with an open first dimension or \
-         for that batch, or leave --batch out",
-        fixed.join(", ")
-    )))
 }
 
 /// The processor's caches, where they are to be emptied from here; a GPU does so itself.
@@ -203,7 +203,8 @@ fn describe(
         Device::Host => Estimator::Host,
         Device::Reference | Device::Emulator | Device::Text => Estimator::Unknown,
     };
-    let plan = session.execution_plan().map(|plan| profile(plan, estimator));
+    let backend = arguments.program.plan_backend(session);
+    let plan = session.execution_plan().map(|plan| PlanProfile { backend, ..profile(plan, estimator) });
     let limits = product.as_deref().filter(|name| name.contains("H200")).map(|_| Limits::of(&GpuArch::h200()));
     let signature = source.signature();
     let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| &port.ty);
@@ -245,6 +246,7 @@ fn describe(
         clocks: None,
         warnings,
         peers: Vec::new(),
+        left_out: Vec::new(),
         sweep: None,
         training: None,
     })

@@ -62,7 +62,11 @@ fn row(text: &mut String, name: &str, times: Option<&Distribution>) {
 }
 
 fn of_plan(text: &mut String, plan: &PlanProfile, median: f64) {
-    let _ = write!(text, "plan: launches {}, groups {}", plan.launches, plan.groups.len());
+    let _ = write!(text, "plan: ");
+    if let Some(backend) = plan.backend {
+        let _ = write!(text, "{backend}, ");
+    }
+    let _ = write!(text, "launches {}, groups {}", plan.launches, plan.groups.len());
     let _ = writeln!(text, ", rTasks {} on {} vEUs, waits {}", plan.tasks, plan.units, plan.waits);
     let _ = writeln!(text, "memory: arena {} bytes, weights {} bytes", plan.arena_bytes, plan.weights_bytes);
     if let Some(estimated) = plan.estimated_seconds.filter(|seconds| *seconds > 0.0) {
@@ -101,9 +105,11 @@ fn scaled(rate: f64) -> String {
 
 fn peers(text: &mut String, peers: &[PeerComparison], indent: &str) {
     for peer in peers {
-        let (milliseconds, speed_up) = (peer.median_seconds * 1e3, peer.speed_up);
-        let _ =
-            writeln!(text, "{indent}peer {} {}: {milliseconds:.4} ms, speed-up {speed_up:.2}", peer.peer, peer.mode);
+        let _ = write!(text, "{indent}peer {} {}", peer.peer, peer.mode);
+        if let (Some(device), Some(precision), Some(batch)) = (&peer.device, peer.precision, peer.batch) {
+            let _ = write!(text, " on {device}, {precision}, batch {batch}");
+        }
+        let _ = writeln!(text, ": {:.4} ms, speed-up {:.2}", peer.median_seconds * 1e3, peer.speed_up);
     }
 }
 

@@ -83,8 +83,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let _ = writeln!(text, "{device}: {}", if passed { "all outputs agree" } else { "outputs differ" });
     let outputs: Vec<_> = verdicts.iter().map(|verdict| verdict.record.clone()).collect();
+    let backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
     let value = json!({
-        "device": device.to_string(), "passed": passed, "rtol": tolerance.relative, "atol": tolerance.absolute,
+        "device": device.to_string(), "backend": backend, "passed": passed, "rtol": tolerance.relative, "atol": tolerance.absolute,
         "outputs": outputs
     });
     output.result("compare", &value, &text);
@@ -98,12 +99,12 @@ struct Tolerance {
 }
 
 impl Tolerance {
-    /// The error of an element in multiples of what passes; infinite where no tolerance applies.
-    fn excess(self, element: ElementType, found: f64, expected: f64) -> f64 {
+    /// The error of a floating-point element in multiples of what passes; infinite where no tolerance applies.
+    fn excess(self, found: f64, expected: f64) -> f64 {
         let error = (found - expected).abs();
         if found == expected || (found.is_nan() && expected.is_nan()) {
             0.0
-        } else if !element.is_float() || !error.is_finite() {
+        } else if !error.is_finite() {
             f64::INFINITY
         } else {
             error / (self.absolute + self.relative * expected.abs()).max(f64::MIN_POSITIVE)
@@ -130,7 +131,12 @@ fn judge(
         return Err(CliError::WrongOutputs(text));
     }
     let (values, wanted) = (found.to_f64(), expected.to_f64());
-    let excess = |at: usize| tolerance.excess(found.element(), values[at], wanted[at]);
+    let (integers, wanted_integers) = (found.to_i64(), expected.to_i64());
+    let excess = |at: usize| match found.element().is_float() {
+        true => tolerance.excess(values[at], wanted[at]),
+        false if integers[at] == wanted_integers[at] => 0.0,
+        false => f64::INFINITY,
+    };
     let worst = (0..values.len()).max_by(|a, b| excess(*a).total_cmp(&excess(*b)));
     let failures = (0..values.len()).filter(|at| excess(*at) > 1.0).count();
     let passed = failures == 0;

@@ -23,7 +23,7 @@ use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use super::error::CliError;
 use super::output::{Output, Progress, write_file};
 use super::search_arguments::{SearchArguments, note_end};
-use super::{Passed, file_error};
+use super::{Passed, file_error, output_paths};
 
 /// Arguments of `compile`.
 #[derive(Args)]
@@ -39,7 +39,7 @@ pub struct Arguments {
     target: Vec<BundleTarget>,
     /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or for each stretch of the
     /// program that which is predicted to make it fastest
-    #[arg(long, value_enum, default_value_t = Runs::Persistent)]
+    #[arg(long, value_enum, default_value_t = Runs::Auto)]
     backend: Runs,
     #[command(flatten)]
     shapes: Shapes,
@@ -90,8 +90,23 @@ enum Emit {
     Cuda,
     /// NVRTC's PTX
     Ptx,
-    /// The disassembled code
+    /// The disassembled code: functions, labels, addresses and encodings
     Sass,
+}
+
+impl Emit {
+    /// The name of its file for a target; the program is the same for all.
+    fn file(self, target: BundleTarget) -> String {
+        match self {
+            Self::Graph => "graph.txt".to_owned(),
+            Self::Partition => format!("partition.{target}.txt"),
+            Self::Plan => format!("plan.{target}.txt"),
+            Self::Ir => format!("ir.{target}.txt"),
+            Self::Cuda => format!("{target}.cu"),
+            Self::Ptx => format!("{target}.ptx"),
+            Self::Sass => format!("{target}.sass"),
+        }
+    }
 }
 
 const DEFAULT_TARGET: Target = Target::Sm90a;
@@ -119,10 +134,12 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             remedy: "it is a bundle, which is compiled already",
         });
     }
-    let mut build = Build::new(Model::import(&arguments.path, &arguments.shapes.import_options())?, &mut watch);
+    let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
+    check_outputs(arguments, &model, &targets)?;
+    let mut build = Build::new(model, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
     (build.arch, build.timings) = (arch, timings);
-    build.limit = arguments.search.limit(output);
+    build.limit = arguments.search.limit();
     let import = start.elapsed();
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
@@ -150,6 +167,14 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     });
     output.result("compile", &value, &text);
     Ok(true)
+}
+
+fn check_outputs(arguments: &Arguments, model: &Model, targets: &[BundleTarget]) -> Result<(), CliError> {
+    let mut files = model.paths();
+    files.extend(arguments.search.files());
+    output_paths::check([arguments.output.clone()], &files)?;
+    let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|stage| stage.file(*target)));
+    output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)
 }
 
 /// The part of each target, and what is reported of it.
@@ -181,6 +206,9 @@ fn parts(
         };
         let taken = stages.end();
         note_end(output, &target.to_string(), part.search.end);
+        if let Some(choice) = part.plan.choice() {
+            output.note(&format!("{target}: {choice}"));
+        }
         emit_part(arguments, &part, judged.as_ref(), nvrtc)?;
         if let Some(judged) = judged.as_ref().filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
@@ -325,7 +353,7 @@ fn emit_common(arguments: &Arguments, build: &Build) -> Result<(), CliError> {
     if let Some(folder) = &arguments.emit_dir {
         std::fs::create_dir_all(folder).map_err(file_error("create", folder))?;
     }
-    emit(arguments, Emit::Graph, "graph.txt", || Ok(build.model.program.to_string()))
+    emit(arguments, Emit::Graph, BundleTarget::Host, || Ok(build.model.program.to_string()))
 }
 
 fn emit_part(
@@ -335,29 +363,27 @@ fn emit_part(
     nvrtc: Option<&Nvrtc>,
 ) -> Result<(), CliError> {
     let target = part.target;
-    emit(arguments, Emit::Partition, &format!("partition.{target}.txt"), || Ok(partition_text(&part.partition)))?;
-    emit(arguments, Emit::Plan, &format!("plan.{target}.txt"), || Ok(part.plan.plan.plan().to_string()))?;
+    emit(arguments, Emit::Partition, target, || Ok(partition_text(&part.partition)))?;
+    emit(arguments, Emit::Plan, target, || Ok(part.plan.plan.plan().to_string()))?;
     let Some(program) = &part.program else { return Ok(()) };
-    emit(arguments, Emit::Ir, &format!("ir.{target}.txt"), || Ok(program.to_string()))?;
+    emit(arguments, Emit::Ir, target, || Ok(program.to_string()))?;
     let (Some(judged), Some(nvrtc)) = (judged, nvrtc) else { return Ok(()) };
-    emit(arguments, Emit::Cuda, &format!("{target}.cu"), || Ok(cuda(program)))?;
+    emit(arguments, Emit::Cuda, target, || Ok(cuda(program)))?;
     let ptx = || Ok(nvrtc.compile_to_ptx(&judged.code.source, judged.code.target)?);
-    emit(arguments, Emit::Ptx, &format!("{target}.ptx"), ptx)?;
-    emit(arguments, Emit::Sass, &format!("{target}.sass"), || {
-        let sass = Sass::of(&judged.code.cubin)?;
-        let lines: Vec<&str> = sass.instructions().iter().map(|instruction| instruction.line.as_str()).collect();
-        Ok(lines.join("\n") + "\n")
-    })
+    emit(arguments, Emit::Ptx, target, ptx)?;
+    emit(arguments, Emit::Sass, target, || Ok(Sass::of(&judged.code.cubin)?.listing().to_owned()))
 }
 
 fn emit(
     arguments: &Arguments,
     stage: Emit,
-    name: &str,
+    target: BundleTarget,
     text: impl FnOnce() -> Result<String, CliError>,
 ) -> Result<(), CliError> {
     match &arguments.emit_dir {
-        Some(folder) if arguments.emit.contains(&stage) => write_file(&folder.join(name), text()?.as_bytes()),
+        Some(folder) if arguments.emit.contains(&stage) => {
+            write_file(&folder.join(stage.file(target)), text()?.as_bytes())
+        }
         Some(_) | None => Ok(()),
     }
 }

@@ -11,6 +11,7 @@ use clap::Args;
 use rlimit::Resource;
 use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
 use warpweave::runtime::target::Target;
+use warpweave::runtime::unfinished::Worker;
 use warpweave::{DeviceCompileError, DeviceCompiler, InProcess};
 
 use super::error::CliError;
@@ -78,15 +79,15 @@ impl DeviceCompiler for ChildProcess {
             command.args(["--linked-registers", &registers.to_string()]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let mut worker = Worker::spawn(&mut command).map_err(|error| failed(error.to_string()))?;
+        let (stdin, stdout, stderr) = worker.pipes();
         thread::scope(|scope| {
             scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(source.as_bytes())));
             let code = scope.spawn(move || read_all(stdout));
             let log = scope.spawn(move || read_all(stderr));
             let start = Instant::now();
             let status = loop {
-                match child.try_wait().map_err(|error| failed(error.to_string()))? {
+                match worker.try_wait().map_err(|error| failed(error.to_string()))? {
                     Some(status) => break Some(status),
                     None if start.elapsed() > LIMIT => break None,
                     None => thread::sleep(Duration::from_millis(2)),
@@ -94,8 +95,7 @@ impl DeviceCompiler for ChildProcess {
             };
             let Some(status) = status else {
                 // Its pipes close with it, which ends the threads above.
-                let _ = child.kill();
-                let _ = child.wait();
+                drop(worker);
                 return Err(DeviceCompileError::TimeLimit { target, limit: LIMIT });
             };
             let joined = || failed("a thread of the exchange failed".to_owned());

@@ -101,6 +101,14 @@ pub enum CliError {
         /// What to do.
         remedy: &'static str,
     },
+    /// What would be written is read.
+    #[error("the output {} is the input {}, which would be lost; nothing is written: name another file", output.display(), input.display())]
+    OutputIsInput {
+        /// The output.
+        output: PathBuf,
+        /// The input.
+        input: PathBuf,
+    },
     /// Results or peers of a benchmark cannot be used.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -164,9 +172,12 @@ impl CliError {
         match self {
             Self::Open(OpenError::Model(ModelError::Import(error))) => error.code(),
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
+            Self::Open(OpenError::Model(ModelError::Program(_))) => "program",
             Self::Open(OpenError::Build(error)) => match error {
                 BuildError::Compile(CompileError::Lower(_)) => "model-unsupported",
+                BuildError::Compile(CompileError::Program(_)) => "program",
                 BuildError::Compile(CompileError::Plan(_)) => "plan",
+                BuildError::Compile(CompileError::Kernels(_)) => "kernels",
                 BuildError::Device(_) => "device-compiler",
                 BuildError::Cubin(_) => "cubin",
                 BuildError::Registers { .. } => "registers",
@@ -185,6 +196,7 @@ impl CliError {
             Self::UnknownInput { .. } | Self::MissingInput { .. } | Self::WrongInput { .. } => "input",
             Self::WrongOutputs(_) => "output",
             Self::WrongKind { .. } => "file-kind",
+            Self::OutputIsInput { .. } => "output-is-input",
             Self::Bench(error) => error.code(),
             Self::Usage(_) => "usage",
             Self::NoDevice { .. } => "device",
@@ -213,9 +225,11 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Open(error) => match error {
-                OpenError::Model(ModelError::Import(ImportError::File { .. })) => EXIT_USAGE,
+                OpenError::Model(ModelError::Import(ImportError::File { .. } | ImportError::Batch { .. })) => {
+                    EXIT_USAGE
+                }
                 OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
-                OpenError::Model(ModelError::Rewrite(_)) => EXIT_CHECK,
+                OpenError::Model(ModelError::Rewrite(_) | ModelError::Program(_)) => EXIT_CHECK,
                 OpenError::Build(error) => build_exit(error),
                 OpenError::Bundle(error) => of_kind(error.kind()),
                 OpenError::Session(error) => of_kind(error.kind()),
@@ -232,6 +246,7 @@ impl CliError {
             | Self::WrongInput { .. }
             | Self::WrongOutputs(_)
             | Self::WrongKind { .. }
+            | Self::OutputIsInput { .. }
             | Self::Bench(_)
             | Self::Usage(_) => EXIT_USAGE,
         })
@@ -241,7 +256,9 @@ impl CliError {
 fn build_exit(error: &BuildError) -> u8 {
     match error {
         BuildError::Compile(CompileError::Lower(_)) => EXIT_UNSUPPORTED,
-        BuildError::Compile(CompileError::Plan(_)) | BuildError::Cubin(_) | BuildError::Registers { .. } => EXIT_CHECK,
+        BuildError::Compile(CompileError::Program(_) | CompileError::Plan(_) | CompileError::Kernels(_))
+        | BuildError::Cubin(_)
+        | BuildError::Registers { .. } => EXIT_CHECK,
         BuildError::Device(error) => device_exit(error),
         BuildError::Timings(_) => EXIT_USAGE,
         BuildError::Bundle(error) => of_kind(error.kind()),

@@ -18,6 +18,7 @@ use super::explain_partition;
 use super::explain_text as text;
 use super::file_error;
 use super::output::{Output, write_file};
+use super::output_paths::{self, TIMELINE_FILES};
 use super::search_arguments::{SearchArguments, note_end};
 
 /// Arguments of `explain`.
@@ -41,7 +42,7 @@ pub struct Arguments {
     /// Virtual execution units
     #[arg(long, value_name = "N", requires = "plan", value_parser = clap::value_parser!(u32).range(1..=1024))]
     units: Option<u32>,
-    /// What runs the plan; a persistent program unless given
+    /// What runs the plan; auto unless given, a persistent program with --sync
     #[arg(long, value_enum, requires = "plan", conflicts_with_all = ["compare", "sync"])]
     backend: Option<Runs>,
     /// How fine dependencies are; the fastest by prediction unless given
@@ -88,10 +89,11 @@ enum Arena {
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
     let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
+    check_outputs(arguments, &model)?;
     let name = model.record.name.clone();
     let mut build = Build::new(model, &mut |_| {});
     (build.arch, build.fusion, build.timings) = (arch, Some(arguments.fusion), timings);
-    build.limit = arguments.search.limit(output);
+    build.limit = arguments.search.limit();
     let compile = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
     let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };
     if !arguments.plan {
@@ -102,7 +104,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         arena: arena_policy(arguments.arena),
         backend: match arguments.backend {
             Some(backend) => backend.choice(),
-            None => BackendChoice::Only(Backend::Persistent),
+            None if arguments.compare || arguments.sync.is_some() => BackendChoice::Only(Backend::Persistent),
+            None => BackendChoice::Auto,
         },
         ..compile.plan_options()
     };
@@ -121,6 +124,16 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     Ok(true)
 }
 
+fn check_outputs(arguments: &Arguments, model: &Model) -> Result<(), CliError> {
+    let mut files = model.paths();
+    files.extend(arguments.search.files());
+    let names = if arguments.plan { &TIMELINE_FILES[..] } else { &[PARTITION_FILE] };
+    output_paths::check_folder(arguments.directory.as_deref(), names, &files)
+}
+
+/// The picture of a partition.
+const PARTITION_FILE: &str = "partition.svg";
+
 fn of_partition(
     arguments: &Arguments,
     name: &str,
@@ -138,7 +151,7 @@ fn of_partition(
     if let Some(directory) = &arguments.directory {
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
         let title = format!("{name}: {} groups, fusion {}", chosen.groups.len(), arguments.fusion);
-        write_file(&directory.join("partition.svg"), picture(&title, &prepared.program, &chosen).as_bytes())?;
+        write_file(&directory.join(PARTITION_FILE), picture(&title, &prepared.program, &chosen).as_bytes())?;
     }
     let Some(node) = &arguments.node else {
         let (value, text) = (
@@ -167,9 +180,11 @@ fn write_pictures(directory: &Path, name: &str, explained: &ExplainedPlan) -> Re
     std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
     let plan = explained.plan.plan();
     let picture = timeline(name, plan, &explained.simulation, Clock::Predicted);
-    write_file(&directory.join("timeline.svg"), picture.as_bytes())?;
     let trace = trace(&plan.operators(), &explained.simulation, Clock::Predicted);
-    write_file(&directory.join("trace.json"), trace.as_bytes())
+    for (file, text) in TIMELINE_FILES.into_iter().zip([picture, trace]) {
+        write_file(&directory.join(file), text.as_bytes())?;
+    }
+    Ok(())
 }
 
 fn policy(sync: Sync) -> SyncPolicy {

@@ -15,8 +15,10 @@ mod explain_partition;
 mod explain_text;
 mod inputs;
 mod inspect;
+mod interrupt;
 mod models;
 mod output;
+mod output_paths;
 mod profile;
 mod profile_text;
 mod report;
@@ -35,7 +37,7 @@ use output::Output;
 /// Compiles whole ONNX graphs ahead of time into persistent GPU programs.
 ///
 /// Exit codes: 0 success, 1 a failed check, 2 wrong usage, 3 an unsupported model, 4 a missing part of the environment,
-/// 5 a device fault, 6 a time-out, 7 an index out of its range.
+/// 5 a device fault, 6 a time-out, 7 an index out of its range, 128 and its number after a signal: 130 after Ctrl-C.
 #[derive(Parser)]
 #[command(name = "warpweave", version)]
 struct Cli {
@@ -82,6 +84,7 @@ type Passed = bool;
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let Cli { command } = Cli::parse();
+    interrupt::handle();
     let json = match &command {
         Command::Compile(arguments) => arguments.json,
         Command::Run(arguments) => arguments.program.json,

@@ -1,15 +1,17 @@
 //! `warpweave models`: the benchmark models as ONNX files.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::io::Seek;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use warpweave::models::{self, BuildOptions};
+use warpweave::models::{self, BuildOptions, Written};
 use warpweave::runtime::json::json;
+use warpweave::runtime::new_file::NewFile;
 
-use super::Passed;
 use super::error::CliError;
 use super::output::Output;
+use super::{Passed, file_error};
 
 /// Arguments of `models`.
 #[derive(Args)]
@@ -102,7 +104,7 @@ fn write(export: &Export, output: &Output) -> Result<(), CliError> {
         scale: if export.reduced { models::Scale::Reduced } else { models::Scale::Full },
     };
     let model = models::build(&export.name, &options)?;
-    let written = model.write(&export.output)?;
+    let written = written(&model, &export.output)?;
     let (parameters, nodes) = (model.parameters(), model.nodes());
     let mut text = format!("{}: {parameters} parameters, {nodes} nodes", written.path.display());
     if let Some(weights) = &written.weights {
@@ -116,4 +118,21 @@ fn write(export: &Export, output: &Output) -> Result<(), CliError> {
     });
     output.result("export", &value, &text);
     Ok(())
+}
+
+/// The model's files, which are seen once all are whole.
+fn written(model: &models::Model, path: &Path) -> Result<Written, CliError> {
+    let mut files = Vec::new();
+    let mut put = |path: &Path, content: &models::Content<'_>| {
+        let mut file = NewFile::create(path)?;
+        content(&mut file)?;
+        let bytes = file.stream_position()?;
+        files.push((path.to_owned(), file));
+        Ok(bytes)
+    };
+    let written = model.write(path, &mut put)?;
+    for (path, file) in files {
+        file.publish().map_err(file_error("write", &path))?;
+    }
+    Ok(written)
 }

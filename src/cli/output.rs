@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use warpweave::runtime::json::{self, Value, json};
+use warpweave::runtime::new_file;
 
 use super::error::CliError;
-use super::file_error;
+use super::{file_error, interrupt};
 
 /// The writer of results and messages.
 pub struct Output {
@@ -68,6 +69,7 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });
+        interrupt::shown_on(bar.as_ref());
         Self(bar)
     }
 
@@ -83,20 +85,13 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.0 {
+            interrupt::shown_on(None);
             bar.finish_and_clear();
         }
     }
 }
 
-/// Writes a file through a temporary one beside it, so that no half file is ever seen.
+/// Writes a file that is seen whole or not at all.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}", std::process::id()));
-    let temporary = Path::new(&temporary);
-    let written = std::fs::write(temporary, bytes).and_then(|()| std::fs::rename(temporary, path));
-    written.map_err(|error| {
-        // What a failed attempt left is of no use to anyone.
-        let _ = std::fs::remove_file(temporary);
-        file_error("write", path)(error)
-    })
+    new_file::write(path, bytes).map_err(file_error("write", path))
 }

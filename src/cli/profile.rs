@@ -10,6 +10,7 @@ use warpweave::{OpenOptions, Source, random_inputs};
 use super::arguments::{ProgramArguments, child_compiler};
 use super::error::CliError;
 use super::output::{Output, write_file};
+use super::output_paths::{self, TIMELINE_FILES};
 use super::profile_text as text;
 use super::{Passed, file_error};
 
@@ -32,6 +33,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let source = arguments.program.load()?;
+    output_paths::check_folder(arguments.directory.as_deref(), TIMELINE_FILES, &source.files())?;
     let name = match &source {
         Source::Model(build) => &build.model.record.name,
         Source::Bundle(bundle) => &bundle.manifest().model.name,
@@ -39,12 +41,15 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let options = OpenOptions { units: arguments.veus, seed: arguments.seed, ..arguments.program.options() };
     let inputs = random_inputs(source.signature(), arguments.seed);
     let profile = profile(&source, arguments.program.device, &options, &child_compiler, &inputs)?;
+    arguments.program.note_backend(output);
+    profile.notes.iter().for_each(|note| output.note(note));
     if let Some(directory) = &arguments.directory {
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
         let picture = timeline(name, &profile.plan, &profile.recorded, profile.clock);
-        write_file(&directory.join("timeline.svg"), picture.as_bytes())?;
         let trace = trace(profile.plan.segment().operators(), &profile.recorded, profile.clock);
-        write_file(&directory.join("trace.json"), trace.as_bytes())?;
+        for (file, text) in TIMELINE_FILES.into_iter().zip([picture, trace]) {
+            write_file(&directory.join(file), text.as_bytes())?;
+        }
     }
     let device = arguments.program.device;
     output.result("profile", &text::value(name, device, &profile), &text::text(name, device, &profile));

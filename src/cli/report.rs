@@ -7,9 +7,9 @@ use warpweave::bench::read_results;
 use warpweave::report;
 use warpweave::runtime::json::json;
 
-use super::Passed;
 use super::error::CliError;
 use super::output::{Output, write_file};
+use super::{Passed, output_paths};
 
 /// Arguments of `report`.
 #[derive(Args)]
@@ -27,6 +27,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    output_paths::check([arguments.output.clone()], &arguments.results)?;
     let mut results = Vec::new();
     for path in &arguments.results {
         results.extend(read_results(path)?);

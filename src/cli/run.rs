@@ -15,7 +15,7 @@ use super::arguments::ProgramArguments;
 use super::error::CliError;
 use super::inputs;
 use super::output::{Output, write_file};
-use super::{Passed, file_error};
+use super::{Passed, file_error, output_paths};
 
 /// Arguments of `run`.
 #[derive(Args)]
@@ -41,6 +41,7 @@ fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let source = arguments.program.load()?;
+    check_outputs(arguments, &source)?;
     let inputs = read_inputs(arguments, &source, output)?;
     let mut session = arguments.program.open(&source, &arguments.program.options(), output)?;
     let start = Instant::now();
@@ -65,8 +66,22 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let _ = writeln!(text, "{}: {:.3} ms", arguments.program.device, seconds * 1e3);
     let device = arguments.program.device.to_string();
-    output.result("run", &json!({"device": device, "seconds": seconds, "outputs": records}), &text);
+    let backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
+    let value = json!({"device": device, "backend": backend, "seconds": seconds, "outputs": records});
+    output.result("run", &value, &text);
     Ok(true)
+}
+
+fn check_outputs(arguments: &Arguments, source: &Source) -> Result<(), CliError> {
+    let names = (0..source.signature().outputs.len()).map(file_name);
+    let mut files = source.files();
+    files.extend(arguments.inputs.iter().map(|(_, path)| path.clone()));
+    output_paths::check_folder(arguments.output.as_deref(), names, &files)
+}
+
+/// The name of the file of the output at a position.
+fn file_name(position: usize) -> String {
+    format!("out_{position}.npy")
 }
 
 fn read_inputs(arguments: &Arguments, source: &Source, output: &Output) -> Result<Vec<Tensor>, CliError> {
@@ -100,7 +115,7 @@ fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Result<(), CliError> {
                 npy::print(&single).ok_or_else(|| CliError::WrongOutputs(format!("no array holds {}", tensor.ty())))?
             }
         };
-        write_file(&folder.join(format!("out_{position}.npy")), &bytes)?;
+        write_file(&folder.join(file_name(position)), &bytes)?;
     }
     Ok(())
 }

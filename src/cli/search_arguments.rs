@@ -1,7 +1,6 @@
 //! How a search for a partition prices kernels, and when it ends.
 
 use std::path::PathBuf;
-use std::process::exit;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +10,8 @@ use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::{SearchLimit, TimingsFile, read_arch};
 
 use super::error::CliError;
+use super::interrupt;
 use super::output::Output;
-
-/// What a process ends with that is interrupted: 128 and the number of the signal.
-const EXIT_INTERRUPTED: i32 = 130;
 
 /// Arguments of commands that search.
 #[derive(Args, Clone, Debug)]
@@ -25,7 +22,7 @@ pub struct SearchArguments {
     /// The constants of the GPU, as `doctor --calibrate` writes them; those of its generation unless given
     #[arg(long, value_name = "FILE")]
     arch: Option<PathBuf>,
-    /// Seconds after which each search for a partition ends with the best so far, as after Ctrl-C; no limit unless given
+    /// Seconds after which each search for a partition ends with the best so far, as after one Ctrl-C; no limit unless given
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     search_budget: Option<Duration>,
 }
@@ -47,18 +44,15 @@ impl SearchArguments {
         Ok(self.arch.as_deref().map(read_arch).transpose()?)
     }
 
-    /// When searches end. From here on, Ctrl-C ends the search that runs; at other times, or again, it ends the process.
-    pub fn limit(&self, output: &Output) -> SearchLimit {
+    /// The files that are read.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        [&self.timings, &self.arch].into_iter().flatten().cloned()
+    }
+
+    /// When searches end. From here on, Ctrl-C ends the search that runs.
+    pub fn limit(&self) -> SearchLimit {
         let limit = SearchLimit { time: self.search_budget, ..SearchLimit::default() };
-        let interrupt = limit.interrupt.clone();
-        let handler = move || {
-            if !interrupt.request() {
-                exit(EXIT_INTERRUPTED);
-            }
-        };
-        if let Err(error) = ctrlc::set_handler(handler) {
-            output.note(&format!("Ctrl-C ends the process instead of a search: {error}"));
-        }
+        interrupt::ends(&limit.interrupt);
         limit
     }
 }

@@ -22,6 +22,7 @@ use super::Passed;
 use super::arguments::{Shapes, child_compiler};
 use super::error::CliError;
 use super::output::Output;
+use super::output_paths;
 use super::search_arguments::parse_seconds;
 
 /// Arguments of `tune`.
@@ -59,10 +60,12 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             return Err(CliError::Usage(text));
         }
     };
+    output_paths::check([arguments.timings.clone()], std::slice::from_ref(&arguments.path))?;
     let mut file = TimingsFile::read_or_begin(&arguments.timings)?;
     // Without the device nothing is worth its time.
     Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
     let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
+    output_paths::check([arguments.timings.clone()], &model.paths())?;
     let mut build = Build::new(model, &mut |_| {});
     let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device: arguments.device, reason })?;
     let program = build.prepared().program.clone();

@@ -7,6 +7,7 @@ use crate::bench::BenchResult;
 use super::Section;
 use super::chart::{Chart, Table};
 use super::scale::{digits, short, time};
+use super::speed_up::left_out;
 use super::svg::escape;
 
 const STYLE: &str = "
@@ -66,6 +67,11 @@ pub fn document(results: &[BenchResult], sections: &[Section]) -> String {
     let _ = writeln!(html, "<h1>Measurements</h1>\n<p>{}</p>", escape(&origin(results)));
     for (result, warning) in results.iter().flat_map(|result| result.warnings.iter().map(move |text| (result, text))) {
         let _ = writeln!(html, "<p class=\"warning\">{}: {}</p>", escape(&super::label(result)), escape(warning));
+    }
+    for (result, count) in results.iter().map(|result| (result, left_out(result))).filter(|(_, count)| *count > 0) {
+        let text =
+            format!("{count} peers are left out: not known to be on the same device, at the same precision and batch");
+        let _ = writeln!(html, "<p class=\"warning\">{}: {text}</p>", escape(&super::label(result)));
     }
     html.push_str("<div class=\"scroll\">\n");
     table(&mut html, &summary(results));

@@ -1,6 +1,6 @@
 //! Measurements beside peers.
 
-use crate::bench::{BenchResult, PeerComparison};
+use crate::bench::{BenchResult, PeerComparison, PeerKey};
 
 use super::chart::{Chart, Legend, Table, WIDTH, cells};
 use super::label;
@@ -38,7 +38,8 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
             continue;
         }
         let seconds = point.device_time.unwrap_or(point.latency).p50;
-        rows.extend(usable(&point.peers).map(|peer| Row {
+        let key = PeerKey { batch: Some(point.batch), ..result.key() };
+        rows.extend(usable(&point.peers, &key).map(|peer| Row {
             measurement: format!("batch {}", point.batch),
             seconds,
             peer: peer.clone(),
@@ -66,7 +67,7 @@ fn draw(title: &str, rows: &[Row], name: impl Fn(&Row) -> String) -> Option<Char
     let mut table = Vec::new();
     for (position, row) in rows.iter().enumerate() {
         let top = TOP + position as f64 * ROW;
-        let PeerComparison { peer, mode, median_seconds, speed_up } = &row.peer;
+        let PeerComparison { peer, mode, median_seconds, speed_up, .. } = &row.peer;
         let (name, value) = (name(row), format!("{} ×", short(*speed_up)));
         drawing.text(Class::Label, Anchor::Start, (0.0, top + 11.0), &fitted(&name, WIDTH - VALUE_WIDTH));
         drawing.text(Class::Value, Anchor::End, (WIDTH, top + 11.0), &fitted(&value, VALUE_WIDTH));
@@ -76,18 +77,35 @@ fn draw(title: &str, rows: &[Row], name: impl Fn(&Row) -> String) -> Option<Char
         drawing.rectangle(class, (middle, top + 16.0), (end, top + 26.0), &format!("{name}: {value}"));
         // The axis leaves out the rows' names.
         drawing.line(Class::Axis, (middle, top + 14.0), (middle, top + 28.0));
-        table.push(cells![row.measurement, peer, mode, time(row.seconds), time(*median_seconds), value]);
+        table.push(cells![
+            row.measurement,
+            peer,
+            mode,
+            equal_in(&row.peer),
+            time(row.seconds),
+            time(*median_seconds),
+            value
+        ]);
     }
-    let note = "A peer's median by the measured median; lengths are logarithmic".to_owned();
-    let headings = cells!["measurement", "peer", "mode", "median", "peer's median", "speed-up"];
+    let note = "A peer's median, on the same device at the same precision and batch, by the measured median; lengths are logarithmic";
+    let note = note.to_owned();
+    let headings = cells!["measurement", "peer", "mode", "both on", "median", "peer's median", "speed-up"];
     let legend = [(Class::Bar, "faster than the peer"), (Class::WorseBar, "slower than the peer")];
     let legend = legend.map(|(class, text)| Legend { class, text: text.to_owned() }).to_vec();
     Some(Chart { title: title.to_owned(), note, drawing, legend, table: Table { headings, rows: table } })
 }
 
-/// What a logarithm can be taken of.
-fn usable(peers: &[PeerComparison]) -> impl Iterator<Item = &PeerComparison> {
-    peers.iter().filter(|peer| peer.speed_up.is_finite() && peer.speed_up > 0.0)
+/// The peers that are equal to a measurement in all that makes times comparable, and of whose speed-up there is a logarithm.
+pub fn usable<'p>(peers: &'p [PeerComparison], key: &'p PeerKey) -> impl Iterator<Item = &'p PeerComparison> {
+    peers.iter().filter(|peer| key.fits(peer) && peer.speed_up.is_finite() && peer.speed_up > 0.0)
+}
+
+/// What a peer and its measurement have in common.
+fn equal_in(peer: &PeerComparison) -> String {
+    let device = peer.device.as_ref().map(ToString::to_string);
+    let precision = peer.precision.map(|precision| precision.to_string());
+    let batch = peer.batch.map(|batch| format!("batch {batch}"));
+    [device, precision, batch].into_iter().flatten().collect::<Vec<String>>().join(", ")
 }
 
 /// A result's peers, fastest first.
@@ -97,5 +115,17 @@ fn rows(result: &BenchResult) -> Vec<Row> {
         seconds: result.median_seconds(),
         peer: peer.clone(),
     };
-    usable(&result.peers).map(row).collect()
+    usable(&result.peers, &result.key()).map(row).collect()
+}
+
+/// How many peers of a result are in no chart, since they are not known to be equal to it.
+pub fn left_out(result: &BenchResult) -> usize {
+    let of_batch = |peers: &[PeerComparison], batch: Option<usize>| {
+        let key = PeerKey { batch, ..result.key() };
+        peers.iter().filter(|peer| !key.fits(peer)).count()
+    };
+    let points = result.sweep.iter().flat_map(|sweep| &sweep.points);
+    let points = points.filter(|point| Some(point.batch) != result.model.batch);
+    let others: usize = points.map(|point| of_batch(&point.peers, Some(point.batch))).sum();
+    of_batch(&result.peers, result.model.batch) + others
 }

@@ -1,9 +1,10 @@
 //! Throughput by batch.
 
-use crate::bench::{BenchResult, SweepPoint};
+use crate::bench::{BenchResult, PeerKey, SweepPoint};
 
 use super::chart::{Chart, Frame, HEIGHT, Legend, Table, WIDTH, cells};
 use super::scale::{Linear, digits, short, time};
+use super::speed_up::usable;
 use super::svg::{Anchor, Class, Drawing};
 
 /// The sweep of a result; `None` without one.
@@ -11,7 +12,7 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
     let sweep = result.sweep.as_ref()?;
     let points: Vec<&SweepPoint> = sweep.points.iter().filter(|point| point.items_per_second.is_finite()).collect();
     let frame = Frame::usual();
-    let largest = points.iter().flat_map(|point| [Some(point.items_per_second), peer_rate(point)]).flatten();
+    let largest = points.iter().flat_map(|point| [Some(point.items_per_second), peer_rate(result, point)]).flatten();
     let y = Linear::new((0.0, largest.reduce(f64::max)? * 1.05), (frame.bottom, frame.top));
     // Batches stand side by side, whatever their distance.
     let x = Linear::new((-0.5, points.len() as f64 - 0.5), (frame.left, frame.right));
@@ -29,7 +30,7 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
     let peers: Vec<(f64, f64)> = points
         .iter()
         .enumerate()
-        .filter_map(|(position, point)| Some((x.at(position as f64), y.at(peer_rate(point)?))))
+        .filter_map(|(position, point)| Some((x.at(position as f64), y.at(peer_rate(result, point)?))))
         .collect();
     drawing.polyline(Class::PeerLine, &peers);
     peers.iter().for_each(|&at| drawing.dot(Class::PeerDot, at, 3.5, "fastest peer"));
@@ -42,7 +43,7 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
         drawing.dot(Class::Dot, *at, 4.0, &format!("batch {}: {rate} items/s", point.batch));
         let median = time(point.device_time.unwrap_or(point.latency).p50);
         let arena = point.arena_bytes.map_or_else(|| "–".to_owned(), |bytes| short(bytes as f64));
-        let peer = peer_rate(point).map_or_else(|| "–".to_owned(), short);
+        let peer = peer_rate(result, point).map_or_else(|| "–".to_owned(), short);
         rows.push(cells![point.batch, median, rate, peer, arena]);
     }
     let note = match sweep.saturation_batch {
@@ -60,7 +61,8 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
 }
 
 /// Items a second of the fastest peer.
-fn peer_rate(point: &SweepPoint) -> Option<f64> {
-    let fastest = point.peers.first()?;
-    Some(point.batch as f64 / fastest.median_seconds).filter(|rate| rate.is_finite())
+fn peer_rate(result: &BenchResult, point: &SweepPoint) -> Option<f64> {
+    let key = PeerKey { batch: Some(point.batch), ..result.key() };
+    let fastest = usable(&point.peers, &key).next()?.median_seconds;
+    Some(point.batch as f64 / fastest).filter(|rate| rate.is_finite())
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_codegen::lower::lower;
 use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionGroup, GroupBody, Partition};
 use warpweave_fusion::schedule::{self, BackendReason, PlanOptions};
@@ -12,7 +11,7 @@ use warpweave_graph::program::{Source, Statement, StatementId, TensorDefinition,
 use warpweave_graph::views::Layout;
 use warpweave_runtime::bundle::{Signature, TargetPlan};
 
-use crate::compiler::CompileError;
+use crate::compiler::{CompileError, kernels};
 use crate::model::Model;
 
 /// A persistent program that runs one kernel.
@@ -46,7 +45,7 @@ impl KernelProgram {
         let partition = Partition { groups: vec![group] };
         let planned = schedule::plan_with(&program, &layouts, &partition, cost, &PlanOptions::new(units));
         let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
-        let lowered = lower(plan.plan())?;
+        let lowered = kernels(plan.plan())?;
         let reason = BackendReason::Asked;
         let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands, reason };
         let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };

@@ -202,6 +202,6 @@ fn a_bundle_apart_from_its_constants_is_not_written() {
     let (own, _) = beside(&folder);
     let message = fail(2, "bundle-apart", &["compile", &own, "-o", &bundle, "--target", "host", "--weights", "beside"]);
     assert!(message.contains("model.onnx") && message.contains("--weights inside"), "{message}");
-    fail(2, "bundle-apart", &["compile", &own, "-o", &own, "--target", "host", "--weights", "beside"]);
+    fail(2, "output-is-input", &["compile", &own, "-o", &own, "--target", "host", "--weights", "beside"]);
     assert_eq!(other.names(), [] as [&str; 0]);
 }

@@ -4,6 +4,7 @@ use std::fs;
 
 use warpweave::graph::{Tensor, npy};
 
+use crate::models_by_hand::open_batch;
 use crate::tool::{Folder, fail, model, succeed, tool};
 
 fn array(folder: &Folder, name: &str, tensor: &Tensor) -> String {
@@ -85,4 +86,30 @@ fn a_gpu_without_a_driver_is_a_clear_error() {
     }
     let message = fail(4, "device", &["selftest", "--device", "cuda:0"]);
     assert!(message.contains("no CUDA driver"), "{message}");
+}
+
+#[test]
+fn a_batch_that_the_model_does_not_leave_open_is_refused() {
+    let folder = Folder::new();
+    let (fixed, io) = (model("dlrm", "torchscript.onnx"), model("dlrm", "io.npz"));
+    let (open, out) = (open_batch(&folder), folder.join("x.weave").display().to_string());
+    let compile = ["-o", &out, "--target", "host"];
+    for (command, more) in [
+        ("run", &[][..]),
+        ("compile", &compile),
+        ("compare", &["--io", &io]),
+        ("bench", &["--duration-ms", "1"]),
+        ("profile", &[]),
+        ("explain", &[]),
+        ("check", &[]),
+        ("inspect", &[]),
+    ] {
+        let message = fail(2, "model-batch", &[&[command, &fixed, "--batch", "777"], more].concat());
+        assert!(message.contains("no first dimension is open") && message.contains("--batch"), "{command}: {message}");
+        let message = fail(2, "model-batch", &[&[command, &open, "--shape", "x=2x8", "--batch", "3"], more].concat());
+        assert!(message.contains("x f32[2x8]"), "{command}: {message}");
+    }
+    succeed(&["run", &open, "--batch", "3"]);
+    succeed(&["run", &open, "--shape", "x=2x8", "--batch", "2"]);
+    assert_eq!(folder.names(), ["rows.onnx"]);
 }

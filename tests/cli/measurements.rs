@@ -4,6 +4,7 @@ use std::fs;
 
 use warpweave::runtime::json::{Value, json};
 
+use crate::models_by_hand::open_batch;
 use crate::tool::{Folder, fail, host_bundle, model, succeed, tool};
 
 const QUICK: [&str; 4] = ["--warmup-ms", "5", "--duration-ms", "20"];
@@ -12,37 +13,21 @@ fn bench(path: &str, more: &[&str]) -> Value {
     succeed(&[&["bench", path][..], &QUICK, more].concat())
 }
 
-/// One field of a message in the encoding of protocol buffers.
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    [&[number << 3 | 2, u8::try_from(bytes.len()).expect("a short field")], bytes].concat()
-}
-
-fn integer(number: u8, value: u8) -> Vec<u8> {
-    vec![number << 3, value]
-}
-
-/// A model `y = Relu(x)` of `N` rows of 8 numbers, `N` open.
-fn open_batch(folder: &Folder) -> String {
-    let value = |name: &str| {
-        let dimensions = [field(1, &field(2, b"N")), field(1, &integer(1, 8))].concat();
-        let tensor = [integer(1, 1), field(2, &dimensions)].concat();
-        [field(1, name.as_bytes()), field(2, &field(1, &tensor))].concat()
-    };
-    let node = [field(1, b"x"), field(2, b"y"), field(4, b"Relu")].concat();
-    let graph = [field(1, &node), field(2, b"rows"), field(11, &value("x")), field(12, &value("y"))].concat();
-    let bytes = [integer(1, 8), field(8, &integer(2, 17)), field(7, &graph)].concat();
-    let path = folder.join("rows.onnx");
-    fs::write(&path, bytes).expect("the file can be written");
-    path.display().to_string()
+/// A line of peers: what is not said is as in a measurement of `rows` on the host.
+fn peer(said: &Value) -> Value {
+    let mut line = json!({
+        "model": "rows", "batch": 1, "precision": "fp32", "device": "cpu", "peer": "other 1", "mode": "graph",
+        "median_ms": 1.0
+    });
+    let fields = said.as_object().expect("fields are said").clone();
+    line.as_object_mut().expect("a line has fields").extend(fields);
+    line
 }
 
 fn peers(folder: &Folder, median_ms: f64) -> String {
-    let peer = |batch: usize| {
-        json!({"model": "rows", "batch": batch, "precision": "fp32", "peer": "other 1", "mode": "graph",
-               "median_ms": median_ms})
-    };
+    let line = |batch: usize| peer(&json!({"batch": batch, "median_ms": median_ms}));
     let path = folder.join("peers.jsonl");
-    fs::write(&path, format!("{}\n{}\n", peer(1), peer(4))).expect("the file can be written");
+    fs::write(&path, format!("{}\n{}\n", line(1), line(4))).expect("the file can be written");
     path.display().to_string()
 }
 
@@ -111,16 +96,74 @@ fn a_slow_run_fails_the_check() {
     assert_eq!(run(1e9).status.code(), Some(0));
 }
 
+/// A gate passes or fails on what is equal; what is not is named, and where nothing is equal there is no verdict.
+#[test]
+fn only_what_is_equal_is_compared() {
+    let folder = Folder::new();
+    let path = open_batch(&folder);
+    let fast = |said: &Value| {
+        let mut line = peer(said);
+        line["median_ms"] = 1e-9.into();
+        line
+    };
+    let others = [
+        (fast(&json!({"device": "NVIDIA H200"})), "1 of another device (NVIDIA H200)"),
+        (fast(&json!({"precision": "fp16"})), "1 of another precision (fp16)"),
+        (fast(&json!({"batch": 8})), "1 of another batch (8)"),
+        (fast(&json!({"model": "rows-reduced"})), "1 of another size (rows-reduced)"),
+        (fast(&json!({"training": true})), "1 of training steps"),
+    ];
+    let file = folder.join("peers.jsonl");
+    let baseline = file.display().to_string();
+    let gate = ["bench", &path, "--batch", "1", "--baseline", &baseline, "--fail-if-slower", "10"];
+    for (line, reason) in &others {
+        fs::write(&file, line.to_string()).expect("the file can be written");
+        let message = fail(2, "peers", &[&gate[..], &QUICK].concat());
+        assert!(message.contains("no peer for `rows`") && message.contains(reason), "{message}");
+    }
+    let slow = peer(&json!({"median_ms": 1e9}));
+    let lines: Vec<String> = others.iter().map(|(line, _)| line).chain([&slow]).map(ToString::to_string).collect();
+    fs::write(&file, lines.join("\n")).expect("the file can be written");
+    let output = tool(&[&gate[..], &QUICK].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(0) && others.iter().all(|(_, reason)| errors.contains(reason)), "{errors}");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("peer other 1 graph on cpu, fp32, batch 1: "), "{told}");
+    let result = bench(&path, &["--batch", "1", "--baseline", &baseline]);
+    assert_eq!(
+        (result["peers"].as_array().map(Vec::len), result["peers"][0]["device"].as_str()),
+        (Some(1), Some("cpu"))
+    );
+    assert_eq!(result["left_out"].as_array().map(Vec::len), Some(others.len()));
+    let message = fail(2, "peers", &[&gate[..], &QUICK, &["--device", "emulator"]].concat());
+    assert!(message.contains("compared with nothing"), "{message}");
+}
+
+#[test]
+fn a_reduced_model_is_named_so_and_compared_with_no_full_one() {
+    let folder = Folder::new();
+    let path = folder.join("dlrm.onnx").display().to_string();
+    let written = succeed(&["models", "export", "dlrm", "--reduced", "-o", &path]);
+    assert_eq!(written["model"], "dlrm-reduced");
+    assert_eq!(bench(&path, &[])["model"]["name"], "dlrm-reduced");
+    let file = folder.join("peers.jsonl");
+    fs::write(&file, peer(&json!({"model": "dlrm"})).to_string()).expect("the file can be written");
+    let baseline = file.display().to_string();
+    let gate = ["bench", &path, "--baseline", &baseline, "--fail-if-slower", "10"];
+    let message = fail(2, "peers", &[&gate[..], &QUICK].concat());
+    assert!(message.contains("1 of another size (dlrm)"), "{message}");
+    let message = fail(2, "usage", &[&gate[..], &QUICK, &["--name", "dlrm"]].concat());
+    assert!(message.contains("dlrm-reduced"), "{message}");
+}
+
 #[test]
 fn bad_batches_and_baselines_are_refused() {
     let folder = Folder::new();
-    let (path, open) = (model("dlrm", "torchscript.onnx"), open_batch(&folder));
+    let open = open_batch(&folder);
     for batch in ["0", "1,0", "many", "-1", ""] {
         let output = tool(&["bench", &open, &format!("--batch={batch}")]);
         assert_eq!(output.status.code(), Some(2), "{batch}");
     }
-    let message = fail(2, "usage", &["bench", &path, "--batch", "777"]);
-    assert!(message.contains("fixes its shapes") && message.contains("open first dimension"), "{message}");
     let message = fail(2, "file", &["bench", &open, "--batch", "1", "--baseline", "absent.jsonl"]);
     assert!(message.contains("absent.jsonl"), "{message}");
     let text = folder.join("text.jsonl").display().to_string();
@@ -131,7 +174,15 @@ fn bad_batches_and_baselines_are_refused() {
     let arguments =
         [&["bench", &open, "--batch", "2", "--baseline", &peers, "--fail-if-slower", "5"][..], &QUICK].concat();
     let message = fail(2, "peers", &arguments);
-    assert!(message.contains("no peer for `rows`, batch 2, fp32"), "{message}");
+    assert!(message.contains("no peer for `rows`, batch 2, fp32, on cpu"), "{message}");
+    assert!(message.contains("2 of another batch (1, 4)"), "{message}");
+    let nowhere = folder.join("nowhere.jsonl");
+    let mut line = peer(&json!({}));
+    line.as_object_mut().expect("a line has fields").remove("device");
+    fs::write(&nowhere, line.to_string()).expect("the file can be written");
+    let nowhere = nowhere.display().to_string();
+    let message = fail(2, "peers", &["bench", &open, "--batch", "1", "--baseline", &nowhere]);
+    assert!(message.contains("line 1: missing field `device`"), "{message}");
     assert_eq!(tool(&["bench", &open, "--fail-if-slower", "5"]).status.code(), Some(2));
     let message = fail(2, "usage", &["bench", &open, "--batch", "1", "--device", "emulator", "--cold-l2"]);
     assert!(message.contains("emulator"), "{message}");

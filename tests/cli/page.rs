@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave::bench::{BenchResult, Distribution, Limits, Sweep, SweepPoint};
+use warpweave::bench::{BenchResult, Distribution, Hardware, Limits, PeerComparison, Precision, Sweep, SweepPoint};
 use warpweave::report::page;
 use warpweave::runtime::json::{self, Value, json};
 
@@ -198,6 +198,7 @@ fn with_plan(mut result: BenchResult, groups: &[(u64, u64, f64)], limits: Option
 fn with_peers(mut result: BenchResult, speed_ups: &[f64]) -> BenchResult {
     let peer = |speed_up: &f64| {
         json!({"peer": "another program 2.11", "mode": "graph", "speed_up": speed_up,
+               "device": "cpu", "precision": "fp16", "batch": 1,
                "median_seconds": result.median_seconds() * speed_up})
     };
     let peers = Value::Array(speed_ups.iter().map(peer).collect());
@@ -207,13 +208,14 @@ fn with_peers(mut result: BenchResult, speed_ups: &[f64]) -> BenchResult {
 
 fn with_sweep(mut result: BenchResult, points: &[(usize, f64)]) -> BenchResult {
     let (latency, peers) = (result.latency, result.peers.clone());
+    let of_batch = |batch| peers.iter().map(|peer| PeerComparison { batch: Some(batch), ..peer.clone() }).collect();
     let point = |&(batch, items_per_second)| SweepPoint {
         batch,
         latency,
         device_time: None,
         items_per_second,
         arena_bytes: Some(1 << 20),
-        peers: peers.clone(),
+        peers: of_batch(batch),
         warnings: Vec::new(),
     };
     result.sweep = Some(Sweep::new(points.iter().map(point).collect()));
@@ -237,6 +239,25 @@ fn everything_at_once_is_drawn_in_its_frame() {
     assert_eq!(figures.len(), 6);
     let many = check(&vec![full; 20]);
     assert!(many[0].contains("over the fastest peer") && many.len() == 81);
+}
+
+#[test]
+fn peers_that_are_not_known_to_be_equal_are_in_no_chart() {
+    let equal = with_peers(result("a", &[0.1, 0.2]), &[2.0]);
+    assert!(page(std::slice::from_ref(&equal)).html.contains("Speed-up over peers"));
+    let differences: [fn(&mut PeerComparison); 5] = [
+        |peer| peer.device = Some(Hardware::Gpu("NVIDIA H200".to_owned())),
+        |peer| peer.device = None,
+        |peer| peer.precision = Some(Precision::Fp32),
+        |peer| peer.precision = None,
+        |peer| peer.batch = Some(8),
+    ];
+    for (number, change) in differences.into_iter().enumerate() {
+        let mut other = equal.clone();
+        other.peers.iter_mut().for_each(change);
+        let html = page(&[other]).html;
+        assert!(!html.contains("Speed-up") && html.contains("1 peers are left out"), "{number}: {html}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use warpweave::fusion::schedule::text as plan_text;
 use warpweave::graph::npy;
 use warpweave::runtime::npz;
 
-use crate::tool::{Folder, fail, model, succeed, tool};
+use crate::tool::{Folder, fail, has_nvrtc, model, succeed, tool};
 
 #[test]
 fn outputs_are_written_whole() {
@@ -103,6 +103,27 @@ fn device_code_is_bundled_where_nvrtc_is_found() {
         assert_eq!(result["passed"], true, "{result}");
     }
     assert_eq!(folder.names(), ["a.weave", "b.weave"]);
+}
+
+#[test]
+fn emitted_code_keeps_functions_labels_addresses_and_encodings() {
+    if !has_nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    let (path, out) = (model("dlrm", "torchscript.onnx"), folder.join("x.weave").display().to_string());
+    let emitted = folder.join("stages").display().to_string();
+    succeed(&["compile", &path, "-o", &out, "--target", "sm_90a", "--emit", "sass", "--emit-dir", &emitted]);
+    let listing = fs::read_to_string(folder.join("stages/sm_90a.sass")).expect("the listing is written");
+    let (mut labels, mut targets) = (Vec::new(), Vec::new());
+    for line in listing.lines() {
+        labels.extend(line.strip_suffix(':').filter(|label| label.starts_with(".L_")));
+        targets.extend(line.split_once("BRA `(").and_then(|(_, rest)| rest.split(')').next()));
+    }
+    assert!(!targets.is_empty() && targets.iter().all(|target| labels.contains(target)), "{targets:?}");
+    let is_instruction = |line: &&str| line.trim_start().starts_with("/*0010*/") && line.contains("/* 0x");
+    assert!(listing.lines().any(|line| is_instruction(&line)), "addresses and encodings");
+    assert!(listing.contains(",@function") && listing.contains("k0"), "functions have names");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Writes tensor programs in a few words.
 
-use warpweave::graph::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Reducer, Scalar, UnaryOp};
+use warpweave::graph::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar, UnaryOp};
 use warpweave::graph::ops::matmul::MatMul;
 use warpweave::graph::program::{ProgramBuilder, TensorId, TensorProgram};
 use warpweave::graph::{ElementType, TensorType};
@@ -165,7 +165,7 @@ impl Sketch {
             window.index(outer[2], inner[1]),
             window.index(outer[3], inner[2]),
         ];
-        let pixel = expr.padded_read(image, place, 0.0);
+        let pixel = expr.padded_read(image, place, Literal::new(ElementType::F32, 0.0));
         let factor = expr.read(kernel, [outer[1], inner[0], inner[1], inner[2]].map(Index::axis).to_vec());
         let product = pixel.binary(BinaryOp::Multiply, factor);
         self.builder.compute(expr.reduce(ElementType::F32, Reducer::Sum, product, None), &[input, weight])
@@ -187,7 +187,7 @@ impl Sketch {
             window.index(outer[2], inner[0]),
             window.index(outer[3], inner[1]),
         ];
-        let pixel = expr.padded_read(image, place, 0.0);
+        let pixel = expr.padded_read(image, place, Literal::new(ElementType::F32, 0.0));
         let factor = expr.read(kernel, [outer[1], inner[0], inner[1]].map(Index::axis).to_vec());
         let product = pixel.binary(BinaryOp::Multiply, factor);
         self.builder.compute(expr.reduce(ElementType::F32, Reducer::Sum, product, None), &[input, weight])
@@ -207,7 +207,7 @@ impl Sketch {
             window.index(outer[2], inner[0]),
             window.index(outer[3], inner[1]),
         ];
-        let pixel = expr.padded_read(image, place, f64::NEG_INFINITY);
+        let pixel = expr.padded_read(image, place, Literal::lowest(ElementType::F32));
         self.builder.compute(expr.reduce(ElementType::F32, Reducer::Maximum, pixel, None), &[input])
     }
 
@@ -251,7 +251,7 @@ impl Sketch {
         let mut index: Vec<Index> = axes.into_iter().map(Index::axis).collect();
         index[dimension] = index[dimension].plus(-(before as i64));
         let operand = expr.operand(&ty);
-        let read = expr.padded_read(operand, index, fill);
+        let read = expr.padded_read(operand, index, Literal::new(ty.element, fill));
         self.builder.compute(expr.map(ty.element, read), &[input])
     }
 
@@ -268,7 +268,12 @@ impl Sketch {
         let (table_operand, row_operand) = (expr.operand(&of), expr.operand(&names));
         let row = expr.read(row_operand, vec![Index::axis(axes[0])]);
         let chosen = expr.indirect(&row, of.shape[0]);
-        let value = expr.guarded_read(table_operand, vec![chosen, Index::axis(axes[1])], Guard::always(), 0.0);
+        let value = expr.guarded_read(
+            table_operand,
+            vec![chosen, Index::axis(axes[1])],
+            Guard::always(),
+            Literal::new(of.element, 0.0),
+        );
         self.builder.compute(expr.map(of.element, value), &[table, rows])
     }
 }

@@ -4,6 +4,7 @@
 //! one rKernel body.
 
 mod contraction;
+mod convert;
 mod emitter;
 mod hoist;
 mod index;

@@ -9,7 +9,7 @@ use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 
 use super::LowerError;
 use super::emitter::{Emitter, add, multiply};
-use super::reduce::{accumulate, combine, neutral};
+use super::reduce::{accumulate, combine, neutral, reduced_value};
 use super::scalar::{Point, scalar_type};
 use super::store::store;
 use super::tile::TileAxes;
@@ -61,7 +61,7 @@ fn emit_stage(
     let scalar = scalar_type(emitter, expr.element)?;
     let mut point = Point::new(stage, tile.to_vec(), stages);
     if let Some(reducer) = expr.reducer {
-        let element = reduced_element(expr);
+        let element = expr.body_element();
         let reduced = scalar_type(emitter, element)?;
         let start = neutral(emitter, reducer, element)?;
         let accumulator = emitter.bind(reduced, start);
@@ -75,7 +75,7 @@ fn emit_stage(
                 })?;
             }
         }
-        point.reduced = Some(accumulator.into());
+        point.reduced = Some(reduced_value(emitter, reducer, element, accumulator));
     }
     let result = match (&expr.epilogue, expr.reducer) {
         (Some(epilogue), _) => point.emit(emitter, epilogue)?,
@@ -130,12 +130,6 @@ impl PolledSum {
             Ok(())
         })
     }
-}
-
-/// The type of the reduced value: that of the body.
-pub(super) fn reduced_element(expr: &TensorExpr) -> warpweave_graph::ElementType {
-    let read = |read| expr.operands[expr.reads[read].operand].element;
-    expr.body.element(&read, expr.element)
 }
 
 /// What is emitted at one point, given the coordinates of all axes.

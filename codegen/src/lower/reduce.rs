@@ -1,29 +1,17 @@
 //! Reducers: their neutral elements and how they combine.
 
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{self, Literal, Reducer, Scalar};
+use warpweave_graph::expr::{self, Reducer, Scalar};
 
 use super::LowerError;
+use super::convert::wrapped;
 use super::emitter::Emitter;
 use super::scalar::{Point, emit_literal};
 use crate::kernel_ir::{BinaryOp, Expression, LocalId, ScalarType};
 
 /// The value that a reduction starts from.
 pub(super) fn neutral(emitter: &Emitter, reducer: Reducer, element: ElementType) -> Result<Expression, LowerError> {
-    let extreme = |float: f64, integer: i64| match (element.is_float(), element) {
-        (true, _) => Literal::new(element, float),
-        (false, ElementType::I64) => Literal::Integer(element, integer),
-        (false, ElementType::I8) => Literal::Integer(element, integer >> 56),
-        (false, ElementType::U8) => Literal::Integer(element, if integer < 0 { 0 } else { 255 }),
-        (false, _) => Literal::Integer(element, integer >> 32),
-    };
-    let literal = match reducer {
-        Reducer::Sum => Literal::new(element, 0.0),
-        Reducer::Product => Literal::new(element, 1.0),
-        Reducer::Maximum => extreme(f64::NEG_INFINITY, i64::MIN),
-        Reducer::Minimum => extreme(f64::INFINITY, i64::MAX),
-    };
-    emit_literal(emitter, literal)
+    emit_literal(emitter, reducer.identity(element))
 }
 
 /// `left` and `right` combined.
@@ -35,6 +23,22 @@ pub(super) fn combine(reducer: Reducer, left: Expression, right: Expression) -> 
         Reducer::Minimum => BinaryOp::Minimum,
     };
     Expression::binary(op, left, right)
+}
+
+/// The value of a finished reduction: narrow integers wrap once, after all sums and products.
+pub(super) fn reduced_value(
+    emitter: &mut Emitter,
+    reducer: Reducer,
+    element: ElementType,
+    accumulator: LocalId,
+) -> Expression {
+    match reducer {
+        Reducer::Sum | Reducer::Product => match wrapped(element, accumulator.into()) {
+            value @ Expression::Local(_) => value,
+            value => emitter.bind(ScalarType::I32, value).into(),
+        },
+        Reducer::Maximum | Reducer::Minimum => accumulator.into(),
+    }
 }
 
 /// Adds the body's value at a point to an accumulator; `F32` products in a sum are fused with it, one after another.

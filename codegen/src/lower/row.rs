@@ -13,8 +13,7 @@ use warpweave_graph::expr::{AxisId, Guard, Index, Read, ReadId, Reducer, Scalar}
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, both, less, multiply};
-use super::pointwise::reduced_element;
-use super::reduce::{accumulate, combine, neutral};
+use super::reduce::{accumulate, combine, neutral, reduced_value};
 use super::scalar::{Point, scalar_type};
 use super::store::store;
 use super::tile::{TileAxes, decode_box};
@@ -131,10 +130,11 @@ fn emit_reductions(
         let expr = &emitter.body().stages[accumulator.stage].expr;
         let known = stages.clone();
         let mut point = Point::new(accumulator.stage, row.coordinates.clone(), &known);
-        point.reduced = Some(accumulator.local.into());
+        let reduced = reduced_value(emitter, accumulator.reducer, expr.body_element(), accumulator.local);
+        point.reduced = Some(reduced.clone());
         let result = match &expr.epilogue {
             Some(epilogue) => point.emit(emitter, epilogue)?,
-            None => accumulator.local.into(),
+            None => reduced,
         };
         let value = emitter.bind(scalar_type(emitter, expr.element)?, result);
         if emitter.body().stages[accumulator.stage].output.is_some() {
@@ -353,7 +353,7 @@ impl Accumulator {
     pub(super) fn emit(emitter: &mut Emitter, stage: usize) -> Result<Self, LowerError> {
         let expr = &emitter.body().stages[stage].expr;
         let reducer = expr.reducer.expect("the stage reduces");
-        let element = reduced_element(expr);
+        let element = expr.body_element();
         let (scalar, memory) = (scalar_type(emitter, element)?, emitter.memory_type(element)?);
         let start = neutral(emitter, reducer, element)?;
         let local = emitter.bind(scalar, start.clone());

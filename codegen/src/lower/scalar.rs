@@ -10,6 +10,7 @@ use warpweave_graph::expr::{self, Index, IndirectIndex, Literal, Read, ReadId, S
 use warpweave_graph::text::reader::Word;
 
 use super::LowerError;
+use super::convert::{binary_wrapped, converted, unary_wrapped};
 use super::emitter::{Emitter, StagedArray, add, multiply};
 use super::index::{Coordinates, emit_guard, emit_index};
 use crate::emulate::operations::{binary_result, unary_result};
@@ -81,8 +82,8 @@ impl<'p> Point<'p> {
         let value = match value {
             Expression::Constant(_) | Expression::Local(_) => value,
             computed => {
-                let element = scalar.element(&|read| read_element(expr, read), expr.element);
-                Expression::Local(emitter.bind(scalar_type(emitter, element)?, computed))
+                let scalar = scalar_type(emitter, expr.element_of(scalar))?;
+                Expression::Local(emitter.bind(scalar, computed))
             }
         };
         self.known.insert(scalar.clone(), value.clone());
@@ -90,14 +91,13 @@ impl<'p> Point<'p> {
     }
 
     fn compute(&mut self, emitter: &mut Emitter, expr: &TensorExpr, scalar: &Scalar) -> Result<Expression, LowerError> {
-        let element_of = |scalar: &Scalar| scalar.element(&|read| read_element(expr, read), expr.element);
         match scalar {
             Scalar::Literal(literal) => emit_literal(emitter, *literal),
             Scalar::Reduced => Ok(self.reduced.clone().expect("an epilogue runs after its reduction")),
             Scalar::Read(read) => self.read(emitter, *read).map(Expression::Local),
             Scalar::Index(index, element) => {
                 let value = self.index(emitter, expr, index)?;
-                Ok(cast(ScalarType::I32, scalar_type(emitter, *element)?, value))
+                converted(emitter, ElementType::I32, *element, value)
             }
             Scalar::Holds(guard) => {
                 self.load_indirect(emitter, guard.conditions().iter().map(|condition| &condition.index))?;
@@ -105,20 +105,20 @@ impl<'p> Point<'p> {
                 Ok(holds.unwrap_or(Expression::Constant(Constant::Bool(true))))
             }
             Scalar::Unary(op, operand) => {
-                let (function, element) = (unary(*op), element_of(operand));
+                let (function, element) = (unary(*op), expr.element_of(operand));
                 if unary_result(function, scalar_type(emitter, element)?).is_none() {
                     return Err(LowerError::Function { operator: emitter.id, function: op.word(), element });
                 }
                 let value = self.emit(emitter, operand)?;
-                Ok(Expression::Unary(function, Box::new(value)))
+                Ok(unary_wrapped(element, function, value))
             }
             Scalar::Binary(op, left, right) => {
-                let (function, element) = (binary(*op), element_of(left));
+                let (function, element) = (binary(*op), expr.element_of(left));
                 if binary_result(function, scalar_type(emitter, element)?).is_none() {
                     return Err(LowerError::Function { operator: emitter.id, function: op.word(), element });
                 }
                 let (left, right) = (self.emit(emitter, left)?, self.emit(emitter, right)?);
-                Ok(Expression::binary(function, left, right))
+                Ok(binary_wrapped(element, function, left, right))
             }
             Scalar::Select(condition, then, otherwise) => {
                 let condition = self.emit(emitter, condition)?;
@@ -126,9 +126,8 @@ impl<'p> Point<'p> {
                 Ok(Expression::Select(Box::new(condition), Box::new(then), Box::new(otherwise)))
             }
             Scalar::Cast(element, operand) => {
-                let from = scalar_type(emitter, element_of(operand))?;
                 let value = self.emit(emitter, operand)?;
-                Ok(cast(from, scalar_type(emitter, *element)?, value))
+                converted(emitter, expr.element_of(operand), *element, value)
             }
         }
     }
@@ -380,10 +379,6 @@ pub(super) fn number_in_box(
     Ok(number.unwrap_or_else(|| Expression::i32(0)))
 }
 
-fn read_element(expr: &TensorExpr, read: ReadId) -> ElementType {
-    expr.operands[expr.reads[read].operand].element
-}
-
 /// The register type of an element type.
 pub(super) fn scalar_type(emitter: &Emitter, element: ElementType) -> Result<ScalarType, LowerError> {
     emitter.memory_type(element).map(|memory| memory.scalar_type())
@@ -398,10 +393,6 @@ pub(super) fn emit_literal(emitter: &Emitter, literal: Literal) -> Result<Expres
         ScalarType::F32 => Constant::F32((literal.to_f64() as f32).to_bits()),
     };
     Ok(Expression::Constant(constant))
-}
-
-fn cast(from: ScalarType, to: ScalarType, value: Expression) -> Expression {
-    if from == to { value } else { Expression::Cast(to, Box::new(value)) }
 }
 
 fn unary(op: expr::UnaryOp) -> UnaryOp {

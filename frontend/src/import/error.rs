@@ -48,6 +48,14 @@ pub enum ImportError {
     /// Inputs have dimensions that nobody chose.
     #[error("the shapes of {} inputs are not known:{}", .0.len(), lines(.0))]
     Shapes(Vec<MissingShape>),
+    /// A batch is chosen for a model whose first dimensions are all decided.
+    #[error("batch {batch} cannot be chosen: the model fixes its shapes, no first dimension is open ({})", .inputs.join(", "))]
+    Batch {
+        /// The batch.
+        batch: usize,
+        /// The inputs with their types.
+        inputs: Vec<String>,
+    },
     /// Nodes are not supported; all of them are listed.
     #[error("{} nodes are not supported:{}", .0.len(), lines(.0))]
     Unsupported(Vec<UnsupportedNode>),
@@ -87,6 +95,7 @@ impl ImportError {
             Self::Invalid { .. } => "model-invalid",
             Self::Weight { .. } => "model-weight",
             Self::Shapes(_) => "model-shapes",
+            Self::Batch { .. } => "model-batch",
             Self::Unsupported(_) => "model-unsupported",
         }
     }
@@ -100,6 +109,9 @@ impl ImportError {
             Self::Invalid { .. } => "check the model with the ONNX checker and export it again",
             Self::Weight { .. } => "keep external data in the model's folder, without links, and export again",
             Self::Shapes(_) => "name the shapes with --shape NAME=AxBxC, or the batch with --batch N",
+            Self::Batch { .. } => {
+                "leave --batch out, or export the model with an open first dimension or for that batch"
+            }
             Self::Unsupported(_) => "replace these nodes, or export with another opset",
         }
     }

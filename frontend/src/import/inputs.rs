@@ -21,6 +21,7 @@ pub(super) fn types(inputs: &[&ValueInfoProto], options: &ImportOptions) -> Resu
     let described = described.collect::<Result<Vec<_>, ImportError>>()?;
     let symbols = symbols(&described, options)?;
     let mut missing = Vec::new();
+    let mut is_batch_taken = false;
     let mut types = Vec::with_capacity(inputs.len());
     for (input, ty) in described {
         let number = ty.elem_type;
@@ -29,11 +30,30 @@ pub(super) fn types(inputs: &[&ValueInfoProto], options: &ImportOptions) -> Resu
             || ImportError::invalid(&input.name, format!("element type number {number} is not supported"));
         let element = element.ok_or_else(unsupported)?;
         match shape(input, ty, &symbols, options)? {
-            Some(shape) => types.push(TensorType { element, shape }),
+            Some((shape, takes_batch)) => {
+                is_batch_taken |= takes_batch;
+                types.push(TensorType { element, shape });
+            }
             None => missing.push(MissingShape { input: input.name.clone(), dimensions: describe(ty) }),
         }
     }
-    if missing.is_empty() { Ok(types) } else { Err(ImportError::Shapes(missing)) }
+    if !missing.is_empty() {
+        return Err(ImportError::Shapes(missing));
+    }
+    match options.batch.filter(|_| !is_batch_taken) {
+        Some(batch) => check_batch(batch, inputs, &types).map(|()| types),
+        None => Ok(types),
+    }
+}
+
+/// Whether inputs whose shapes are decided without the batch have it all the same.
+fn check_batch(batch: usize, inputs: &[&ValueInfoProto], types: &[TensorType]) -> Result<(), ImportError> {
+    let mut first = types.iter().filter_map(|ty| ty.shape.first()).peekable();
+    if first.peek().is_some() && first.all(|extent| *extent == batch) {
+        return Ok(());
+    }
+    let inputs = inputs.iter().zip(types).map(|(input, ty)| format!("{} {ty}", input.name)).collect();
+    Err(ImportError::Batch { batch, inputs })
 }
 
 fn tensor(input: &ValueInfoProto) -> Result<&TensorTypeProto, ImportError> {
@@ -62,21 +82,22 @@ fn symbols<'a>(
     Ok(symbols)
 }
 
-/// The shape of an input, if all is known.
+/// The shape of an input, if all is known, and whether the batch is a part of it.
 fn shape(
     input: &ValueInfoProto,
     ty: &TensorTypeProto,
     symbols: &BTreeMap<&str, usize>,
     options: &ImportOptions,
-) -> Result<Option<Shape>, ImportError> {
+) -> Result<Option<(Shape, bool)>, ImportError> {
     let given = options.shapes.get(&input.name);
     let Some(declared) = &ty.shape else {
-        return Ok(given.cloned());
+        return Ok(given.map(|given| (given.clone(), false)));
     };
     if given.is_some_and(|given| given.len() != declared.dim.len()) || declared.dim.len() > MAX_RANK {
         return Err(ImportError::invalid(&input.name, format!("rank {} does not fit", declared.dim.len())));
     }
     let mut extents = Vec::with_capacity(declared.dim.len());
+    let mut takes_batch = false;
     for (at, dimension) in declared.dim.iter().enumerate() {
         let given = given.map(|given| given[at]);
         let fixed = extent(input, dimension)?;
@@ -89,10 +110,13 @@ fn shape(
             Some(DimensionValue::Symbol(name)) => symbols.get(name.as_str()).copied(),
             Some(DimensionValue::Extent(_)) | None => None,
         };
-        let batch = options.batch.filter(|_| at == 0);
-        extents.push(fixed.or(given).or(symbol).or(batch));
+        let decided = fixed.or(given).or(symbol);
+        let batch = options.batch.filter(|_| at == 0 && decided.is_none());
+        takes_batch |= batch.is_some();
+        extents.push(decided.or(batch));
     }
-    Ok(extents.into_iter().collect())
+    let shape: Option<Shape> = extents.into_iter().collect();
+    Ok(shape.map(|shape| (shape, takes_batch)))
 }
 
 fn extent(input: &ValueInfoProto, dimension: &DimensionProto) -> Result<Option<usize>, ImportError> {

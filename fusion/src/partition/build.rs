@@ -105,12 +105,15 @@ pub fn build_staged(program: &TensorProgram, uses: &Uses, members: &BTreeSet<Sta
             }
         }
         if draft.leaves {
+            if !reduces_singles(&draft.expr) {
+                return None;
+            }
             numbers.push(Source::Draft(main.len()));
             main.push(draft);
         } else {
             let reads_main = draft.sources.iter().any(|source| matches!(source, Source::Draft(_)));
             let empty = draft.expr.axes.values().any(|axis| axis.extent == 0);
-            if reads_main || empty || draft.expr.element != ElementType::F32 {
+            if reads_main || empty || draft.expr.element != ElementType::F32 || !reduces_singles(&draft.expr) {
                 return None;
             }
             numbers.push(Source::Staged(staged.len()));
@@ -120,6 +123,11 @@ pub fn build_staged(program: &TensorProgram, uses: &Uses, members: &BTreeSet<Sta
     let body = align::align(program, main, staged)?;
     let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
     (narrow && body.reductions().count() <= 1).then_some(body)
+}
+
+/// Whether a reduction, if there is one, combines singles: kernels that stage values sum nothing else.
+fn reduces_singles(expr: &TensorExpr) -> bool {
+    expr.reducer.is_none() || expr.body_element() == ElementType::F32
 }
 
 /// Most staged values of a group.

@@ -44,7 +44,7 @@ impl Contraction {
 
     /// The contraction that an expression is.
     pub fn of_expression(expr: &TensorExpr) -> Option<Self> {
-        if expr.reducer != Some(Reducer::Sum) || expr.element != ElementType::F32 {
+        if expr.reducer != Some(Reducer::Sum) || expr.body_element() != ElementType::F32 {
             return None;
         }
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };

@@ -33,9 +33,10 @@ pub struct KeptRead<'b> {
 /// along both the tile and the reduced axes. Empty if the template of kept rows does not take the body.
 pub fn kept_reads(body: &GroupBody) -> Vec<KeptRead<'_>> {
     let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
+    let singles = body.reductions().all(|(_, stage)| stage.expr.body_element() == ElementType::F32);
     let rounds = rounds(body);
     let in_runs = rounds.iter().all(|round| round.run == RUN || body.stages[round.stages.start].expr.reducer.is_none());
-    if !narrow || !in_runs || !body.staged.is_empty() {
+    if !narrow || !singles || !in_runs || !body.staged.is_empty() {
         return Vec::new();
     }
     let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {

@@ -50,7 +50,9 @@ fn is_own_point(expr: &TensorExpr, read: &Read) -> bool {
 
 /// `later`, which adds `earlier` through `read`, as one sum.
 fn merge(later: &Draft, read: ReadId, earlier: &Draft) -> Option<Draft> {
-    let is_sum = |expr: &TensorExpr| expr.reducer == Some(Reducer::Sum) && expr.element == ElementType::F32;
+    let is_sum = |expr: &TensorExpr| {
+        expr.reducer == Some(Reducer::Sum) && expr.element == ElementType::F32 && expr.body_element() == expr.element
+    };
     let alike = later.expr.axes == earlier.expr.axes && is_sum(&later.expr) && is_sum(&earlier.expr);
     let parallel_first = later.expr.axes.values().is_sorted_by_key(|axis| axis.kind == AxisKind::Reduced);
     let epilogue = later.expr.epilogue.as_ref()?;

@@ -7,7 +7,7 @@ use warpweave_fusion::partition::bound::footprint::Footprint;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{ExprBuilder, Index, ReadId, Reducer, TensorExpr};
 
-use crate::operators::{F32, Window, tensor};
+use crate::operators::{F32, Window, tensor, zero};
 
 /// A window over one dimension of 64 outputs.
 fn window(window: Window) -> TensorExpr {
@@ -15,7 +15,7 @@ fn window(window: Window) -> TensorExpr {
     let (output, tap) = (expr.parallel(64), expr.reduced(window.taps));
     let x = expr.operand(&tensor(&[1 << 12]));
     let place = Index::axis(output).times(window.stride as i64).add(&Index::axis(tap).times(window.dilation as i64));
-    let x = expr.padded_read(x, vec![place.plus(-(window.padding as i64))], 0.0);
+    let x = expr.padded_read(x, vec![place.plus(-(window.padding as i64))], zero());
     expr.reduce(F32, Reducer::Sum, x, None)
 }
 

@@ -1,13 +1,18 @@
 //! The operators of the thesis' tables as tensor expressions.
 
 use warpweave_fusion::partition::bound::Staging;
-use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar, TensorExpr};
+use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::{ElementType, TensorType};
 
 pub const F32: ElementType = ElementType::F32;
 
 pub fn tensor(shape: &[usize]) -> TensorType {
     TensorType { element: F32, shape: shape.iter().copied().collect() }
+}
+
+/// What stands for padding.
+pub fn zero() -> Literal {
+    Literal::new(F32, 0.0)
 }
 
 /// A square window of a convolution or pooling.
@@ -43,7 +48,7 @@ pub fn convolution([n, c, k, h, w]: [usize; 5], window: Window, residual: bool) 
     let filter = expr.operand(&tensor(&[k, c, window.taps, window.taps]));
     let places = [(row, tap_row), (column, tap_column)].map(|(o, t)| window.place(Index::axis(o), Index::axis(t)));
     let [place_row, place_column] = places;
-    let x = expr.padded_read(x, vec![Index::axis(batch), Index::axis(input), place_row, place_column], 0.0);
+    let x = expr.padded_read(x, vec![Index::axis(batch), Index::axis(input), place_row, place_column], zero());
     let filter = expr.read(filter, [channel, input, tap_row, tap_column].map(Index::axis).to_vec());
     let epilogue = residual.then(|| {
         let other = expr.operand(&tensor(&[n, k, h, w]));
@@ -87,7 +92,7 @@ pub fn pooling([n, k, h, w]: [usize; 4], window: Window) -> TensorExpr {
     let x = expr.operand(&tensor(&[n, k, window.input(h), window.input(w)]));
     let places = [(row, tap_row), (column, tap_column)].map(|(o, t)| window.place(Index::axis(o), Index::axis(t)));
     let [place_row, place_column] = places;
-    let x = expr.padded_read(x, vec![Index::axis(batch), Index::axis(channel), place_row, place_column], 0.0);
+    let x = expr.padded_read(x, vec![Index::axis(batch), Index::axis(channel), place_row, place_column], zero());
     expr.reduce(F32, Reducer::Maximum, x, None)
 }
 

@@ -60,8 +60,8 @@ impl ExprBuilder {
         Scalar::Read(self.push(Read { operand, index, guard: Guard::always(), fill }))
     }
 
-    /// Reads an operand, or `fill` where an index lies outside it.
-    pub fn padded_read(&mut self, operand: usize, index: Vec<Index>, fill: f64) -> Scalar {
+    /// Reads an operand, or `fill`, which has its element type, where an index lies outside it.
+    pub fn padded_read(&mut self, operand: usize, index: Vec<Index>, fill: Literal) -> Scalar {
         let extents = self.operands[operand].shape.clone();
         let mut guard = Guard::always();
         for (index, &extent) in index.iter().zip(extents.iter()) {
@@ -70,9 +70,8 @@ impl ExprBuilder {
         self.guarded_read(operand, index, guard, fill)
     }
 
-    /// Reads an operand where `guard` holds, `fill` elsewhere.
-    pub fn guarded_read(&mut self, operand: usize, index: Vec<Index>, guard: Guard, fill: f64) -> Scalar {
-        let fill = Literal::new(self.operands[operand].element, fill);
+    /// Reads an operand where `guard` holds, `fill`, which has the operand's element type, elsewhere.
+    pub fn guarded_read(&mut self, operand: usize, index: Vec<Index>, guard: Guard, fill: Literal) -> Scalar {
         Scalar::Read(self.push(Read { operand, index, guard, fill }))
     }
 

@@ -60,6 +60,28 @@ pub enum Reducer {
     Minimum,
 }
 
+impl Reducer {
+    /// The value that changes nothing it is combined with; of the element type.
+    pub fn identity(self, element: ElementType) -> Literal {
+        match self {
+            Self::Sum => Literal::new(element, 0.0),
+            Self::Product => Literal::new(element, 1.0),
+            Self::Maximum => Literal::lowest(element),
+            Self::Minimum => Literal::highest(element),
+        }
+    }
+
+    /// The function of two values that combines them.
+    pub fn op(self) -> BinaryOp {
+        match self {
+            Self::Sum => BinaryOp::Add,
+            Self::Product => BinaryOp::Multiply,
+            Self::Maximum => BinaryOp::Maximum,
+            Self::Minimum => BinaryOp::Minimum,
+        }
+    }
+}
+
 /// A read of `operand[index…]` where `guard` holds, `fill` elsewhere.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Read {
@@ -91,7 +113,8 @@ pub struct TensorExpr {
     pub reducer: Option<Reducer>,
     /// Applied to the reduced value, which is [`Scalar::Reduced`]; may read at indices of parallel axes.
     pub epilogue: Option<Scalar>,
-    /// The element type of the output.
+    /// The element type of the output: that of the epilogue if there is one, else of the body. The reduced value has the
+    /// body's type, [`TensorExpr::body_element`], whatever the output's is.
     pub element: ElementType,
 }
 
@@ -110,6 +133,20 @@ impl TensorExpr {
     pub fn output(&self) -> TensorType {
         let shape: Shape = self.parallel().map(|axis| self.axes[axis].extent).collect();
         TensorType { element: self.element, shape }
+    }
+
+    /// The element type of the body, and so of what the reducer combines.
+    pub fn body_element(&self) -> ElementType {
+        self.body.element(&|read| self.read_element(read), self.element)
+    }
+
+    /// The element type of a scalar of this expression.
+    pub fn element_of(&self, scalar: &Scalar) -> ElementType {
+        scalar.element(&|read| self.read_element(read), self.body_element())
+    }
+
+    fn read_element(&self, read: ReadId) -> ElementType {
+        self.operands[self.reads[read].operand].element
     }
 
     /// The range of an axis: 0 … extent − 1.

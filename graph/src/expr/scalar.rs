@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Guard, Index, ReadId};
+use crate::arithmetic::{highest, lowest, truncate, wrap};
 use crate::types::ElementType;
 
 /// A typed literal. Floats are held as the bits of a double, so that equality is exact and NaN is a value.
@@ -17,22 +18,36 @@ pub enum Literal {
 }
 
 impl Literal {
-    /// A floating-point or, rounded, any other literal of `element`.
+    /// The literal of `element` with this value: exact for floating point, truncated and saturated for integers.
     pub fn new(element: ElementType, value: f64) -> Self {
-        match element {
-            ElementType::Bool => Self::Bool(value != 0.0),
-            ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
-                Self::Float(element, value.to_bits())
-            }
-            ElementType::I8
-            | ElementType::I16
-            | ElementType::I32
-            | ElementType::I64
-            | ElementType::U8
-            | ElementType::U16
-            | ElementType::U32
-            | ElementType::U64 => Self::Integer(element, value as i64),
+        if element == ElementType::Bool {
+            Self::Bool(value != 0.0)
+        } else if element.is_float() {
+            Self::Float(element, value.to_bits())
+        } else {
+            Self::Integer(element, truncate(element, value))
         }
+    }
+
+    /// The literal of `element` with the value of an integer, which wraps.
+    pub fn integer(element: ElementType, value: i64) -> Self {
+        if element == ElementType::Bool {
+            Self::Bool(value != 0)
+        } else if element.is_float() {
+            Self::new(element, value as f64)
+        } else {
+            Self::Integer(element, wrap(element, value))
+        }
+    }
+
+    /// What no value of `element` is less than: −∞, the smallest integer, false.
+    pub fn lowest(element: ElementType) -> Self {
+        if element.is_float() { Self::new(element, f64::NEG_INFINITY) } else { Self::integer(element, lowest(element)) }
+    }
+
+    /// What no value of `element` is greater than: +∞, the largest integer, true.
+    pub fn highest(element: ElementType) -> Self {
+        if element.is_float() { Self::new(element, f64::INFINITY) } else { Self::integer(element, highest(element)) }
     }
 
     /// The element type.
@@ -172,7 +187,8 @@ pub enum Scalar {
     Binary(BinaryOp, Box<Scalar>, Box<Scalar>),
     /// The second if the first holds, else the third.
     Select(Box<Scalar>, Box<Scalar>, Box<Scalar>),
-    /// Conversion; floating point to integer truncates and saturates, anything to a truth value is `≠ 0`.
+    /// Conversion; floating point to integer truncates and saturates, anything to a truth value is `≠ 0`. What functions
+    /// give in 16-bit floating point is exact until a conversion to the same type, or a store, rounds it.
     Cast(ElementType, Box<Scalar>),
 }
 

@@ -3,6 +3,7 @@
 use super::builder::ExprBuilder;
 use super::{Axis, AxisId, AxisKind, Condition, Guard, Index, Range, Read, ReadId, Scalar, TensorExpr};
 use crate::arena::{Arena, Id};
+use crate::types::ElementType;
 
 /// `consumer` with every read of its operand `operand` replaced by `producer`'s value, which has no reduction.
 ///
@@ -80,6 +81,7 @@ pub fn append(producer: &TensorExpr, consumer: &TensorExpr, operand: usize) -> O
         Some(epilogue) => replace_reads(epilogue, &values, &moved, &ranges)?,
         None => Scalar::Reduced,
     };
+    let result = rounded(producer.element, result);
     let mut own = Vec::with_capacity(consumer.reads.len());
     let first = producer.operands.len();
     for (id, read) in consumer.reads.iter() {
@@ -163,11 +165,33 @@ impl Merge {
             }
             values.push(Scalar::Read(self.builder.push(moved)));
         }
-        let body = replace_reads(&producer.body, &values, &at, &self.ranges())?;
+        let body = rounded(producer.element, replace_reads(&producer.body, &values, &at, &self.ranges())?);
         if read.guard.is_always() || filled {
             return Some(body);
         }
         Some(Scalar::Holds(read.guard.clone()).select(body, Scalar::Literal(read.fill)))
+    }
+}
+
+/// A value of its own type where another expression goes on with it: 16-bit floating point is rounded, as a store would.
+fn rounded(element: ElementType, value: Scalar) -> Scalar {
+    match (element, &value) {
+        (_, Scalar::Literal(_) | Scalar::Read(_) | Scalar::Cast(..)) => value,
+        (ElementType::F16 | ElementType::BF16, _) => Scalar::Cast(element, Box::new(value)),
+        (
+            ElementType::Bool
+            | ElementType::I8
+            | ElementType::I16
+            | ElementType::I32
+            | ElementType::I64
+            | ElementType::U8
+            | ElementType::U16
+            | ElementType::U32
+            | ElementType::U64
+            | ElementType::F32
+            | ElementType::F64,
+            _,
+        ) => value,
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::pool::Pool;
 use super::window::Span;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
-use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
+use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, ValueType};
 
@@ -70,6 +70,7 @@ impl Operator for AveragePool {
             Some(result)
         };
         let data = inputs[0].expect("inference found the input");
-        vec![self.pool.reduce(context, data, program, Reducer::Sum, 0.0, divide)]
+        let zero = Literal::new(context.accepted(0).element, 0.0);
+        vec![self.pool.reduce(context, data, program, Reducer::Sum, zero, divide)]
     }
 }

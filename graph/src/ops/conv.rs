@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::window::{Span, Window};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise, movement};
-use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
+use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
 
@@ -102,7 +102,8 @@ impl Operator for Conv {
         let places = spans.iter().zip(windows.iter().zip(&taps));
         let places = places.map(|(span, (&window, &tap))| span.place(window, tap));
         let (x, w) = (expr.operand(data), expr.operand(weight));
-        let x = expr.padded_read(x, [Index::axis(batch), input_channel].into_iter().chain(places).collect(), 0.0);
+        let zero = Literal::new(data.element, 0.0);
+        let x = expr.padded_read(x, [Index::axis(batch), input_channel].into_iter().chain(places).collect(), zero);
         let kernel = [output_channel.clone(), Index::axis(input)].into_iter();
         let w = expr.read(w, kernel.chain(taps.iter().map(|&tap| Index::axis(tap))).collect());
         let epilogue = context.optional(2).ok().flatten().map(|bias| {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::conv::{check_bias, group};
 use super::window::{Padding, Window, filled};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise, movement};
-use crate::expr::{AxisId, BinaryOp, Condition, ExprBuilder, Guard, Index, Range, Reducer, Scalar};
+use crate::expr::{AxisId, BinaryOp, Condition, ExprBuilder, Guard, Index, Literal, Range, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{MAX_RANK, Shape, TensorType, ValueType};
 
@@ -144,8 +144,9 @@ impl Operator for ConvTranspose {
             .zip(&w_index[2..])
             .fold(Guard::always(), |guard, ((_, span), tap)| expr.guard(guard, tap.clone(), 0, span.taps as i64));
         let (x, w) = (expr.operand(data), expr.operand(weight));
-        let x = expr.guarded_read(x, x_index, guard, 0.0);
-        let w = expr.guarded_read(w, w_index, w_guard, 0.0);
+        let zero = Literal::new(data.element, 0.0);
+        let x = expr.guarded_read(x, x_index, guard, zero);
+        let w = expr.guarded_read(w, w_index, w_guard, zero);
         let epilogue = context.optional(2).ok().flatten().map(|bias| {
             let bias = expr.operand(bias);
             let channel = channel(group, output, outputs_per_group);

@@ -101,10 +101,15 @@ pub fn sigmoid(element: ElementType, operand: Scalar) -> Scalar {
 
 /// The literal that a tensor of one element holds.
 pub fn constant(value: &Tensor) -> Scalar {
+    Scalar::Literal(literal(value))
+}
+
+/// The same, not as a scalar.
+pub fn literal(value: &Tensor) -> Literal {
     let element = value.element();
-    if element.is_integer() {
-        Scalar::Literal(Literal::Integer(element, value.to_i64()[0]))
+    if element.is_float() {
+        Literal::new(element, value.to_f64()[0])
     } else {
-        Scalar::literal(element, value.to_f64()[0])
+        Literal::integer(element, value.to_i64()[0])
     }
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::pool::Pool;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
-use crate::expr::Reducer;
+use crate::expr::{Literal, Reducer};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
@@ -39,7 +39,7 @@ impl Operator for MaxPool {
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
-        let fill = f64::NEG_INFINITY;
+        let fill = Literal::lowest(context.accepted(0).element);
         vec![self.pool.reduce(context, data, program, Reducer::Maximum, fill, |_, _, _| None)]
     }
 }

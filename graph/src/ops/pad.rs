@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
-use crate::expr::{ExprBuilder, Index};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise};
+use crate::expr::{ExprBuilder, Index, Literal};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -94,8 +94,8 @@ impl Operator for Pad {
         let (before, extents) = self.extents(context).expect("inference accepted the counts");
         let data = context.accepted(0);
         let fill = match context.constant(2) {
-            Ok(Some(value)) => value.to_f64()[0],
-            Ok(None) | Err(_) => f64::from(self.value.unwrap_or(0.0)),
+            Ok(Some(value)) => elementwise::literal(value),
+            Ok(None) | Err(_) => Literal::new(data.element, f64::from(self.value.unwrap_or(0.0))),
         };
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&extents);

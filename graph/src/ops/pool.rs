@@ -2,7 +2,7 @@
 
 use super::window::{Span, Window};
 use super::{AttributeError, AttributeReader, Context, InferError};
-use crate::expr::{AxisId, ExprBuilder, Index, Reducer, Scalar};
+use crate::expr::{AxisId, ExprBuilder, Index, Literal, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType};
 
@@ -48,7 +48,7 @@ impl Pool {
         input: TensorId,
         program: &mut ProgramBuilder,
         reducer: Reducer,
-        fill: f64,
+        fill: Literal,
         epilogue: impl FnOnce(&[Span], &[AxisId], &ExprBuilder) -> Option<Scalar>,
     ) -> TensorId {
         let data = context.accepted(0);

@@ -5,7 +5,7 @@ use super::{AttributeError, AttributeReader, InferError};
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
 
-/// −1, 0 or 1 as the element is negative, zero or positive.
+/// −1, 0 or 1 as the element is negative, zero or positive; NaN of NaN.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sign;
 
@@ -24,7 +24,7 @@ impl ElementWise for Sign {
         let [x] = operands(inputs);
         let literal = |value| Scalar::literal(element, value);
         let positive = literal(0.0).binary(BinaryOp::Less, x.clone());
-        let negative = x.binary(BinaryOp::Less, literal(0.0));
-        positive.select(literal(1.0), negative.select(literal(-1.0), literal(0.0)))
+        let negative = x.clone().binary(BinaryOp::Less, literal(0.0));
+        positive.select(literal(1.0), negative.select(literal(-1.0), x))
     }
 }

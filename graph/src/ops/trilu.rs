@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator};
-use crate::expr::{ExprBuilder, Guard, Index};
+use crate::expr::{ExprBuilder, Guard, Index, Literal};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
@@ -47,7 +47,8 @@ impl Operator for Trilu {
         let (lower, upper) = if self.upper { (diagonal, 2 * reach + 1) } else { (-2 * reach, diagonal + 1) };
         let guard = expr.guard(Guard::always(), place, lower, upper);
         let operand = expr.operand(data);
-        let body = expr.guarded_read(operand, axes.iter().map(|&axis| Index::axis(axis)).collect(), guard, 0.0);
+        let zero = Literal::new(data.element, 0.0);
+        let body = expr.guarded_read(operand, axes.iter().map(|&axis| Index::axis(axis)).collect(), guard, zero);
         vec![program.compute(expr.map(data.element, body), &[inputs[0].expect("inference found the input")])]
     }
 }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use super::ReferenceError;
 use super::form::{Form, Points};
 use super::lanes::Lanes;
-use super::values::{Values, round, wrap};
+use super::values::Values;
 use crate::arena::Id;
+use crate::arithmetic::{round, wrap};
 use crate::expr::{
     AxisKind, BinaryOp, Guard, Index, IndirectIndex, Literal, ReadId, Reducer, Scalar, TensorExpr, UnaryOp,
 };
@@ -91,7 +92,7 @@ const REDUCED: Literal = Literal::Bool(false);
 
 impl<'e> Machine<'e> {
     fn new(expr: &'e TensorExpr) -> Self {
-        let element = expr.body.element(&|read| operand_element(expr, read), ElementType::F32);
+        let element = expr.body_element();
         let mut machine = Self {
             expr,
             slots: Vec::new(),
@@ -209,7 +210,7 @@ impl<'e> Machine<'e> {
     }
 
     fn element_of(&self, scalar: &Scalar) -> ElementType {
-        scalar.element(&|read| operand_element(self.expr, read), self.element)
+        self.expr.element_of(scalar)
     }
 
     /// The values at a block of output elements.
@@ -416,10 +417,6 @@ impl Conditions {
         }
         holds
     }
-}
-
-fn operand_element(expr: &TensorExpr, read: ReadId) -> ElementType {
-    expr.operands[expr.reads[read].operand].element
 }
 
 /// What a guard bounds.

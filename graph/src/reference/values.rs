@@ -1,7 +1,5 @@
 //! Elements of a tensor as the oracle holds them.
 
-use half::{bf16, f16};
-
 use crate::tensor::Tensor;
 use crate::types::{ElementType, Shape, TensorType};
 
@@ -56,57 +54,4 @@ fn interleave<T: Copy>(parts: &[&[T]], runs: &[usize], outer: usize) -> Vec<T> {
         }
     }
     joined
-}
-
-/// The nearest value of a floating-point type.
-pub(super) fn round(element: ElementType, value: f64) -> f64 {
-    match element {
-        ElementType::F16 => f64::from(f16::from_f64(value)),
-        ElementType::BF16 => f64::from(bf16::from_f64(value)),
-        ElementType::F32 => f64::from(value as f32),
-        ElementType::F64
-        | ElementType::Bool
-        | ElementType::I8
-        | ElementType::I16
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U8
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64 => value,
-    }
-}
-
-/// The integer wrapped to the width of its type.
-pub(super) fn wrap(element: ElementType, value: i64) -> i64 {
-    match element {
-        ElementType::Bool => i64::from(value != 0),
-        ElementType::I8 => i64::from(value as i8),
-        ElementType::I16 => i64::from(value as i16),
-        ElementType::I32 => i64::from(value as i32),
-        ElementType::U8 => i64::from(value as u8),
-        ElementType::U16 => i64::from(value as u16),
-        ElementType::U32 => i64::from(value as u32),
-        ElementType::I64
-        | ElementType::U64
-        | ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64 => value,
-    }
-}
-
-/// A floating-point value as an integer of a type: truncated and saturated.
-pub(super) fn truncate(element: ElementType, value: f64) -> i64 {
-    match element {
-        ElementType::Bool => i64::from(value != 0.0),
-        ElementType::I8 => i64::from(value as i8),
-        ElementType::I16 => i64::from(value as i16),
-        ElementType::I32 => i64::from(value as i32),
-        ElementType::U8 => i64::from(value as u8),
-        ElementType::U16 => i64::from(value as u16),
-        ElementType::U32 => i64::from(value as u32),
-        ElementType::U64 => (value as u64) as i64,
-        ElementType::I64 | ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => value as i64,
-    }
 }

@@ -4,7 +4,7 @@ use crate::random::Random;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::region::{input_region, whole};
 use warpweave_graph::expr::substitute::{append, inline};
-use warpweave_graph::expr::{AxisId, BinaryOp, ExprBuilder, Index, Range, Reducer, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, BinaryOp, ExprBuilder, Index, Literal, Range, Reducer, Scalar, TensorExpr};
 use warpweave_graph::reference::evaluate_expression;
 use warpweave_graph::types::{Shape, TensorType};
 use warpweave_graph::{ElementType, Tensor};
@@ -51,7 +51,7 @@ fn expression(random: &mut Random, operands: &[TensorType], reduces: bool) -> Te
         for _ in 0..random.below(2) + 1 {
             let index = ty.shape.iter().map(|_| index(random, &expr, &axes)).collect();
             let fill = random.between(-1, 1) as f64;
-            reads.push((expr.padded_read(position, index, fill), ty.element));
+            reads.push((expr.padded_read(position, index, Literal::new(ty.element, fill)), ty.element));
         }
     }
     // A gather: one operand at an index that another holds.
@@ -75,7 +75,7 @@ fn expression(random: &mut Random, operands: &[TensorType], reduces: bool) -> Te
     let epilogue = (random.below(2) == 0).then(|| {
         let ty = &operands[0];
         let index = ty.shape.iter().map(|_| index(random, &expr, &parallel)).collect();
-        let read = expr.padded_read(positions[0], index, 2.0).cast(ty.element, ELEMENT);
+        let read = expr.padded_read(positions[0], index, Literal::new(ty.element, 2.0)).cast(ty.element, ELEMENT);
         Scalar::Reduced.binary(BinaryOp::Add, read)
     });
     expr.reduce(ELEMENT, reducer, body, epilogue)
@@ -136,7 +136,8 @@ fn an_appended_consumer_gives_what_it_gives_alone() {
         }
         let read = expr.read(y, place);
         let index = other.shape.iter().map(|_| index(&mut random, &expr, &axes)).collect();
-        let body = read.clone().binary(BinaryOp::Multiply, expr.padded_read(x, index, 1.0)).binary(BinaryOp::Add, read);
+        let factor = expr.padded_read(x, index, Literal::new(other.element, 1.0));
+        let body = read.clone().binary(BinaryOp::Multiply, factor).binary(BinaryOp::Add, read);
         let consumer = expr.map(ELEMENT, body);
         let Some(fused) = append(&producer, &consumer, 1) else { continue };
         appended += 1;

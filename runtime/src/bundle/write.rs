@@ -1,9 +1,8 @@
 //! Writing a bundle: the same contents give the same bytes.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Seek, Write};
+use std::path::Path;
 
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
 use zip::write::SimpleFileOptions;
@@ -15,7 +14,7 @@ use super::name::{BundleTarget, EntryName};
 use super::plan::{TargetPlan, segment_records};
 use super::references::{References, WeightFile};
 use super::weights;
-use crate::cache::unique_suffix;
+use crate::new_file::NewFile;
 use crate::session::TensorNames;
 use crate::target::Target;
 
@@ -95,47 +94,29 @@ pub fn write(contents: &BundleContents, path: &Path) -> Result<(), BundleError> 
     BundleWriter::begin(&contents.program, &[], path)?.finish(contents)
 }
 
-/// A bundle that is being written: to a file beside its path first, which is then renamed, so that no half bundle is ever
-/// seen. What depends on no target is written at the beginning, while others still plan and compile.
+/// A bundle that is being written; it is seen once it is whole. What depends on no target is written at the beginning, while others still plan and compile.
 pub struct BundleWriter<'p> {
-    archive: Archive<'p, BufWriter<File>>,
+    archive: Archive<'p, NewFile>,
     references: References,
-    temporary: Temporary,
 }
 
 impl<'p> BundleWriter<'p> {
     /// Begins with the constants of `program`, without those that stay in `files`.
     pub fn begin(program: &TensorProgram, files: &[WeightFile], path: &'p Path) -> Result<Self, BundleError> {
-        let mut temporary = path.as_os_str().to_owned();
-        temporary.push(format!(".{}", unique_suffix()));
-        let file = File::create_new(&temporary).map_err(failed("create", path))?;
-        let temporary = Temporary(temporary.into());
-        let mut archive = Archive { zip: ZipWriter::new(BufWriter::new(file)), entries: BTreeMap::new(), path };
+        let file = NewFile::create(path).map_err(failed("create", path))?;
+        let mut archive = Archive { zip: ZipWriter::new(file), entries: BTreeMap::new(), path };
         let references = References::of(program, files, path)?;
         let constants = weights::embedded(program, &references).filter_map(|id| program.constant(id));
         let size: u64 = constants.map(|constant| constant.bytes().len() as u64 + 256).sum();
         archive.entry(EntryName::Weights, size, |out| weights::write(program, &references, out))?;
-        Ok(Self { archive, references, temporary })
+        Ok(Self { archive, references })
     }
 
     /// Writes the rest of a bundle with the same program.
     pub fn finish(self, contents: &BundleContents) -> Result<(), BundleError> {
-        let Self { archive, references, temporary } = self;
+        let Self { archive, references } = self;
         let path = archive.path;
-        let file = archive.finish(contents, references)?;
-        let file = file.into_inner().map_err(|error| failed("write", path)(error.into_error()))?;
-        file.sync_all().map_err(failed("write", path))?;
-        fs::rename(&temporary.0, path).map_err(failed("rename the new file to", path))
-    }
-}
-
-/// A file that goes when it is dropped, unless it has another name by then.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // What a failed attempt left is of no use to anyone.
-        let _ = fs::remove_file(&self.0);
+        archive.finish(contents, references)?.publish().map_err(failed("write", path))
     }
 }
 

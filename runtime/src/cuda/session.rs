@@ -359,7 +359,7 @@ impl Session for CudaSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+        self.plan.choice().into_iter().chain(self.notes.iter().cloned()).collect()
     }
 }
 

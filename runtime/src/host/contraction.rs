@@ -5,8 +5,9 @@ use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Range, Scalar};
 
-use super::lanes::{LaneProgram, Step};
-use super::memory::{LANES, Lanes, Memory};
+use super::lane_program::{LaneProgram, Step};
+use super::lanes::{LANES, Lanes};
+use super::memory::Memory;
 use super::operator::{finish, for_each_point};
 use super::stage::{HostStage, Position, ReadSource, Run};
 

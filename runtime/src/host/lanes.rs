@@ -1,155 +1,123 @@
-//! Scalar bodies as straight-line programs over lanes.
-
-use std::collections::HashMap;
+//! Values of neighbouring points, and the functions of scalars on them.
 
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{BinaryOp, Guard, Index, Literal, ReadId, Scalar, TensorExpr, UnaryOp};
+use warpweave_graph::arithmetic;
+use warpweave_graph::expr::{BinaryOp, Literal, UnaryOp};
 
-use super::memory::{LANES, Lanes};
+/// Up to this many elements are worked on at once.
+pub(super) const LANES: usize = 128;
 
-/// A position in the registers of a program's run.
-pub(super) type Register = usize;
-
-/// One step: computes a register from earlier ones.
+/// The values of one scalar for neighbouring points.
+///
+/// Every value has its element type after every step: singles are computed as singles and doubles as doubles, integers wrap
+/// at their width. 16-bit floating point is held in singles and rounded by conversions and stores.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
-    Literal(Literal),
-    Read(ReadId),
-    Index(Index, ElementType),
-    Holds(Guard),
-    Reduced,
-    Unary(UnaryOp, Register),
-    Binary(BinaryOp, Register, Register),
-    Select(Register, Register, Register),
-    Cast(ElementType, Register),
-}
-
-/// A scalar body, equal parts computed once.
-#[derive(Clone, Debug)]
-pub(super) struct LaneProgram {
-    pub(super) steps: Vec<Step>,
-    pub(super) result: Register,
-}
-
-impl LaneProgram {
-    /// The program of a scalar of `expr`.
-    pub(super) fn new(expr: &TensorExpr, scalar: &Scalar) -> Self {
-        let mut builder = Builder { steps: Vec::new(), known: HashMap::new(), expr };
-        let result = builder.add(scalar);
-        Self { steps: builder.steps, result }
-    }
-}
-
-struct Builder<'e> {
-    steps: Vec<Step>,
-    known: HashMap<Scalar, Register>,
-    expr: &'e TensorExpr,
-}
-
-impl Builder<'_> {
-    fn add(&mut self, scalar: &Scalar) -> Register {
-        if let Some(&known) = self.known.get(scalar) {
-            return known;
-        }
-        let step = match scalar {
-            Scalar::Literal(literal) => Step::Literal(*literal),
-            Scalar::Read(read) => {
-                self.add_indirect(*read);
-                Step::Read(*read)
-            }
-            Scalar::Index(index, element) => {
-                self.add_indices(std::iter::once(index));
-                Step::Index(index.clone(), *element)
-            }
-            Scalar::Holds(guard) => {
-                self.add_indices(guard.conditions().iter().map(|condition| &condition.index));
-                Step::Holds(guard.clone())
-            }
-            Scalar::Reduced => Step::Reduced,
-            Scalar::Unary(op, operand) => Step::Unary(*op, self.add(operand)),
-            Scalar::Binary(op, left, right) => Step::Binary(*op, self.add(left), self.add(right)),
-            Scalar::Select(condition, then, otherwise) => {
-                Step::Select(self.add(condition), self.add(then), self.add(otherwise))
-            }
-            Scalar::Cast(element, operand) => Step::Cast(*element, self.add(operand)),
-        };
-        self.steps.push(step);
-        let register = self.steps.len() - 1;
-        self.known.insert(scalar.clone(), register);
-        register
-    }
-
-    fn add_indirect(&mut self, read: ReadId) {
-        let read = &self.expr.reads[read];
-        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-        self.add_indices(read.index.iter().chain(conditions));
-    }
-
-    fn add_indices<'i>(&mut self, indices: impl Iterator<Item = &'i Index>) {
-        let mut reads = Vec::new();
-        indices.for_each(|index| index.visit(&mut |_| {}, &mut |read| reads.push(read)));
-        for read in reads {
-            self.add(&Scalar::Read(read));
-        }
-    }
+pub(super) enum Lanes {
+    /// `F32`, `F16` and `BF16`.
+    Float([f32; LANES]),
+    /// `F64`.
+    Double([f64; LANES]),
+    /// Integers, `U64` as its two's complement, and truth values as 0 and 1.
+    Integer([i64; LANES]),
 }
 
 /// Lanes that all hold a literal.
 pub(super) fn splat(literal: Literal) -> Lanes {
-    if literal.element().is_float() {
-        Lanes::Float([literal.to_f64() as f32; LANES])
-    } else {
-        Lanes::Integer([literal.to_i64(); LANES])
+    match literal.element() {
+        ElementType::F64 => Lanes::Double([literal.to_f64(); LANES]),
+        ElementType::F16 | ElementType::BF16 | ElementType::F32 => Lanes::Float([literal.to_f64() as f32; LANES]),
+        ElementType::Bool
+        | ElementType::I8
+        | ElementType::I16
+        | ElementType::I32
+        | ElementType::I64
+        | ElementType::U8
+        | ElementType::U16
+        | ElementType::U32
+        | ElementType::U64 => Lanes::Integer([literal.to_i64(); LANES]),
     }
 }
 
-/// A function of one scalar, lane by lane.
-pub(super) fn unary(op: UnaryOp, operand: &Lanes) -> Lanes {
+/// The value of the first lane in all lanes.
+pub(super) fn spread(value: &Lanes) -> Lanes {
+    match value {
+        Lanes::Float(lanes) => Lanes::Float([lanes[0]; LANES]),
+        Lanes::Double(lanes) => Lanes::Double([lanes[0]; LANES]),
+        Lanes::Integer(lanes) => Lanes::Integer([lanes[0]; LANES]),
+    }
+}
+
+/// Lanes `from … to − 1` of what is loaded there, the first of it in lane `from`; the literal elsewhere.
+pub(super) fn shifted(loaded: &Lanes, fill: Literal, from: usize, to: usize) -> Lanes {
+    let mut values = splat(fill);
+    match (loaded, &mut values) {
+        (Lanes::Float(loaded), Lanes::Float(values)) => values[from..to].copy_from_slice(&loaded[..to - from]),
+        (Lanes::Double(loaded), Lanes::Double(values)) => values[from..to].copy_from_slice(&loaded[..to - from]),
+        (Lanes::Integer(loaded), Lanes::Integer(values)) => values[from..to].copy_from_slice(&loaded[..to - from]),
+        _ => unreachable!("a fill has the type of what is read"),
+    }
+    values
+}
+
+/// Puts the first lane of `from` into a lane of `to`, which is of the same type.
+pub(super) fn copy_lane(from: &Lanes, to: &mut Lanes, lane: usize) {
+    match (from, to) {
+        (Lanes::Float(from), Lanes::Float(to)) => to[lane] = from[0],
+        (Lanes::Double(from), Lanes::Double(to)) => to[lane] = from[0],
+        (Lanes::Integer(from), Lanes::Integer(to)) => to[lane] = from[0],
+        _ => unreachable!("a fill has the type of what is read"),
+    }
+}
+
+/// A function of one scalar of an element type, lane by lane.
+pub(super) fn unary(op: UnaryOp, element: ElementType, operand: &Lanes) -> Lanes {
     match operand {
-        Lanes::Float(values) => Lanes::Float(values.map(match op {
-            UnaryOp::Negate => |x: f32| -x,
-            UnaryOp::Absolute => f32::abs,
-            UnaryOp::Not => |x: f32| if x == 0.0 { 1.0 } else { 0.0 },
-            UnaryOp::Exp => f32::exp,
-            UnaryOp::Log => f32::ln,
-            UnaryOp::Sqrt => f32::sqrt,
-            UnaryOp::Tanh => f32::tanh,
-            UnaryOp::Erf => libm::erff,
-            UnaryOp::Sin => f32::sin,
-            UnaryOp::Cos => f32::cos,
-            UnaryOp::Floor => f32::floor,
-            UnaryOp::Ceil => f32::ceil,
-            UnaryOp::RoundEven => f32::round_ties_even,
-        })),
-        Lanes::Integer(values) => Lanes::Integer(values.map(match op {
-            UnaryOp::Negate => i64::wrapping_neg,
-            UnaryOp::Absolute => i64::wrapping_abs,
-            UnaryOp::Not => |x: i64| i64::from(x == 0),
-            UnaryOp::Exp
-            | UnaryOp::Log
-            | UnaryOp::Sqrt
-            | UnaryOp::Tanh
-            | UnaryOp::Erf
-            | UnaryOp::Sin
-            | UnaryOp::Cos
-            | UnaryOp::Floor
-            | UnaryOp::Ceil
-            | UnaryOp::RoundEven => |x: i64| x,
-        })),
+        Lanes::Float(values) => Lanes::Float(values.map(single_function(op))),
+        Lanes::Double(values) => Lanes::Double(values.map(|value| arithmetic::float_unary(op, value))),
+        Lanes::Integer(values) => Lanes::Integer(values.map(|value| arithmetic::integer_unary(op, element, value))),
     }
 }
 
-/// A function of two scalars of one type, lane by lane.
-pub(super) fn binary(op: BinaryOp, left: &Lanes, right: &Lanes) -> Lanes {
+fn single_function(op: UnaryOp) -> fn(f32) -> f32 {
+    match op {
+        UnaryOp::Negate => |x| -x,
+        UnaryOp::Absolute => f32::abs,
+        UnaryOp::Not => |x| if x == 0.0 { 1.0 } else { 0.0 },
+        UnaryOp::Exp => f32::exp,
+        UnaryOp::Log => f32::ln,
+        UnaryOp::Sqrt => f32::sqrt,
+        UnaryOp::Tanh => f32::tanh,
+        UnaryOp::Erf => libm::erff,
+        UnaryOp::Sin => f32::sin,
+        UnaryOp::Cos => f32::cos,
+        UnaryOp::Floor => f32::floor,
+        UnaryOp::Ceil => f32::ceil,
+        UnaryOp::RoundEven => f32::round_ties_even,
+    }
+}
+
+/// A function of two scalars of an element type, lane by lane.
+pub(super) fn binary(op: BinaryOp, element: ElementType, left: &Lanes, right: &Lanes) -> Lanes {
     match (left, right) {
-        (Lanes::Float(left), Lanes::Float(right)) => float_binary(op, left, right),
-        (Lanes::Integer(left), Lanes::Integer(right)) => Lanes::Integer(zip(left, right, integer_function(op))),
+        (Lanes::Float(left), Lanes::Float(right)) => single_binary(op, left, right),
+        (Lanes::Double(left), Lanes::Double(right)) => {
+            let value = |lane: usize| arithmetic::float_binary(op, left[lane], right[lane]);
+            if op.is_comparison() {
+                Lanes::Integer(std::array::from_fn(|lane| i64::from(value(lane) != 0.0)))
+            } else {
+                Lanes::Double(std::array::from_fn(value))
+            }
+        }
+        (Lanes::Integer(left), Lanes::Integer(right)) => {
+            Lanes::Integer(std::array::from_fn(|lane| arithmetic::integer_binary(op, element, left[lane], right[lane])))
+        }
         _ => unreachable!("operands of one function have one type"),
     }
 }
 
-fn float_binary(op: BinaryOp, left: &[f32; LANES], right: &[f32; LANES]) -> Lanes {
-    let float = |function: fn(f32, f32) -> f32| Lanes::Float(zip(left, right, function));
+fn single_binary(op: BinaryOp, left: &[f32; LANES], right: &[f32; LANES]) -> Lanes {
+    let float =
+        |function: fn(f32, f32) -> f32| Lanes::Float(std::array::from_fn(|lane| function(left[lane], right[lane])));
     let truth = |function: fn(f32, f32) -> bool| {
         Lanes::Integer(std::array::from_fn(|lane| i64::from(function(left[lane], right[lane]))))
     };
@@ -171,84 +139,74 @@ fn float_binary(op: BinaryOp, left: &[f32; LANES], right: &[f32; LANES]) -> Lane
 }
 
 /// The smaller; NaN if either is.
-pub(super) fn minimum(x: f32, y: f32) -> f32 {
+fn minimum(x: f32, y: f32) -> f32 {
     if x.is_nan() || x < y { x } else { y }
 }
 
 /// The larger; NaN if either is.
-pub(super) fn maximum(x: f32, y: f32) -> f32 {
+fn maximum(x: f32, y: f32) -> f32 {
     if x.is_nan() || x > y { x } else { y }
-}
-
-fn integer_function(op: BinaryOp) -> fn(i64, i64) -> i64 {
-    match op {
-        BinaryOp::Add => i64::wrapping_add,
-        BinaryOp::Subtract => i64::wrapping_sub,
-        BinaryOp::Multiply => i64::wrapping_mul,
-        BinaryOp::Divide => |x, y| if y == 0 { 0 } else { x.wrapping_div(y) },
-        BinaryOp::Remainder => |x, y| if y == 0 { 0 } else { x.wrapping_rem(y) },
-        BinaryOp::Minimum => i64::min,
-        BinaryOp::Maximum => i64::max,
-        BinaryOp::Power => |x, y| x.wrapping_pow(u32::try_from(y).unwrap_or(0)),
-        BinaryOp::Less => |x, y| i64::from(x < y),
-        BinaryOp::LessEqual => |x, y| i64::from(x <= y),
-        BinaryOp::Equal => |x, y| i64::from(x == y),
-        BinaryOp::And => |x, y| i64::from(x != 0 && y != 0),
-        BinaryOp::Or => |x, y| i64::from(x != 0 || y != 0),
-    }
 }
 
 /// The second where the first is not 0, the third elsewhere.
 pub(super) fn select(condition: &Lanes, then: &Lanes, otherwise: &Lanes) -> Lanes {
     let Lanes::Integer(condition) = condition else { unreachable!("conditions are truth values") };
     match (then, otherwise) {
-        (Lanes::Float(a), Lanes::Float(b)) => {
-            Lanes::Float(std::array::from_fn(|lane| if condition[lane] != 0 { a[lane] } else { b[lane] }))
-        }
-        (Lanes::Integer(a), Lanes::Integer(b)) => {
-            Lanes::Integer(std::array::from_fn(|lane| if condition[lane] != 0 { a[lane] } else { b[lane] }))
-        }
+        (Lanes::Float(a), Lanes::Float(b)) => Lanes::Float(choose(condition, a, b)),
+        (Lanes::Double(a), Lanes::Double(b)) => Lanes::Double(choose(condition, a, b)),
+        (Lanes::Integer(a), Lanes::Integer(b)) => Lanes::Integer(choose(condition, a, b)),
         _ => unreachable!("both sides of a choice have one type"),
     }
 }
 
-/// Conversion to an element type.
-pub(super) fn cast(element: ElementType, operand: &Lanes) -> Lanes {
-    match (operand, element) {
-        (Lanes::Float(values), ElementType::Bool) => Lanes::Integer(values.map(|value| i64::from(value != 0.0))),
-        (Lanes::Integer(values), ElementType::Bool) => Lanes::Integer(values.map(|value| i64::from(value != 0))),
-        (Lanes::Float(values), element) if element.is_float() => Lanes::Float(*values),
-        (Lanes::Float(values), element) => Lanes::Integer(values.map(|value| wrap(element, saturate(element, value)))),
-        (Lanes::Integer(values), element) if element.is_float() => Lanes::Float(values.map(|value| value as f32)),
-        (Lanes::Integer(values), element) => Lanes::Integer(values.map(|value| wrap(element, value))),
+fn choose<T: Copy>(condition: &[i64; LANES], then: &[T; LANES], otherwise: &[T; LANES]) -> [T; LANES] {
+    std::array::from_fn(|lane| if condition[lane] != 0 { then[lane] } else { otherwise[lane] })
+}
+
+/// Conversion from one element type to another.
+pub(super) fn cast(from: ElementType, to: ElementType, operand: &Lanes) -> Lanes {
+    match (operand, to) {
+        (Lanes::Float(values), ElementType::F32) => Lanes::Float(*values),
+        (Lanes::Float(values), ElementType::F16 | ElementType::BF16) => {
+            Lanes::Float(values.map(|value| arithmetic::round(to, value.into()) as f32))
+        }
+        (Lanes::Float(values), ElementType::F64) => Lanes::Double(values.map(f64::from)),
+        (Lanes::Float(values), _) => Lanes::Integer(values.map(|value| arithmetic::truncate(to, value.into()))),
+        (Lanes::Double(values), ElementType::F64) => Lanes::Double(*values),
+        (Lanes::Double(values), ElementType::F16 | ElementType::BF16 | ElementType::F32) => {
+            Lanes::Float(values.map(|value| arithmetic::round(to, value) as f32))
+        }
+        (Lanes::Double(values), _) => Lanes::Integer(values.map(|value| arithmetic::truncate(to, value))),
+        (Lanes::Integer(values), ElementType::F32) => Lanes::Float(values.map(|value| match from {
+            ElementType::U64 => value as u64 as f32,
+            _ => value as f32,
+        })),
+        (Lanes::Integer(values), ElementType::F16 | ElementType::BF16) => {
+            Lanes::Float(values.map(|value| arithmetic::round(to, integer_as_double(from, value)) as f32))
+        }
+        (Lanes::Integer(values), ElementType::F64) => Lanes::Double(values.map(|value| integer_as_double(from, value))),
+        (Lanes::Integer(values), _) => Lanes::Integer(values.map(|value| arithmetic::wrap(to, value))),
     }
 }
 
-fn saturate(element: ElementType, value: f32) -> i64 {
-    match element {
-        ElementType::I32 => i64::from(value as i32),
-        _ => value as i64,
-    }
+fn integer_as_double(element: ElementType, value: i64) -> f64 {
+    if element == ElementType::U64 { value as u64 as f64 } else { value as f64 }
 }
 
-fn wrap(element: ElementType, value: i64) -> i64 {
+/// A value of an element type as a store keeps it: 16-bit floating point is rounded.
+pub(super) fn stored(element: ElementType, value: Lanes) -> Lanes {
     match element {
-        ElementType::I8 => i64::from(value as i8),
-        ElementType::I16 => i64::from(value as i16),
-        ElementType::I32 => i64::from(value as i32),
-        ElementType::U8 => i64::from(value as u8),
-        ElementType::U16 => i64::from(value as u16),
-        ElementType::U32 => i64::from(value as u32),
-        ElementType::I64
+        ElementType::F16 | ElementType::BF16 => cast(element, element, &value),
+        ElementType::Bool
+        | ElementType::I8
+        | ElementType::I16
+        | ElementType::I32
+        | ElementType::I64
+        | ElementType::U8
+        | ElementType::U16
+        | ElementType::U32
         | ElementType::U64
-        | ElementType::Bool
-        | ElementType::F16
-        | ElementType::BF16
         | ElementType::F32
         | ElementType::F64 => value,
     }
-}
-
-fn zip<T: Copy>(left: &[T; LANES], right: &[T; LANES], function: fn(T, T) -> T) -> [T; LANES] {
-    std::array::from_fn(|lane| function(left[lane], right[lane]))
 }

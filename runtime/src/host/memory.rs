@@ -7,17 +7,7 @@ use warpweave_graph::ElementType;
 use warpweave_graph::Tensor;
 
 use super::indices::IndexFaults;
-
-/// Up to this many elements are worked on at once.
-pub(super) const LANES: usize = 128;
-
-/// The values of one scalar for neighbouring points: singles, or integers and truth values.
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "lanes are made and dropped in inner loops: a box would allocate there")]
-pub(super) enum Lanes {
-    Float([f32; LANES]),
-    Integer([i64; LANES]),
-}
+use super::lanes::{LANES, Lanes};
 
 /// An arena that threads read and write at the same time, in disjoint or ordered places.
 pub(super) struct SharedArena {
@@ -161,7 +151,11 @@ fn decode(element: ElementType, bytes: &[u8]) -> Lanes {
     let count = bytes.len() / element.bytes();
     let ty = warpweave_graph::TensorType::new(element, [count]);
     let tensor = Tensor::from_bytes(ty, bytes.to_vec().into()).expect("as many bytes as elements");
-    if element.is_float() {
+    if element == ElementType::F64 {
+        let mut lanes = [0f64; LANES];
+        lanes[..count].copy_from_slice(&tensor.to_f64());
+        Lanes::Double(lanes)
+    } else if element.is_float() {
         let mut lanes = [0f32; LANES];
         lanes[..count].copy_from_slice(&tensor.to_f32());
         Lanes::Float(lanes)
@@ -179,6 +173,7 @@ fn encode(element: ElementType, lanes: &Lanes, count: usize) -> Vec<u8> {
             let values: Vec<f64> = values[..count].iter().map(|&value| f64::from(value)).collect();
             Tensor::from_f64(ty, &values)
         }
+        Lanes::Double(values) => Tensor::from_f64(ty, &values[..count]),
         Lanes::Integer(values) => Tensor::from_i64(ty, &values[..count]),
     };
     tensor.bytes().to_vec()

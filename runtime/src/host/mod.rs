@@ -9,6 +9,7 @@
 mod contraction;
 mod delays;
 mod indices;
+mod lane_program;
 mod lanes;
 mod memory;
 mod nodes;

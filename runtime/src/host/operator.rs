@@ -5,13 +5,13 @@ use warpweave_fusion::partition::staged::tile_coordinates;
 use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_fusion::schedule::dependency::tile_ranges;
 use warpweave_fusion::schedule::plan::ROperator;
-use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Literal, Range, Reducer};
+use warpweave_graph::expr::{Range, Reducer};
+use warpweave_graph::{ElementType, arithmetic};
 
 use super::contraction::HostContraction;
-use super::lanes::{binary, splat};
-use super::memory::{LANES, Lanes, Memory};
+use super::lanes::{LANES, Lanes, binary, splat, spread, stored};
+use super::memory::Memory;
 use super::product::HostProduct;
 use super::stage::{HostStage, Run};
 use super::staged::{HostStaged, boxes};
@@ -120,7 +120,7 @@ impl HostOperator {
             } else {
                 let mut only = None;
                 for_each_run(stage, &inner, &mut point, &mut |run| {
-                    let value = stage.evaluate(&stage.body, memory, run, &values, None);
+                    let value = finish(stage, memory, run, &values, None);
                     stage.store(memory, run, &value);
                     only = Some(value);
                 });
@@ -130,7 +130,7 @@ impl HostOperator {
     }
 }
 
-/// A stage's reduced value at one point of the tile axes.
+/// A stage's reduced value at one point of the tile axes; floating point is combined in doubles.
 fn reduce_row(
     stage: &HostStage,
     reducer: Reducer,
@@ -139,24 +139,24 @@ fn reduce_row(
     values: &[Option<Lanes>],
     memory: &Memory,
 ) -> Lanes {
-    let mut total: Option<f64> = None;
-    let mut integer: Option<i64> = None;
+    let (op, element) = (reducer.op(), stage.expr.body_element());
+    let identity = reducer.identity(element);
+    let (mut float, mut integer) = (identity.to_f64(), identity.to_i64());
+    let add = |total: f64, value: f64| arithmetic::float_binary(op, total, value);
     for_each_run(stage, inner, point, &mut |run| match stage.evaluate(&stage.body, memory, run, values, None) {
         Lanes::Float(lanes) => {
-            total = lanes[..run.count].iter().fold(total, |total, &value| {
-                Some(total.map_or(f64::from(value), |total| combine(reducer, total, f64::from(value))))
-            });
+            float = lanes[..run.count].iter().fold(float, |total, &value| add(total, f64::from(value)));
         }
+        Lanes::Double(lanes) => float = lanes[..run.count].iter().fold(float, |total, &value| add(total, value)),
         Lanes::Integer(lanes) => {
-            integer = lanes[..run.count].iter().fold(integer, |total, &value| {
-                Some(total.map_or(value, |total| combine_integers(reducer, total, value)))
-            });
+            let add = |total: i64, &value: &i64| arithmetic::integer_binary(op, element, total, value);
+            integer = lanes[..run.count].iter().fold(integer, add);
         }
     });
-    match (total, integer) {
-        (Some(total), _) => Lanes::Float([total as f32; LANES]),
-        (None, Some(total)) => Lanes::Integer([total; LANES]),
-        (None, None) => splat(neutral(reducer, stage.expr.element)),
+    match element {
+        ElementType::F64 => Lanes::Double([float; LANES]),
+        element if element.is_float() => Lanes::Float([float as f32; LANES]),
+        _ => Lanes::Integer([integer; LANES]),
     }
 }
 
@@ -173,19 +173,20 @@ pub(super) fn stage_lanes(
         if let Some(product) = product {
             return product.sums(stage, memory, point, (axis, count), values);
         }
+        let element = stage.expr.body_element();
         let mut sum: Option<Lanes> = None;
         let axes: Vec<usize> = stage.expr.reduced().map(Id::index).collect();
         for_each_value(stage, &axes, point, &mut |point| {
             let run = Run { point, axis, count };
             let value = stage.evaluate(&stage.body, memory, &run, values, None);
-            sum = Some(sum.take().map_or_else(|| value.clone(), |sum| binary(reducer_op(reducer), &sum, &value)));
+            sum = Some(sum.take().map_or_else(|| value.clone(), |sum| binary(reducer.op(), element, &sum, &value)));
         });
-        sum.unwrap_or_else(|| splat(neutral(reducer, stage.expr.element)))
+        sum.unwrap_or_else(|| splat(reducer.identity(element)))
     });
     finish(stage, memory, &Run { point, axis, count }, values, reduced)
 }
 
-/// The stage's value: its epilogue on the reduced value, the reduced value, or its body.
+/// The stage's value, as a store keeps it: its epilogue on the reduced value, the reduced value, or its body.
 pub(super) fn finish(
     stage: &HostStage,
     memory: &Memory,
@@ -193,20 +194,12 @@ pub(super) fn finish(
     values: &[Option<Lanes>],
     reduced: Option<Lanes>,
 ) -> Lanes {
-    match (&stage.epilogue, reduced) {
+    let value = match (&stage.epilogue, reduced) {
         (Some(epilogue), reduced) => stage.evaluate(epilogue, memory, run, values, reduced.as_ref()),
         (None, Some(reduced)) => reduced,
         (None, None) => stage.evaluate(&stage.body, memory, run, values, None),
-    }
-}
-
-/// The value of the first lane in all lanes: an epilogue that reads memory at one point has no others, and later stages
-/// read the row's value from every lane.
-fn spread(value: &Lanes) -> Lanes {
-    match value {
-        Lanes::Float(lanes) => Lanes::Float([lanes[0]; LANES]),
-        Lanes::Integer(lanes) => Lanes::Integer([lanes[0]; LANES]),
-    }
+    };
+    stored(stage.expr.element, value)
 }
 
 /// The tile point followed by zeros for the stage's other axes.
@@ -261,53 +254,4 @@ fn for_each_run(stage: &HostStage, axes: &[usize], point: &mut [i64], body: &mut
         }
         point[last] = 0;
     });
-}
-
-/// The value of a reduction over nothing.
-fn neutral(reducer: Reducer, element: ElementType) -> Literal {
-    match reducer {
-        Reducer::Sum => Literal::new(element, 0.0),
-        Reducer::Product => Literal::new(element, 1.0),
-        Reducer::Maximum => Literal::new(element, f64::NEG_INFINITY),
-        Reducer::Minimum => Literal::new(element, f64::INFINITY),
-    }
-}
-
-fn reducer_op(reducer: Reducer) -> warpweave_graph::expr::BinaryOp {
-    match reducer {
-        Reducer::Sum => warpweave_graph::expr::BinaryOp::Add,
-        Reducer::Product => warpweave_graph::expr::BinaryOp::Multiply,
-        Reducer::Maximum => warpweave_graph::expr::BinaryOp::Maximum,
-        Reducer::Minimum => warpweave_graph::expr::BinaryOp::Minimum,
-    }
-}
-
-fn combine(reducer: Reducer, left: f64, right: f64) -> f64 {
-    match reducer {
-        Reducer::Sum => left + right,
-        Reducer::Product => left * right,
-        Reducer::Maximum => {
-            if left.is_nan() || left > right {
-                left
-            } else {
-                right
-            }
-        }
-        Reducer::Minimum => {
-            if left.is_nan() || left < right {
-                left
-            } else {
-                right
-            }
-        }
-    }
-}
-
-fn combine_integers(reducer: Reducer, left: i64, right: i64) -> i64 {
-    match reducer {
-        Reducer::Sum => left.wrapping_add(right),
-        Reducer::Product => left.wrapping_mul(right),
-        Reducer::Maximum => left.max(right),
-        Reducer::Minimum => left.min(right),
-    }
 }

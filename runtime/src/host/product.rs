@@ -8,8 +8,9 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, BinaryOp, Reducer, Scalar};
 
-use super::lanes::{LaneProgram, Step};
-use super::memory::{LANES, Lanes, Memory};
+use super::lane_program::{LaneProgram, Step};
+use super::lanes::{LANES, Lanes};
+use super::memory::Memory;
 use super::operator::for_each_value;
 use super::stage::{HostStage, Line, ReadSource, Run};
 
@@ -49,7 +50,7 @@ impl HostProduct {
     pub(super) fn new(stage: &HostStage) -> Option<Self> {
         let expr = &stage.expr;
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
-        if expr.reducer != Some(Reducer::Sum) || !expr.element.is_float() {
+        if expr.reducer != Some(Reducer::Sum) || !in_singles(expr.body_element()) {
             return None;
         }
         let mut outer: Vec<usize> = expr.reduced().map(Id::index).collect();
@@ -122,6 +123,23 @@ impl HostProduct {
     }
 }
 
+/// Whether sums of products of an element type are added in singles.
+fn in_singles(element: ElementType) -> bool {
+    match element {
+        ElementType::F16 | ElementType::BF16 | ElementType::F32 => true,
+        ElementType::Bool
+        | ElementType::I8
+        | ElementType::I16
+        | ElementType::I32
+        | ElementType::I64
+        | ElementType::U8
+        | ElementType::U16
+        | ElementType::U32
+        | ElementType::U64
+        | ElementType::F64 => false,
+    }
+}
+
 impl Factor {
     fn new(stage: &HostStage, scalar: &Scalar) -> Self {
         let program = stage.program(scalar);
@@ -159,7 +177,9 @@ impl Factor {
                     let run = Run { point, axis: Some(inner), count: values.len() };
                     match stage.evaluate(&self.program, memory, &run, stages, None) {
                         Lanes::Float(lanes) => values.copy_from_slice(&lanes[..values.len()]),
-                        Lanes::Integer(_) => unreachable!("factors have the element type of their product"),
+                        Lanes::Double(_) | Lanes::Integer(_) => {
+                            unreachable!("factors have the element type of their product")
+                        }
                     }
                 }
                 point[inner] = 0;

@@ -9,8 +9,9 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Atom, AxisId, Index, IndirectIndex, Literal, ReadId, Scalar, TensorExpr};
 
 use super::indices::HostIndexChecks;
-use super::lanes::{LaneProgram, Step, binary, cast, select, splat, unary};
-use super::memory::{HostSpace, LANES, Lanes, Memory, address};
+use super::lane_program::{LaneProgram, Step};
+use super::lanes::{LANES, Lanes, binary, cast, copy_lane, select, shifted, splat, unary};
+use super::memory::{HostSpace, Memory, address};
 use super::staged::strides;
 
 /// An index that is linear in the axes, or any other.
@@ -207,7 +208,7 @@ impl HostStage {
                 Step::Index(index, element) => {
                     let indirect = Indirect { registers: &registers, reads: &reads };
                     let values = self.indices(index, run, &indirect);
-                    cast(*element, &Lanes::Integer(values))
+                    cast(ElementType::I64, *element, &Lanes::Integer(values))
                 }
                 Step::Holds(guard) => {
                     let indirect = Indirect { registers: &registers, reads: &reads };
@@ -221,12 +222,12 @@ impl HostStage {
                     Lanes::Integer(holds)
                 }
                 Step::Reduced => reduced.expect("an epilogue runs after its reduction").clone(),
-                Step::Unary(op, operand) => unary(*op, &registers[*operand]),
-                Step::Binary(op, left, right) => binary(*op, &registers[*left], &registers[*right]),
+                Step::Unary(op, element, operand) => unary(*op, *element, &registers[*operand]),
+                Step::Binary(op, element, left, right) => binary(*op, *element, &registers[*left], &registers[*right]),
                 Step::Select(condition, then, otherwise) => {
                     select(&registers[*condition], &registers[*then], &registers[*otherwise])
                 }
-                Step::Cast(element, operand) => cast(*element, &registers[*operand]),
+                Step::Cast(from, to, operand) => cast(*from, *to, &registers[*operand]),
             };
             registers.push(value);
         }
@@ -327,23 +328,5 @@ fn position_at(position: &Position, run: &Run, lane: usize, indirect: &Indirect)
             first + step * lane as i64
         }
         Position::General(index) => index.evaluate(&|axis| run.at(lane, axis), &|index| indirect.place(index, lane)),
-    }
-}
-
-fn shifted(loaded: &Lanes, fill: Literal, from: usize, to: usize) -> Lanes {
-    let mut values = splat(fill);
-    match (loaded, &mut values) {
-        (Lanes::Float(loaded), Lanes::Float(values)) => values[from..to].copy_from_slice(&loaded[..to - from]),
-        (Lanes::Integer(loaded), Lanes::Integer(values)) => values[from..to].copy_from_slice(&loaded[..to - from]),
-        _ => unreachable!("a fill has the type of what is read"),
-    }
-    values
-}
-
-fn copy_lane(from: &Lanes, to: &mut Lanes, lane: usize) {
-    match (from, to) {
-        (Lanes::Float(from), Lanes::Float(to)) => to[lane] = from[0],
-        (Lanes::Integer(from), Lanes::Integer(to)) => to[lane] = from[0],
-        _ => unreachable!("a fill has the type of what is read"),
     }
 }

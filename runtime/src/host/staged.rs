@@ -5,7 +5,8 @@ use warpweave_fusion::partition::staged::StagedBox;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Range;
 
-use super::memory::{LANES, Lanes, Memory, StagedValues};
+use super::lanes::{LANES, Lanes};
+use super::memory::{Memory, StagedValues};
 use super::operator::{for_each_point, stage_lanes};
 use super::product::HostProduct;
 use super::stage::HostStage;
@@ -65,7 +66,9 @@ impl StagedValues {
     fn keep(&mut self, first: usize, count: usize, value: &Lanes) {
         match value {
             Lanes::Float(lanes) => self.values[first..first + count].copy_from_slice(&lanes[..count]),
-            Lanes::Integer(_) => unreachable!("staged values are F32, as a verified bundle guarantees"),
+            Lanes::Double(_) | Lanes::Integer(_) => {
+                unreachable!("staged values are F32, as a verified plan guarantees")
+            }
         }
     }
 }

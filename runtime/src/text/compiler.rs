@@ -6,7 +6,8 @@ use std::process::Command;
 use warpweave_codegen::prelude::HOST_OPTIONS;
 
 use super::{COMPILE_LIMIT, LOG_LINES, TextError};
-use crate::tools::{self, Ending, TemporaryDirectory};
+use crate::tools::{self, Ending};
+use crate::unfinished::TemporaryDirectory;
 
 pub(super) struct Compiler {
     program: String,

@@ -9,7 +9,7 @@ use warpweave_fusion::schedule::tables::{Launch, NodeLaunch, StreamLaunch};
 
 use super::TextLaunch;
 use crate::session_memory::SessionMemory;
-use crate::tools::TemporaryDirectory;
+use crate::unfinished::TemporaryDirectory;
 
 /// The first word of a launch: what is launched.
 const OF_STREAMS: u32 = 0;

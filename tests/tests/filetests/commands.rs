@@ -16,6 +16,8 @@ use warpweave_tests::machine::Machine;
 use warpweave_tests::pipeline::{compile, plan};
 use warpweave_tests::random::{self, Random};
 
+use crate::devices;
+
 /// What a command prints about the graph, or why it cannot.
 pub fn run(graph: &str, command: &str) -> Result<String, String> {
     let words: Vec<&str> = command.split_whitespace().collect();
@@ -48,6 +50,7 @@ pub fn run(graph: &str, command: &str) -> Result<String, String> {
             let inputs = random::inputs(&mut Random::new(1), &program);
             Ok(values(&evaluate(&program, &inputs)))
         }
+        Some("devices") => devices::run(graph, &words[1..]),
         _ => Err("no such command".to_owned()),
     }
 }

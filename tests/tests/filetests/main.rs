@@ -4,6 +4,7 @@
 //! what the command prints. With `BLESS=1` in the environment, sections are written anew.
 
 mod commands;
+mod devices;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -8,8 +8,9 @@ use warpweave::fusion::schedule::plan::{
     CounterId, EdgeKind, ExecutionPlan, Instruction, OperatorId, PersistentSegment, PlannedTensor, RTask, Segment,
 };
 use warpweave::fusion::schedule::{PlanOptions, Violation, verify};
+use warpweave::graph::ElementType;
 use warpweave::graph::arena::Id;
-use warpweave::graph::expr::{BinaryOp, Index, UnaryOp};
+use warpweave::graph::expr::{BinaryOp, Index, TensorExpr, UnaryOp};
 use warpweave::graph::program::TensorId;
 use warpweave_tests::pipeline::{plan_under, plan_with};
 use warpweave_tests::samples;
@@ -60,7 +61,9 @@ fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
     .concat()
 }
 
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 31] = [
+    "Memory",
+    "Malformed",
     "TaskCount",
     "Unknown",
     "Tile",
@@ -94,6 +97,8 @@ const NAMES: [&str; 29] = [
 
 fn name(violation: &Violation) -> &'static str {
     match violation {
+        Violation::Memory(_) => "Memory",
+        Violation::Malformed { .. } => "Malformed",
         Violation::TaskCount { .. } => "TaskCount",
         Violation::Unknown { .. } => "Unknown",
         Violation::Tile(_) => "Tile",
@@ -157,6 +162,12 @@ fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         let mut plan = base();
         change(segment(&mut plan));
         plan
+    };
+    let expression = |change: &dyn Fn(&mut TensorExpr)| {
+        stream(&|segment| {
+            let body = Arc::make_mut(&mut segment.operators[OperatorId::from_index(1)].body);
+            change(&mut body.stages[0].expr);
+        })
     };
     let memory = |change: &dyn Fn(&mut ExecutionPlan)| {
         let mut plan = base();
@@ -225,6 +236,9 @@ fn cases() -> Vec<(&'static str, ExecutionPlan)> {
                 offset(plan, OUTPUT, start);
             }),
         ),
+        ("Memory", memory(&|plan| _ = plan.memory.tensors[TensorId::from_index(MIDDLE)].layout.strides.pop())),
+        ("Malformed", expression(&|expr| expr.element = ElementType::I32)),
+        ("Malformed", expression(&|expr| expr.operands[0].element = ElementType::I64)),
         ("WritesConstant", memory(&|plan| plan.memory.inputs.push(TensorId::from_index(MIDDLE)))),
     ]
 }

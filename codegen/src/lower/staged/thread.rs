@@ -5,7 +5,6 @@ use warpweave_graph::expr::AxisId;
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, less};
-use super::super::pointwise::reduced_element;
 use super::super::reduce::{accumulate, neutral};
 use super::super::scalar::{Point, scalar_type};
 use super::super::tile::decode_box;
@@ -39,7 +38,7 @@ fn reduce(
     coordinates: &[crate::kernel_ir::Expression],
 ) -> Result<Option<crate::kernel_ir::LocalId>, LowerError> {
     let Some(reducer) = phase.expr.reducer else { return Ok(None) };
-    let element = reduced_element(phase.expr);
+    let element = phase.expr.body_element();
     let scalar = scalar_type(emitter, element)?;
     let start = neutral(emitter, reducer, element)?;
     let accumulator = emitter.bind(scalar, start);

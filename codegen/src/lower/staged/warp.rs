@@ -6,7 +6,6 @@ use warpweave_graph::expr::AxisId;
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, add, binary, both, less, multiply};
-use super::super::pointwise::reduced_element;
 use super::super::reduce::{accumulate, neutral};
 use super::super::row::across_warp;
 use super::super::scalar::{Point, scalar_type};
@@ -18,7 +17,7 @@ use crate::kernel_ir::{BinaryOp, Builtin, Expression, ScalarType, Statement, WAR
 pub(super) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerError> {
     let Sink::Shared { array, .. } = phase.sink else { unreachable!("outputs are emitted point by point elsewhere") };
     let reducer = phase.expr.reducer.expect("only reductions run across lanes");
-    let element = reduced_element(phase.expr);
+    let element = phase.expr.body_element();
     let scalar = scalar_type(emitter, element)?;
     let extents: Vec<usize> = phase.axes.iter().map(|axis| axis.extent).collect();
     let reduced: Vec<AxisId> = phase.expr.reduced().collect();

@@ -1,6 +1,7 @@
 //! The plan verifier: proves, before anything is emitted or run, that a plan cannot deadlock or race.
 //!
-//! Checked: every index that is read is checked, and its record touches no buffer; every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
+//! Checked: expressions are well typed, and each template computes its body; every index that is read is checked, and its
+//! record touches no buffer; every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
 //! what their waits assume; what an rTask loads before its waits are constants; the streams run to their end whatever the interleaving (counters only grow, so if one order
 //! of execution ends, every order does); every element that an rTask reads is written by rTasks that happen before it;
 //! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every sentinel that is
@@ -28,6 +29,7 @@ mod order;
 mod polls;
 mod segments;
 mod structure;
+mod types;
 mod witnesses;
 mod writers;
 
@@ -46,6 +48,15 @@ use writers::Writers;
 /// A way in which a plan is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Violation {
+    /// The memory plan names what does not exist, or has impossible shapes.
+    Memory(&'static str),
+    /// An operator's expressions are ill-typed, or its kernel is impossible.
+    Malformed {
+        /// The operator.
+        operator: OperatorId,
+        /// What is wrong.
+        reason: &'static str,
+    },
     /// An rTask runs this often instead of once.
     TaskCount {
         /// The rTask.
@@ -212,7 +223,9 @@ impl Violation {
         match *self {
             Self::UnorderedRead { reader, writer, .. } => Some((reader, writer)),
             Self::Alias { tasks, .. } => tasks,
-            Self::TaskCount { .. }
+            Self::Memory(_)
+            | Self::Malformed { .. }
+            | Self::TaskCount { .. }
             | Self::Unknown { .. }
             | Self::Tile(_)
             | Self::Output { .. }
@@ -246,6 +259,8 @@ impl Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Memory(reason) => write!(f, "memory is malformed: {reason}"),
+            Self::Malformed { operator, reason } => write!(f, "{operator} is malformed: {reason}"),
             Self::TaskCount { task, runs } => write!(f, "rTask {}.{} runs {runs} times", task.operator, task.tile),
             Self::Unknown { unit, position } => write!(f, "vEU {unit} names something unknown at {position}"),
             Self::Tile(operator) => write!(f, "{operator} has an impossible tile"),
@@ -378,15 +393,18 @@ fn check_structure(plan: &ExecutionPlan, numbering: &Numbering) -> Result<(), Ve
         let found = plan.numbered().flat_map(|(id, segment)| check(segment).into_iter().map(move |one| (id, one)));
         found.map(|(id, violation)| numbering.within(id, violation)).collect()
     };
+    let operators = plan.operators();
+    types::check(&operators, &plan.memory).map_err(|found| numbering.of_segments(vec![found]))?;
     let tiles = of_each(&|segment| structure::check_tiles(segment.operators()));
     if !tiles.is_empty() {
         return Err(tiles);
     }
+    types::check_templates(&operators).map_err(|found| numbering.of_segments(vec![found]))?;
     let mut violations = of_each(&|segment| match segment {
         Segment::Persistent(segment) => structure::check(segment, &plan.memory),
         Segment::CudaGraph(segment) => nodes::check(segment, &plan.memory),
     });
-    let mut whole = structure::check_whole(&plan.operators(), &plan.memory);
+    let mut whole = structure::check_whole(&operators, &plan.memory);
     whole.extend(segments::check_sentinels(plan));
     violations.extend(numbering.of_segments(whole));
     if violations.is_empty() { Ok(()) } else { Err(violations) }

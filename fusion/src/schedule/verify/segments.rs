@@ -50,6 +50,10 @@ impl Numbering {
                 let (segment, operator) = self.own(operator);
                 self.within(segment, Violation::UncheckedIndex(operator))
             }
+            Violation::Malformed { operator, reason } => {
+                let (segment, operator) = self.own(operator);
+                self.within(segment, Violation::Malformed { operator, reason })
+            }
             Violation::Uncovered { operator, tensor } => {
                 let (segment, operator) = self.own(operator);
                 self.within(segment, Violation::Uncovered { operator, tensor })
@@ -69,6 +73,7 @@ impl Numbering {
             // Those of segments are named where they are found, the others name tensors.
             Violation::Alias { tasks: None, .. }
             | Violation::IndexRecords
+            | Violation::Memory(_)
             | Violation::TaskCount { .. }
             | Violation::Unknown { .. }
             | Violation::Tile(_)

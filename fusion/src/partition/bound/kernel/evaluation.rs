@@ -272,7 +272,6 @@ impl Evaluation {
 
 /// Distinct operations on `F32`; equal scalars are computed once.
 fn float_operations(expr: &TensorExpr, scalar: &Scalar) -> usize {
-    let of_read = |read: ReadId| expr.operands[expr.reads[read].operand].element;
     let mut seen: FxHashSet<&Scalar> = FxHashSet::default();
     let mut open = vec![scalar];
     let mut count = 0;
@@ -280,7 +279,7 @@ fn float_operations(expr: &TensorExpr, scalar: &Scalar) -> usize {
         if !seen.insert(scalar) {
             continue;
         }
-        let is_float = |operand: &Scalar| operand.element(&of_read, expr.element) == ElementType::F32;
+        let is_float = |operand: &Scalar| expr.element_of(operand) == ElementType::F32;
         match scalar {
             Scalar::Unary(_, x) => {
                 count += usize::from(is_float(x));
@@ -306,6 +305,5 @@ pub(super) fn stored(output: &Address, lanes: &Lanes, width: usize) -> KernelCou
 
 /// One combination a point if a reduction is of `F32`.
 pub(super) fn combination(expr: &TensorExpr) -> usize {
-    let of_read = |read: ReadId| expr.operands[expr.reads[read].operand].element;
-    usize::from(expr.body.element(&of_read, expr.element) == ElementType::F32)
+    usize::from(expr.body_element() == ElementType::F32)
 }

@@ -1,0 +1,108 @@
+//! Element types in registers: 8-bit integers are held in 32 bits, and brought back into their range after every function
+//! that can leave it.
+
+use warpweave_graph::ElementType;
+use warpweave_graph::arithmetic::{highest, lowest};
+
+use super::LowerError;
+use super::emitter::Emitter;
+use super::scalar::scalar_type;
+use crate::kernel_ir::{BinaryOp, Expression, ScalarType, UnaryOp};
+
+/// A value of one element type as another's. Floating point truncates and saturates, integers wrap, anything becomes a
+/// truth value by `≠ 0`.
+pub(super) fn converted(
+    emitter: &Emitter,
+    from: ElementType,
+    to: ElementType,
+    value: Expression,
+) -> Result<Expression, LowerError> {
+    let (held, wanted) = (scalar_type(emitter, from)?, scalar_type(emitter, to)?);
+    let value = if held == wanted { value } else { Expression::Cast(wanted, Box::new(value)) };
+    Ok(match held {
+        ScalarType::F32 => saturated(to, value),
+        ScalarType::Bool => value,
+        ScalarType::I32 | ScalarType::I64 => wrapped(to, value),
+    })
+}
+
+/// A function of one value of an element type, in the range of that type.
+pub(super) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression) -> Expression {
+    let result = Expression::Unary(op, Box::new(value));
+    match op {
+        UnaryOp::Negate | UnaryOp::Absolute => wrapped(element, result),
+        UnaryOp::Not
+        | UnaryOp::Exp
+        | UnaryOp::Log
+        | UnaryOp::Sqrt
+        | UnaryOp::Tanh
+        | UnaryOp::Erf
+        | UnaryOp::Sin
+        | UnaryOp::Cos
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::RoundEven => result,
+    }
+}
+
+/// A function of two values of an element type, in the range of that type.
+pub(super) fn binary_wrapped(element: ElementType, op: BinaryOp, left: Expression, right: Expression) -> Expression {
+    let result = Expression::binary(op, left, right);
+    match op {
+        BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Power => {
+            wrapped(element, result)
+        }
+        BinaryOp::Remainder
+        | BinaryOp::Minimum
+        | BinaryOp::Maximum
+        | BinaryOp::Less
+        | BinaryOp::LessEqual
+        | BinaryOp::Equal
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitXor
+        | BinaryOp::ShiftLeft
+        | BinaryOp::ShiftRight => result,
+    }
+}
+
+/// A register's integer wrapped to the width of its element type.
+pub(super) fn wrapped(element: ElementType, value: Expression) -> Expression {
+    let with = |op, value, by| Expression::binary(op, value, Expression::i32(by));
+    match element {
+        ElementType::I8 => with(BinaryOp::ShiftRight, with(BinaryOp::ShiftLeft, value, 24), 24),
+        ElementType::U8 => with(BinaryOp::BitAnd, value, 255),
+        ElementType::Bool
+        | ElementType::I16
+        | ElementType::I32
+        | ElementType::I64
+        | ElementType::U16
+        | ElementType::U32
+        | ElementType::U64
+        | ElementType::F16
+        | ElementType::BF16
+        | ElementType::F32
+        | ElementType::F64 => value,
+    }
+}
+
+fn saturated(element: ElementType, value: Expression) -> Expression {
+    match element {
+        ElementType::I8 | ElementType::U8 => {
+            let bound = |op, value, bound: i64| Expression::binary(op, value, Expression::i32(bound as i32));
+            bound(BinaryOp::Minimum, bound(BinaryOp::Maximum, value, lowest(element)), highest(element))
+        }
+        ElementType::Bool
+        | ElementType::I16
+        | ElementType::I32
+        | ElementType::I64
+        | ElementType::U16
+        | ElementType::U32
+        | ElementType::U64
+        | ElementType::F16
+        | ElementType::BF16
+        | ElementType::F32
+        | ElementType::F64 => value,
+    }
+}

@@ -1,0 +1,130 @@
+//! Requests to end: what is left, how soon, and what is said.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::tool::{Folder, has_nvrtc, succeed};
+
+/// How soon a process ends that is asked to.
+const SOON: Duration = Duration::from_secs(1);
+/// How long something that begins is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A compilation that runs, with folders of its own for its files.
+struct Running {
+    process: Child,
+    folder: Folder,
+}
+
+impl Running {
+    fn start() -> Self {
+        let folder = Folder::new();
+        let path = |name: &str| folder.join(name).display().to_string();
+        succeed(&["models", "export", "mobilenet_v2", "-o", &path("mobilenet.onnx")]);
+        for name in ["out", "tmp"] {
+            fs::create_dir(folder.join(name)).expect("a folder can be made");
+        }
+        let arguments = ["compile", &path("mobilenet.onnx"), "-o", &path("out/x.weave"), "--target", "sm_90a"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpweave"));
+        command.args(arguments).env("TMPDIR", folder.join("tmp")).stdout(Stdio::null()).stderr(Stdio::piped());
+        Self { process: command.spawn().expect("the binary can be started"), folder }
+    }
+
+    /// Waits until the bundle is begun.
+    fn until_it_writes(&mut self) {
+        let out = self.folder.join("out");
+        self.until(|| names(&out).iter().any(|name| name.starts_with("x.weave.")));
+    }
+
+    /// Waits until the device's compiler runs.
+    fn until_it_compiles(&mut self) {
+        let tasks = format!("/proc/{}/task", self.process.id());
+        self.until(|| {
+            let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
+            let children = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            tasks.map(children).any(|children| !children.trim().is_empty())
+        });
+    }
+
+    fn until(&mut self, holds: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !holds() {
+            let has_ended = self.process.try_wait().is_ok_and(|status| status.is_some());
+            assert!(!has_ended && start.elapsed() < PATIENCE, "the moment does not come");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([format!("-{name}"), self.process.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "the process is there");
+    }
+
+    /// Its exit code, what it said, the bundles that it left, and how long it went on.
+    fn end(self) -> (Option<i32>, String, Vec<String>, Duration) {
+        let start = Instant::now();
+        let output = self.process.wait_with_output().expect("the process ends");
+        let took = start.elapsed();
+        assert_eq!(names(&self.folder.join("tmp")), [] as [&str; 0], "temporary files are left");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said, names(&self.folder.join("out")), took)
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_request_to_end_leaves_nothing_behind() {
+    if !has_nvrtc() {
+        return;
+    }
+    for (signals, code) in [(&["INT", "INT"][..], 130), (&["TERM"], 143)] {
+        let mut running = Running::start();
+        running.until_it_writes();
+        for signal in signals {
+            running.signal(signal);
+            thread::sleep(Duration::from_millis(5));
+        }
+        let (ended, said, left, took) = running.end();
+        assert_eq!((ended, left.is_empty()), (Some(code), true), "{signals:?}: {said}, {left:?}");
+        assert!(said.contains("stopping") && took < SOON, "{signals:?}: {said}, {took:?}");
+    }
+}
+
+#[test]
+fn the_first_interrupt_of_a_search_keeps_the_best_so_far() {
+    if !has_nvrtc() {
+        return;
+    }
+    let mut running = Running::start();
+    running.until_it_writes();
+    running.signal("INT");
+    let (ended, said, left, _) = running.end();
+    assert!(said.contains("stopping"), "{said}");
+    // The search may have ended before the signal came.
+    let whole = ended == Some(0) && left == ["x.weave"] && said.contains("the best so far is kept");
+    let nothing = ended == Some(130) && left.is_empty();
+    assert!(whole || nothing, "{ended:?}: {said}, {left:?}");
+}
+
+#[test]
+fn the_compiler_of_device_code_ends_with_the_process() {
+    if !has_nvrtc() {
+        return;
+    }
+    for delay in [0, 100] {
+        let mut running = Running::start();
+        running.until_it_compiles();
+        thread::sleep(Duration::from_millis(delay));
+        running.signal("INT");
+        let (ended, said, left, took) = running.end();
+        assert_eq!((ended, left.is_empty()), (Some(130), true), "{said}, {left:?}");
+        assert!(said.contains("stopping") && took < SOON, "{said}, {took:?}");
+    }
+}

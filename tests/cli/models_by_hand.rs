@@ -1,0 +1,51 @@
+//! Small models as bytes.
+
+use std::fs;
+
+use crate::tool::Folder;
+
+/// One field of a message in the encoding of protocol buffers.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, u8::try_from(bytes.len()).expect("a short field")], bytes].concat()
+}
+
+fn integer(number: u8, value: u8) -> Vec<u8> {
+    vec![number << 3, value]
+}
+
+/// A dimension that is open, or fixed.
+fn dimension(extent: Option<u8>) -> Vec<u8> {
+    extent.map_or_else(|| field(2, b"N"), |extent| integer(1, extent))
+}
+
+/// An input or output of rows of 8 numbers.
+fn rows(name: &str, count: Option<u8>) -> Vec<u8> {
+    let dimensions = [field(1, &dimension(count)), field(1, &dimension(Some(8)))].concat();
+    let tensor = [integer(1, 1), field(2, &dimensions)].concat();
+    [field(1, name.as_bytes()), field(2, &field(1, &tensor))].concat()
+}
+
+fn write(folder: &Folder, file: &str, graph: &[Vec<u8>]) -> String {
+    let bytes = [integer(1, 8), field(8, &integer(2, 17)), field(7, &graph.concat())].concat();
+    let path = folder.join(file);
+    fs::write(&path, bytes).expect("the file can be written");
+    path.display().to_string()
+}
+
+/// A model `y = Relu(x)` of `N` rows of 8 numbers, `N` open.
+pub fn open_batch(folder: &Folder) -> String {
+    let node = [field(1, b"x"), field(2, b"y"), field(4, b"Relu")].concat();
+    let graph = [field(1, &node), field(2, b"rows"), field(11, &rows("x", None)), field(12, &rows("y", None))];
+    write(folder, "rows.onnx", &graph)
+}
+
+/// A model `y = x + w` of 2 rows of 8 numbers, `w` in the file `w.bin`.
+pub fn external_data(folder: &Folder) -> String {
+    fs::write(folder.join("w.bin"), [0; 64]).expect("the file can be written");
+    let node = [field(1, b"x"), field(1, b"w"), field(2, b"y"), field(4, b"Add")].concat();
+    let place = [field(1, b"location"), field(2, b"w.bin")].concat();
+    let dims = [integer(1, 2), integer(1, 8)].concat();
+    let weight = [dims, integer(2, 1), field(8, b"w"), field(13, &place), integer(14, 1)].concat();
+    let ends = [field(11, &rows("x", Some(2))), field(12, &rows("y", Some(2)))].concat();
+    write(folder, "outside.onnx", &[field(1, &node), field(2, b"sum"), field(5, &weight), ends])
+}

@@ -1,0 +1,108 @@
+//! What is written never takes the place of what is read, nor of anything that is no file.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, symlink};
+use std::process::{Command, Output};
+
+use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::write_arch;
+
+use crate::models_by_hand::{external_data, open_batch};
+use crate::tool::{Folder, fail};
+
+/// The names and bytes of all files in a folder.
+fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+    let bytes = |name: &String| fs::read(folder.join(name)).unwrap_or_default();
+    folder.names().into_iter().map(|name| (name.clone(), bytes(&name))).collect()
+}
+
+/// Arguments in which `@name` is a file of the folder.
+fn placed(folder: &Folder, arguments: &str) -> Vec<String> {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let place = |word: &str| match word.split_once('@') {
+        Some((before, name)) => format!("{before}{}", path(name)),
+        None => word.to_owned(),
+    };
+    arguments.split_whitespace().map(place).collect()
+}
+
+#[track_caller]
+fn fail_in(folder: &Folder, code: &str, arguments: &str) -> String {
+    let arguments = placed(folder, arguments);
+    fail(2, code, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn an_output_that_is_an_input_is_refused_and_nothing_is_touched() {
+    let folder = Folder::new();
+    let model = fs::read(open_batch(&folder)).expect("the model is there");
+    external_data(&folder);
+    for copy in ["keep.onnx", "graph.txt", "partition.svg", "timeline.svg", "trace.json"] {
+        fs::write(folder.join(copy), &model).expect("the model can be copied");
+    }
+    for (file, text) in [("out_0.npy", "an array"), ("r.json", "a result"), ("times.svg", "times")] {
+        fs::write(folder.join(file), text).expect("the file can be written");
+    }
+    write_arch(&folder.join("arch.json"), &GpuArch::h200()).expect("the constants can be written");
+    symlink(folder.join("keep.onnx"), folder.join("link.onnx")).expect("a link can be made");
+    fs::hard_link(folder.join("keep.onnx"), folder.join("hard.onnx")).expect("a link can be made");
+    let before = contents(&folder);
+    for (arguments, output, input) in [
+        ("compile @keep.onnx -o @keep.onnx --batch 2 --target host", "keep.onnx", "keep.onnx"),
+        ("compile @keep.onnx -o @./keep.onnx --batch 2 --target host", "keep.onnx", "keep.onnx"),
+        ("compile @keep.onnx -o @link.onnx --batch 2 --target host", "link.onnx", "keep.onnx"),
+        ("compile @keep.onnx -o @hard.onnx --batch 2 --target host", "hard.onnx", "keep.onnx"),
+        ("compile @link.onnx -o @keep.onnx --batch 2 --target host", "keep.onnx", "link.onnx"),
+        ("compile @outside.onnx -o @w.bin --target host", "w.bin", "w.bin"),
+        ("compile @keep.onnx -o @arch.json --arch @arch.json --batch 2 --target host", "arch.json", "arch.json"),
+        ("compile @graph.txt -o @x.weave --batch 2 --target host --emit graph --emit-dir @.", "graph.txt", "graph.txt"),
+        ("run @keep.onnx --batch 2 --input x=@out_0.npy --output @.", "out_0.npy", "out_0.npy"),
+        ("profile @trace.json --batch 2 -o @.", "trace.json", "trace.json"),
+        ("explain @timeline.svg --plan --batch 2 -o @.", "timeline.svg", "timeline.svg"),
+        ("explain @partition.svg --batch 2 -o @.", "partition.svg", "partition.svg"),
+        ("report @r.json -o @r.json", "r.json", "r.json"),
+        ("tune @keep.onnx --timings @hard.onnx", "hard.onnx", "keep.onnx"),
+    ] {
+        let message = fail_in(&folder, "output-is-input", arguments);
+        let named = [format!("/{output} is the input"), format!("/{input}, which")];
+        assert!(named.iter().all(|name| message.contains(name)), "{arguments}: {message}");
+        assert!(contents(&folder) == before, "{arguments}: {:?}", folder.names());
+    }
+}
+
+#[test]
+fn what_is_no_file_is_not_replaced() {
+    let folder = Folder::new();
+    open_batch(&folder);
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()));
+    for (code, arguments) in [
+        ("bundle-file", "compile @rows.onnx -o @pipe --batch 2 --target host"),
+        ("file", "models export alexnet --reduced -o @pipe"),
+        ("file", "models export alexnet --reduced -o @."),
+    ] {
+        let message = fail_in(&folder, code, arguments);
+        assert!(message.contains("which no file replaces"), "{arguments}: {message}");
+        assert_eq!(folder.names(), ["pipe", "rows.onnx"], "{arguments}");
+        assert!(fs::metadata(&pipe).is_ok_and(|there| there.file_type().is_fifo()), "{arguments}");
+    }
+}
+
+/// Runs the binary where no file may be longer than some kilobytes.
+fn short_of_space(arguments: &[String]) -> Output {
+    let script = "trap '' XFSZ; ulimit -f 16; exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_warpweave")]).args(arguments);
+    command.output().expect("there is a shell")
+}
+
+#[test]
+fn a_file_that_cannot_be_finished_leaves_what_was_there() {
+    let folder = Folder::new();
+    fs::write(folder.join("model.onnx"), "an older one").expect("the file can be written");
+    let before = contents(&folder);
+    let output = short_of_space(&placed(&folder, "models export alexnet --reduced -o @model.onnx"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && errors.contains("error[file]: "), "{errors}");
+    assert!(contents(&folder) == before, "{:?}", folder.names());
+}

@@ -1,0 +1,74 @@
+//! The command `devices x=1,2 y=…`: what every device that needs no GPU gives for these inputs.
+
+use std::collections::BTreeMap;
+
+use warpweave::graph::text::{self, Tensors};
+use warpweave::graph::{ElementType, Tensor, TensorType};
+use warpweave::runtime::session::Device;
+use warpweave::{Build, Model, OpenOptions, Source, open};
+
+const DEVICES: [Device; 4] = [Device::Reference, Device::Host, Device::Emulator, Device::Text];
+
+/// The outputs, exact, once for all devices that agree; or why a device refuses.
+pub fn run(graph: &str, inputs: &[&str]) -> Result<String, String> {
+    let graph = text::parse(graph, &Tensors::new()).map_err(|error| error.to_string())?;
+    let model = Model::from_graph(&graph).map_err(|error| error.to_string())?;
+    let source = Source::Model(Box::new(Build::new(model, &mut |_| {})));
+    let given: BTreeMap<&str, &str> = inputs.iter().filter_map(|input| input.split_once('=')).collect();
+    let ports = &source.signature().inputs;
+    if given.len() != inputs.len() || given.len() != ports.len() {
+        return Err(format!("{} inputs are given as NAME=VALUE,…, {} are declared", given.len(), ports.len()));
+    }
+    let value = |name: &str, ty: &TensorType| {
+        let text = given.get(name).ok_or_else(|| format!("{name} is missing"))?;
+        parse(ty, text).ok_or_else(|| format!("`{text}` is no {ty}"))
+    };
+    let tensors = ports.iter().map(|port| value(&port.name, &port.ty)).collect::<Result<Vec<_>, _>>()?;
+    let mut results: Vec<(Vec<String>, String)> = Vec::new();
+    for device in DEVICES {
+        let result = on(&source, device, &tensors);
+        match results.iter_mut().find(|(_, other)| *other == result) {
+            Some((devices, _)) => devices.push(device.to_string()),
+            None => results.push((vec![device.to_string()], result)),
+        }
+    }
+    Ok(results.into_iter().map(|(devices, result)| format!("{}:\n{result}", devices.join(", "))).collect())
+}
+
+fn on(source: &Source, device: Device, inputs: &[Tensor]) -> String {
+    let none = || Err("device code is not compiled here".to_owned());
+    let mut session = match open(source, device, &OpenOptions::default(), &none) {
+        Ok(session) => session,
+        Err(error) => return format!("  refused: {error}\n"),
+    };
+    match session.run(inputs) {
+        Ok(outputs) => outputs.iter().map(|output| format!("  {}: {}\n", output.ty(), print(output))).collect(),
+        Err(error) => format!("  failed: {error}\n"),
+    }
+}
+
+fn parse(ty: &TensorType, text: &str) -> Option<Tensor> {
+    let elements: Vec<&str> = text.split(',').filter(|element| !element.is_empty()).collect();
+    if elements.len() != ty.shape.elements() {
+        return None;
+    }
+    if ty.element.is_float() {
+        let elements: Option<Vec<f64>> = elements.iter().map(|element| element.parse().ok()).collect();
+        return Some(Tensor::from_f64(ty.clone(), &elements?));
+    }
+    let integer = |element: &&str| match ty.element {
+        ElementType::U64 => element.parse::<u64>().ok().map(|element| element as i64),
+        _ => element.parse::<i64>().ok(),
+    };
+    let elements: Option<Vec<i64>> = elements.iter().map(integer).collect();
+    Some(Tensor::from_i64(ty.clone(), &elements?))
+}
+
+fn print(tensor: &Tensor) -> String {
+    let elements: Vec<String> = match tensor.element() {
+        ElementType::U64 => tensor.to_i64().into_iter().map(|element| (element as u64).to_string()).collect(),
+        element if element.is_float() => tensor.to_f64().into_iter().map(|element| format!("{element:?}")).collect(),
+        _ => tensor.to_i64().into_iter().map(|element| element.to_string()).collect(),
+    };
+    elements.join(" ")
+}
