@@ -98,10 +98,10 @@ impl Model {
         let graph = passes::run(graph)?;
         let names = |values: &[ValueId]| values.iter().map(|&value| graph.values[value].name.clone()).collect();
         let (inputs, outputs): (Vec<String>, Vec<String>) = (names(&graph.inputs), names(&graph.outputs));
-        let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));
-        let results = graph.nodes.iter().filter_map(result).collect();
         let program = lower(&graph);
         ProgramSkeleton::of(&program).check()?;
+        let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));
+        let results = graph.nodes.iter().filter_map(result).collect();
         Ok(Self { results, ..Self::new(&graph.name, program, &inputs, &outputs) })
     }
 

@@ -16,6 +16,7 @@ mod explain_text;
 mod inputs;
 mod inspect;
 mod interrupt;
+mod litmus;
 mod models;
 mod output;
 mod output_paths;
@@ -73,6 +74,8 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Runs built-in programs on the devices of this machine
     Selftest(selftest::Arguments),
+    /// Tries what plans assume of a device's memory
+    Litmus(litmus::Arguments),
     /// Compiles device text; for use by this program itself
     #[command(hide = true)]
     DeviceCompile(device_compile::Arguments),
@@ -99,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Models(arguments) => arguments.json,
         Command::Doctor(arguments) => arguments.json,
         Command::Selftest(arguments) => arguments.json,
+        Command::Litmus(arguments) => arguments.json,
         Command::DeviceCompile(_) => false,
     };
     let output = Output::new(json);
@@ -116,6 +120,7 @@ pub fn main() -> ExitCode {
         Command::Models(arguments) => models::execute(&arguments, &output),
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),
         Command::Selftest(arguments) => selftest::execute(&arguments, &output),
+        Command::Litmus(arguments) => litmus::execute(&arguments, &output),
         Command::DeviceCompile(arguments) => device_compile::execute(&arguments),
     };
     match result {

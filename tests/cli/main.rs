@@ -6,6 +6,7 @@ mod bundles;
 mod calibration;
 mod check;
 mod explain;
+mod indices;
 mod inputs;
 mod interrupts;
 mod measurements;

@@ -49,3 +49,11 @@ pub fn external_data(folder: &Folder) -> String {
     let ends = [field(11, &rows("x", Some(2))), field(12, &rows("y", Some(2)))].concat();
     write(folder, "outside.onnx", &[field(1, &node), field(2, b"sum"), field(5, &weight), ends])
 }
+
+/// A model that picks the row of this number from 2 rows of 8 numbers, by a node named `pick`.
+pub fn constant_index(folder: &Folder, index: i64) -> String {
+    let node = [field(1, b"x"), field(1, b"i"), field(2, b"y"), field(3, b"pick"), field(4, b"Gather")];
+    let constant = [integer(1, 1), integer(2, 7), field(8, b"i"), field(9, &index.to_le_bytes())].concat();
+    let ends = [field(11, &rows("x", Some(2))), field(12, &field(1, b"y"))].concat();
+    write(folder, "pick.onnx", &[field(1, &node.concat()), field(2, b"row"), field(5, &constant), ends])
+}

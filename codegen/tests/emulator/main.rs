@@ -5,6 +5,7 @@
 mod build;
 mod contraction;
 mod grid;
+mod indices;
 mod memory;
 mod protocol;
 mod semantics;

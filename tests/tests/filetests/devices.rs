@@ -1,46 +1,83 @@
 //! The command `devices x=1,2 y=…`: what every device that needs no GPU gives for these inputs.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use warpweave::graph::text::{self, Tensors};
 use warpweave::graph::{ElementType, Tensor, TensorType};
-use warpweave::runtime::session::Device;
+use warpweave::runtime::bundle::Signature;
+use warpweave::runtime::session::{Device, Session};
 use warpweave::{Build, Model, OpenOptions, Source, open};
 
 const DEVICES: [Device; 4] = [Device::Reference, Device::Host, Device::Emulator, Device::Text];
 
-/// The outputs, exact, once for all devices that agree; or why a device refuses.
-pub fn run(graph: &str, inputs: &[&str]) -> Result<String, String> {
-    let graph = text::parse(graph, &Tensors::new()).map_err(|error| error.to_string())?;
-    let model = Model::from_graph(&graph).map_err(|error| error.to_string())?;
-    let source = Source::Model(Box::new(Build::new(model, &mut |_| {})));
-    let given: BTreeMap<&str, &str> = inputs.iter().filter_map(|input| input.split_once('=')).collect();
-    let ports = &source.signature().inputs;
-    if given.len() != inputs.len() || given.len() != ports.len() {
-        return Err(format!("{} inputs are given as NAME=VALUE,…, {} are declared", given.len(), ports.len()));
-    }
-    let value = |name: &str, ty: &TensorType| {
-        let text = given.get(name).ok_or_else(|| format!("{name} is missing"))?;
-        parse(ty, text).ok_or_else(|| format!("`{text}` is no {ty}"))
-    };
-    let tensors = ports.iter().map(|port| value(&port.name, &port.ty)).collect::<Result<Vec<_>, _>>()?;
-    let mut results: Vec<(Vec<String>, String)> = Vec::new();
-    for device in DEVICES {
-        let result = on(&source, device, &tensors);
-        match results.iter_mut().find(|(_, other)| *other == result) {
-            Some((devices, _)) => devices.push(device.to_string()),
-            None => results.push((vec![device.to_string()], result)),
-        }
-    }
-    Ok(results.into_iter().map(|(devices, result)| format!("{}:\n{result}", devices.join(", "))).collect())
+/// A graph with a session on every device, or why that refuses; one runs after the other, whatever came of the one before.
+struct Opened {
+    graph: String,
+    signature: Signature,
+    sessions: Vec<(Device, Result<Box<dyn Session>, String>)>,
 }
 
-fn on(source: &Source, device: Device, inputs: &[Tensor]) -> String {
-    let none = || Err("device code is not compiled here".to_owned());
-    let mut session = match open(source, device, &OpenOptions::default(), &none) {
-        Ok(session) => session,
-        Err(error) => return format!("  refused: {error}\n"),
-    };
+thread_local! {
+    /// What the last command was about: the next is mostly about the same.
+    static OPENED: RefCell<Option<Opened>> = const { RefCell::new(None) };
+}
+
+/// The outputs, exact, once for all devices that agree; or why a device refuses or fails.
+pub fn run(graph: &str, inputs: &[&str]) -> Result<String, String> {
+    OPENED.with_borrow_mut(|opened| {
+        if opened.as_ref().is_none_or(|opened| opened.graph != graph) {
+            *opened = Some(Opened::new(graph)?);
+        }
+        opened.as_mut().map_or_else(|| Err("nothing is open".to_owned()), |opened| opened.run(inputs))
+    })
+}
+
+impl Opened {
+    fn new(text: &str) -> Result<Self, String> {
+        let graph = text::parse(text, &Tensors::new()).map_err(|error| error.to_string())?;
+        let model = Model::from_graph(&graph).map_err(|error| error.to_string())?;
+        let source = Source::Model(Box::new(Build::new(model, &mut |_| {})));
+        let none = || Err("device code is not compiled here".to_owned());
+        let session = |device| {
+            let session = open(&source, device, &OpenOptions::default(), &none);
+            (device, session.map_err(|error| format!("  refused: {error}\n")))
+        };
+        let sessions = DEVICES.into_iter().map(session).collect();
+        Ok(Self { graph: text.to_owned(), signature: source.signature().clone(), sessions })
+    }
+
+    fn run(&mut self, inputs: &[&str]) -> Result<String, String> {
+        let tensors = self.tensors(inputs)?;
+        let mut results: Vec<(Vec<String>, String)> = Vec::new();
+        for (device, session) in &mut self.sessions {
+            let result = match session {
+                Ok(session) => on(session.as_mut(), &tensors),
+                Err(refusal) => refusal.clone(),
+            };
+            match results.iter_mut().find(|(_, other)| *other == result) {
+                Some((devices, _)) => devices.push(device.to_string()),
+                None => results.push((vec![device.to_string()], result)),
+            }
+        }
+        Ok(results.into_iter().map(|(devices, result)| format!("{}:\n{result}", devices.join(", "))).collect())
+    }
+
+    fn tensors(&self, inputs: &[&str]) -> Result<Vec<Tensor>, String> {
+        let given: BTreeMap<&str, &str> = inputs.iter().filter_map(|input| input.split_once('=')).collect();
+        let ports = &self.signature.inputs;
+        if given.len() != inputs.len() || given.len() != ports.len() {
+            return Err(format!("{} inputs are given as NAME=VALUE,…, {} are declared", given.len(), ports.len()));
+        }
+        let value = |name: &str, ty: &TensorType| {
+            let text = given.get(name).ok_or_else(|| format!("{name} is missing"))?;
+            parse(ty, text).ok_or_else(|| format!("`{text}` is no {ty}"))
+        };
+        ports.iter().map(|port| value(&port.name, &port.ty)).collect()
+    }
+}
+
+fn on(session: &mut dyn Session, inputs: &[Tensor]) -> String {
     match session.run(inputs) {
         Ok(outputs) => outputs.iter().map(|output| format!("  {}: {}\n", output.ty(), print(output))).collect(),
         Err(error) => format!("  failed: {error}\n"),

@@ -43,7 +43,7 @@ fn index_records(reader: &mut Reader<'_>, tensors: usize) -> Parsed<IndexRecords
     reader.keyword("checks")?;
     reader.keyword("at")?;
     records.offset = reader.integer("a byte")?;
-    while reader.is_id::<IndexCheckId>() {
+    while records.checks.is_empty() || reader.is_id::<IndexCheckId>() {
         reader.declared::<IndexCheckId>(records.checks.len())?;
         reader.mark(":")?;
         let tensor = reader.id("a tensor", tensors)?;

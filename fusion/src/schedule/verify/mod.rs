@@ -1,6 +1,7 @@
 //! The plan verifier: proves, before anything is emitted or run, that a plan cannot deadlock or race.
 //!
-//! Checked: expressions are well typed, and each template computes its body; every index that is read is checked, and its record touches no buffer; every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
+//! Checked: expressions are well typed, and each template computes its body; every index that is read is checked, and its
+//! record touches no buffer; every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
 //! what their waits assume; what an rTask loads before its waits are constants; the streams run to their end whatever the interleaving (counters only grow, so if one order
 //! of execution ends, every order does); every element that an rTask reads is written by rTasks that happen before it;
 //! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every sentinel that is

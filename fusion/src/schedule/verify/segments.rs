@@ -46,13 +46,13 @@ impl Numbering {
                 let (segment, operator) = self.own(operator);
                 self.within(segment, Violation::CannotExchange { operator, tensor })
             }
-            Violation::Malformed { operator, reason } => {
-                let (segment, operator) = self.own(operator);
-                self.within(segment, Violation::Malformed { operator, reason })
-            }
             Violation::UncheckedIndex(operator) => {
                 let (segment, operator) = self.own(operator);
                 self.within(segment, Violation::UncheckedIndex(operator))
+            }
+            Violation::Malformed { operator, reason } => {
+                let (segment, operator) = self.own(operator);
+                self.within(segment, Violation::Malformed { operator, reason })
             }
             Violation::Uncovered { operator, tensor } => {
                 let (segment, operator) = self.own(operator);
@@ -72,8 +72,8 @@ impl Numbering {
             }
             // Those of segments are named where they are found, the others name tensors.
             Violation::Alias { tasks: None, .. }
-            | Violation::Memory(_)
             | Violation::IndexRecords
+            | Violation::Memory(_)
             | Violation::TaskCount { .. }
             | Violation::Unknown { .. }
             | Violation::Tile(_)

@@ -1,0 +1,82 @@
+//! Every litmus program tries what it is named for, and passes where memory does what is assumed.
+
+use std::time::Duration;
+
+use warpweave_fusion::schedule::{Backend, EdgeKind, ExecutionPlan};
+use warpweave_runtime::session::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device};
+
+use super::{Chain, Litmus, Planned, Rounds, run};
+
+#[test]
+fn all_that_is_sent_arrives_on_the_emulator() {
+    let none = || Err("there is no compiler".to_owned());
+    let rounds = Rounds { messages: 1, limit: Duration::from_secs(60) };
+    for litmus in Litmus::ALL {
+        let outcome =
+            run(litmus, Device::Emulator, rounds, &none).unwrap_or_else(|error| panic!("{litmus:?}: {error}"));
+        assert!(outcome.passed() && outcome.messages > 0, "{litmus:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn plans_have_the_edges_that_are_tried() {
+    for chain in [Chain::SMALL, Chain::LARGE] {
+        for (litmus, features) in Litmus::ALL.map(|litmus| (litmus, features(litmus, chain))) {
+            let Features { waits, marks, shared, marks_share, nodes, streams } = features;
+            let tagged = matches!(litmus, Litmus::TaggedValues | Litmus::TaggedReusedBytes);
+            assert_eq!(marks > 0, tagged, "{litmus:?} of {chain:?}: {marks} tensors are tagged");
+            match litmus {
+                Litmus::Bands | Litmus::Operators | Litmus::Barriers => assert!(waits > 0 && shared == 0, "{litmus:?}"),
+                Litmus::ReusedBytes => assert!(waits > 0 && shared > 0, "{litmus:?}"),
+                Litmus::TaggedValues => assert_eq!(marks_share, 0, "{litmus:?}"),
+                Litmus::TaggedReusedBytes => assert!(marks_share > 0, "{litmus:?} of {chain:?}"),
+                Litmus::ProgrammaticEdges => assert!(nodes > 0 && streams == 0, "{litmus:?}"),
+                Litmus::Segments => assert!(nodes > 0 && streams > 0, "{litmus:?}"),
+            }
+        }
+    }
+}
+
+/// What a plan uses.
+struct Features {
+    waits: usize,
+    /// Tensors whose values carry their own validity.
+    marks: usize,
+    /// Pairs of tensors in the arena with bytes in common.
+    shared: usize,
+    /// Those of a tagged tensor and one that is not.
+    marks_share: usize,
+    nodes: usize,
+    streams: usize,
+}
+
+fn features(litmus: Litmus, chain: Chain) -> Features {
+    let planned = Planned::new(litmus, chain, DEFAULT_KERNEL_TARGET, DEFAULT_UNITS);
+    let planned = planned.unwrap_or_else(|error| panic!("{litmus:?}: {error}"));
+    let plan: &ExecutionPlan = planned.kernels.plan.plan.plan();
+    let owners: Vec<_> = plan
+        .memory
+        .tensors
+        .iter()
+        .filter(|(id, tensor)| tensor.layout.root == *id)
+        .filter_map(|(_, tensor)| Some((tensor.edge, tensor.buffer?)))
+        .filter(|(_, buffer)| buffer.space == warpweave_fusion::schedule::plan::BufferSpace::Arena)
+        .collect();
+    let (mut shared, mut marks_share) = (0, 0);
+    for (at, (edge, buffer)) in owners.iter().enumerate() {
+        for (other_edge, other) in &owners[..at] {
+            let overlap = buffer.offset < other.offset + other.bytes && other.offset < buffer.offset + buffer.bytes;
+            shared += usize::from(overlap);
+            marks_share += usize::from(overlap && edge != other_edge);
+        }
+    }
+    let persistent = plan.segments.iter().filter(|segment| segment.backend() == Backend::Persistent).count();
+    Features {
+        waits: plan.waits(),
+        marks: owners.iter().filter(|(edge, _)| *edge == EdgeKind::Sentinel).count(),
+        shared,
+        marks_share,
+        nodes: plan.segments.len() - persistent,
+        streams: persistent,
+    }
+}
