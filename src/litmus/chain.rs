@@ -11,15 +11,15 @@ pub struct Chain {
     pub rows: usize,
     /// Columns, which every step puts in another order.
     pub columns: usize,
-    /// Products one after another.
+    /// Products one after another; of an odd number, values of both kinds come to lie in the same bytes.
     pub steps: usize,
 }
 
 impl Chain {
     /// For a GPU.
-    pub const LARGE: Self = Self { rows: 64, columns: 512, steps: 16 };
+    pub const LARGE: Self = Self { rows: 128, columns: 256, steps: 17 };
     /// For emulator and printed text.
-    pub const SMALL: Self = Self { rows: 8, columns: 64, steps: 6 };
+    pub const SMALL: Self = Self { rows: 32, columns: 128, steps: 9 };
 
     /// The program: one input, one output.
     pub fn program(self) -> TensorProgram {

@@ -20,8 +20,8 @@ fn all_that_is_sent_arrives_on_the_emulator() {
 
 #[test]
 fn plans_have_the_edges_that_are_tried() {
-    for chain in [Chain::SMALL, Chain::LARGE] {
-        for (litmus, features) in Litmus::ALL.map(|litmus| (litmus, features(litmus, chain))) {
+    for (chain, units) in [(Chain::SMALL, DEFAULT_UNITS), (Chain::LARGE, 132)] {
+        for (litmus, features) in Litmus::ALL.map(|litmus| (litmus, features(litmus, chain, units))) {
             let Features { waits, marks, shared, marks_share, nodes, streams } = features;
             let tagged = matches!(litmus, Litmus::TaggedValues | Litmus::TaggedReusedBytes);
             assert_eq!(marks > 0, tagged, "{litmus:?} of {chain:?}: {marks} tensors are tagged");
@@ -50,8 +50,8 @@ struct Features {
     streams: usize,
 }
 
-fn features(litmus: Litmus, chain: Chain) -> Features {
-    let planned = Planned::new(litmus, chain, DEFAULT_KERNEL_TARGET, DEFAULT_UNITS);
+fn features(litmus: Litmus, chain: Chain, units: usize) -> Features {
+    let planned = Planned::new(litmus, chain, DEFAULT_KERNEL_TARGET, units);
     let planned = planned.unwrap_or_else(|error| panic!("{litmus:?}: {error}"));
     let plan: &ExecutionPlan = planned.kernels.plan.plan.plan();
     let owners: Vec<_> = plan
