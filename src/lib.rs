@@ -13,6 +13,7 @@ mod device_compiler;
 pub mod explain;
 mod index_names;
 pub mod litmus;
+pub mod microbench;
 mod model;
 mod open;
 pub mod profile;

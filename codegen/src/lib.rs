@@ -3,6 +3,7 @@
 pub mod emulate;
 pub mod kernel_ir;
 pub mod lower;
+pub mod microbenchmark;
 pub mod nodes;
 pub mod persistent;
 pub mod prelude;

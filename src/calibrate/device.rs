@@ -9,9 +9,10 @@ use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::session::{SessionError, pack_program};
 use warpweave_runtime::target::Target;
 
-use super::Stopwatch;
+use super::{Stopwatch, Trial};
 use crate::build::Build;
 use crate::device_compiler::DeviceCompiler;
+use crate::microbench::Bench;
 use crate::model::Model;
 use crate::open::{OpenError, device_target};
 use crate::random_inputs::random_inputs;
@@ -46,7 +47,18 @@ impl<'a> DeviceStopwatch<'a> {
 }
 
 impl Stopwatch for DeviceStopwatch<'_> {
-    fn microseconds(&mut self, program: &TensorProgram, fusion: FusionLevel) -> Result<f64, OpenError> {
+    fn microseconds(&mut self, trial: &Trial) -> Result<f64, OpenError> {
+        match trial {
+            Trial::Program(program, fusion) => self.launch(program, *fusion),
+            Trial::Loop { benchmark, elements, rounds } => {
+                Bench::new(self.compiler, self.device.ordinal)?.microseconds(*benchmark, *elements, *rounds)
+            }
+        }
+    }
+}
+
+impl DeviceStopwatch<'_> {
+    fn launch(&self, program: &TensorProgram, fusion: FusionLevel) -> Result<f64, OpenError> {
         let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };
         let (inputs, outputs) = (names(program.inputs.len()), names(program.outputs.len()));
         let mut build = Build::new(Model::new("probe", program.clone(), &inputs, &outputs), &mut |_| {});

@@ -1,6 +1,7 @@
-//! Measuring a device's constants with small programs of its own kernels.
+//! Measuring a device's constants: rates with loops of one kind of work, and what plans pay for a load or a step with small
+//! programs.
 //!
-//! Each constant is a slope: the same program in two sizes, the difference of their work by the difference of their times,
+//! Each constant is a slope: the same trial in two sizes, the difference of their work by the difference of their times,
 //! so that what a launch costs cancels out.
 
 mod device;
@@ -9,18 +10,16 @@ mod probe;
 mod tests;
 
 pub use device::DeviceStopwatch;
-pub use probe::{Probe, Size};
+pub use probe::{Probe, Size, Trial};
 
-use warpweave_fusion::partition::FusionLevel;
 use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_graph::TensorProgram;
 
 use crate::open::OpenError;
 
 /// What runs programs and takes their times.
 pub trait Stopwatch {
-    /// The median time of a launch of `program`, partitioned at `fusion`, in microseconds.
-    fn microseconds(&mut self, program: &TensorProgram, fusion: FusionLevel) -> Result<f64, OpenError>;
+    /// The time of a trial in microseconds.
+    fn microseconds(&mut self, trial: &Trial) -> Result<f64, OpenError>;
 }
 
 /// What a probe came to.
@@ -50,7 +49,7 @@ pub fn calibrate(base: GpuArch, stopwatch: &mut dyn Stopwatch) -> Result<Calibra
     let mut arch = base;
     let mut readings = Vec::new();
     for probe in Probe::ALL {
-        let mut time = |size| stopwatch.microseconds(&probe.program(&base, size), probe.fusion());
+        let mut time = |size| stopwatch.microseconds(&probe.trial(&base, size));
         let microseconds = [time(Size::Small)?, time(Size::Large)?];
         let work = probe.work(&base, Size::Large) - probe.work(&base, Size::Small);
         let before = probe.constant(&mut arch).value;

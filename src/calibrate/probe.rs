@@ -1,5 +1,6 @@
-//! The programs that constants are measured with.
+//! The trials that constants are measured with.
 
+use warpweave_codegen::microbenchmark::Microbenchmark;
 use warpweave_fusion::partition::FusionLevel;
 use warpweave_fusion::partition::arch::{Constant, GpuArch};
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar};
@@ -9,11 +10,11 @@ use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
 /// A constant that is measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Probe {
-    /// Bytes from and to device memory: one is added to more elements than the cache holds.
+    /// Bytes from device memory: all blocks stream more than the cache holds.
     Memory,
-    /// Bytes from and to the second-level cache: one is added to elements that stay in it from launch to launch.
+    /// Bytes from the second-level cache: all blocks stream again and again what stays in it.
     Cache,
-    /// Operations of a product of matrices.
+    /// Operations of multiply-adds in registers.
     Arithmetic,
     /// A load that hits the second-level cache: each address is what the load before it read.
     Latency,
@@ -21,10 +22,10 @@ pub enum Probe {
     Step,
 }
 
-/// How large a probe's program is.
+/// How large a probe's trial is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Size {
-    /// The program whose time is subtracted.
+    /// The one whose time is subtracted.
     Small,
     /// Twice as large.
     Large,
@@ -39,8 +40,10 @@ impl Size {
     }
 }
 
-/// Rows and columns of the product; its inner extent is that of the size.
-const PRODUCT: usize = 4096;
+/// Rounds of multiply-adds of the small trial: milliseconds.
+const ARITHMETIC_ROUNDS: usize = 20_000;
+/// Times that the small trial streams what stays in the cache.
+const CACHE_ROUNDS: usize = 64;
 const LOADS: usize = 48;
 const STEPS: usize = 24;
 const STEP_ELEMENTS: usize = 256;
@@ -82,74 +85,70 @@ impl Probe {
         }
     }
 
-    /// What the program does: bytes, operations, loads or steps.
+    /// What the trial does: bytes, operations, loads or steps.
     pub fn work(self, arch: &GpuArch, size: Size) -> f64 {
         let work = match self {
-            Self::Memory | Self::Cache => 8 * self.elements(arch, size),
-            Self::Arithmetic => 2 * PRODUCT * PRODUCT * size.times(PRODUCT),
+            Self::Memory => 4 * size.times(MEMORY_CACHES * cache_elements(arch)),
+            Self::Cache => 4 * cache_elements(arch) / CACHE_PART * size.times(CACHE_ROUNDS),
+            Self::Arithmetic => {
+                let of_block = Microbenchmark::MultiplyAdds.work_per_round().unwrap_or_default();
+                2 * of_block * arch.multiprocessors.value * size.times(ARITHMETIC_ROUNDS)
+            }
             Self::Latency => size.times(LOADS),
             Self::Step => size.times(STEPS),
         };
         work as f64
     }
 
-    /// The level at which the program has the kernels that are meant.
-    pub fn fusion(self) -> FusionLevel {
-        match self {
-            Self::Step => FusionLevel::None,
-            Self::Memory | Self::Cache | Self::Arithmetic | Self::Latency => FusionLevel::Register,
-        }
-    }
-
-    /// The program, for a device of about these constants.
-    pub fn program(self, arch: &GpuArch, size: Size) -> TensorProgram {
-        match self {
-            Self::Memory | Self::Cache => one_more(self.elements(arch, size)),
-            Self::Arithmetic => product(size.times(PRODUCT)),
-            Self::Latency => chase(size.times(LOADS)),
-            Self::Step => maxima(size.times(STEPS)),
-        }
-    }
-
-    /// Elements that are read and written: eight times the cache, or a sixteenth of it, for the small program.
-    fn elements(self, arch: &GpuArch, size: Size) -> usize {
-        let cache = arch.cache_bytes.value / 8;
-        let small = match self {
-            Self::Memory => 8 * cache,
-            Self::Cache | Self::Arithmetic | Self::Latency | Self::Step => cache / 16,
+    /// What is run, for a device of about these constants.
+    pub fn trial(self, arch: &GpuArch, size: Size) -> Trial {
+        let stream = |elements: usize, rounds: usize| Trial::Loop {
+            benchmark: Microbenchmark::Stream,
+            elements,
+            rounds: rounds as u32,
         };
-        size.times(small.max(1))
+        match self {
+            Self::Memory => stream(size.times(MEMORY_CACHES * cache_elements(arch)), 1),
+            Self::Cache => stream(cache_elements(arch) / CACHE_PART, size.times(CACHE_ROUNDS)),
+            Self::Arithmetic => Trial::Loop {
+                benchmark: Microbenchmark::MultiplyAdds,
+                elements: 0,
+                rounds: size.times(ARITHMETIC_ROUNDS) as u32,
+            },
+            Self::Latency => Trial::Program(chase(size.times(LOADS)), FusionLevel::Register),
+            Self::Step => Trial::Program(maxima(size.times(STEPS)), FusionLevel::None),
+        }
     }
+}
+
+/// What is run once.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Trial {
+    /// A program, partitioned at this level: the median time of a launch.
+    Program(TensorProgram, FusionLevel),
+    /// A loop on every multiprocessor: from the first block's start to the last one's end.
+    Loop {
+        /// The loop.
+        benchmark: Microbenchmark,
+        /// Singles of global memory that it reads.
+        elements: usize,
+        /// How often each block goes round.
+        rounds: u32,
+    },
+}
+
+/// Caches that the small trial of memory streams.
+const MEMORY_CACHES: usize = 8;
+/// What part of the cache the trial of the cache streams: one of so many.
+const CACHE_PART: usize = 4;
+
+/// Singles that the second-level cache holds, in whole groups of four for each part.
+fn cache_elements(arch: &GpuArch) -> usize {
+    (arch.cache_bytes.value / 4).next_multiple_of(4 * CACHE_PART)
 }
 
 fn floats(shape: &[usize]) -> TensorType {
     TensorType::new(ElementType::F32, shape.to_vec())
-}
-
-fn one_more(elements: usize) -> TensorProgram {
-    let mut program = ProgramBuilder::new();
-    let input = program.input(floats(&[elements]));
-    let mut expr = ExprBuilder::new();
-    let axes = expr.parallels(&[elements]);
-    let operand = expr.operand(&floats(&[elements]));
-    let body = expr.broadcast_read(operand, &axes).binary(BinaryOp::Add, Scalar::literal(ElementType::F32, 1.0));
-    let output = program.compute(expr.map(ElementType::F32, body), &[input]);
-    program.finish(vec![output])
-}
-
-fn product(inner: usize) -> TensorProgram {
-    let mut program = ProgramBuilder::new();
-    let types = [floats(&[PRODUCT, inner]), floats(&[inner, PRODUCT])];
-    let inputs = types.each_ref().map(|ty| program.input(ty.clone()));
-    let mut expr = ExprBuilder::new();
-    let [row, column] = expr.parallels(&[PRODUCT, PRODUCT])[..] else { unreachable!("two axes were asked for") };
-    let step = expr.reduced(inner);
-    let operands = types.each_ref().map(|ty| expr.operand(ty));
-    let left = expr.read(operands[0], vec![Index::axis(row), Index::axis(step)]);
-    let right = expr.read(operands[1], vec![Index::axis(step), Index::axis(column)]);
-    let body = left.binary(BinaryOp::Multiply, right);
-    let output = program.compute(expr.reduce(ElementType::F32, Reducer::Sum, body, None), &inputs);
-    program.finish(vec![output])
 }
 
 /// A ring of indices through lines of the cache, followed for so many loads.

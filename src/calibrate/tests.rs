@@ -1,23 +1,19 @@
-use std::collections::BTreeMap;
-
-use warpweave_fusion::partition::FusionLevel;
 use warpweave_fusion::partition::arch::{GpuArch, Provenance};
-use warpweave_graph::TensorProgram;
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Tensor};
 
-use super::{Probe, Size, Stopwatch, calibrate};
+use super::{Probe, Size, Stopwatch, Trial, calibrate};
 use crate::compiler::{CompileOptions, compile};
 use crate::open::OpenError;
 
 /// A device whose launches take 5 µs and whose constants are three times those of another.
 struct Made {
-    programs: BTreeMap<String, f64>,
+    programs: Vec<(Trial, f64)>,
 }
 
 impl Made {
     fn of(arch: &GpuArch) -> Self {
-        let mut programs = BTreeMap::new();
+        let mut programs = Vec::new();
         for probe in Probe::ALL {
             for size in [Size::Small, Size::Large] {
                 let work = probe.work(arch, size);
@@ -28,7 +24,7 @@ impl Made {
                     Probe::Latency => work * constant / arch.cycles_per_microsecond.value,
                     Probe::Step => work * constant,
                 };
-                programs.insert(probe.program(&arch, size).to_string(), 5.0 + slope);
+                programs.push((probe.trial(&arch, size), 5.0 + slope));
             }
         }
         Self { programs }
@@ -36,8 +32,9 @@ impl Made {
 }
 
 impl Stopwatch for Made {
-    fn microseconds(&mut self, program: &TensorProgram, _: FusionLevel) -> Result<f64, OpenError> {
-        Ok(self.programs[&program.to_string()])
+    fn microseconds(&mut self, trial: &Trial) -> Result<f64, OpenError> {
+        let (_, microseconds) = self.programs.iter().find(|(other, _)| other == trial).expect("every trial is known");
+        Ok(*microseconds)
     }
 }
 
@@ -61,7 +58,7 @@ fn slopes_give_the_constants_whatever_a_launch_takes() {
 fn what_does_not_get_slower_measures_nothing() {
     struct Constant;
     impl Stopwatch for Constant {
-        fn microseconds(&mut self, _: &TensorProgram, _: FusionLevel) -> Result<f64, OpenError> {
+        fn microseconds(&mut self, _: &Trial) -> Result<f64, OpenError> {
             Ok(7.0)
         }
     }
@@ -73,10 +70,13 @@ fn what_does_not_get_slower_measures_nothing() {
 
 #[test]
 fn probes_are_the_kernels_that_are_meant() {
-    for probe in Probe::ALL {
+    for probe in [Probe::Latency, Probe::Step] {
         let counts = [Size::Small, Size::Large].map(|size| {
-            let options = CompileOptions { fusion: probe.fusion(), ..CompileOptions::default() };
-            let compiled = compile(&probe.program(&GpuArch::h200(), size), &options).expect("the probe compiles");
+            let Trial::Program(program, fusion) = probe.trial(&GpuArch::h200(), size) else {
+                panic!("{probe:?} is measured with a program")
+            };
+            let options = CompileOptions { fusion, ..CompileOptions::default() };
+            let compiled = compile(&program, &options).expect("the probe compiles");
             compiled.partition.groups.len()
         });
         let expected = if probe == Probe::Step { [24, 48] } else { [1, 1] };
@@ -86,7 +86,9 @@ fn probes_are_the_kernels_that_are_meant() {
 
 #[test]
 fn the_chain_of_loads_walks_the_ring() {
-    let program = Probe::Latency.program(&GpuArch::h200(), Size::Small);
+    let Trial::Program(program, _) = Probe::Latency.trial(&GpuArch::h200(), Size::Small) else {
+        panic!("loads are measured with a program")
+    };
     let found = evaluate(&program, &[]).expect("it runs");
     let ty = found[0].ty().clone();
     assert_eq!(ty.element, ElementType::I64);

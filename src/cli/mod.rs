@@ -17,6 +17,7 @@ mod inputs;
 mod inspect;
 mod interrupt;
 mod litmus;
+mod microbench;
 mod models;
 mod output;
 mod output_paths;
@@ -76,6 +77,8 @@ enum Command {
     Selftest(selftest::Arguments),
     /// Tries what plans assume of a device's memory
     Litmus(litmus::Arguments),
+    /// Counts what a multiprocessor of a GPU does in a cycle
+    Microbench(microbench::Arguments),
     /// Compiles device text; for use by this program itself
     #[command(hide = true)]
     DeviceCompile(device_compile::Arguments),
@@ -103,6 +106,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => arguments.json,
         Command::Selftest(arguments) => arguments.json,
         Command::Litmus(arguments) => arguments.json,
+        Command::Microbench(arguments) => arguments.json,
         Command::DeviceCompile(_) => false,
     };
     let output = Output::new(json);
@@ -121,6 +125,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),
         Command::Selftest(arguments) => selftest::execute(&arguments, &output),
         Command::Litmus(arguments) => litmus::execute(&arguments, &output),
+        Command::Microbench(arguments) => microbench::execute(&arguments, &output),
         Command::DeviceCompile(arguments) => device_compile::execute(&arguments),
     };
     match result {

@@ -292,10 +292,10 @@ WW_FUNCTION bool ww_wait(T const& who, int const* counters, ww_u32 counter, ww_u
   for (ww_u32 poll = 0;; ++poll) {
     ww_u32 const seen = acquire ? ww_load_acquire(word) : ww_load_relaxed(word);
     if (ww_reached(seen, target)) return true;
-    if (poll % 64u != 0u) continue;
+    if (poll % 64u != 63u) continue;
     if (ww_load_control(who, ww_abort) != 0u) return false;
     ww_u64 const now = ww_time_ns();
-    if (poll == 0u) start = now;
+    if (poll == 63u) start = now;
     if (now - start > who.time_limit_ns) {
       ww_time_out(who, ww_by_wait, position, counter, seen, target);
       return false;

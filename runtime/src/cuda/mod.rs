@@ -11,9 +11,11 @@ mod graph;
 mod launches;
 mod memory;
 mod session;
+mod stamps;
 
 #[cfg(feature = "clocks")]
 pub use clocks::{ClocksError, GpuClocks};
 pub use driver::{DeviceInfo, Driver};
 pub use error::CudaError;
 pub use session::{CudaOptions, CudaSession};
+pub use stamps::{Stamp, StampedLaunch, stamps};

@@ -397,16 +397,21 @@ fn check_entries(code: &DeviceCode, launches: &[Launch]) -> Result<(), SessionEr
     }
 }
 
+/// Lets launches of a function ask for this much dynamic shared memory.
+pub(super) fn allow_shared_bytes(function: sys::CUfunction, shared_bytes: u32) -> Result<(), CudaError> {
+    let shared = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
+    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    // SAFETY: the function is of a loaded module.
+    check("cuFuncSetAttribute", unsafe { result::function::set_function_attribute(function, attribute, shared) })
+}
+
 /// How many blocks of this much shared memory are resident on the whole device at once; the function may then ask for it.
 pub(super) fn resident_blocks(
     function: sys::CUfunction,
     device: &DeviceInfo,
     (code, shared_bytes): (&DeviceCode, u32),
 ) -> Result<usize, CudaError> {
-    let shared = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
-    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    // SAFETY: the function is of a loaded module.
-    check("cuFuncSetAttribute", unsafe { result::function::set_function_attribute(function, attribute, shared) })?;
+    allow_shared_bytes(function, shared_bytes)?;
     let threads = i32::try_from(code.threads).unwrap_or(i32::MAX);
     // SAFETY: the function is of a loaded module.
     let blocks =
