@@ -152,3 +152,15 @@ fn an_interrupted_measurement_leaves_no_temporary_folder() {
         assert!(ended == Some(130) && said.contains("stopping") && took < SOON, "{ended:?}: {said}, {took:?}");
     }
 }
+
+#[test]
+fn a_signal_that_is_to_be_ignored_is() {
+    let script = "trap '' HUP; exec \"$0\" bench \"$1\" --duration-ms 500 --warmup-ms 1";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_warpweave"), &model("dlrm", "dynamo.onnx")]);
+    let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("there is a shell");
+    thread::sleep(Duration::from_millis(200));
+    let sent = Command::new("kill").args(["-HUP".to_owned(), process.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "the process is there");
+    assert_eq!(process.wait().expect("the process ends").code(), Some(0));
+}

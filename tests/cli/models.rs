@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::models_by_hand::doubles;
 use crate::tool::{Folder, fail, succeed};
 
 #[test]
@@ -37,29 +38,10 @@ fn what_a_compilation_made_is_told() {
     assert!(target["code_seconds"].is_null(), "the host has no device code");
 }
 
-/// A protobuf field that holds bytes.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    [&[number << 3 | 2, u8::try_from(content.len()).expect("a short field")], content].concat()
-}
-
-/// An ONNX model `y = Exp(x)` of four doubles, for which there are no kernels.
-fn doubles() -> Vec<u8> {
-    let ty = |name: &str| {
-        let shape = field(2, &field(1, &[1 << 3, 4]));
-        let tensor = [&[1 << 3, 11][..], &shape].concat();
-        [field(1, name.as_bytes()), field(2, &field(1, &tensor))].concat()
-    };
-    let node = [field(1, b"x"), field(2, b"y"), field(4, b"Exp")].concat();
-    let graph = [field(1, &node), field(2, b"doubles"), field(11, &ty("x")), field(12, &ty("y"))].concat();
-    [&[1 << 3, 8][..], &field(7, &graph), &field(8, &[2 << 3, 17])].concat()
-}
-
 #[test]
 fn a_model_for_the_host_alone_is_inspected() {
     let folder = Folder::new();
-    let path = folder.join("doubles.onnx");
-    fs::write(&path, doubles()).expect("the model can be written");
-    let inspected = succeed(&["inspect", &path.display().to_string()]);
+    let inspected = succeed(&["inspect", &doubles(&folder)]);
     assert_eq!((&inspected["target"], &inspected["groups"]), (&"host".into(), &1.into()), "{inspected}");
     let reason = inspected["reason"].as_str().expect("a reason");
     assert!(reason.contains("f64"), "{reason}");

@@ -18,11 +18,19 @@ fn dimension(extent: Option<u8>) -> Vec<u8> {
     extent.map_or_else(|| field(2, b"N"), |extent| integer(1, extent))
 }
 
+const SINGLES: u8 = 1;
+const DOUBLES: u8 = 11;
+
+/// An input or output of these elements.
+fn value(name: &str, elements: u8, extents: &[Option<u8>]) -> Vec<u8> {
+    let dimensions: Vec<u8> = extents.iter().flat_map(|extent| field(1, &dimension(*extent))).collect();
+    let tensor = [integer(1, elements), field(2, &dimensions)].concat();
+    [field(1, name.as_bytes()), field(2, &field(1, &tensor))].concat()
+}
+
 /// An input or output of rows of 8 numbers.
 fn rows(name: &str, count: Option<u8>) -> Vec<u8> {
-    let dimensions = [field(1, &dimension(count)), field(1, &dimension(Some(8)))].concat();
-    let tensor = [integer(1, 1), field(2, &dimensions)].concat();
-    [field(1, name.as_bytes()), field(2, &field(1, &tensor))].concat()
+    value(name, SINGLES, &[count, Some(8)])
 }
 
 fn write(folder: &Folder, file: &str, graph: &[Vec<u8>]) -> String {
@@ -56,4 +64,11 @@ pub fn constant_index(folder: &Folder, index: i64) -> String {
     let constant = [integer(1, 1), integer(2, 7), field(8, b"i"), field(9, &index.to_le_bytes())].concat();
     let ends = [field(11, &rows("x", Some(2))), field(12, &field(1, b"y"))].concat();
     write(folder, "pick.onnx", &[field(1, &node.concat()), field(2, b"row"), field(5, &constant), ends])
+}
+
+/// A model `y = Exp(x)` of four doubles, for which there are no kernels.
+pub fn doubles(folder: &Folder) -> String {
+    let node = [field(1, b"x"), field(2, b"y"), field(4, b"Exp")].concat();
+    let [x, y] = ["x", "y"].map(|name| value(name, DOUBLES, &[Some(4)]));
+    write(folder, "doubles.onnx", &[field(1, &node), field(2, b"doubles"), field(11, &x), field(12, &y)])
 }

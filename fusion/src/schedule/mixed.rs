@@ -12,7 +12,7 @@ use super::backend::{Backend, BackendReason, SegmentReason};
 use super::costs::SyncCosts;
 use super::parts::{Part, Task, Whole};
 use super::plan::Segment;
-use super::simulate::Jitter;
+use super::simulate::{Event, Jitter, Simulation};
 use super::simulate_plan::{simulate_plan, simulate_segment};
 use super::variants::Variants;
 use super::wavefront::nanoseconds;
@@ -31,8 +31,9 @@ pub(super) fn fastest<C: KernelCost>(
     let persistent_nanoseconds = with_launch(Backend::Persistent, persistent.planned.makespan, costs);
     let cuda_graph_nanoseconds = with_launch(Backend::CudaGraph, graph.planned.makespan, costs);
     let whole = persistent_nanoseconds.min(cuda_graph_nanoseconds);
-    let promising = |(microseconds, _): &(f64, Vec<Part>)| {
-        with_any_launch(*microseconds, costs) as f64 <= whole as f64 * (1.0 - WORTH_PLANNING)
+    let promising = |(microseconds, parts): &(f64, Vec<Part>)| {
+        let least = WORTH_A_CHANGE * (parts.len() - 1) as f64;
+        with_any_launch(*microseconds, costs) as f64 <= whole as f64 * (1.0 - least)
     };
     if let Some((_, parts)) = stretches.cheapest(costs).filter(promising) {
         let planned = task.parts(&parts, variants);
@@ -60,8 +61,9 @@ pub(super) fn in_turn(groups: usize) -> Vec<Part> {
 /// Enough for every change from one kind to the other, and for a kind that comes again.
 const SEGMENTS_IN_TURN: usize = 4;
 
-/// The share of the time of the faster whole plan that segments of both kinds must be estimated to save for them to be planned.
-const WORTH_PLANNING: f64 = 0.01;
+/// The share of the time of the faster whole plan that segments must be estimated to save, for every change of kind between
+/// them, to be planned: the estimate does not see all that a change costs.
+const WORTH_A_CHANGE: f64 = 0.02;
 
 fn with_launch(backend: Backend, makespan: f64, costs: &SyncCosts) -> u64 {
     nanoseconds(costs.launch_microseconds(backend) + makespan)
@@ -80,6 +82,9 @@ struct Stretches {
     persistent: Vec<f64>,
     /// The same in the graph.
     graph: Vec<f64>,
+    /// Per cut, how long a unit of the persistent plan has brought constants on chip by then for groups behind it: a segment
+    /// that begins there has to bring them itself.
+    brought: Vec<f64>,
 }
 
 /// Per kind, of the cheapest sequence that ends with a stretch of that kind.
@@ -95,13 +100,19 @@ const KINDS: [Backend; 2] = [Backend::Persistent, Backend::CudaGraph];
 impl Stretches {
     fn of<C: KernelCost>(task: &Task<'_, C>, persistent: &Whole, graph: &Whole) -> Self {
         let cuts = cuts(task);
-        let ends = |whole: &Whole| {
-            let ends = group_ends(whole, task.partition.groups.len(), &task.options.costs);
+        let costs = &task.options.costs;
+        let groups = task.partition.groups.len();
+        let simulated = |whole: &Whole| simulate_plan(&whole.planned.plan, costs, Jitter::None);
+        let (in_program, in_graph) = (simulated(persistent), simulated(graph));
+        let ends = |whole: &Whole, run: &Simulation| -> Vec<f64> {
             let mut latest = vec![0.0f64];
+            let ends = group_ends(whole, run, groups);
             ends.iter().for_each(|end| latest.push(latest[latest.len() - 1].max(*end)));
             cuts.iter().map(|cut| latest[*cut]).collect()
         };
-        Self { persistent: ends(persistent), graph: ends(graph), cuts }
+        let ends = (ends(persistent, &in_program), ends(graph, &in_graph));
+        let brought = cuts.iter().zip(&ends.0).map(|(cut, end)| brought_before(persistent, &in_program, *cut, *end));
+        Self { brought: brought.collect(), persistent: ends.0, graph: ends.1, cuts }
     }
 
     /// Microseconds from one cut to another. A stretch of a graph has the launch of its first node in it, but for the
@@ -116,8 +127,8 @@ impl Stretches {
 
     /// The sequence of both kinds that is predicted to be cheapest, and its microseconds; `None` if one kind alone is.
     fn cheapest(&self, costs: &SyncCosts) -> Option<(f64, Vec<Part>)> {
-        let change = |from: Backend, to: Backend| match (from, to) {
-            (Backend::CudaGraph, Backend::Persistent) => costs.node_microseconds(),
+        let change = |from: Backend, to: Backend, at: usize| match (from, to) {
+            (Backend::CudaGraph, Backend::Persistent) => costs.node_microseconds() + self.brought[at],
             (Backend::Persistent, _) | (Backend::CudaGraph, Backend::CudaGraph) => 0.0,
         };
         let first = |backend| Cheapest { microseconds: self.takes(backend, 0, 1), before: backend };
@@ -126,7 +137,7 @@ impl Stretches {
             let last = steps[at - 1];
             let next = |backend: Backend| {
                 let over = |(before, last): (Backend, Cheapest)| Cheapest {
-                    microseconds: last.microseconds + change(before, backend) + self.takes(backend, at, at + 1),
+                    microseconds: last.microseconds + change(before, backend, at) + self.takes(backend, at, at + 1),
                     before,
                 };
                 let ways = KINDS.into_iter().zip(last).map(over);
@@ -170,9 +181,8 @@ impl Stretches {
 }
 
 /// Per group, when its last rTask ends.
-fn group_ends(whole: &Whole, groups: usize, costs: &SyncCosts) -> Vec<f64> {
+fn group_ends(whole: &Whole, run: &Simulation, groups: usize) -> Vec<f64> {
     let mut ends = vec![0.0; groups];
-    let run = simulate_plan(&whole.planned.plan, costs, Jitter::None);
     for event in run.units.iter().flatten() {
         if let Instruction::Run(task) = event.instruction {
             let end: &mut f64 = &mut ends[whole.origins[task.operator.index()]];
@@ -180,6 +190,17 @@ fn group_ends(whole: &Whole, groups: usize, costs: &SyncCosts) -> Vec<f64> {
         }
     }
     ends
+}
+
+/// The most time for which a unit brings constants on chip before `end` for groups from `first` on.
+fn brought_before(whole: &Whole, run: &Simulation, first: usize, end: f64) -> f64 {
+    let time = |event: &Event| match event.instruction {
+        Instruction::Keep(task) if event.start < end && whole.origins[task.operator.index()] >= first => {
+            event.end - event.start
+        }
+        _ => 0.0,
+    };
+    run.units.iter().map(|unit| unit.iter().map(time).sum()).fold(0.0, f64::max)
 }
 
 /// Where a program may be cut: its ends, and before groups where no more than one root goes from those before to those
