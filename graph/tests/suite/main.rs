@@ -1,6 +1,7 @@
 //! Tests of graphs, operators and expressions.
 
 mod index;
+mod indices;
 mod npy;
 mod online_softmax;
 mod passes;

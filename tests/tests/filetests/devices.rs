@@ -15,8 +15,11 @@ const DEVICES: [Device; 4] = [Device::Reference, Device::Host, Device::Emulator,
 struct Opened {
     graph: String,
     signature: Signature,
-    sessions: Vec<(Device, Result<Box<dyn Session>, String>)>,
+    sessions: Vec<(Device, Attempt)>,
 }
+
+/// A session, or why there is none.
+type Attempt = Result<Box<dyn Session>, String>;
 
 thread_local! {
     /// What the last command was about: the next is mostly about the same.
