@@ -6,6 +6,7 @@ mod bench_text;
 mod check;
 mod check_text;
 mod compare;
+mod compare_case;
 mod compile;
 mod device_compile;
 mod doctor;
@@ -23,6 +24,7 @@ mod report;
 mod run;
 mod search_arguments;
 mod selftest;
+mod soak;
 mod tune;
 
 use std::process::ExitCode;

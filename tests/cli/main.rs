@@ -4,6 +4,7 @@ mod archive;
 mod backends;
 mod bundles;
 mod calibration;
+mod cases;
 mod check;
 mod explain;
 mod inputs;

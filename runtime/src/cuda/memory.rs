@@ -7,6 +7,7 @@
 
 use std::ffi::CString;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUresult};
@@ -98,8 +99,18 @@ impl Buffer {
     }
 
     pub(super) fn zero(&self) -> Result<(), CudaError> {
-        // SAFETY: the range is this allocation.
-        check("cuMemsetD8", unsafe { result::memset_d8_sync(self.address, 0, self.bytes) })
+        self.fill(0..self.bytes, 0)
+    }
+
+    /// Sets bytes of it. The call may return before they are written; the legacy default stream keeps the order.
+    pub(super) fn fill(&self, range: Range<usize>, byte: u8) -> Result<(), CudaError> {
+        assert!(range.start <= range.end && range.end <= self.bytes, "what is filled stays inside its buffer");
+        if range.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the range was checked to lie in this allocation.
+        let filled = unsafe { result::memset_d8_sync(self.address + range.start as u64, byte, range.len()) };
+        check("cuMemsetD8", filled)
     }
 
     pub(super) fn write(&self, offset: usize, data: &[u8]) -> Result<(), CudaError> {

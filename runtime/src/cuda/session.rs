@@ -22,7 +22,7 @@ use super::launches::Addresses;
 use super::memory::{Buffer, Context, Event, Module, Stream};
 use crate::bundle::{BundleTarget, DeviceCode, TargetPlan};
 use crate::cubin::CubinInfo;
-use crate::session::{Session, SessionError, check_inputs, input_types, output, place, run_as};
+use crate::session::{SPOILED, Session, SessionError, check_inputs, input_types, output, place, run_as};
 use crate::session_memory::{SessionMemory, marked_element, sentinels};
 
 /// The entry that walks streams.
@@ -308,6 +308,17 @@ impl Session for CudaSession {
         let mut read = vec![0; bytes.len()];
         self.loaded.buffers.arena.read(bytes.start, &mut read)?;
         Ok(Some(read))
+    }
+
+    fn spoil_outputs(&mut self) -> Result<bool, SessionError> {
+        if self.state != State::Ready {
+            return Err(CudaError::Poisoned.into());
+        }
+        let memory = &self.plan.plan.plan().memory;
+        for &tensor in &memory.outputs {
+            self.loaded.buffers.arena.fill(place(memory, tensor), SPOILED)?;
+        }
+        Ok(true)
     }
 
     fn set_wait_limit(&mut self, limit: Duration) -> bool {

@@ -24,7 +24,7 @@ use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
 
 pub use error::{FailureKind, SessionError};
-pub(crate) use exchange::{check_inputs, input_types, output, place, run_as};
+pub(crate) use exchange::{SPOILED, check_inputs, input_types, output, place, run_as};
 pub use exchange::{pack_program, pack_weights};
 #[cfg(feature = "compile")]
 pub use kernels::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Kernels, open_kernels};
@@ -55,6 +55,12 @@ pub trait Session {
     /// Bytes of the arena as the last run has left them; `None` on devices without one, or before a run.
     fn read_arena(&mut self, _bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
         Ok(None)
+    }
+
+    /// Sets every bit of the memory that outputs are read from, which is NaN in every floating-point type: what the next run
+    /// leaves unwritten shows. `false` on devices whose outputs have no memory between runs.
+    fn spoil_outputs(&mut self) -> Result<bool, SessionError> {
+        Ok(false)
     }
 
     /// Whether every run from now on begins with caches that hold nothing of the program; what that takes is no part of
