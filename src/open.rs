@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use warpweave_frontend::ImportOptions;
-use warpweave_fusion::partition::FusionLevel;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, Signature, is_bundle};
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
@@ -56,14 +55,6 @@ impl Source {
         }
         let model = Model::import(path, options)?;
         Ok(Self::Model(Box::new(Build::new(model, &mut |_| {}))))
-    }
-
-    /// The source with operators of a model fused this far; a bundle is what it is.
-    pub fn with_fusion(mut self, fusion: Option<FusionLevel>) -> Self {
-        if let Self::Model(build) = &mut self {
-            build.fusion = fusion;
-        }
-        self
     }
 
     /// What goes in and what comes out.

@@ -5,7 +5,7 @@ use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::traffic::moved_bytes;
 use warpweave_fusion::schedule::simulate::Jitter;
 use warpweave_fusion::schedule::simulate_plan::simulate_plan;
-use warpweave_fusion::schedule::{ExecutionPlan, SyncCosts};
+use warpweave_fusion::schedule::{ExecutionPlan, PlanBackend, SyncCosts};
 use warpweave_graph::types::ElementType;
 
 use super::result::Precision;
@@ -26,6 +26,9 @@ pub struct GroupProfile {
 /// A plan in numbers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlanProfile {
+    /// What runs it on a GPU; `None` where it is not run as on a GPU, or the record does not say.
+    #[serde(default)]
+    pub backend: Option<PlanBackend>,
     /// Launches of a run.
     pub launches: usize,
     /// Virtual execution units: blocks of a launch, or threads.
@@ -120,6 +123,7 @@ pub fn profile(plan: &ExecutionPlan, estimator: Estimator) -> PlanProfile {
         })
         .collect();
     PlanProfile {
+        backend: None,
         launches: plan.launches(),
         units: plan.units(),
         tasks: plan.tasks(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{Backend, BackendChoice};
+use warpweave::fusion::schedule::{Backend, BackendChoice, ExecutionPlan, PlanBackend};
 use warpweave::graph::Shape;
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::{Device, Session};
@@ -83,6 +83,9 @@ pub struct ProgramArguments<S: Args = Shapes> {
     /// How far a model's operators are fused: none, register or full; full on a GPU, register on the host unless given
     #[arg(long, value_name = "LEVEL")]
     pub fusion: Option<FusionLevel>,
+    /// What runs a model's plan on GPU, emulator and text; auto unless given
+    #[arg(long, value_enum)]
+    pub backend: Option<Runs>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -93,32 +96,59 @@ pub struct ProgramArguments<S: Args = Shapes> {
 impl ProgramArguments {
     /// The model or bundle.
     pub fn load(&self) -> Result<Source, CliError> {
-        load(&self.path, &self.shapes.import_options(), self.fusion)
+        load(&self.path, &self.shapes.import_options(), self.choices())
     }
 }
 
 impl ProgramArguments<SweptShapes> {
     /// The model or bundle; a model with this batch, if one is given.
     pub fn load(&self, batch: Option<usize>) -> Result<Source, CliError> {
-        load(&self.path, &import_options(&self.shapes.shapes, batch), self.fusion)
+        load(&self.path, &import_options(&self.shapes.shapes, batch), self.choices())
     }
 }
 
+/// How a model is compiled; a bundle is compiled already.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelChoices {
+    /// How far its operators are fused; as each device's default unless given.
+    pub fusion: Option<FusionLevel>,
+    /// What runs its plan on a GPU; chosen by prediction unless given.
+    pub backend: Option<Runs>,
+}
+
 /// The model or bundle at `path`; choices that are a model's alone are refused for a bundle.
-pub fn load(path: &Path, options: &ImportOptions, fusion: Option<FusionLevel>) -> Result<Source, CliError> {
-    let source = Source::load(path, options)?.with_fusion(fusion);
-    if matches!(source, Source::Bundle(_)) && (options.batch.is_some() || !options.shapes.is_empty()) {
-        let text = "--shape and --batch choose a model's shapes, a bundle's are fixed; compile the model again";
-        return Err(CliError::Usage(text.to_owned()));
-    }
-    if matches!(source, Source::Bundle(_)) && fusion.is_some() {
-        let text = "--fusion chooses how a model is compiled, a bundle is compiled already; compile the model again";
-        return Err(CliError::Usage(text.to_owned()));
+pub fn load(path: &Path, options: &ImportOptions, choices: ModelChoices) -> Result<Source, CliError> {
+    let mut source = Source::load(path, options)?;
+    match &mut source {
+        Source::Model(build) => {
+            (build.fusion, build.backend) = (choices.fusion, choices.backend.unwrap_or(Runs::Auto).choice());
+        }
+        Source::Bundle(_) => refuse_for_bundle(options, choices)?,
     }
     Ok(source)
 }
 
+fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Result<(), CliError> {
+    let compiled = "how a model is compiled, a bundle is compiled already";
+    let given = [
+        (
+            options.batch.is_some() || !options.shapes.is_empty(),
+            "--shape and --batch choose",
+            "a model's shapes, a bundle's are fixed",
+        ),
+        (choices.fusion.is_some(), "--fusion chooses", compiled),
+        (choices.backend.is_some(), "--backend chooses", compiled),
+    ];
+    let refused = given.iter().find(|(is_given, ..)| *is_given);
+    refused
+        .map_or(Ok(()), |(_, option, what)| Err(CliError::Usage(format!("{option} {what}; compile the model again"))))
+}
+
 impl<S: Args> ProgramArguments<S> {
+    fn choices(&self) -> ModelChoices {
+        ModelChoices { fusion: self.fusion, backend: self.backend }
+    }
+
     /// How sessions are opened.
     pub fn options(&self) -> OpenOptions {
         let defaults = OpenOptions::default();
@@ -126,8 +156,21 @@ impl<S: Args> ProgramArguments<S> {
         OpenOptions { threads, wait_limit: Duration::from_secs(self.wait_limit.max(1)), ..defaults }
     }
 
+    /// Says where a back end that was asked for makes no difference.
+    pub fn note_backend(&self, output: &Output) {
+        if self.backend.is_some() && !self.device.runs_kernels() {
+            output.note(&format!("--backend makes no difference on {}, which has one way to run a plan", self.device));
+        }
+    }
+
+    /// What runs the plan of a session, where the device has a choice.
+    pub fn plan_backend(&self, session: &dyn Session) -> Option<PlanBackend> {
+        session.execution_plan().filter(|_| self.device.runs_kernels()).map(ExecutionPlan::backend)
+    }
+
     /// A session on the device, its notes said.
     pub fn open(&self, source: &Source, options: &OpenOptions, output: &Output) -> Result<Box<dyn Session>, CliError> {
+        self.note_backend(output);
         let session = open(source, self.device, options, &child_compiler)?;
         session.notes().iter().for_each(|note| output.note(note));
         Ok(session)
@@ -147,6 +190,8 @@ pub enum Runs {
     Persistent,
     /// A CUDA graph with a kernel an operator
     CudaGraph,
+    /// Segments of both in turn, whatever they are predicted to take: for tests
+    Mixed,
     /// One of both, or segments of both, whichever is predicted to be fastest
     Auto,
 }
@@ -157,6 +202,7 @@ impl Runs {
         match self {
             Self::Persistent => BackendChoice::Only(Backend::Persistent),
             Self::CudaGraph => BackendChoice::Only(Backend::CudaGraph),
+            Self::Mixed => BackendChoice::Mixed,
             Self::Auto => BackendChoice::Auto,
         }
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use warpweave::bench::{
     Achieved, BenchResult, Clocks, Distribution, Estimator, Limits, Measured, Method, MethodRecord, ModelIdentity,
-    Peer, PeerKey, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers, measure,
-    profile, read_peers,
+    Peer, PeerKey, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers,
+    measure, profile, read_peers,
 };
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::runtime::bundle::{ModelRecord, Signature};
@@ -210,7 +210,8 @@ fn describe(
         Device::Host => Estimator::Host,
         Device::Reference | Device::Emulator | Device::Text => Estimator::Unknown,
     };
-    let plan = session.execution_plan().map(|plan| profile(plan, estimator));
+    let backend = arguments.program.plan_backend(session);
+    let plan = session.execution_plan().map(|plan| PlanProfile { backend, ..profile(plan, estimator) });
     let limits = product.as_deref().filter(|name| name.contains("H200")).map(|_| Limits::of(&GpuArch::h200()));
     let signature = source.signature();
     let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| &port.ty);

@@ -75,7 +75,11 @@ fn row(text: &mut String, name: &str, times: Option<&Distribution>) {
 }
 
 fn of_plan(text: &mut String, plan: &PlanProfile, median: f64) {
-    let _ = write!(text, "plan: launches {}, groups {}", plan.launches, plan.groups.len());
+    let _ = write!(text, "plan: ");
+    if let Some(backend) = plan.backend {
+        let _ = write!(text, "{backend}, ");
+    }
+    let _ = write!(text, "launches {}, groups {}", plan.launches, plan.groups.len());
     let _ = writeln!(text, ", rTasks {} on {} vEUs, waits {}", plan.tasks, plan.units, plan.waits);
     let _ = writeln!(text, "memory: arena {} bytes, weights {} bytes", plan.arena_bytes, plan.weights_bytes);
     if let Some(estimated) = plan.estimated_seconds.filter(|seconds| *seconds > 0.0) {

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use clap::Args;
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::runtime::bundle::BundleTarget;
-use warpweave::{Checked, random_inputs};
+use warpweave::{Checked, Source, random_inputs};
 
 use super::Passed;
-use super::arguments::{Shapes, load};
+use super::arguments::{ModelChoices, Runs, Shapes, load};
 use super::check_text as text;
 use super::error::CliError;
 use super::output::Output;
@@ -32,6 +32,9 @@ pub struct Arguments {
     /// How far a model's operators are fused: none, register or full; full on a GPU, register on the host unless given
     #[arg(long, value_name = "LEVEL")]
     fusion: Option<FusionLevel>,
+    /// What runs a model's plan on a GPU; auto unless given, persistent with --without-wait
+    #[arg(long, value_enum)]
+    backend: Option<Runs>,
     #[command(flatten)]
     shapes: Shapes,
     /// Print the result as JSON
@@ -56,7 +59,11 @@ impl FromStr for WaitNumber {
 
 /// Runs the command. A plan that does not verify is an error of opening it.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let source = load(&arguments.path, &arguments.shapes.import_options(), arguments.fusion)?;
+    let choices = ModelChoices { fusion: arguments.fusion, backend: arguments.backend };
+    let mut source = load(&arguments.path, &arguments.shapes.import_options(), choices)?;
+    if let (Source::Model(build), None, Some(_)) = (&mut source, arguments.backend, arguments.without_wait) {
+        build.backend = Runs::Persistent.choice();
+    }
     let checked = Checked::of(&source, arguments.target)?;
     let mut value = text::plan_value(&checked);
     let mut told = text::plan(&checked);
@@ -66,7 +73,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             CliError::Usage(match checked.plan.plan.plan().only_persistent() {
                 Some(_) => format!("there is no wait {number}: the plan has {waits}, from 0 on"),
                 None => {
-                    "waits are left out of plans that are one persistent program; compile with --backend persistent"
+                    "waits are left out of plans that are one persistent program; check the model, or compile it, with \
+                     --backend persistent"
                         .to_owned()
                 }
             })

@@ -91,8 +91,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let _ = writeln!(text, "{device}: {}", if passed { "all outputs agree" } else { "outputs differ" });
     let outputs: Vec<_> = verdicts.iter().map(|verdict| verdict.record.clone()).collect();
+    let backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
     let value = json!({
-        "device": device.to_string(), "passed": passed, "rtol": tolerance.relative, "atol": tolerance.absolute,
+        "device": device.to_string(), "backend": backend, "passed": passed, "rtol": tolerance.relative, "atol": tolerance.absolute,
         "outputs": outputs
     });
     if let Some(case) = case.filter(|_| !passed) {

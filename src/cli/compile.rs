@@ -39,7 +39,7 @@ pub struct Arguments {
     target: Vec<BundleTarget>,
     /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or for each stretch of the
     /// program that which is predicted to make it fastest
-    #[arg(long, value_enum, default_value_t = Runs::Persistent)]
+    #[arg(long, value_enum, default_value_t = Runs::Auto)]
     backend: Runs,
     #[command(flatten)]
     shapes: Shapes,
@@ -181,6 +181,9 @@ fn parts(
         };
         let taken = stages.end();
         note_end(output, &target.to_string(), part.search.end);
+        if let Some(choice) = part.plan.choice() {
+            output.note(&format!("{target}: {choice}"));
+        }
         emit_part(arguments, &part, judged.as_ref(), nvrtc)?;
         if let Some(judged) = judged.as_ref().filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));

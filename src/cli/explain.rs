@@ -41,7 +41,7 @@ pub struct Arguments {
     /// Virtual execution units
     #[arg(long, value_name = "N", requires = "plan", value_parser = clap::value_parser!(u32).range(1..=1024))]
     units: Option<u32>,
-    /// What runs the plan; a persistent program unless given
+    /// What runs the plan; auto unless given, a persistent program with --sync
     #[arg(long, value_enum, requires = "plan", conflicts_with_all = ["compare", "sync"])]
     backend: Option<Runs>,
     /// How fine dependencies are; the fastest by prediction unless given
@@ -102,7 +102,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         arena: arena_policy(arguments.arena),
         backend: match arguments.backend {
             Some(backend) => backend.choice(),
-            None => BackendChoice::Only(Backend::Persistent),
+            None if arguments.compare || arguments.sync.is_some() => BackendChoice::Only(Backend::Persistent),
+            None => BackendChoice::Auto,
         },
         ..compile.plan_options()
     };

@@ -39,6 +39,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let options = OpenOptions { units: arguments.veus, seed: arguments.seed, ..arguments.program.options() };
     let inputs = random_inputs(source.signature(), arguments.seed);
     let profile = profile(&source, arguments.program.device, &options, &child_compiler, &inputs)?;
+    arguments.program.note_backend(output);
+    profile.notes.iter().for_each(|note| output.note(note));
     if let Some(directory) = &arguments.directory {
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
         let picture = timeline(name, &profile.plan, &profile.recorded, profile.clock);

@@ -65,7 +65,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let _ = writeln!(text, "{}: {:.3} ms", arguments.program.device, seconds * 1e3);
     let device = arguments.program.device.to_string();
-    output.result("run", &json!({"device": device, "seconds": seconds, "outputs": records}), &text);
+    let backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
+    let value = json!({"device": device, "backend": backend, "seconds": seconds, "outputs": records});
+    output.result("run", &value, &text);
     Ok(true)
 }
 

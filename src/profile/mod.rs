@@ -32,6 +32,8 @@ pub struct Profile {
     pub multiprocessors: Vec<u32>,
     /// What the recorded run gave.
     pub outputs: Vec<Tensor>,
+    /// What the caller should be told about which plan was recorded.
+    pub notes: Vec<String>,
 }
 
 /// The rTasks of an rOperator in both runs.
@@ -48,7 +50,8 @@ pub struct OperatorTimes {
 }
 
 /// Runs `source` on `device` and records when every instruction of its plan begins and ends. Kernels are compiled for it
-/// with a trace, whatever a bundle holds.
+/// with a trace, whatever a bundle holds. Nodes of a graph keep no trace: a model of which predictions make nodes is recorded
+/// as one persistent program.
 pub fn profile(
     source: &Source,
     device: Device,
@@ -87,7 +90,7 @@ impl Profile {
     ) -> Self {
         let polls = Polls::of(plan.persistent(), &plan.memory);
         let predicted = simulate::simulate(plan.persistent(), &polls, &SyncCosts::h200(), Jitter::None);
-        Self { plan, clock, recorded, predicted, multiprocessors, outputs }
+        Self { plan, clock, recorded, predicted, multiprocessors, outputs, notes: Vec::new() }
     }
 
     /// The rOperators, those that take most of the recorded run first.

@@ -2,7 +2,7 @@
 
 use warpweave_codegen::trace::{TraceLayout, traced};
 use warpweave_fusion::schedule::tables::Tables;
-use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, verify};
+use warpweave_fusion::schedule::{Backend, BackendChoice, ExecutionPlan, MemoryPlan, verify};
 use warpweave_graph::Tensor;
 use warpweave_runtime::bundle::{BundleError, BundleTarget, TargetPlan};
 use warpweave_runtime::cuda::{CudaSession, Driver};
@@ -34,17 +34,10 @@ pub fn profile(
     inputs: &[Tensor],
 ) -> Result<Profile, OpenError> {
     let target = target_of(source, device)?;
-    let checked = Checked::of(source, Some(BundleTarget::Gpu(target)))?;
+    let (checked, notes) = recordable(source, device, target)?;
     let missing = || SessionError::Internal(format!("{target} has no kernels"));
     let kernels = checked.kernels.ok_or_else(missing)?;
     let weights = checked.weights;
-    if kernels.plan.plan.plan().only_persistent().is_none() {
-        let reason =
-            "kernels of the bundle are nodes of a graph, which keep no trace; profile the model, or a bundle that was \
-                      compiled with --backend persistent"
-                .to_owned();
-        return Err(SessionError::Unavailable { device, reason }.into());
-    }
     let (traced, mut session) = match device {
         Device::Cuda(ordinal) => {
             let open = |units: usize| -> Result<(TracedKernels, Box<dyn Session>), OpenError> {
@@ -86,7 +79,28 @@ pub fn profile(
     let trace = layout.read(&bytes, &tables);
     let plan = kernels.plan.plan.plan().clone();
     let recorded = recorded::of_trace(plan.persistent(), &trace, scale);
-    Ok(Profile::new(plan, clock, recorded, trace.multiprocessors, outputs))
+    Ok(Profile { notes, ..Profile::new(plan, clock, recorded, trace.multiprocessors, outputs) })
+}
+
+/// The plan of `source` as one persistent program, and what to say of the choice.
+fn recordable(source: &Source, device: Device, target: Target) -> Result<(Checked, Vec<String>), OpenError> {
+    let checked = Checked::of(source, Some(BundleTarget::Gpu(target)))?;
+    let choice: Vec<String> = checked.plan.choice().into_iter().collect();
+    match (source, checked.plan.plan.plan().only_persistent()) {
+        (_, Some(_)) => Ok((checked, choice)),
+        (Source::Model(build), None) if build.backend == BackendChoice::Auto => {
+            let mut build = build.clone();
+            build.backend = BackendChoice::Only(Backend::Persistent);
+            let checked = Checked::of(&Source::Model(build), Some(BundleTarget::Gpu(target)))?;
+            let note = "nodes of a graph keep no trace; one persistent program is recorded instead".to_owned();
+            Ok((checked, choice.into_iter().chain([note]).collect()))
+        }
+        (Source::Model(_) | Source::Bundle(_), None) => {
+            let reason =
+                "nodes of a graph keep no trace; profile the model, or a bundle of it, with --backend persistent";
+            Err(SessionError::Unavailable { device, reason: reason.to_owned() }.into())
+        }
+    }
 }
 
 impl TracedKernels {

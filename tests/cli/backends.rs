@@ -4,7 +4,7 @@ use std::fs;
 
 use warpweave::runtime::json::Value;
 
-use crate::tool::{Folder, has_nvrtc, model, succeed, tool};
+use crate::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
 /// The bundle of a small model for this back end, and what `compile` said of its target.
 fn bundle(folder: &Folder, name: &str, backend: &str) -> (String, Value) {
@@ -44,6 +44,71 @@ fn a_bundle_runs_on_the_back_end_that_it_was_compiled_for() {
     }
 }
 
+/// The notes of a command that succeeds.
+#[track_caller]
+fn notes(arguments: &[&str]) -> String {
+    let output = tool(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    errors
+}
+
+#[test]
+fn what_is_chosen_by_default_is_said_with_both_times_and_by_how_much() {
+    let (path, io) = (model("dlrm", "dynamo.onnx"), model("dlrm", "io.npz"));
+    let quick = ["--warmup-ms", "1", "--duration-ms", "1", "--input-sets", "1"];
+    for command in [&["run", &path][..], &["compare", &path, "--io", &io], &[&["bench", &path], &quick[..]].concat()] {
+        let told = notes(&[command, &["--device", "emulator"]].concat());
+        let note = told.lines().find(|line| line.contains("by prediction: ")).unwrap_or_else(|| panic!("{told}"));
+        assert!([" us persistent, ", " us as a graph, ", " % less"].iter().all(|part| note.contains(part)), "{note}");
+        let asked = notes(&[command, &["--device", "emulator", "--backend", "cuda-graph"]].concat());
+        assert!(!asked.contains("by prediction"), "{asked}");
+    }
+    if has_nvrtc() {
+        let folder = Folder::new();
+        let out = folder.join("x.weave").display().to_string();
+        let told = notes(&["compile", &path, "-o", &out, "--target", "sm_90a"]);
+        assert!(told.contains("note: sm_90a: ") && told.contains(" % less"), "{told}");
+    }
+}
+
+#[test]
+fn a_model_runs_on_the_back_end_that_is_asked_for() {
+    let (path, io) = (model("dlrm", "dynamo.onnx"), model("dlrm", "io.npz"));
+    for device in ["emulator", "text"] {
+        for backend in ["persistent", "cuda-graph", "mixed"] {
+            let arguments = ["--device", device, "--backend", backend];
+            let compared = succeed(&[&["compare", &path, "--io", &io], &arguments[..]].concat());
+            assert_eq!((&compared["backend"], &compared["passed"]), (&backend.into(), &true.into()), "{device}");
+            assert_eq!(succeed(&[&["run", &path], &arguments[..]].concat())["backend"], backend, "{device}");
+        }
+    }
+    let quick = ["--warmup-ms", "1", "--duration-ms", "1", "--input-sets", "1"];
+    let measured = succeed(&[&["bench", &path, "--device", "emulator", "--backend", "mixed"], &quick[..]].concat());
+    assert_eq!(measured["plan"]["backend"], "mixed");
+}
+
+#[test]
+fn a_back_end_that_makes_no_difference_is_refused_or_said_to_make_none() {
+    let folder = Folder::new();
+    let bundle = host_bundle(&folder);
+    for command in ["run", "profile", "bench", "check"] {
+        let message = fail(2, "usage", &[command, &bundle, "--backend", "cuda-graph"]);
+        assert!(message.contains("--backend") && message.contains("compile the model again"), "{message}");
+    }
+    let told = notes(&["run", &model("dlrm", "dynamo.onnx"), "--backend", "mixed"]);
+    assert!(told.contains("--backend makes no difference on host"), "{told}");
+}
+
+#[test]
+fn a_program_that_keeps_no_trace_is_recorded_as_one_that_does() {
+    let path = model("dlrm", "dynamo.onnx");
+    let told = notes(&["profile", &path, "--device", "emulator"]);
+    assert!(told.contains("mixed, by prediction: ") && told.contains("one persistent program is recorded"), "{told}");
+    let message = fail(4, "device", &["profile", &path, "--device", "emulator", "--backend", "cuda-graph"]);
+    assert!(message.contains("--backend persistent"), "{message}");
+}
+
 #[test]
 fn graphs_of_equal_inputs_are_equal_bytes() {
     if !has_nvrtc() {
@@ -59,10 +124,12 @@ fn graphs_of_equal_inputs_are_equal_bytes() {
 fn a_plan_is_explained_under_its_back_end() {
     let path = model("mobilenet_v2", "torchscript.onnx");
     let told = |backend| succeed(&["explain", &path, "--plan", "--backend", backend]);
+    let by_default = succeed(&["explain", &path, "--plan"]);
     let [persistent, graph, auto] = ["persistent", "cuda-graph", "auto"].map(told);
     assert_eq!((persistent["waits"].as_u64() > Some(0), &graph["waits"]), (true, &Value::from(0)));
     assert_eq!(graph["backend"], "cuda-graph");
     let chosen = if auto["backend"] == "cuda-graph" { &graph } else { &persistent };
+    assert_eq!((&by_default["backend"], &by_default["backend_reason"]), (&auto["backend"], &auto["backend_reason"]));
     assert_eq!(auto["predicted_makespan_microseconds"], chosen["predicted_makespan_microseconds"]);
 }
 

@@ -49,6 +49,17 @@ pub(super) fn fastest<C: KernelCost>(
     Planned { reason, ..chosen.planned }
 }
 
+/// Segments of about equally many groups, the kinds in turn.
+pub(super) fn in_turn(groups: usize) -> Vec<Part> {
+    let segments = SEGMENTS_IN_TURN.min(groups).max(1);
+    let start = |segment: usize| segment * groups / segments;
+    let part = |segment| Part { groups: start(segment)..start(segment + 1), backend: KINDS[segment % KINDS.len()] };
+    (0..segments).map(part).collect()
+}
+
+/// Enough for every change from one kind to the other, and for a kind that comes again.
+const SEGMENTS_IN_TURN: usize = 4;
+
 /// The share of the time of the faster whole plan that segments of both kinds must be estimated to save for them to be planned.
 const WORTH_PLANNING: f64 = 0.01;
 

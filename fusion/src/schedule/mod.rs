@@ -160,6 +160,7 @@ pub fn plan_with(
         (BackendChoice::Only(Backend::Persistent), KernelChoice::Own) => task.persistent(None).planned,
         (BackendChoice::Only(Backend::Persistent), _) => task.persistent(Some(&task.variants())).planned,
         (BackendChoice::Only(Backend::CudaGraph), _) => task.graph(&task.variants()).planned,
+        (BackendChoice::Mixed, _) => task.parts(&mixed::in_turn(partition.groups.len()), &task.variants()),
         (BackendChoice::Auto, _) => {
             let variants = task.variants();
             let (program, graph) = rayon::join(|| task.persistent(Some(&variants)), || task.graph(&variants));

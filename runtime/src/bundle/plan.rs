@@ -54,6 +54,12 @@ impl TargetPlan {
         tables::encode(self.plan.plan(), &self.bindings, self.operands.clone())
     }
 
+    /// What runs the plan on a GPU and why, where predictions have chosen it.
+    pub fn choice(&self) -> Option<String> {
+        let advantage = self.reason.advantage();
+        advantage.map(|_| format!("{}, {}", self.plan.plan().backend(), self.reason.brief()))
+    }
+
     /// The plan on at most `units` units, verified again.
     pub fn folded(&self, target: BundleTarget, units: usize) -> Result<Self, BundleError> {
         let plan = warpweave_fusion::schedule::fold::fold(self.plan.plan(), units);

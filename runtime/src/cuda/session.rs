@@ -348,7 +348,7 @@ impl Session for CudaSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+        self.plan.choice().into_iter().chain(self.notes.iter().cloned()).collect()
     }
 }
 

@@ -106,6 +106,7 @@ impl Session for EmulatorSession {
 
     fn notes(&self) -> Vec<String> {
         let run_as = run_as(self.plan.plan.plan());
-        vec![format!("emulated {run_as} under {} interleavings", self.options.interleavings.max(1))]
+        let emulated = format!("emulated {run_as} under {} interleavings", self.options.interleavings.max(1));
+        self.plan.choice().into_iter().chain([emulated]).collect()
     }
 }

@@ -101,6 +101,16 @@ pub enum Device {
     Cuda(u32),
 }
 
+impl Device {
+    /// Whether plans for GPUs run on it, by one back end or another.
+    pub fn runs_kernels(self) -> bool {
+        match self {
+            Self::Reference | Self::Host => false,
+            Self::Emulator | Self::Text | Self::Cuda(_) => true,
+        }
+    }
+}
+
 /// A text that names no [`Device`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("unknown device `{0}`: expected reference, host, emulator, text, or cuda:N")]

@@ -89,7 +89,7 @@ impl Session for TextSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec![format!("the text runs {}", run_as(self.plan.plan.plan()))]
+        self.plan.choice().into_iter().chain([format!("the text runs {}", run_as(self.plan.plan.plan()))]).collect()
     }
 }
 

@@ -91,17 +91,19 @@ fn available(device: Device) -> Result<(), String> {
 
 /// What was checked under every back end that the device has, or what is wrong.
 fn run(device: Device, case: &Case) -> Result<String, String> {
-    let backends: &[Backend] = match device {
-        Device::Reference | Device::Host => &[Backend::Persistent],
-        Device::Emulator | Device::Text | Device::Cuda(_) => &[Backend::Persistent, Backend::CudaGraph],
+    let persistent = BackendChoice::Only(Backend::Persistent);
+    let choices: &[BackendChoice] = if device.runs_kernels() {
+        &[persistent, BackendChoice::Only(Backend::CudaGraph), BackendChoice::Mixed]
+    } else {
+        &[persistent]
     };
-    let checked = |backend: &Backend| {
+    let checked = |choice: &BackendChoice| {
         let mut build = case.build.clone();
-        build.backend = BackendChoice::Only(*backend);
+        build.backend = *choice;
         let checked = run_source(device, &Source::Model(Box::new(build)), case);
-        checked.map(|checks| format!("{backend}: {checks}")).map_err(|reason| format!("{backend}: {reason}"))
+        checked.map(|checks| format!("{choice}: {checks}")).map_err(|reason| format!("{choice}: {reason}"))
     };
-    Ok(backends.iter().map(checked).collect::<Result<Vec<String>, String>>()?.join("; "))
+    Ok(choices.iter().map(checked).collect::<Result<Vec<String>, String>>()?.join("; "))
 }
 
 fn run_source(device: Device, source: &Source, case: &Case) -> Result<String, String> {
