@@ -11,6 +11,7 @@ mod check;
 pub mod compiler;
 mod device_compiler;
 pub mod explain;
+pub mod lab;
 mod model;
 mod open;
 pub mod profile;

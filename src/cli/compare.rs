@@ -67,9 +67,10 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let device = arguments.program.device;
     let case = arguments.save_failure.as_deref().map(|folder| Case::new(folder, &source, &arguments.io, device));
     let case = case.transpose()?;
-    let mut units = None;
+    let (mut units, mut backend) = (None, None);
     let ran = arguments.program.open(&source, &options, output).and_then(|mut session| {
         units = session.execution_plan().map(ExecutionPlan::units);
+        backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
         Ok(session.run(&inputs)?)
     });
     let found = match (ran, &case) {
@@ -91,7 +92,6 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let _ = writeln!(text, "{device}: {}", if passed { "all outputs agree" } else { "outputs differ" });
     let outputs: Vec<_> = verdicts.iter().map(|verdict| verdict.record.clone()).collect();
-    let backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
     let value = json!({
         "device": device.to_string(), "backend": backend, "passed": passed, "rtol": tolerance.relative, "atol": tolerance.absolute,
         "outputs": outputs

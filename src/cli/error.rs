@@ -8,6 +8,7 @@ use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
 use warpweave::graph::TensorType;
 use warpweave::graph::npy::NpyError;
+use warpweave::lab::LabError;
 use warpweave::models;
 use warpweave::runtime::bundle::BundleError;
 use warpweave::runtime::cubin::CubinError;
@@ -103,6 +104,9 @@ pub enum CliError {
     /// Results or peers of a benchmark cannot be used.
     #[error(transparent)]
     Bench(#[from] BenchError),
+    /// A record of the lab cannot be read.
+    #[error(transparent)]
+    Lab(#[from] LabError),
     /// Options contradict one another.
     #[error("{0}")]
     Usage(String),
@@ -185,6 +189,7 @@ impl CliError {
             Self::WrongOutputs(_) => "output",
             Self::WrongKind { .. } => "file-kind",
             Self::Bench(error) => error.code(),
+            Self::Lab(_) => "lab",
             Self::Usage(_) => "usage",
             Self::NoDevice { .. } => "device",
         }
@@ -232,6 +237,7 @@ impl CliError {
             | Self::WrongOutputs(_)
             | Self::WrongKind { .. }
             | Self::Bench(_)
+            | Self::Lab(_)
             | Self::Usage(_) => EXIT_USAGE,
         })
     }

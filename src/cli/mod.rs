@@ -16,6 +16,7 @@ mod explain_partition;
 mod explain_text;
 mod inputs;
 mod inspect;
+mod lab;
 mod models;
 mod output;
 mod profile;
@@ -69,6 +70,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Lists the benchmark models, or writes one
     Models(models::Arguments),
+    /// Shows what scripts/gpu_lab.sh has recorded
+    Lab(lab::Arguments),
     /// Shows what this machine offers
     Doctor(doctor::Arguments),
     /// Runs built-in programs on the devices of this machine
@@ -96,6 +99,7 @@ pub fn main() -> ExitCode {
         Command::Tune(arguments) => arguments.json,
         Command::Inspect(arguments) => arguments.json,
         Command::Models(arguments) => arguments.json,
+        Command::Lab(arguments) => arguments.json,
         Command::Doctor(arguments) => arguments.json,
         Command::Selftest(arguments) => arguments.json,
         Command::DeviceCompile(_) => false,
@@ -113,6 +117,7 @@ pub fn main() -> ExitCode {
         Command::Tune(arguments) => tune::execute(&arguments, &output),
         Command::Inspect(arguments) => inspect::execute(&arguments, &output),
         Command::Models(arguments) => models::execute(&arguments, &output),
+        Command::Lab(arguments) => lab::execute(&arguments, &output),
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),
         Command::Selftest(arguments) => selftest::execute(&arguments, &output),
         Command::DeviceCompile(arguments) => device_compile::execute(&arguments),

@@ -1,14 +1,19 @@
 //! A plan in time as a device ran it, beside what was predicted.
 
+mod parts;
 mod recorded;
 mod traced;
+
+pub use parts::{PartTimes, UnitTime};
 
 use std::collections::BTreeMap;
 
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::simulate::{self, Jitter, Simulation};
+use warpweave_fusion::schedule::tables::Binding;
 use warpweave_fusion::schedule::{ExecutionPlan, Instruction, Polls, SyncCosts};
 use warpweave_graph::Tensor;
+use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::BundleTarget;
 use warpweave_runtime::host::HostSession;
 use warpweave_runtime::session::{Device, OpenOptions, SessionError};
@@ -30,6 +35,8 @@ pub struct Profile {
     pub predicted: Simulation,
     /// Per unit, the multiprocessor that ran it, where a device has some.
     pub multiprocessors: Vec<u32>,
+    /// Per rOperator, its kernel; none on the host, which has no kernels.
+    pub bindings: Arena<OperatorId, Binding>,
     /// What the recorded run gave.
     pub outputs: Vec<Tensor>,
     /// What the caller should be told about which plan was recorded.
@@ -90,7 +97,7 @@ impl Profile {
     ) -> Self {
         let polls = Polls::of(plan.persistent(), &plan.memory);
         let predicted = simulate::simulate(plan.persistent(), &polls, &SyncCosts::h200(), Jitter::None);
-        Self { plan, clock, recorded, predicted, multiprocessors, outputs, notes: Vec::new() }
+        Self { plan, clock, recorded, predicted, multiprocessors, bindings: Arena::new(), outputs, notes: Vec::new() }
     }
 
     /// The rOperators, those that take most of the recorded run first.

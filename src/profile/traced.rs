@@ -79,7 +79,8 @@ pub fn profile(
     let trace = layout.read(&bytes, &tables);
     let plan = kernels.plan.plan.plan().clone();
     let recorded = recorded::of_trace(plan.persistent(), &trace, scale);
-    Ok(Profile { notes, ..Profile::new(plan, clock, recorded, trace.multiprocessors, outputs) })
+    let bindings = kernels.plan.bindings;
+    Ok(Profile { notes, bindings, ..Profile::new(plan, clock, recorded, trace.multiprocessors, outputs) })
 }
 
 /// The plan of `source` as one persistent program, and what to say of the choice.
