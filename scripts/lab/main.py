@@ -24,6 +24,7 @@ def arguments():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/lab"), metavar="DIR", help="for the results")
     parser.add_argument("--device", default="cuda:0", metavar="D,D", help="cuda:N, or host,emulator without a GPU")
     parser.add_argument("--reduced", action="store_true", help="few models, of less width and depth")
+    parser.add_argument("--only", default="", metavar="STEP,STEP", help="these steps alone; others are kept or skipped")
     options = parser.parse_args()
     if not options.budget > 0:
         parser.error("--budget must be above 0")
@@ -35,7 +36,10 @@ def arguments():
 def run_all(setting, book):
     """Runs what is not done yet, in order; every result is written before the next step begins."""
     everything = steps.all_steps(setting)
-    if any(book.kept(step.name) is None for step in everything):
+    unknown = [name for name in setting.only if name not in {step.name for step in everything}]
+    if unknown:
+        sys.exit(f"no such step: {', '.join(unknown)}; there are {', '.join(step.name for step in everything)}")
+    if not setting.only and any(book.kept(step.name) is None for step in everything):
         correctness.begin(setting)
         models.begin(setting)
     for step in everything:
@@ -61,7 +65,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     setting = Setting(
         binary=options.binary.resolve(), out=options.out.resolve(), devices=tuple(options.device.split(",")),
-        is_reduced=options.reduced, budget=Budget(options.budget))
+        is_reduced=options.reduced, only=tuple(filter(None, options.only.split(","))), budget=Budget(options.budget))
     book = record.Book(setting)
     try:
         run_all(setting, book)

@@ -72,6 +72,8 @@ def all_steps(setting):
 
 def perform(step, setting):
     """The result of a step, whatever becomes of it."""
+    if setting.only and step.name not in setting.only:
+        return Result("skipped", reason="not asked for")
     start = time.monotonic()
     seconds = lambda: time.monotonic() - start
     left = min(step.limit, setting.budget.left(step.part))

@@ -152,8 +152,13 @@ impl Lab {
     /// Reads a record.
     pub fn read(path: &Path) -> Result<Self, LabError> {
         let bytes = std::fs::read(path).map_err(|source| LabError::File { path: path.to_owned(), source })?;
+        Self::parse(path, &bytes)
+    }
+
+    /// Reads the bytes of a record; errors call it `path`.
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, LabError> {
         let damaged = |reason: String| LabError::Format { path: path.to_owned(), reason };
-        let value: Value = json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let value: Value = json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
         if value["format"] != FORMAT {
             return Err(damaged(format!("its `format` is {}, not \"{FORMAT}\"", value["format"])));
         }

@@ -179,7 +179,7 @@ fn measurements(lab: &Lab, text: &mut String) {
         "CV",
         "launches",
         "other bits",
-        "from host",
+        "first launch",
         "best peer",
         "times as fast",
     ];
@@ -202,9 +202,9 @@ fn measured(found: &Measurement, peers: &[&PeerTime]) -> Vec<String> {
     let soak = found.soak.as_ref();
     let excess = soak.map(|soak| match (&soak.against, soak.excess) {
         (None, _) => NONE.to_owned(),
-        (Some(_), Some(excess)) if excess <= 1.0 => "agree".to_owned(),
-        (Some(_), Some(excess)) => format!("DIFFER {excess:.1}×"),
-        (Some(_), None) => "DIFFER".to_owned(),
+        (Some(other), Some(excess)) if excess <= 1.0 => format!("agrees with {other}"),
+        (Some(other), Some(excess)) => format!("DIFFERS from {other} {excess:.1}×"),
+        (Some(other), None) => format!("DIFFERS from {other}"),
     });
     let of_model = peers.iter().filter(|peer| peer.model == *model).filter_map(|peer| peer.median_ms);
     let best = of_model.min_by(f64::total_cmp).map(|milliseconds| milliseconds * 1e-3);

@@ -8,6 +8,7 @@ mod cases;
 mod check;
 mod explain;
 mod inputs;
+mod lab;
 mod measurements;
 mod models;
 mod page;
