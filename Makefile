@@ -38,6 +38,7 @@ test: fetch
 	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
 	$(TIMED) emulator 480 $(CARGO) test $(SUITES) --test plans --test lowering
 	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
+	$(TIMED) lab 120 python3 scripts/lab/check.py --warpweave target/debug/warpweave
 	@sh scripts/fetch_onnxruntime.sh
 	$(TIMED) zoo 300 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
 

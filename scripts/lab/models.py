@@ -99,11 +99,15 @@ def measure(setting, limit, name, device, backend):
 def peers(setting, limit):
     """PyTorch under CUDA graphs, model after model until the time is over."""
     lab.need_gpu(setting)
+    if setting.is_reduced:
+        raise lab.Skip("models are reduced, PyTorch's are not")
     if not process.run(["python3", "-c", "import torch; assert torch.cuda.is_available()"], min(limit, 40)).is_ok:
         raise lab.Skip("python3 has no PyTorch for GPUs")
     script = pathlib.Path(__file__).with_name("peers.py")
     left = lab.Countdown(limit)
-    ended = process.run(["python3", script, "--seconds", left() - 5, *names(setting)], left())
+    parameters = {model["name"]: model["parameters"] or 0 for model in setting.listed_models}
+    words = [f"{name}={parameters.get(name, 0)}" for name in names(setting)]
+    ended = process.run(["python3", script, "--seconds", left() - 15, *words], left())
     found = [json.loads(line) for line in ended.out.splitlines() if line.startswith("{")]
     findings = {"kind": "peers", "peers": found}
     if not found:

@@ -17,7 +17,16 @@ fn outputs_that_differ_are_replayed_on_the_emulator() {
     let folder = Folder::new();
     let path = |name: &str| folder.join(name).display().to_string();
     let (bundle, case) = (path("mobilenet_v2.weave"), path("case"));
-    succeed(&["compile", &model("mobilenet_v2", "torchscript.onnx"), "-o", &bundle, "--target", "host,sm_90a"]);
+    succeed(&[
+        "compile",
+        &model("mobilenet_v2", "torchscript.onnx"),
+        "-o",
+        &bundle,
+        "--target",
+        "host,sm_90a",
+        "--backend",
+        "persistent",
+    ]);
     let compare = |bundle: &str, io: &str, more: &[&str]| {
         tool(&[&["compare", bundle, "--io", io, "--device", "emulator", "--json"][..], more].concat())
     };
