@@ -7,7 +7,7 @@ use warpweave_graph::Tensor;
 use warpweave_runtime::bundle::{BundleError, BundleTarget, TargetPlan};
 use warpweave_runtime::cuda::{CudaSession, Driver};
 use warpweave_runtime::session::{
-    DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device, Kernels, OpenOptions, Session, SessionError, open_kernels,
+    CLOCK_RAMP, DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device, Kernels, OpenOptions, Session, SessionError, open_kernels,
 };
 use warpweave_runtime::target::Target;
 
@@ -71,6 +71,7 @@ pub fn profile(
     };
     if warm {
         session.run(inputs)?;
+        session.spin(CLOCK_RAMP)?;
     }
     let outputs = session.run(inputs)?;
     let TracedKernels { kernels, layout, tables } = traced;

@@ -12,7 +12,7 @@ use std::ops::Range;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUresult};
 
-use super::driver::check;
+use super::driver::{Driver, check};
 use super::error::CudaError;
 
 /// A device's primary context, current on this thread.
@@ -41,6 +41,20 @@ impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: the context was retained once. A failure leaves it to the end of the process.
         let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+/// A device's primary context that stays while this lives, however many sessions come and go: without it the last of them
+/// takes the context down, and the next one builds it anew.
+pub struct KeptContext {
+    _context: Context,
+}
+
+impl KeptContext {
+    /// The context of device `ordinal`.
+    pub fn new(ordinal: u32) -> Result<Self, CudaError> {
+        let device = Driver::open()?.handle(ordinal)?;
+        Ok(Self { _context: Context::new(device)? })
     }
 }
 
@@ -167,6 +181,10 @@ pub(super) struct Event(sys::CUevent);
 impl Event {
     pub(super) fn new() -> Result<Self, CudaError> {
         check("cuEventCreate", result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)).map(Self)
+    }
+
+    pub(super) fn handle(&self) -> sys::CUevent {
+        self.0
     }
 
     pub(super) fn record(&self, stream: &Stream) -> Result<(), CudaError> {

@@ -16,4 +16,5 @@ mod session;
 pub use clocks::{ClocksError, GpuClocks};
 pub use driver::{DeviceInfo, Driver};
 pub use error::CudaError;
+pub use memory::KeptContext;
 pub use session::{CudaOptions, CudaSession};

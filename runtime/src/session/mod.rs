@@ -36,6 +36,9 @@ pub use emulator::{EmulatorOptions, EmulatorSession};
 #[cfg(feature = "compile")]
 pub use text::TextSession;
 
+/// For so long a device should be busy before times are taken of it: an idle one has low clocks.
+pub const CLOCK_RAMP: Duration = Duration::from_millis(25);
+
 /// A program on a device.
 pub trait Session {
     /// Runs the program once. Inputs are in the program's order and of exactly its types; so are the outputs.
@@ -60,6 +63,12 @@ pub trait Session {
     /// Sets every bit of the memory that outputs are read from, which is NaN in every floating-point type: what the next run
     /// leaves unwritten shows. `false` on devices whose outputs have no memory between runs.
     fn spoil_outputs(&mut self) -> Result<bool, SessionError> {
+        Ok(false)
+    }
+
+    /// Runs on the inputs of the last run, one run right after another, for at least so long, so that the device's clocks are
+    /// up for the next ones. `false` on devices whose clocks are their own business.
+    fn spin(&mut self, _least: Duration) -> Result<bool, SessionError> {
         Ok(false)
     }
 
