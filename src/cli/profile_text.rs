@@ -80,7 +80,7 @@ pub fn value(name: &str, device: Device, profile: &Profile) -> Value {
     let kernels = profile.kernels().into_iter().map(|(number, times)| part(format!("k{number}"), times));
     json!({
         "model": name, "device": device.to_string(), "units": segment.units(), "tasks": segment.tasks(),
-        "clock": profile.clock.words(), "recorded": profile.recorded.makespan,
+        "clock": profile.clock.words(), "clock_step": profile.step, "recorded": profile.recorded.makespan,
         "predicted_microseconds": profile.predicted.makespan, "recorded_shares": shares(&profile.recorded),
         "predicted_shares": shares(&profile.predicted), "multiprocessors": profile.multiprocessors,
         "templates": templates.collect::<Vec<Value>>(), "kernels": kernels.collect::<Vec<Value>>(),
