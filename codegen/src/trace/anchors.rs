@@ -2,9 +2,10 @@
 //!
 //! A coarse clock says when it steps, and nothing between: a block waits for a step, and reads its own cycles there.
 
-use super::{ANCHOR_WORDS, Moments, Trace, add, binary, on_first_thread, read, store};
+use super::{ANCHOR_WORDS, Moments, Trace, add, assign, binary, on_first_thread, read, store};
 use crate::kernel_ir::{
-    BinaryOp, Block, Builtin, Expression, Kernel, LocalId, ScalarType, SpecialRegister, Statement, UnaryOp,
+    BinaryOp, Block, Builtin, Constant, Expression, Kernel, LocalId, Place, ScalarType, SpecialRegister, Statement,
+    UnaryOp,
 };
 
 /// Both clocks at one moment, modulo 2³².
@@ -16,27 +17,38 @@ pub struct Anchor {
     pub cycles: u32,
 }
 
-/// Makes thread 0 of each block of an entry store both clocks, at its begin and its end, from word `first` of the arena on.
-/// The two locals may be written there.
-pub(super) fn set(entry: &mut Kernel, [time, cycles]: [LocalId; 2], first: u32) {
+/// Makes each block of an entry store both clocks, at its begin and its end, from word `first` of the arena on. The two locals
+/// may be written there.
+pub(super) fn set(entry: &mut Kernel, clocks: [LocalId; 2], first: u32) {
     let before = entry.locals.push(ScalarType::I32);
+    let [stepped, done] = [(); 2].map(|()| entry.locals.push(ScalarType::Bool));
     let anchor = |at: u32| {
+        let [time, cycles] = clocks;
+        let wait = Statement::Loop { body: step([before, time, cycles], stepped, done) };
         let place =
             binary(BinaryOp::Multiply, Expression::Builtin(Builtin::Block), Expression::i32(ANCHOR_WORDS as i32));
-        let stepped = Expression::Unary(UnaryOp::Not, Box::new(binary(BinaryOp::Equal, time.into(), before.into())));
-        let leave = Statement::If { condition: stepped, then: vec![Statement::Break], otherwise: Block::new() };
-        on_first_thread(vec![
-            read(before, SpecialRegister::Time),
-            Statement::Loop { body: vec![read(time, SpecialRegister::Time), leave] },
-            read(cycles, SpecialRegister::Cycles),
-            store(add(first + at, place), vec![time.into(), cycles.into()]),
-        ])
+        let record = store(add(first + at, place), vec![time.into(), cycles.into()]);
+        let look = on_first_thread(vec![read(before, SpecialRegister::Time)]);
+        [assign(before, Expression::i32(0)), look, wait, on_first_thread(vec![record])]
     };
-    let (begin, end) = (anchor(0), anchor(2));
-    // Behind the locals' first values; they are set again before each instruction.
+    // Locals have been given their first values before.
     let start = entry.body.iter().position(|statement| matches!(statement, Statement::LoadControl { .. })).unwrap_or(0);
-    entry.body.insert(start, begin);
-    entry.body.push(end);
+    entry.body.splice(start..start, anchor(0));
+    entry.body.extend(anchor(2));
+}
+
+/// Reads both clocks on thread 0, and leaves the loop when the shared one has another value than before.
+fn step([before, time, cycles]: [LocalId; 3], stepped: LocalId, done: LocalId) -> Block {
+    let is_other = Expression::Unary(UnaryOp::Not, Box::new(binary(BinaryOp::Equal, time.into(), before.into())));
+    let look =
+        vec![read(time, SpecialRegister::Time), read(cycles, SpecialRegister::Cycles), assign(stepped, is_other)];
+    vec![
+        assign(stepped, Expression::Constant(Constant::Bool(false))),
+        on_first_thread(look),
+        // A loop's end is the same for the whole block.
+        Statement::BlockBarrierOr { place: Place::Local(done), condition: stepped.into() },
+        Statement::If { condition: done.into(), then: vec![Statement::Break], otherwise: Block::new() },
+    ]
 }
 
 impl Trace {
