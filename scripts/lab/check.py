@@ -17,6 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import pretended  # noqa: E402
 import process  # noqa: E402
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "gpu_lab.sh"
@@ -52,11 +53,11 @@ def expect(holds, what):
         wrong.append(what)
 
 
-def lab(binary, out, budget, only=""):
+def lab(binary, out, budget, only="", choices=("--device", "host,emulator", "--reduced"), environment=None):
     """A run of the lab: how it ended, its record, and its seconds."""
-    command = ["sh", SCRIPT, "--device", "host,emulator", "--reduced", "--budget", budget, "--out", out, "--only", only, binary]
+    command = ["sh", SCRIPT, *choices, "--budget", budget, "--out", out, "--only", only, binary]
     start = time.monotonic()
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, **(environment or {})})
     return done, json.loads((out / "lab.json").read_text()), time.monotonic() - start
 
 
@@ -129,6 +130,25 @@ def check_failure(options, folder):
     expect((out / "lab.zip").exists(), "the case is in no archive")
 
 
+def check_pretended(options, folder):
+    """Steps that need a GPU, where other programs stand in for it: their findings are in the record, right or wrong."""
+    binary = pretended.write(folder / "pretended", options.warpweave)
+    path = {"PATH": f"{binary.parent}:{os.environ['PATH']}"}
+    wanted = {"sanitizer": "ran", "calibrate": "failed", "peers": "ran", "tune.dlrm": "failed"}
+    out = folder / "gpu"
+    done, record, _ = lab(binary, out, BUDGET, ",".join(wanted), ("--device", "cuda:0"), path)
+    found = {step["name"]: step for step in record["steps"]}
+    of = lambda name: (found[name].get("findings") or {}).get
+    expect({name: found[name]["status"] for name in wanted} == wanted, f"{done.stdout} {[found[name] for name in wanted]}")
+    expect(done.returncode == 1, f"what failed ends with {done.returncode}")
+    expect(len(of("sanitizer")("checks") or []) == 4 and of("peers")("peers") == [pretended.PEER], "checks or peers are missing")
+    constants = of("calibrate")("constants") or []
+    expect([constant["now"] for constant in constants] == [3.0, None], f"constants are {constants}")
+    expect((of("tune.dlrm")("recorded"), of("tune.dlrm")("refused")) == (12, 1), f"tuned are {found['tune.dlrm']}")
+    names = {"model.resnet50.cuda:0.persistent", "profile.bert_base_128.cuda:0", "compare.cuda:0.mixed", "selftest.cuda:0"}
+    expect(names <= set(found), f"of the steps of a GPU, {names - set(found)} are missing")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--warpweave", type=lambda path: pathlib.Path(path).resolve(), required=True, help="the program")
@@ -140,6 +160,7 @@ def main():
         check_resumed(options, folder / "whole", record)
         check_budget(options, folder / "short")
         check_failure(options, folder)
+        check_pretended(options, folder)
     for what in wrong:
         print(f"lab: {what}", file=sys.stderr)
     return 1 if wrong else 0

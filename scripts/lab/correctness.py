@@ -19,7 +19,7 @@ FEW = ["bert/dynamo", "dlrm/torchscript", "lstm/torchscript", "vit/dynamo"]
 # Seconds of one comparison.
 LIMIT = 40
 # By exit code; what has no word here ended without one.
-OUTCOMES = {0: "agree", 1: "differ", 5: "device-fault", 6: "time-out"}
+OUTCOMES = {0: "agree", 1: "differ", 2: "refused", 3: "refused", 4: "refused", 5: "device-fault", 6: "time-out", 7: "differ"}
 
 
 def files():
@@ -45,18 +45,6 @@ def begin(setting):
     for backend in BACKENDS:
         for name, (model, _) in chosen(setting).items():
             setting.bundles.file(name, model, backend)
-
-
-def bundle(setting, name, model, backend, left):
-    """A model's bundle; its want is the step's failure."""
-    try:
-        return setting.bundles.file(name, model, backend).result(timeout=left())
-    except concurrent.futures.TimeoutError:
-        raise lab.OutOfTime() from None
-    except NoBundle as missing:
-        if missing.ended is None:
-            raise lab.OutOfTime() from None
-        raise lab.Failed(str(missing), missing.ended) from None
 
 
 def compare_all(setting, limit, device, backend):

@@ -67,7 +67,7 @@ def sanitizer(setting, limit):
     left, checks, wrong = lab.Countdown(limit), [], None
     for name in SANITIZED:
         model, io = correctness.files()[name]
-        bundle = correctness.bundle(setting, name, model, "persistent", left)
+        bundle = lab.awaited(setting.bundles.file(name, model, "persistent"), left)
         for check in SANITIZERS:
             compare = [setting.binary, "compare", bundle, "--io", io, "--device", setting.gpus[0], "--wait-limit", "60"]
             ended = process.run([tool, "--tool", check, "--error-exitcode", "99", *compare], left(), setting.environment)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import json
 import pathlib
 
 import process
 import steps as lab
-from bundles import NoBundle
 
 # Of most worth first; what the program has beside these comes after them.
 ORDER = ["resnet50", "bert_base_128", "mobilenet_v2", "lstm_tc", "densenet121", "dlrm", "inception_v3", "vit_b_16", "gpt2",
@@ -62,21 +60,14 @@ def begin(setting):
             setting.bundles.zoo(name, backend)
 
 
-def made(future, left):
-    """A file that is being made."""
-    try:
-        return future.result(timeout=max(left(), 0))
-    except (concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
-        raise lab.OutOfTime() from None
-    except NoBundle as missing:
-        if missing.ended is None:
-            raise lab.OutOfTime() from None
-        raise lab.Failed(str(missing), missing.ended) from None
+def ready(setting, part, limit, future):
+    """A file, and the seconds that a step then has: what waiting for the file takes is not of its own."""
+    path = lab.awaited(future, lambda: setting.budget.left(part))
+    return path, lab.Countdown(min(limit, setting.budget.left(part)))
 
 
 def measure(setting, limit, name, device, backend):
-    left = lab.Countdown(limit)
-    bundle = made(setting.bundles.zoo(name, backend or BACKENDS[0]), left)
+    bundle, left = ready(setting, "models", limit, setting.bundles.zoo(name, backend or BACKENDS[0]))
     soak, launches = (REDUCED_SOAK_SECONDS, REDUCED_LAUNCHES) if setting.is_reduced else (SOAK_SECONDS, LAUNCHES)
     times = ["--warmup-ms", "0", "--duration-ms", "0"] if setting.is_reduced else ["--warmup-ms", "100", "--duration-ms", "500"]
     against = "reference" if device == "host" and setting.is_reduced else "host"
@@ -116,8 +107,7 @@ def peers(setting, limit):
 
 
 def profile(setting, limit, name, device):
-    left = lab.Countdown(limit)
-    bundle = made(setting.bundles.zoo(name, BACKENDS[0]), left)
+    bundle, left = ready(setting, "profiles", limit, setting.bundles.zoo(name, BACKENDS[0]))
     told, _ = lab.printed(setting, ["profile", bundle, "--device", device], left())
     part = lambda part: {key: part[key] for key in ("name", "tasks", "predicted_microseconds", "recorded")}
     keys = ("clock", "predicted_microseconds", "recorded", "predicted_shares", "recorded_shares")
@@ -127,11 +117,14 @@ def profile(setting, limit, name, device):
 
 def tune(setting, limit, name):
     lab.need_gpu(setting)
-    left = lab.Countdown(limit)
-    model = made(setting.bundles.exported(name), left)
+    model, left = ready(setting, "tuning", limit, setting.bundles.exported(name))
     timings = setting.out / "kept" / "timings.txt"
     timings.parent.mkdir(parents=True, exist_ok=True)
     # A group that has been begun is measured to its end.
     arguments = ["tune", model, "--timings", timings, "--device", setting.gpus[0], "--budget", max(left() - 15, 1)]
-    told, _ = lab.printed(setting, arguments, left(), may_fail=True)
-    return {"kind": "tuning", "model": name, "recorded": told["recorded"], "left": told["left"], "refused": len(told["refused"])}
+    told, ended = lab.printed(setting, arguments, left(), may_fail=True)
+    refused = len(told["refused"])
+    findings = {"kind": "tuning", "model": name, "recorded": told["recorded"], "left": told["left"], "refused": refused}
+    if not ended.is_ok:
+        raise lab.Failed(f"{refused} kernels were refused", ended, findings)
+    return findings

@@ -15,7 +15,7 @@ from bundles import Bundles
 # Seconds for the record and its tables after the last step.
 RESERVE = 6.0
 # By when, as a share of the budget, the steps of a part are over; what a part leaves is for those after it.
-ENDS = {"machine": 0.22, "correctness": 0.45, "cycles": 0.53, "models": 0.87, "profiles": 0.95, "tuning": 1.0}
+ENDS = {"machine": 0.22, "correctness": 0.45, "cycles": 0.53, "models": 0.84, "profiles": 0.96, "tuning": 1.0}
 
 
 class Budget:

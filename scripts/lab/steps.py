@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import time
+import traceback
 import typing
 
 import correctness
 import cycles
 import machine
 import models
+import process
+from bundles import NoBundle
 from record import Result
 
 # Fewer seconds than this are of no use to any step.
@@ -89,7 +93,22 @@ def perform(step, setting):
         if left < step.limit and failed.ended and failed.ended.exit_code is None:
             return Result("skipped", seconds(), failed.findings, f"budget: {failed}")
         return Result("failed", seconds(), failed.findings, str(failed), failed.ended)
+    except Exception as error:  # One step that cannot make sense of what it is told must not end all others.
+        told = process.Ended([], None, "", traceback.format_exc(), seconds())
+        return Result("failed", seconds(), reason=f"{type(error).__name__}: {error}", ended=told)
     return Result("ran", seconds(), findings)
+
+
+def awaited(future, left):
+    """A file that is being made; its want is the step's failure."""
+    try:
+        return future.result(timeout=max(left(), 0))
+    except (concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
+        raise OutOfTime() from None
+    except NoBundle as missing:
+        if missing.ended is None:
+            raise OutOfTime() from None
+        raise Failed(str(missing), missing.ended) from None
 
 
 def printed(setting, arguments, limit, may_fail=False):

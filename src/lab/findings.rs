@@ -158,6 +158,8 @@ pub enum Outcome {
     TimeOut,
     /// The process ended without a word.
     Crash,
+    /// The program refused the model, its arrays or the device.
+    Refused,
     /// It was not begun for want of time, or not compiled.
     Missing,
 }

@@ -118,6 +118,7 @@ fn outcome(comparison: &Comparison) -> String {
         Outcome::DeviceFault => "DEVICE FAULT",
         Outcome::TimeOut => "TIME-OUT",
         Outcome::Crash => "CRASH",
+        Outcome::Refused => "REFUSED",
         Outcome::Missing => return "missing".to_owned(),
     };
     let error = comparison.worst_relative.map(|error| format!(" {error:.0e}")).unwrap_or_default();
