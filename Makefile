@@ -39,6 +39,7 @@ test: fetch
 	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
 	$(TIMED) emulator 480 $(CARGO) test $(SUITES) --test plans --test lowering
 	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
+	$(TIMED) lab 120 python3 scripts/lab/check.py --warpweave target/debug/warpweave
 	@sh scripts/fetch_onnxruntime.sh
 	$(TIMED) random 240 sh -c '\
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \

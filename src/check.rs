@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use warpweave_codegen::kernel_ir::Program;
 use warpweave_fusion::schedule::verify::Evidence;
 use warpweave_fusion::schedule::waits::{self, PlannedWait};
 use warpweave_fusion::schedule::{Violation, verify};
@@ -55,17 +56,17 @@ impl Checked {
         }
     }
 
-    fn new(
-        target: BundleTarget,
-        plan: TargetPlan,
-        program: Option<warpweave_codegen::kernel_ir::Program>,
-        weights: Arc<[u8]>,
-    ) -> Self {
+    fn new(target: BundleTarget, plan: TargetPlan, program: Option<Program>, weights: Arc<[u8]>) -> Self {
         let kernels = match (target, program) {
             (BundleTarget::Gpu(gpu), Some(program)) => Some(Kernels { target: gpu, plan: plan.clone(), program }),
             (BundleTarget::Host | BundleTarget::Gpu(_), _) => None,
         };
         Self { target, plan, kernels, weights }
+    }
+
+    /// The kernels; none for the host.
+    pub fn program(&self) -> Option<&Program> {
+        self.kernels.as_ref().map(|kernels| &kernels.program)
     }
 
     /// What was proved.

@@ -12,6 +12,7 @@ pub mod compiler;
 mod device_compiler;
 pub mod explain;
 mod index_names;
+pub mod lab;
 pub mod litmus;
 pub mod microbench;
 mod model;

@@ -1,10 +1,15 @@
 //! Programs that record when every instruction of their streams begins and ends.
 //!
 //! A trace is a part of the arena that no buffer of the plan touches: first a word a block for the multiprocessor that
-//! runs it, padded to eight bytes, then two words an instruction of the plan's tables, begin and end. Thread 0 of each
-//! block writes them. A program that is not traced is not changed in any way.
+//! runs it, padded to eight bytes, then four words a block that set two clocks against one another, then two words an
+//! instruction of the plan's tables, begin and end. Thread 0 of each block writes them. A program that is not traced is not
+//! changed in any way.
+
+mod anchors;
 
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, Tables};
+
+pub use anchors::Anchor;
 
 use crate::kernel_ir::{
     BinaryOp, Block, Builtin, Expression, LocalId, MemoryType, Place, Program, ScalarType, SpecialRegister, Statement,
@@ -20,7 +25,25 @@ pub struct TraceLayout {
     instructions: u32,
 }
 
-/// When an instruction began and ended, as [`SpecialRegister::Time`] tells it.
+/// What moments are read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TraceClock {
+    /// [`SpecialRegister::Time`], which all blocks share and which may be coarse.
+    Shared,
+    /// [`SpecialRegister::Cycles`] of each multiprocessor, set against the shared clock at the begin and the end of a block.
+    Cycles,
+}
+
+impl TraceClock {
+    fn register(self) -> SpecialRegister {
+        match self {
+            Self::Shared => SpecialRegister::Time,
+            Self::Cycles => SpecialRegister::Cycles,
+        }
+    }
+}
+
+/// When an instruction began and ended, by the trace's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moments {
     /// When thread 0 came to it.
@@ -34,12 +57,16 @@ pub struct Moments {
 pub struct Trace {
     /// Per unit, the multiprocessor that ran it.
     pub multiprocessors: Vec<u32>,
+    /// Per unit, both clocks at its begin and its end; zeros where moments are of the shared clock.
+    pub anchors: Vec<[Anchor; 2]>,
     /// Per unit, the moments of its stream.
     pub units: Vec<Vec<Moments>>,
 }
 
 /// Bytes of a word.
 const WORD: u64 = 4;
+/// Words of the anchors of a block.
+const ANCHOR_WORDS: u32 = 4;
 
 impl TraceLayout {
     /// Behind the first `arena_bytes` of the arena; `None` if words there have no 32-bit numbers.
@@ -52,7 +79,8 @@ impl TraceLayout {
 
     /// Bytes of the arena with the trace.
     pub fn arena_bytes(&self) -> u64 {
-        WORD * (u64::from(self.first) + u64::from(self.units.next_multiple_of(2)) + 2 * u64::from(self.instructions))
+        let units = u64::from(self.units.next_multiple_of(2)) + u64::from(ANCHOR_WORDS) * u64::from(self.units);
+        WORD * (u64::from(self.first) + units + 2 * u64::from(self.instructions))
     }
 
     /// The first byte of the trace.
@@ -60,9 +88,14 @@ impl TraceLayout {
         WORD * u64::from(self.first)
     }
 
+    /// The word of the first block's first anchor.
+    fn anchors(&self) -> u32 {
+        self.first + self.units.next_multiple_of(2)
+    }
+
     /// The word of the first instruction's begin.
     fn moments(&self) -> u32 {
-        self.first + self.units.next_multiple_of(2)
+        self.anchors() + ANCHOR_WORDS * self.units
     }
 
     /// What the bytes from [`Self::start`] on hold after a launch that followed `tables`: a pair an instruction of the
@@ -87,19 +120,22 @@ impl TraceLayout {
             }
             found
         };
+        let anchors = &words[(self.anchors() - self.first) as usize..][..(ANCHOR_WORDS * self.units) as usize];
+        let anchor = |pair: &[u32]| Anchor { time: pair[0], cycles: pair[1] };
         Trace {
             multiprocessors: words[..self.units as usize].to_vec(),
+            anchors: anchors.as_chunks().0.iter().map(|[a, b, c, d]| [anchor(&[*a, *b]), anchor(&[*c, *d])]).collect(),
             units: tables.stream_start.iter().map(stream).collect(),
         }
     }
 }
 
-/// `program`, whose entry walks streams of instructions, with a trace at `layout`.
+/// `program`, whose entry walks streams of instructions, with a trace at `layout` by `clock`.
 ///
 /// # Panics
 /// If the program is one of nodes alone, or its entry has no loop with a switch over instructions; every entry of
 /// [`crate::persistent::entry`] has.
-pub fn traced(program: &Program, layout: &TraceLayout) -> Program {
+pub fn traced(program: &Program, layout: &TraceLayout, clock: TraceClock) -> Program {
     let mut program = program.clone();
     let entry = program.entry.persistent_mut().expect("nodes walk no stream");
     let locals = &mut entry.locals;
@@ -118,9 +154,9 @@ pub fn traced(program: &Program, layout: &TraceLayout) -> Program {
     let switch = steps.iter().position(|step| matches!(step, Statement::Switch { .. }));
     let switch = switch.expect("a step switches over the instruction");
     let pair = add(layout.moments(), binary(BinaryOp::Multiply, at.into(), Expression::i32(2)));
-    let record = vec![read(end, SpecialRegister::Time), store(pair, vec![begin.into(), end.into()])];
+    let record = vec![read(end, clock.register()), store(pair, vec![begin.into(), end.into()])];
     steps.insert(switch + 1, on_first_thread(record));
-    let here = [assign(at, position.into()), on_first_thread(vec![read(begin, SpecialRegister::Time)])];
+    let here = [assign(at, position.into()), on_first_thread(vec![read(begin, clock.register())])];
     steps.splice(switch..switch, here);
 
     let block = Expression::Builtin(Builtin::Block);
@@ -128,6 +164,10 @@ pub fn traced(program: &Program, layout: &TraceLayout) -> Program {
     let unit = vec![read(end, SpecialRegister::Multiprocessor), store(place, vec![end.into()])];
     let prologue = [at, begin, end].map(|local| assign(local, Expression::i32(0)));
     body.splice(0..0, prologue.into_iter().chain([on_first_thread(unit)]));
+    match clock {
+        TraceClock::Shared => {}
+        TraceClock::Cycles => anchors::set(entry, [begin, end], layout.anchors()),
+    }
     program
 }
 

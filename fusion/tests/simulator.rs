@@ -1,12 +1,17 @@
-//! The simulator against what was measured on an H200.
+//! The simulator against what was measured: by the lab, where it has a record in models/lab, else on an H200 by hand.
 
 #[path = "simulator/products.rs"]
 mod products;
+#[path = "simulator/recorded.rs"]
+mod recorded;
 #[path = "simulator/recurrent.rs"]
 mod recurrent;
 #[path = "simulator/sketch.rs"]
 mod sketch;
 
+use std::path::{Path, PathBuf};
+
+use recorded::{Edge, EdgeTime, edges};
 use sketch::Sketch;
 use warpweave_fusion::schedule::SyncCosts;
 use warpweave_fusion::schedule::simulate::{Launch, kernel_sequence};
@@ -20,44 +25,78 @@ fn check(what: &str, predicted: f64, measured: f64) {
     assert!(error.abs() <= TOLERANCE, "{what}: {predicted:.3} predicted, {measured:.3} measured, {error:+.3}");
 }
 
-#[test]
-fn barriers_take_what_was_measured() {
-    // Of all units, with blocks of 128, 256, 512 and 1,024 threads.
-    let all = [0.936, 0.938, 0.947, 0.972].map(|measured| (132, measured));
-    for (units, measured) in [(8, 0.607), (32, 0.878), (64, 0.895)].into_iter().chain(all) {
-        let mut sketch = Sketch::new(units);
-        (0..20).for_each(|_| sketch.meet(0..units));
-        check(&format!("barrier of {units}"), sketch.microseconds(&[]) / 20.0, measured);
-    }
+/// On an H200, where no record of the lab says otherwise. Barriers of all units have blocks of 128, 256, 512 and 1,024 threads.
+const MEASURED: [(Edge, Option<usize>, f64); 13] = [
+    (Edge::Barrier, Some(8), 0.607),
+    (Edge::Barrier, Some(32), 0.878),
+    (Edge::Barrier, Some(64), 0.895),
+    (Edge::Barrier, Some(132), 0.936),
+    (Edge::Barrier, Some(132), 0.938),
+    (Edge::Barrier, Some(132), 0.947),
+    (Edge::Barrier, Some(132), 0.972),
+    (Edge::Signal, None, 0.586),
+    (Edge::SignalChain, Some(131), 0.553),
+    (Edge::StreamLaunch, None, 3.629),
+    (Edge::GraphLaunch, None, 1.406),
+    (Edge::GraphNode, None, 0.545),
+    (Edge::ProgrammaticNode, None, 0.508),
+];
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
 
 #[test]
-fn signals_take_what_was_measured() {
-    let mut once = Sketch::new(2);
-    let counter = once.counter();
-    once.signal(0, counter);
-    once.wait(1, counter);
-    check("one way", once.microseconds(&[]), 0.586);
+fn exchanges_and_launches_take_what_was_measured() {
+    let recorded = edges(&folder("models/lab"));
+    let known = MEASURED.map(|(edge, units, microseconds)| EdgeTime { edge, units, microseconds });
+    let rows = if recorded.is_empty() { known.to_vec() } else { recorded };
+    for row in rows {
+        check(&format!("{row:?}"), predicted(row), row.microseconds);
+    }
+}
 
-    let hops = 131;
+/// Microseconds of an exchange or a launch by the simulator.
+fn predicted(EdgeTime { edge, units, .. }: EdgeTime) -> f64 {
+    let costs = SyncCosts::h200();
+    let empty = |count| std::iter::repeat_n(0.0, count);
+    match edge {
+        Edge::Barrier => {
+            let units = units.expect("a barrier has units");
+            let mut sketch = Sketch::new(units);
+            (0..20).for_each(|_| sketch.meet(0..units));
+            sketch.microseconds(&[]) / 20.0
+        }
+        Edge::Signal => signals(1),
+        Edge::SignalChain => signals(units.expect("a chain has units")),
+        Edge::StreamLaunch => kernel_sequence(empty(1000), Launch::Stream, &costs) / 1000.0,
+        Edge::GraphLaunch => kernel_sequence(empty(1), Launch::Graph, &costs),
+        Edge::GraphNode | Edge::ProgrammaticNode => kernel_sequence(empty(1000), Launch::Graph, &costs) / 1000.0,
+    }
+}
+
+/// Microseconds of a signal in a chain of so many.
+fn signals(hops: usize) -> f64 {
     let mut chain = Sketch::new(hops + 1);
     for hop in 0..hops {
         let counter = chain.counter();
         chain.signal(hop, counter);
         chain.wait(hop + 1, counter);
     }
-    check("a signal of a chain", chain.microseconds(&[]) / hops as f64, 0.553);
+    chain.microseconds(&[]) / hops as f64
 }
 
 #[test]
-fn launches_take_what_was_measured() {
-    let costs = SyncCosts::h200();
-    let empty = |count| std::iter::repeat_n(0.0, count);
-    check("stream", kernel_sequence(empty(1000), Launch::Stream, &costs) / 1000.0, 3.629);
-    check("graph of one", kernel_sequence(empty(1), Launch::Graph, &costs), 1.406);
-    let node = kernel_sequence(empty(1000), Launch::Graph, &costs) / 1000.0;
-    check("node", node, 0.545);
-    check("node that is launched early", node, 0.508);
+fn records_are_read() {
+    let read = edges(&folder("tests/lab"));
+    let row = |edge, units, microseconds| EdgeTime { edge, units, microseconds };
+    assert_eq!(read.len(), 8);
+    assert_eq!(
+        read[..3],
+        [row(Edge::Barrier, Some(8), 0.61), row(Edge::Barrier, Some(132), 0.95), row(Edge::Signal, None, 0.59)]
+    );
+    read.into_iter().for_each(|row| check(&format!("{row:?}"), predicted(row), row.microseconds));
+    assert_eq!(edges(&folder("absent")), []);
 }
 
 /// A chain of convolutions, each over 8 tiles whose reduction 16 units share: load 0.2 and multiply 1.4, wait for the

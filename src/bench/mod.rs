@@ -7,6 +7,7 @@ mod measure;
 mod peers;
 mod profile;
 mod result;
+mod soak;
 mod stability;
 mod statistics;
 mod sweep;
@@ -21,6 +22,7 @@ pub use profile::{Estimator, GroupProfile, Limits, PlanProfile, profile};
 pub use result::{
     Achieved, BenchResult, Clocks, MethodRecord, ModelIdentity, Precision, SCHEMA, Samples, TrainingStep, read_results,
 };
+pub use soak::{Against, Soak, SoakLimit, soak};
 pub use stability::{StabilityDetector, StabilityRule};
 pub use statistics::{Distribution, NOISY_VARIATION, TimeUnit};
 pub use sweep::{SATURATION_GAIN, Sweep, SweepPoint};

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::traffic::moved_bytes;
-use warpweave_fusion::schedule::{ExecutionPlan, PlanBackend};
+use warpweave_fusion::schedule::simulate::Jitter;
+use warpweave_fusion::schedule::simulate_plan::simulate_plan;
+use warpweave_fusion::schedule::{ExecutionPlan, PlanBackend, SyncCosts};
 use warpweave_graph::types::ElementType;
 
 use super::result::Precision;
@@ -47,6 +49,8 @@ pub struct PlanProfile {
     pub bytes: u64,
     /// The sum of the groups' estimates, as if one ran after the other; `None` where there is no model of the device.
     pub estimated_seconds: Option<f64>,
+    /// The simulated run of the plan, launch left out; `None` where there is no model of the device.
+    pub predicted_seconds: Option<f64>,
     /// The groups, in a topological order.
     pub groups: Vec<GroupProfile>,
 }
@@ -75,6 +79,14 @@ impl Estimator {
             Self::Unknown => return None,
         };
         Some(microseconds * 1e-6)
+    }
+
+    /// What a plan is predicted to take. The simulator knows what exchanges cost on a GPU alone.
+    fn predicted_seconds(self, plan: &ExecutionPlan) -> Option<f64> {
+        match self {
+            Self::Gpu(_) => Some(simulate_plan(plan, &SyncCosts::h200(), Jitter::None).makespan * 1e-6),
+            Self::Host | Self::Unknown => None,
+        }
     }
 }
 
@@ -122,6 +134,7 @@ pub fn profile(plan: &ExecutionPlan, estimator: Estimator) -> PlanProfile {
         operations: groups.iter().map(|group| group.operations).sum(),
         bytes: groups.iter().map(|group| group.bytes).sum(),
         estimated_seconds: groups.iter().map(|group| group.estimated_seconds).sum(),
+        predicted_seconds: estimator.predicted_seconds(plan),
         groups,
     }
 }

@@ -11,6 +11,7 @@ use super::error::BenchError;
 use super::measure::WarmUp;
 use super::peers::{Hardware, LeftOut, PeerComparison, PeerKey};
 use super::profile::{Limits, PlanProfile};
+use super::soak::Soak;
 use super::statistics::Distribution;
 use super::sweep::Sweep;
 
@@ -181,6 +182,8 @@ pub struct BenchResult {
     pub achieved: Option<Achieved>,
     /// Clocks of a GPU, where the driver tells them.
     pub clocks: Option<Clocks>,
+    /// Launches after the measured ones, where they were asked for.
+    pub soak: Option<Soak>,
     /// What makes the numbers doubtful.
     pub warnings: Vec<String>,
     /// The same model elsewhere.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use warpweave_fusion::partition::FusionLevel;
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_graph::TensorProgram;
-use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver};
+use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver, KeptContext};
 use warpweave_runtime::session::{SessionError, pack_program};
 use warpweave_runtime::target::Target;
 
@@ -27,6 +27,7 @@ pub struct DeviceStopwatch<'a> {
     compiler: &'a dyn DeviceCompiler,
     device: DeviceInfo,
     target: Target,
+    _context: KeptContext,
 }
 
 impl<'a> DeviceStopwatch<'a> {
@@ -35,7 +36,8 @@ impl<'a> DeviceStopwatch<'a> {
         let driver = Driver::open().map_err(SessionError::from)?;
         let device = driver.device(ordinal).map_err(SessionError::from)?;
         let target = device_target(&device)?;
-        Ok(Self { compiler, device, target })
+        let context = KeptContext::new(ordinal).map_err(SessionError::from)?;
+        Ok(Self { compiler, device, target, _context: context })
     }
 
     /// What is known of the device before anything is measured: its own attributes, and the constants of its generation.

@@ -20,6 +20,7 @@ use warpweave::{Source, random_inputs};
 use super::arguments::{ProgramArguments, SweptShapes};
 use super::error::CliError;
 use super::output::Output;
+use super::soak::{SoakArguments, complaints};
 use super::{Passed, bench_text};
 
 /// Arguments of `bench`.
@@ -54,6 +55,8 @@ pub struct Arguments {
     /// Fail if the median is this many percent above that of the fastest peer
     #[arg(long, value_name = "PCT", requires = "baseline", value_parser = parse_percent)]
     fail_if_slower: Option<f64>,
+    #[command(flatten)]
+    soak: SoakArguments,
 }
 
 fn parse_percent(text: &str) -> Result<f64, String> {
@@ -81,14 +84,16 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         result.warnings.iter().for_each(|warning| output.note(&format!("{prefix}{warning}")));
     }
     let sweep = (batches.len() > 1).then(|| Sweep::new(results.iter().filter_map(sweep_point).collect()));
-    let slower = slower_than_peers(arguments, &results);
+    let mut wrong: Vec<String> =
+        results.iter().filter_map(|result| result.soak.as_ref()).flat_map(complaints).collect();
+    wrong.extend(slower_than_peers(arguments, &results));
     let Some(mut result) = results.into_iter().next() else { return Ok(true) };
     result.sweep = sweep;
     let value =
         json::to_value(&result).map_err(|error| CliError::Usage(format!("no JSON holds the result: {error}")))?;
     output.result("bench", &value, &bench_text::text(&result));
-    slower.iter().for_each(|complaint| output.note(complaint));
-    Ok(slower.is_empty())
+    wrong.iter().for_each(|complaint| output.note(complaint));
+    Ok(wrong.is_empty())
 }
 
 /// Whether caches can be emptied, before anything is compiled.
@@ -125,6 +130,7 @@ fn measure_one(
     };
     let measured = measure(session.as_mut(), &sets, &method, caches.as_mut())?;
     let clocks = clocks(arguments.program.device);
+    let soak = arguments.soak.run(&source, session.as_mut(), &options, arguments.seed)?;
     let method = MethodRecord {
         warmup_ms: arguments.warmup_ms,
         warmup_limit_ms: limit,
@@ -135,6 +141,7 @@ fn measure_one(
         cold_l2: arguments.cold_l2,
     };
     let mut result = describe(arguments, batch, &source, session.as_ref(), &measured, method)?;
+    result.soak = soak;
     match clocks.transpose() {
         Ok(clocks) => result.clocks = clocks,
         Err(error) => result.warnings.push(error.to_string()),
@@ -244,6 +251,7 @@ fn describe(
         achieved: plan.as_ref().and_then(|plan| Achieved::of(plan, median, limits)),
         plan,
         clocks: None,
+        soak: None,
         warnings,
         peers: Vec::new(),
         left_out: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use warpweave::bench::{Achieved, BenchResult, Distribution, PeerComparison, PlanProfile, Sweep};
+use warpweave::bench::{Achieved, Against, BenchResult, Distribution, PeerComparison, PlanProfile, Sweep};
 
 /// The result as text, in lines.
 pub fn text(result: &BenchResult) -> String {
@@ -34,6 +34,19 @@ pub fn text(result: &BenchResult) -> String {
         let _ = write!(text, ", {items:.2} items a second");
     }
     let _ = writeln!(text, "; {} runs in {:.2} s", result.runs, result.seconds);
+    if let Some(soak) = &result.soak {
+        let _ = write!(
+            text,
+            "soak: {} launches in {:.2} s, {} with other bits",
+            soak.launches, soak.seconds, soak.different
+        );
+        let excess =
+            |against: &Against| against.excess.map_or("not comparable".to_owned(), |excess| format!("{excess:.3}"));
+        if let Some(against) = &soak.against {
+            let _ = write!(text, "; largest difference from {}: {} of what passes", against.device, excess(against));
+        }
+        let _ = writeln!(text, "{}", if soak.is_spoiled { ", outputs spoiled before each" } else { "" });
+    }
     if let Some(plan) = &result.plan {
         of_plan(&mut text, plan, result.median_seconds());
     }

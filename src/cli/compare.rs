@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use warpweave::fusion::schedule::ExecutionPlan;
 use warpweave::graph::{ElementType, Tensor};
 use warpweave::runtime::bundle::Port;
 use warpweave::runtime::json::json;
@@ -12,6 +13,7 @@ use warpweave::runtime::npz;
 
 use super::Passed;
 use super::arguments::ProgramArguments;
+use super::compare_case::{Case, Failure, is_failure};
 use super::error::CliError;
 use super::inputs;
 use super::output::Output;
@@ -39,21 +41,15 @@ pub struct Arguments {
     /// The seed of the emulator's first interleaving
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Leave a failure of a bundle in this new folder, from where it can be run again
+    #[arg(long, value_name = "DIR")]
+    save_failure: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let source = arguments.program.load()?;
-    let (mut given, mut expected) = (BTreeMap::new(), BTreeMap::new());
-    for (name, array) in npz::read(&arguments.io)? {
-        if let Some(name) = name.strip_prefix("in_") {
-            given.insert(name.to_owned(), array);
-        } else if let Some(position) = name.strip_prefix("out_").and_then(|position| position.parse::<usize>().ok()) {
-            expected.insert(position, array);
-        } else {
-            return Err(CliError::WrongOutputs(format!("the array `{name}` is neither an input nor an output")));
-        }
-    }
+    let Stored { given, expected } = stored(&arguments.io)?;
     let signature = source.signature();
     let inputs = inputs::from_arrays(signature, given, "an array in_NAME of the --io file")?;
     if !expected.keys().copied().eq(0..signature.outputs.len()) {
@@ -68,28 +64,65 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         seed: arguments.seed,
         ..defaults
     };
-    let mut session = arguments.program.open(&source, &options, output)?;
-    let found = session.run(&inputs)?;
+    let device = arguments.program.device;
+    let case = arguments.save_failure.as_deref().map(|folder| Case::new(folder, &source, &arguments.io, device));
+    let case = case.transpose()?;
+    let (mut units, mut backend) = (None, None);
+    let ran = arguments.program.open(&source, &options, output).and_then(|mut session| {
+        units = session.execution_plan().map(ExecutionPlan::units);
+        backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
+        Ok(session.run(&inputs)?)
+    });
+    let found = match (ran, &case) {
+        (Err(error), Some(case)) if is_failure(&error) => {
+            case.save(&Failure::Error(&error), units, output)?;
+            return Err(error);
+        }
+        (ran, _) => ran?,
+    };
     let tolerance = Tolerance { relative: arguments.rtol, absolute: arguments.atol };
     let mut verdicts = Vec::new();
     for ((position, port), found) in signature.outputs.iter().enumerate().zip(&found) {
         verdicts.push(judge(position, port, found, &expected[&position], tolerance)?);
     }
     let passed = verdicts.iter().all(|verdict| verdict.passed);
-    let device = arguments.program.device;
     let mut text = String::new();
     for verdict in &verdicts {
         let _ = writeln!(text, "{}", verdict.line);
     }
     let _ = writeln!(text, "{device}: {}", if passed { "all outputs agree" } else { "outputs differ" });
     let outputs: Vec<_> = verdicts.iter().map(|verdict| verdict.record.clone()).collect();
-    let backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
     let value = json!({
         "device": device.to_string(), "backend": backend, "passed": passed, "rtol": tolerance.relative, "atol": tolerance.absolute,
         "outputs": outputs
     });
+    if let Some(case) = case.filter(|_| !passed) {
+        case.save(&Failure::Outputs { found: &found, report: &value }, units, output)?;
+    }
     output.result("compare", &value, &text);
     Ok(passed)
+}
+
+/// The arrays of a file.
+struct Stored {
+    /// Inputs by their names.
+    given: BTreeMap<String, Tensor>,
+    /// Outputs by their positions.
+    expected: BTreeMap<usize, Tensor>,
+}
+
+fn stored(path: &Path) -> Result<Stored, CliError> {
+    let mut stored = Stored { given: BTreeMap::new(), expected: BTreeMap::new() };
+    for (name, array) in npz::read(path)? {
+        if let Some(name) = name.strip_prefix("in_") {
+            stored.given.insert(name.to_owned(), array);
+        } else if let Some(position) = name.strip_prefix("out_").and_then(|position| position.parse().ok()) {
+            stored.expected.insert(position, array);
+        } else {
+            return Err(CliError::WrongOutputs(format!("the array `{name}` is neither an input nor an output")));
+        }
+    }
+    Ok(stored)
 }
 
 #[derive(Clone, Copy)]

@@ -8,6 +8,7 @@ use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
 use warpweave::graph::TensorType;
 use warpweave::graph::npy::NpyError;
+use warpweave::lab::LabError;
 use warpweave::models;
 use warpweave::runtime::bundle::BundleError;
 use warpweave::runtime::cubin::CubinError;
@@ -112,6 +113,9 @@ pub enum CliError {
     /// Results or peers of a benchmark cannot be used.
     #[error(transparent)]
     Bench(#[from] BenchError),
+    /// A record of the lab cannot be read.
+    #[error(transparent)]
+    Lab(#[from] LabError),
     /// Options contradict one another.
     #[error("{0}")]
     Usage(String),
@@ -198,6 +202,7 @@ impl CliError {
             Self::WrongKind { .. } => "file-kind",
             Self::OutputIsInput { .. } => "output-is-input",
             Self::Bench(error) => error.code(),
+            Self::Lab(_) => "lab",
             Self::Usage(_) => "usage",
             Self::NoDevice { .. } => "device",
         }
@@ -248,6 +253,7 @@ impl CliError {
             | Self::WrongKind { .. }
             | Self::OutputIsInput { .. }
             | Self::Bench(_)
+            | Self::Lab(_)
             | Self::Usage(_) => EXIT_USAGE,
         })
     }

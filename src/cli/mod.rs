@@ -6,6 +6,7 @@ mod bench_text;
 mod check;
 mod check_text;
 mod compare;
+mod compare_case;
 mod compile;
 mod device_compile;
 mod doctor;
@@ -16,6 +17,7 @@ mod explain_text;
 mod inputs;
 mod inspect;
 mod interrupt;
+mod lab;
 mod litmus;
 mod microbench;
 mod models;
@@ -27,6 +29,7 @@ mod report;
 mod run;
 mod search_arguments;
 mod selftest;
+mod soak;
 mod tune;
 
 use std::process::ExitCode;
@@ -71,6 +74,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Lists the benchmark models, or writes one
     Models(models::Arguments),
+    /// Shows what scripts/gpu_lab.sh has recorded
+    Lab(lab::Arguments),
     /// Shows what this machine offers
     Doctor(doctor::Arguments),
     /// Runs built-in programs on the devices of this machine
@@ -103,6 +108,7 @@ pub fn main() -> ExitCode {
         Command::Tune(arguments) => arguments.json,
         Command::Inspect(arguments) => arguments.json,
         Command::Models(arguments) => arguments.json,
+        Command::Lab(arguments) => arguments.json,
         Command::Doctor(arguments) => arguments.json,
         Command::Selftest(arguments) => arguments.json,
         Command::Litmus(arguments) => arguments.json,
@@ -122,6 +128,7 @@ pub fn main() -> ExitCode {
         Command::Tune(arguments) => tune::execute(&arguments, &output),
         Command::Inspect(arguments) => inspect::execute(&arguments, &output),
         Command::Models(arguments) => models::execute(&arguments, &output),
+        Command::Lab(arguments) => lab::execute(&arguments, &output),
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),
         Command::Selftest(arguments) => selftest::execute(&arguments, &output),
         Command::Litmus(arguments) => litmus::execute(&arguments, &output),

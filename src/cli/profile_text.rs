@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use warpweave::fusion::schedule::simulate::Shares;
-use warpweave::profile::{OperatorTimes, Profile};
+use warpweave::fusion::schedule::simulate::Simulation;
+use warpweave::profile::{OperatorTimes, PartTimes, Profile, UnitTime};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::Device;
 
@@ -15,17 +15,27 @@ pub fn text(name: &str, device: Device, profile: &Profile) -> String {
     let segment = profile.plan.persistent();
     let mut text = String::new();
     let _ = writeln!(text, "{name} on {device}: {} units, {} rTasks", segment.units(), segment.tasks());
-    let _ = writeln!(text, "  {:<28} {:>12} {:>9} {:>9} {:>9}", "", "whole", "run", "wait", "signal");
+    let heading = ["run", "wait", "signal", "dispatch", "idle"].map(|name| format!("{name:>9}")).join(" ");
+    let _ = writeln!(text, "  {:<28} {:>12} {heading}", "", "whole");
     let runs = [
-        ("predicted by the cost model", format!("{:.1} us", profile.predicted.makespan), profile.predicted.shares()),
-        ("recorded", profile.clock.label(profile.recorded.makespan), profile.recorded.shares()),
+        ("predicted by the cost model", format!("{:.1} us", profile.predicted.makespan), &profile.predicted),
+        ("recorded", profile.clock.label(profile.recorded.makespan), &profile.recorded),
     ];
-    for (what, whole, Shares { running, waiting, signalling }) in runs {
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let (run, wait, signal) = (percent(running), percent(waiting), percent(signalling));
-        let _ = writeln!(text, "  {what:<28} {whole:>12} {run:>9} {wait:>9} {signal:>9}");
+    for (what, whole, run) in runs {
+        let UnitTime { running, waiting, signalling, dispatching, idle } = UnitTime::of(run);
+        let shares = [running, waiting, signalling, dispatching, idle];
+        let shares = shares.map(|share| format!("{:>9}", format!("{:.1} %", share * 100.0))).join(" ");
+        let _ = writeln!(text, "  {what:<28} {whole:>12} {shares}");
     }
     let _ = writeln!(text, "  recorded times are {}", profile.clock.words());
+    for (name, part) in profile.templates() {
+        let PartTimes { operators, tasks, predicted, recorded } = part;
+        let recorded = profile.clock.label(recorded);
+        let _ = writeln!(
+            text,
+            "  {name:<12} {operators} rOperators, {tasks} rTasks, {predicted:.2} us predicted, {recorded} recorded"
+        );
+    }
     let operators = profile.operators();
     let _ = writeln!(
         text,
@@ -49,24 +59,31 @@ pub fn text(name: &str, device: Device, profile: &Profile) -> String {
 
 /// A recorded run as JSON.
 pub fn value(name: &str, device: Device, profile: &Profile) -> Value {
-    let shares =
-        |shares: Shares| json!({"running": shares.running, "waiting": shares.waiting, "signalling": shares.signalling});
-    let operators: Vec<Value> = profile
-        .operators()
-        .iter()
-        .map(|times| {
-            json!({
-                "operator": times.operator.to_string(), "tasks": times.tasks,
-                "predicted_microseconds": times.predicted, "recorded": times.recorded
-            })
-        })
-        .collect();
+    let shares = |run: &Simulation| {
+        let UnitTime { running, waiting, signalling, dispatching, idle } = UnitTime::of(run);
+        json!({"running": running, "waiting": waiting, "signalling": signalling, "dispatching": dispatching, "idle": idle})
+    };
     let segment = profile.plan.persistent();
+    let operator = |times: &OperatorTimes| {
+        json!({
+            "operator": times.operator.to_string(), "params": segment.operators[times.operator].params.to_string(),
+            "tasks": times.tasks, "predicted_microseconds": times.predicted, "recorded": times.recorded
+        })
+    };
+    let part = |name: String, part: PartTimes| {
+        json!({
+            "name": name, "operators": part.operators, "tasks": part.tasks,
+            "predicted_microseconds": part.predicted, "recorded": part.recorded
+        })
+    };
+    let templates = profile.templates().into_iter().map(|(name, times)| part(name.to_owned(), times));
+    let kernels = profile.kernels().into_iter().map(|(number, times)| part(format!("k{number}"), times));
     json!({
         "model": name, "device": device.to_string(), "units": segment.units(), "tasks": segment.tasks(),
-        "clock": profile.clock.words(), "recorded": profile.recorded.makespan,
-        "predicted_microseconds": profile.predicted.makespan, "recorded_shares": shares(profile.recorded.shares()),
-        "predicted_shares": shares(profile.predicted.shares()), "multiprocessors": profile.multiprocessors,
-        "operators": operators
+        "clock": profile.clock.words(), "clock_step": profile.step, "recorded": profile.recorded.makespan,
+        "predicted_microseconds": profile.predicted.makespan, "recorded_shares": shares(&profile.recorded),
+        "predicted_shares": shares(&profile.predicted), "multiprocessors": profile.multiprocessors,
+        "templates": templates.collect::<Vec<Value>>(), "kernels": kernels.collect::<Vec<Value>>(),
+        "operators": profile.operators().iter().map(operator).collect::<Vec<Value>>()
     })
 }

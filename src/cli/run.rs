@@ -104,7 +104,7 @@ fn read_inputs(arguments: &Arguments, source: &Source, output: &Output) -> Resul
 }
 
 /// Writes each output; nothing of a failed write is left.
-fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Result<(), CliError> {
+pub fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Result<(), CliError> {
     fs::create_dir_all(folder).map_err(file_error("create", folder))?;
     for (position, tensor) in outputs.iter().enumerate() {
         let bytes = match npy::print(tensor) {

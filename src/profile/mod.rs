@@ -1,14 +1,20 @@
 //! A plan in time as a device ran it, beside what was predicted.
 
+mod parts;
 mod recorded;
 mod traced;
 
+pub use parts::{PartTimes, UnitTime};
+
 use std::collections::BTreeMap;
 
+use warpweave_codegen::trace::TraceClock;
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::simulate::{self, Jitter, Simulation};
+use warpweave_fusion::schedule::tables::Binding;
 use warpweave_fusion::schedule::{ExecutionPlan, Instruction, Polls, SyncCosts};
 use warpweave_graph::Tensor;
+use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::BundleTarget;
 use warpweave_runtime::host::HostSession;
 use warpweave_runtime::session::{Device, OpenOptions, SessionError};
@@ -28,8 +34,12 @@ pub struct Profile {
     pub recorded: Simulation,
     /// The same plan on the cost model, in microseconds.
     pub predicted: Simulation,
+    /// The smallest step between recorded moments, in microseconds or steps; unknown on the host.
+    pub step: Option<f64>,
     /// Per unit, the multiprocessor that ran it, where a device has some.
     pub multiprocessors: Vec<u32>,
+    /// Per rOperator, its kernel; none on the host, which has no kernels.
+    pub bindings: Arena<OperatorId, Binding>,
     /// What the recorded run gave.
     pub outputs: Vec<Tensor>,
     /// What the caller should be told about which plan was recorded.
@@ -65,9 +75,35 @@ pub fn profile(
             Err(SessionError::Unavailable { device, reason }.into())
         }
         Device::Host => on_host(source, options, inputs),
-        Device::Emulator | Device::Text | Device::Cuda(_) => traced::profile(source, device, options, compiler, inputs),
+        Device::Emulator | Device::Text | Device::Cuda(_) => {
+            let profile = traced::profile(TraceClock::Shared, source, device, options, compiler, inputs)?;
+            match profile.step {
+                // Shorter rTasks than its steps are not told apart.
+                Some(step) if step > COARSE && matches!(device, Device::Cuda(_)) => {
+                    let finer = traced::profile(TraceClock::Cycles, source, device, options, compiler, inputs)?;
+                    let note = format!("the device's clock has steps of {step:.2} us: cycles are recorded instead");
+                    Ok(Profile { notes: finer.notes.iter().cloned().chain([note]).collect(), ..finer })
+                }
+                Some(_) | None => Ok(profile),
+            }
+        }
     }
 }
+
+/// [`profile`] by this clock, on a device that runs kernels.
+pub fn profile_by(
+    clock: TraceClock,
+    source: &Source,
+    device: Device,
+    options: &OpenOptions,
+    compiler: CompilerSource<'_>,
+    inputs: &[Tensor],
+) -> Result<Profile, OpenError> {
+    traced::profile(clock, source, device, options, compiler, inputs)
+}
+
+/// Microseconds of a clock's step from which on rTasks are not told apart by it.
+const COARSE: f64 = 0.1;
 
 /// The second run: the first one brings code and data near.
 fn on_host(source: &Source, options: &OpenOptions, inputs: &[Tensor]) -> Result<Profile, OpenError> {
@@ -90,7 +126,17 @@ impl Profile {
     ) -> Self {
         let polls = Polls::of(plan.persistent(), &plan.memory);
         let predicted = simulate::simulate(plan.persistent(), &polls, &SyncCosts::h200(), Jitter::None);
-        Self { plan, clock, recorded, predicted, multiprocessors, outputs, notes: Vec::new() }
+        Self {
+            plan,
+            clock,
+            recorded,
+            predicted,
+            step: None,
+            multiprocessors,
+            bindings: Arena::new(),
+            outputs,
+            notes: Vec::new(),
+        }
     }
 
     /// The rOperators, those that take most of the recorded run first.

@@ -1,13 +1,13 @@
 //! Runs of kernels with a trace.
 
-use warpweave_codegen::trace::{TraceLayout, traced};
+use warpweave_codegen::trace::{TraceClock, TraceLayout, traced};
 use warpweave_fusion::schedule::tables::Tables;
 use warpweave_fusion::schedule::{Backend, BackendChoice, ExecutionPlan, MemoryPlan, verify};
 use warpweave_graph::Tensor;
 use warpweave_runtime::bundle::{BundleError, BundleTarget, TargetPlan};
 use warpweave_runtime::cuda::{CudaSession, Driver};
 use warpweave_runtime::session::{
-    DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device, Kernels, OpenOptions, Session, SessionError, open_kernels,
+    CLOCK_RAMP, DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device, Kernels, OpenOptions, Session, SessionError, open_kernels,
 };
 use warpweave_runtime::target::Target;
 
@@ -25,8 +25,9 @@ struct TracedKernels {
     tables: Tables,
 }
 
-/// Runs kernels of `source` that record, on a device that runs kernels.
+/// Runs kernels of `source` that record by `by`, on a device that runs kernels.
 pub fn profile(
+    by: TraceClock,
     source: &Source,
     device: Device,
     options: &OpenOptions,
@@ -41,7 +42,7 @@ pub fn profile(
     let (traced, mut session) = match device {
         Device::Cuda(ordinal) => {
             let open = |units: usize| -> Result<(TracedKernels, Box<dyn Session>), OpenError> {
-                let traced = with_trace(&kernels, units)?;
+                let traced = with_trace(&kernels, units, by)?;
                 let compiler = compiler().map_err(OpenError::NoCompiler)?;
                 let code = device_code(target, &traced.kernels.program, compiler.as_ref())?.code;
                 let session = CudaSession::open(ordinal, &traced.kernels.plan, &code, &weights, options.cuda())?;
@@ -59,7 +60,7 @@ pub fn profile(
             }
         }
         Device::Reference | Device::Host | Device::Emulator | Device::Text => {
-            let traced = with_trace(&kernels, options.units.unwrap_or(DEFAULT_UNITS))?;
+            let traced = with_trace(&kernels, options.units.unwrap_or(DEFAULT_UNITS), by)?;
             let options = OpenOptions { units: Some(traced.units()), ..*options };
             let session = open_kernels(traced.kernels.clone(), weights, device, &options)?;
             (traced, session)
@@ -71,15 +72,22 @@ pub fn profile(
     };
     if warm {
         session.run(inputs)?;
+        session.spin(CLOCK_RAMP)?;
     }
     let outputs = session.run(inputs)?;
     let TracedKernels { kernels, layout, tables } = traced;
     let bytes = session.read_arena(layout.start() as usize..layout.arena_bytes() as usize)?;
     let bytes = bytes.ok_or_else(|| SessionError::Internal(format!("{device} has no arena")))?;
     let trace = layout.read(&bytes, &tables);
+    let step = trace.step().map(|step| f64::from(step) * scale);
+    let trace = match by {
+        TraceClock::Shared => trace,
+        TraceClock::Cycles => trace.on_shared_clock(),
+    };
     let plan = kernels.plan.plan.plan().clone();
     let recorded = recorded::of_trace(plan.persistent(), &trace, scale);
-    Ok(Profile { notes, ..Profile::new(plan, clock, recorded, trace.multiprocessors, outputs) })
+    let bindings = kernels.plan.bindings;
+    Ok(Profile { notes, bindings, step, ..Profile::new(plan, clock, recorded, trace.multiprocessors, outputs) })
 }
 
 /// The plan of `source` as one persistent program, and what to say of the choice.
@@ -135,7 +143,7 @@ fn target_of(source: &Source, device: Device) -> Result<Target, OpenError> {
 }
 
 /// The kernels on at most `units` units with a trace behind the arena.
-fn with_trace(kernels: &Kernels, units: usize) -> Result<TracedKernels, OpenError> {
+fn with_trace(kernels: &Kernels, units: usize, by: TraceClock) -> Result<TracedKernels, OpenError> {
     let Kernels { target, plan, program } = kernels;
     let folded = plan.folded(BundleTarget::Gpu(*target), units)?;
     let tables = folded.tables();
@@ -145,7 +153,7 @@ fn with_trace(kernels: &Kernels, units: usize) -> Result<TracedKernels, OpenErro
     let memory = MemoryPlan { arena_bytes: layout.arena_bytes(), ..memory };
     let verified = verify(ExecutionPlan { segments, memory }).map_err(CompileError::Plan);
     let plan = TargetPlan { plan: verified.map_err(crate::build::BuildError::from)?, ..folded };
-    let program = traced(program, &layout);
+    let program = traced(program, &layout, by);
     verified_kernels(&program).map_err(crate::build::BuildError::from)?;
     let kernels = Kernels { target: *target, plan, program };
     Ok(TracedKernels { kernels, layout, tables })

@@ -12,8 +12,8 @@ use warpweave_graph::program::ProgramBuilder;
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::{Tensor, TensorProgram};
-use warpweave_runtime::cuda::{CudaError, CudaOptions, CudaSession, DeviceInfo, Driver};
-use warpweave_runtime::session::{FailureKind, Session, SessionError, pack_program};
+use warpweave_runtime::cuda::{CudaError, CudaOptions, CudaSession, DeviceInfo, Driver, KeptContext};
+use warpweave_runtime::session::{CLOCK_RAMP, FailureKind, Session, SessionError, pack_program};
 use warpweave_runtime::target::Target;
 
 use super::kernel_program::KernelProgram;
@@ -28,8 +28,6 @@ use crate::timings_file::architecture;
 /// What passes of an element's difference to the reference: this share of the element, and this share of the largest one.
 const RELATIVE: f64 = 1e-3;
 const OF_LARGEST: f64 = 1e-4;
-/// Runs before those that count.
-const WARM_UP: u32 = 3;
 /// Runs of the kernel that does nothing.
 const LAUNCHES: u32 = 64;
 /// After how long a wait of a kernel's plan gives up.
@@ -49,6 +47,7 @@ pub struct DeviceMeasure<'a> {
     launch: Option<f64>,
     /// Of the next inputs.
     seed: u64,
+    _context: KeptContext,
     /// The group that was measured last, with what the reference says of it.
     expected: Option<Expected>,
 }
@@ -71,9 +70,21 @@ impl<'a> DeviceMeasure<'a> {
         let device = driver.device(ordinal).map_err(SessionError::from)?;
         let target = device_target(&device)?;
         let (major, minor) = driver.version();
+        let context = KeptContext::new(ordinal).map_err(SessionError::from)?;
         let cost = EstimatedCost { arch: GpuArch::h200() };
         let driver = Version { major, minor };
-        Ok(Self { program, compiler, device, target, driver, cost, launch: None, seed, expected: None })
+        Ok(Self {
+            program,
+            compiler,
+            device,
+            target,
+            driver,
+            cost,
+            launch: None,
+            seed,
+            _context: context,
+            expected: None,
+        })
     }
 
     /// What kernels are compiled for.
@@ -160,12 +171,15 @@ fn one_element() -> TensorProgram {
     program.finish(vec![output])
 }
 
-/// The median of the device's times in microseconds.
+/// The median of the device's times in microseconds, once its clocks are up.
 pub(crate) fn median(session: &mut CudaSession, inputs: &[Tensor], runs: u32) -> Result<f64, SessionError> {
+    session.run(inputs)?;
+    session.spin(CLOCK_RAMP)?;
     let mut times = Vec::with_capacity(runs as usize);
-    for run in 0..WARM_UP + runs {
+    for _ in 0..runs {
         session.run(inputs)?;
-        times.extend((run >= WARM_UP).then(|| session.device_time().unwrap_or_default()));
+        let missing = || SessionError::Internal("the driver gives no time of a launch".to_owned());
+        times.push(session.device_time().ok_or_else(missing)?);
     }
     times.sort_unstable();
     Ok(times[times.len() / 2].as_secs_f64() * 1e6)

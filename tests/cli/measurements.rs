@@ -54,6 +54,20 @@ fn a_measurement_tells_what_ran() {
 }
 
 #[test]
+fn a_soak_repeats_launches_and_compares_devices() {
+    for device in ["host", "emulator", "text"] {
+        let soak = ["--device", device, "--soak", "30", "--launches", "3", "--against", "reference"];
+        let result = bench(&model("dlrm", "torchscript.onnx"), &soak);
+        let found = &result["soak"];
+        assert_eq!((&found["launches"], &found["different"]), (&3.into(), &0.into()), "{device}: {found}");
+        assert_eq!((&found["is_spoiled"], &found["against"]["device"]), (&true.into(), &"reference".into()));
+        assert!(found["against"]["excess"].as_f64().is_some_and(|excess| (0.0..=1.0).contains(&excess)), "{found}");
+    }
+    let output = tool(&["bench", &model("dlrm", "torchscript.onnx"), "--launches", "3"]);
+    assert_eq!(output.status.code(), Some(2), "launches are those of a soak");
+}
+
+#[test]
 fn a_bundle_is_measured_like_its_model() {
     let folder = Folder::new();
     let (bundle, path) = (bench(&host_bundle(&folder), &[]), bench(&model("dlrm", "torchscript.onnx"), &[]));

@@ -16,6 +16,14 @@ fn a_run_on_the_emulator_is_recorded_in_steps() {
     let operators = told["operators"].as_array().expect("rOperators are listed");
     let tasks: u64 = operators.iter().filter_map(|operator| operator["tasks"].as_u64()).sum();
     assert_eq!(told["tasks"].as_u64(), Some(tasks));
+    for parts in ["templates", "kernels"] {
+        let parts = told[parts].as_array().expect("rOperators are put together");
+        let of_parts: u64 = parts.iter().filter_map(|part| part["tasks"].as_u64()).sum();
+        assert_eq!(of_parts, tasks, "every rTask has a template and a kernel");
+    }
+    let shares = ["running", "waiting", "signalling", "dispatching", "idle"];
+    let whole: f64 = shares.iter().filter_map(|share| told["recorded_shares"][share].as_f64()).sum();
+    assert!((whole - 1.0).abs() < 1e-9 && told["recorded_shares"]["dispatching"].as_f64() > Some(0.0), "{whole}");
     let recorded = |operator: &Value| operator["recorded"].as_f64().unwrap_or(0.0);
     assert!(operators.windows(2).all(|pair| recorded(&pair[0]) >= recorded(&pair[1])));
 

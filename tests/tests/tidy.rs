@@ -78,7 +78,8 @@ const HOMES: [(&str, &[&str]); 23] = [
     ("rlimit", &["warpweave"]),
     ("rustc-hash", &["warpweave-fusion"]),
     ("safetensors", &["warpweave-runtime"]),
-    ("serde_json", &["warpweave-runtime", "warpweave-tests"]),
+    // In tests of the scheduler alone: records of the lab.
+    ("serde_json", &["warpweave-fusion", "warpweave-runtime", "warpweave-tests"]),
     ("zip", &["warpweave-runtime"]),
 ];
 

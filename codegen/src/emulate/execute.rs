@@ -467,7 +467,9 @@ impl Core {
                 }
                 Instruction::ReadSpecial { to, register } => {
                     let value = match register {
-                        SpecialRegister::Time => (world.report.counts.instructions + *executed) as u32,
+                        SpecialRegister::Time | SpecialRegister::Cycles => {
+                            (world.report.counts.instructions + *executed) as u32
+                        }
                         SpecialRegister::Multiprocessor => self.block as u32,
                     };
                     frame.write(to, self.active, &[value; 32]);

@@ -145,6 +145,8 @@ pub enum SpecialRegister {
     Time,
     /// The multiprocessor that runs the block. In the emulator and on the host the block's number.
     Multiprocessor,
+    /// Cycles of the multiprocessor modulo 2³². In the emulator and on the host what [`Self::Time`] is.
+    Cycles,
 }
 
 /// The most elements that one poll asks for.

@@ -45,6 +45,7 @@ struct ww_node_arguments {
   ww_buffers buffers;
   int const* operands;
   ww_u32 first_operand;
+  int* status;
 };
 
 // What kernels need to wait, and to exchange values that carry their own validity: eight bytes each, a single and a mark.

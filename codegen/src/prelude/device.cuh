@@ -261,6 +261,11 @@ WW_FUNCTION ww_u32 ww_multiprocessor() {
   asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
   return number;
 }
+WW_FUNCTION ww_u32 ww_cycles() {
+  ww_u32 cycles;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles));
+  return cycles;
+}
 WW_FUNCTION ww_u64 ww_time_ns() {
   ww_u64 time;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
@@ -281,6 +286,11 @@ template <class T> WW_FUNCTION void ww_time_out(
     asm volatile("st.global.u32 [%0 + 20], %1;" :: "l"(arguments.status), "r"(target) : "memory");
   }
   ww_store_control(arguments, ww_abort, 1u);
+}
+
+// Whether a segment before this one was aborted, of whose results nothing must be read. The whole block learns the same.
+WW_FUNCTION bool ww_was_aborted(int const* status) {
+  return ww_barrier_or(ww_thread() == 0u && ww_load_relaxed(status) != 0u);
 }
 
 // Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised. The

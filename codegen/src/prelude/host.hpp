@@ -221,6 +221,8 @@ WW_FUNCTION ww_u64 ww_time_ns() {
   return (ww_u64)now.tv_sec * 1000000000ull + (ww_u64)now.tv_nsec;
 }
 
+WW_FUNCTION ww_u32 ww_cycles() { return (ww_u32)ww_time_ns(); }
+
 // Writes the first time-out of the session to the status buffer and makes every block leave at its next wait.
 template <class T> static void ww_time_out(
     T const& arguments, ww_claim claim, ww_u32 position, ww_u32 counter, ww_u32 seen, ww_u32 target) {
@@ -233,6 +235,11 @@ template <class T> static void ww_time_out(
     arguments.status[5] = (int)target;
   }
   ww_store_control(arguments, ww_abort, 1u);
+}
+
+// Whether a segment before this one was aborted, of whose results nothing must be read. The whole block learns the same.
+WW_FUNCTION bool ww_was_aborted(int const* status) {
+  return ww_barrier_or(ww_thread() == 0u && __atomic_load_n(status, __ATOMIC_RELAXED) != 0);
 }
 
 // Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised.

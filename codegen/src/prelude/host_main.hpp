@@ -94,7 +94,7 @@ inline void run_launch(launch const& parameters, ww_u64 number, ww_arguments con
       continue;
     }
     auto* const entry_of = entry<void(ww_node_arguments)>("warpweave_k" + std::to_string(next.first));
-    ww_node_arguments const own = {arguments.buffers, arguments.operands, next.first_operand};
+    ww_node_arguments const own = {arguments.buffers, arguments.operands, next.first_operand, arguments.status};
     run_grid(parameters, number, next.blocks, side_by_side, [=] { entry_of(own); });
   }
 }

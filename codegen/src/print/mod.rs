@@ -22,7 +22,7 @@ use std::fmt::Write;
 use warpweave_fusion::schedule::tables::node_name;
 use warpweave_graph::arena::{Arena, Id};
 
-use crate::kernel_ir::{Block, Body, Kernel, KernelId, Program, SharedId, Statement};
+use crate::kernel_ir::{Block, Body, Entry, Kernel, KernelId, Program, SharedId, Statement};
 use scope::Declarations;
 pub use units::{DeviceUnits, UnitSize, device_units};
 
@@ -105,16 +105,24 @@ impl<'a> Printer<'a> {
         format!("extern \"C\" __global__ void __launch_bounds__({}, 1)", self.program.threads)
     }
 
+    /// How an entry begins that may come after a segment whose waits can give up.
+    fn abort(&self) -> String {
+        match self.program.entry {
+            Entry::Persistent(_) | Entry::Nodes(_) => String::new(),
+            Entry::Mixed(_) => "  if (ww_was_aborted(arguments.status)) return;\n".to_owned(),
+        }
+    }
+
     fn node(&self, id: KernelId, node: &Kernel) -> String {
         let name = node_name(id.index() as u32);
         let signature = format!("{} {name}(ww_node_arguments arguments)", self.bounds());
-        let prologue = "  ww_buffers const buffers = arguments.buffers;\n".to_owned();
+        let prologue = self.abort() + "  ww_buffers const buffers = arguments.buffers;\n";
         function(node, &Head { signature, prologue, takes: &self.takes, kept_bytes: 0 })
     }
 
     fn entry(&self, entry: &Kernel) -> String {
         let signature = format!("{} {ENTRY_NAME}(ww_arguments arguments)", self.bounds());
-        let mut prologue = shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
+        let mut prologue = self.abort() + &shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
         if self.takes.values().any(|takes| takes.exchange) {
             prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
         }

@@ -188,6 +188,7 @@ impl Printer<'_> {
                 let register = match register {
                     SpecialRegister::Time => "(ww_u32)ww_time_ns()",
                     SpecialRegister::Multiprocessor => "ww_multiprocessor()",
+                    SpecialRegister::Cycles => "ww_cycles()",
                 };
                 self.assign(place, register);
             }

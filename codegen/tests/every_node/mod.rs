@@ -45,7 +45,7 @@ pub fn program() -> Program {
             Statement::StoreControl { word, value: value() },
         ]);
     }
-    for register in [SpecialRegister::Time, SpecialRegister::Multiprocessor] {
+    for register in [SpecialRegister::Time, SpecialRegister::Multiprocessor, SpecialRegister::Cycles] {
         entry.body.push(Statement::ReadSpecial { place: place(), register });
     }
     for order in [MemoryOrder::Relaxed, MemoryOrder::Acquire] {

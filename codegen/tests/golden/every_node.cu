@@ -536,6 +536,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arg
   ww_store_control(arguments, ww_abort, v0);
   v0 = (ww_u32)ww_time_ns();
   v0 = ww_multiprocessor();
+  v0 = ww_cycles();
   v2 = ww_wait_relaxed(arguments, v0, v1, v0);
   v2 = ww_wait_acquire(arguments, v0, v1, v0);
   ww_signal_relaxed(arguments, v0);

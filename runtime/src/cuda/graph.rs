@@ -1,5 +1,5 @@
 //! A graph of launches, one after another: kernel nodes with their programmatic dependencies on one another, and cooperative
-//! nodes that walk streams.
+//! nodes that walk streams; before and behind them what records when they begin and end.
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
@@ -14,7 +14,7 @@ use warpweave_fusion::schedule::tables::{Launch, NodeLaunch, StreamLaunch, node_
 use super::driver::{DeviceInfo, check};
 use super::error::CudaError;
 use super::launches::Addresses;
-use super::memory::{Module, Stream};
+use super::memory::{Event, Module, Stream};
 use super::session::ENTRY_NAME;
 use crate::bundle::DeviceCode;
 
@@ -54,21 +54,32 @@ impl Shape {
     }
 }
 
+/// Events that a graph records itself, so that nothing that the host does lies between them.
+#[derive(Clone, Copy)]
+pub(super) struct Recorded<'e> {
+    /// Before the first launch.
+    pub(super) begin: &'e Event,
+    /// Behind the last one.
+    pub(super) end: &'e Event,
+}
+
 /// An instantiated graph.
 pub(super) struct Graph(sys::CUgraphExec);
 
 impl Graph {
     /// A graph of these launches of the module's entries, of which those that walk streams give up a wait after
-    /// `wait_limit`.
+    /// `wait_limit`. The events that it records must live as long as it.
     pub(super) fn new(
         module: &Module,
         shape: &Shape,
         addresses: &Addresses,
         wait_limit: Duration,
+        recorded: Option<Recorded<'_>>,
     ) -> Result<Self, CudaError> {
         let draft = Draft::new()?;
         let mut programs = 0;
-        let mut previous: Option<(sys::CUgraphNode, Dependency)> = None;
+        let begin = recorded.map(|recorded| draft.record(recorded.begin)).transpose()?;
+        let mut previous = begin.map(|begin| (begin, Dependency::Full));
         for launch in &shape.launches {
             let (added, kind) = match *launch {
                 Launch::Streams(StreamLaunch { first_stream, blocks }) => {
@@ -94,13 +105,17 @@ impl Graph {
             }
             previous = Some((added, kind));
         }
+        if let (Some(recorded), Some((last, _))) = (recorded, previous) {
+            let end = draft.record(recorded.end)?;
+            draft.depend(last, end, Dependency::Full)?;
+        }
         draft.instantiate()
     }
 
     /// Launches all nodes into a stream.
     pub(super) fn launch(&self, stream: &Stream) -> Result<(), CudaError> {
-        // SAFETY: the graph is instantiated, its nodes' allocations and module are live for as long as it is, and one
-        // launch of it is under way at a time: a session waits for the end of each.
+        // SAFETY: the graph is instantiated, its nodes' allocations, module and events are live for as long as it is, and
+        // its launches run one after another: all of them are in the one stream of their session.
         check("cuGraphLaunch", unsafe { result::graph::launch(self.0, stream.handle()) })
     }
 }
@@ -178,6 +193,15 @@ impl Draft {
         // that the verified plan asks for.
         let added = unsafe { sys::cuGraphAddKernelNode_v2(&mut node, self.0, ptr::null(), 0, &params) };
         check("cuGraphAddKernelNode", added.result())?;
+        Ok(node)
+    }
+
+    /// Adds the recording of an event.
+    fn record(&self, event: &Event) -> Result<sys::CUgraphNode, CudaError> {
+        let mut node = ptr::null_mut();
+        // SAFETY: the graph and the event are live.
+        let added = unsafe { sys::cuGraphAddEventRecordNode(&mut node, self.0, ptr::null(), 0, event.handle()) };
+        check("cuGraphAddEventRecordNode", added.result())?;
         Ok(node)
     }
 

@@ -43,6 +43,7 @@ pub(super) struct NodeArguments {
     weights: u64,
     operands: u64,
     first_operand: u32,
+    status: u64,
 }
 
 impl Addresses {
@@ -63,6 +64,7 @@ impl Addresses {
 
     /// Of a node whose operands begin at `first_operand`.
     pub(super) fn of_node(&self, first_operand: u32) -> NodeArguments {
-        NodeArguments { arena: self.arena, weights: self.weights, operands: self.operands, first_operand }
+        let &Self { arena, weights, operands, status, .. } = self;
+        NodeArguments { arena, weights, operands, first_operand, status }
     }
 }

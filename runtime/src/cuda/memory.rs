@@ -7,11 +7,12 @@
 
 use std::ffi::CString;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUresult};
 
-use super::driver::check;
+use super::driver::{Driver, check};
 use super::error::CudaError;
 
 /// A device's primary context, current on this thread.
@@ -40,6 +41,20 @@ impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: the context was retained once. A failure leaves it to the end of the process.
         let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+/// A device's primary context that stays while this lives, however many sessions come and go: without it the last of them
+/// takes the context down, and the next one builds it anew.
+pub struct KeptContext {
+    _context: Context,
+}
+
+impl KeptContext {
+    /// The context of device `ordinal`.
+    pub fn new(ordinal: u32) -> Result<Self, CudaError> {
+        let device = Driver::open()?.handle(ordinal)?;
+        Ok(Self { _context: Context::new(device)? })
     }
 }
 
@@ -98,8 +113,18 @@ impl Buffer {
     }
 
     pub(super) fn zero(&self) -> Result<(), CudaError> {
-        // SAFETY: the range is this allocation.
-        check("cuMemsetD8", unsafe { result::memset_d8_sync(self.address, 0, self.bytes) })
+        self.fill(0..self.bytes, 0)
+    }
+
+    /// Sets bytes of it. The call may return before they are written; the legacy default stream keeps the order.
+    pub(super) fn fill(&self, range: Range<usize>, byte: u8) -> Result<(), CudaError> {
+        assert!(range.start <= range.end && range.end <= self.bytes, "what is filled stays inside its buffer");
+        if range.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the range was checked to lie in this allocation.
+        let filled = unsafe { result::memset_d8_sync(self.address + range.start as u64, byte, range.len()) };
+        check("cuMemsetD8", filled)
     }
 
     pub(super) fn write(&self, offset: usize, data: &[u8]) -> Result<(), CudaError> {
@@ -156,6 +181,10 @@ pub(super) struct Event(sys::CUevent);
 impl Event {
     pub(super) fn new() -> Result<Self, CudaError> {
         check("cuEventCreate", result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)).map(Self)
+    }
+
+    pub(super) fn handle(&self) -> sys::CUevent {
+        self.0
     }
 
     pub(super) fn record(&self, stream: &Stream) -> Result<(), CudaError> {

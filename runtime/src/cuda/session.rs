@@ -1,5 +1,5 @@
-//! A program on a GPU: one cooperative launch a run, or one launch of a graph, of which persistent segments are cooperative
-//! nodes.
+//! A program on a GPU: one launch of a graph a run, of which persistent segments are cooperative nodes; where the driver
+//! refuses such a graph of one persistent segment, one cooperative launch.
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
@@ -17,12 +17,12 @@ use warpweave_graph::Tensor;
 
 use super::driver::{DeviceInfo, Driver, check};
 use super::error::CudaError;
-use super::graph::{Graph, Shape};
+use super::graph::{Graph, Recorded, Shape};
 use super::launches::Addresses;
 use super::memory::{Buffer, Context, Event, Module, Stream};
 use crate::bundle::{BundleTarget, DeviceCode, TargetPlan};
 use crate::cubin::CubinInfo;
-use crate::session::{Session, SessionError, check_inputs, check_records, input_types, output, place, run_as};
+use crate::session::{SPOILED, Session, SessionError, check_inputs, check_records, input_types, output, place, run_as};
 use crate::session_memory::{SessionMemory, marked_element, sentinels};
 
 /// The entry that walks streams.
@@ -33,6 +33,9 @@ const OLDEST_DRIVER: (u32, u32) = (12, 8);
 const FLUSH_BYTES: usize = 512 << 20;
 /// For so long the end of a launch is polled without rest.
 const POLL_EAGERLY: Duration = Duration::from_millis(20);
+
+/// Launches that are put into the stream before the end of the last one is awaited.
+const LAUNCHES_AT_ONCE: usize = 16;
 
 /// How a program is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +81,25 @@ enum Launched {
     /// The entry of a persistent program, once, cooperatively.
     Cooperative(sys::CUfunction),
     /// A graph, made for a limit of waits.
-    Graph { graph: Graph, shape: Shape, wait_limit: Duration },
+    Graph { graph: Graph, shape: Shape, wait_limit: Duration, clock: Clock },
+}
+
+/// What records when a launch begins and ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clock {
+    /// Nodes of the graph: what the host does has no part in the time.
+    Nodes,
+    /// The stream: an idle one has recorded the begin before the launch arrives.
+    Stream,
+}
+
+impl Clock {
+    fn events<'e>(self, begin: &'e Event, end: &'e Event) -> Option<Recorded<'e>> {
+        match self {
+            Self::Nodes => Some(Recorded { begin, end }),
+            Self::Stream => None,
+        }
+    }
 }
 
 /// What launches read and write.
@@ -108,15 +129,17 @@ impl Buffers {
     }
 }
 
-/// Dropped from first to last: memory before the context that it belongs to.
+/// Dropped from first to last: memory before the context that it belongs to, a graph before its events.
 struct Loaded {
     buffers: Buffers,
     /// Written whole before each launch, where caches are to be cold.
     flush: Option<Buffer>,
+    launched: Launched,
     begin: Event,
     end: Event,
+    /// Behind everything that was put into the stream.
+    done: Event,
     stream: Stream,
-    launched: Launched,
     module: Module,
     _context: Context,
 }
@@ -159,7 +182,9 @@ impl CudaSession {
             (plan.clone(), vec![format!("{} runs {} nodes of a graph", device.name, shape.launches.len())])
         };
         let shape = Shape { launches: plan.tables().launches, ..shape };
-        let loaded = load(&plan, weights, shape, options.wait_limit, context, module)?;
+        let (loaded, refused) = load(&plan, weights, shape, options.wait_limit, context, module)?;
+        let mut notes = notes;
+        notes.extend(refused.map(|error| format!("times have a part of the host in them: {error}")));
         let mut session = Self {
             loaded: ManuallyDrop::new(loaded),
             plan,
@@ -196,11 +221,11 @@ impl CudaSession {
     fn keep_limit(&mut self) -> Result<(), CudaError> {
         let limit = self.options.wait_limit;
         let addresses = self.loaded.buffers.addresses();
-        let Loaded { launched, module, .. } = &mut *self.loaded;
-        if let Launched::Graph { graph, shape, wait_limit } = launched
+        let Loaded { launched, module, begin, end, .. } = &mut *self.loaded;
+        if let Launched::Graph { graph, shape, wait_limit, clock } = launched
             && *wait_limit != limit
         {
-            *graph = Graph::new(module, shape, &addresses, limit)?;
+            *graph = Graph::new(module, shape, &addresses, limit, clock.events(begin, end))?;
             *wait_limit = limit;
         }
         Ok(())
@@ -213,13 +238,26 @@ impl CudaSession {
             // The stream waits for the write: it is a blocking one.
             flush.zero()?;
         }
-        loaded.begin.record(&loaded.stream)?;
-        match &loaded.launched {
-            Launched::Cooperative(function) => self.launch_cooperative(*function)?,
-            Launched::Graph { graph, .. } => graph.launch(&loaded.stream)?,
-        }
-        loaded.end.record(&loaded.stream)?;
+        self.enqueue()?;
         self.await_end()
+    }
+
+    /// Puts a launch into the stream.
+    fn enqueue(&self) -> Result<(), CudaError> {
+        let Loaded { launched, begin, end, stream, .. } = &*self.loaded;
+        match launched {
+            Launched::Graph { graph, clock: Clock::Nodes, .. } => graph.launch(stream),
+            Launched::Graph { graph, clock: Clock::Stream, .. } => {
+                begin.record(stream)?;
+                graph.launch(stream)?;
+                end.record(stream)
+            }
+            Launched::Cooperative(function) => {
+                begin.record(stream)?;
+                self.launch_cooperative(*function)?;
+                end.record(stream)
+            }
+        }
     }
 
     fn launch_cooperative(&self, function: sys::CUfunction) -> Result<(), CudaError> {
@@ -229,7 +267,7 @@ impl CudaSession {
         let mut parameters = [(&raw mut arguments).cast::<c_void>()];
         // SAFETY: the entry takes one `ww_arguments` by value, which `StreamArguments` mirrors; the driver copies it before it
         // returns. All addresses are of live allocations of the sizes that the verified plan asks for, and nothing
-        // touches them until `end` has passed.
+        // touches them until `done` has passed.
         let launched = unsafe {
             result::launch_cooperative_kernel(
                 function,
@@ -243,10 +281,16 @@ impl CudaSession {
         check("cuLaunchCooperativeKernel", launched)
     }
 
+    /// Waits for everything that was put into the stream. Events that a graph records do not tell it: until the graph runs,
+    /// they are what they were before.
     fn await_end(&mut self) -> Result<(), CudaError> {
         let start = Instant::now();
+        if let Err(error) = self.loaded.done.record(&self.loaded.stream) {
+            self.state = State::Lost;
+            return Err(error);
+        }
         loop {
-            match self.loaded.end.has_passed() {
+            match self.loaded.done.has_passed() {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(error) => {
@@ -311,8 +355,9 @@ impl Session for CudaSession {
         self.launch()?;
         self.check_status()?;
         self.check_indices()?;
-        let milliseconds = self.loaded.end.milliseconds_since(&self.loaded.begin)?;
-        self.last = Some(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3));
+        // Without a time the outputs are still right.
+        let milliseconds = self.loaded.end.milliseconds_since(&self.loaded.begin).ok();
+        self.last = milliseconds.map(|milliseconds| Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3));
         let memory = &self.plan.plan.plan().memory;
         let read = |&tensor| {
             let range = place(memory, tensor);
@@ -323,6 +368,21 @@ impl Session for CudaSession {
         memory.outputs.iter().map(read).collect()
     }
 
+    fn spin(&mut self, least: Duration) -> Result<bool, SessionError> {
+        if self.state != State::Ready {
+            return Err(CudaError::Poisoned.into());
+        }
+        let start = Instant::now();
+        while start.elapsed() < least {
+            for _ in 0..LAUNCHES_AT_ONCE {
+                self.enqueue()?;
+            }
+            self.await_end()?;
+            self.check_status()?;
+        }
+        Ok(true)
+    }
+
     fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
         if self.state != State::Ready {
             return Err(CudaError::Poisoned.into());
@@ -330,6 +390,17 @@ impl Session for CudaSession {
         let mut read = vec![0; bytes.len()];
         self.loaded.buffers.arena.read(bytes.start, &mut read)?;
         Ok(Some(read))
+    }
+
+    fn spoil_outputs(&mut self) -> Result<bool, SessionError> {
+        if self.state != State::Ready {
+            return Err(CudaError::Poisoned.into());
+        }
+        let memory = &self.plan.plan.plan().memory;
+        for &tensor in &memory.outputs {
+            self.loaded.buffers.arena.fill(place(memory, tensor), SPOILED)?;
+        }
+        Ok(true)
     }
 
     fn set_wait_limit(&mut self, limit: Duration) -> bool {
@@ -458,7 +529,7 @@ fn load(
     wait_limit: Duration,
     context: Context,
     module: Module,
-) -> Result<Loaded, SessionError> {
+) -> Result<(Loaded, Option<CudaError>), SessionError> {
     let (memory, tables) = (&plan.plan.plan().memory, plan.tables());
     let host = counters(plan.plan.plan(), 1);
     let words = tables.stream_start.len() + tables.instructions.len() + tables.operands.len() + host.counters.len();
@@ -476,23 +547,19 @@ fn load(
         counters: Buffer::holding(&host.counters)?,
         status: Buffer::holding(&host.status)?,
     };
-    let launched = match plan.plan.plan().only_persistent() {
-        Some(_) => Launched::Cooperative(module.function(ENTRY_NAME)?),
-        None => {
-            let graph = Graph::new(&module, &shape, &buffers.addresses(), wait_limit)?;
-            Launched::Graph { graph, shape, wait_limit }
-        }
+    let (begin, end) = (Event::new()?, Event::new()?);
+    let graph = |clock: Clock| {
+        Graph::new(&module, &shape, &buffers.addresses(), wait_limit, clock.events(&begin, &end))
+            .map(|graph| Launched::Graph { graph, shape: shape.clone(), wait_limit, clock })
     };
-    Ok(Loaded {
-        buffers,
-        flush: None,
-        begin: Event::new()?,
-        end: Event::new()?,
-        stream: Stream::new()?,
-        launched,
-        module,
-        _context: context,
-    })
+    let (launched, refused) = match (graph(Clock::Nodes), plan.plan.plan().only_persistent()) {
+        (Ok(launched), _) => (launched, None),
+        (Err(error), Some(_)) => (Launched::Cooperative(module.function(ENTRY_NAME)?), Some(error)),
+        (Err(error), None) => (graph(Clock::Stream)?, Some(error)),
+    };
+    let (done, stream) = (Event::new()?, Stream::new()?);
+    let loaded = Loaded { buffers, flush: None, launched, begin, end, done, stream, module, _context: context };
+    Ok((loaded, refused))
 }
 
 /// Control blocks and counters before launch number `epoch`.

@@ -176,6 +176,14 @@ impl HostSession {
         Ok(memory.outputs.iter().map(output).collect())
     }
 
+    /// Sets every byte that outputs are read from, until the next run writes them.
+    pub fn fill_outputs(&mut self, byte: u8) {
+        let memory = &self.plan.plan().memory;
+        for &id in &memory.outputs {
+            self.arena.write(self.offset(id), &vec![byte; memory.tensors[id].ty.bytes()]);
+        }
+    }
+
     /// The rTasks that the last run executed, segment after segment: each thread's in order, thread after thread.
     pub fn trace(&self) -> &[RTask] {
         &self.trace

@@ -13,7 +13,7 @@ use warpweave_graph::Tensor;
 use super::Session;
 use super::check_records;
 use super::error::SessionError;
-use super::exchange::{check_inputs, input_types, place, read_outputs, run_as, write_inputs};
+use super::exchange::{check_inputs, input_types, place, read_outputs, run_as, spoil, write_inputs};
 use crate::bundle::TargetPlan;
 
 /// How a program is emulated.
@@ -36,13 +36,15 @@ pub struct EmulatorSession {
     epoch: u32,
     /// The arena after the last interleaving.
     arena: Vec<u8>,
+    /// Whether the next run begins with spoiled outputs.
+    is_spoiled: bool,
 }
 
 impl EmulatorSession {
     /// A session of `program` that follows `plan`.
     pub fn new(program: Program, plan: TargetPlan, weights: Arc<[u8]>, options: EmulatorOptions) -> Self {
         let tables = plan.tables();
-        Self { program, plan, tables, weights, options, epoch: 1, arena: Vec::new() }
+        Self { program, plan, tables, weights, options, epoch: 1, arena: Vec::new(), is_spoiled: false }
     }
 }
 
@@ -57,9 +59,13 @@ impl Session for EmulatorSession {
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         device.restart(self.epoch);
         let initialised: Vec<_> = memory.inputs.iter().map(|input| place(memory, *input)).collect();
+        let is_spoiled = std::mem::take(&mut self.is_spoiled);
         let mut first: Option<Vec<Tensor>> = None;
         for position in 0..self.options.interleavings.max(1) {
             let seed = self.options.seed.wrapping_add(position);
+            if is_spoiled {
+                spoil(memory, device.arena_mut());
+            }
             let records = memory.index_records.range();
             write_inputs(memory, inputs, device.arena_mut());
             device.arena_mut()[records.clone()].fill(0);
@@ -86,6 +92,11 @@ impl Session for EmulatorSession {
 
     fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
         Ok(self.arena.get(bytes).map(<[u8]>::to_vec))
+    }
+
+    fn spoil_outputs(&mut self) -> Result<bool, SessionError> {
+        self.is_spoiled = true;
+        Ok(true)
     }
 
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {

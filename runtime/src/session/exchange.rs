@@ -80,6 +80,15 @@ pub(crate) fn place(memory: &MemoryPlan, tensor: TensorId) -> Range<usize> {
     })
 }
 
+/// What outputs are filled with before a run that must write all of them.
+pub(crate) const SPOILED: u8 = 0xff;
+
+/// Fills the outputs' places in an arena.
+#[cfg(feature = "compile")]
+pub(crate) fn spoil(memory: &MemoryPlan, arena: &mut [u8]) {
+    memory.outputs.iter().for_each(|&tensor| arena[place(memory, tensor)].fill(SPOILED));
+}
+
 /// Writes inputs, which have been checked, to an arena.
 #[cfg(feature = "compile")]
 pub(crate) fn write_inputs(memory: &MemoryPlan, inputs: &[Tensor], arena: &mut [u8]) {

@@ -26,7 +26,7 @@ use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
 
 pub use error::{FailureKind, SessionError};
-pub(crate) use exchange::{check_inputs, input_types, output, place, run_as};
+pub(crate) use exchange::{SPOILED, check_inputs, input_types, output, place, run_as};
 pub use exchange::{pack_program, pack_weights};
 pub(crate) use index_error::check_records;
 pub use index_error::{IndexError, IndexTensor};
@@ -40,6 +40,9 @@ pub use reference::ReferenceSession;
 pub use emulator::{EmulatorOptions, EmulatorSession};
 #[cfg(feature = "compile")]
 pub use text::TextSession;
+
+/// For so long a device should be busy before times are taken of it: an idle one has low clocks.
+pub const CLOCK_RAMP: Duration = Duration::from_millis(25);
 
 /// A program on a device.
 pub trait Session {
@@ -60,6 +63,18 @@ pub trait Session {
     /// Bytes of the arena as the last run has left them; `None` on devices without one, or before a run.
     fn read_arena(&mut self, _bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
         Ok(None)
+    }
+
+    /// Sets every bit of the memory that outputs are read from, which is NaN in every floating-point type: what the next run
+    /// leaves unwritten shows. `false` on devices whose outputs have no memory between runs.
+    fn spoil_outputs(&mut self) -> Result<bool, SessionError> {
+        Ok(false)
+    }
+
+    /// Runs on the inputs of the last run, one run right after another, for at least so long, so that the device's clocks are
+    /// up for the next ones. `false` on devices whose clocks are their own business.
+    fn spin(&mut self, _least: Duration) -> Result<bool, SessionError> {
+        Ok(false)
     }
 
     /// Whether every run from now on begins with caches that hold nothing of the program; what that takes is no part of

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use warpweave::codegen::kernel_ir::text;
 use warpweave::codegen::print::UnitSize;
-use warpweave::codegen::trace::{TraceLayout, traced};
+use warpweave::codegen::trace::{TraceClock, TraceLayout, traced};
 use warpweave::codegen::verify;
 use warpweave::compiler::{CompileOptions, compile};
 use warpweave::explain::Clock;
 use warpweave::fusion::schedule::simulate::Event;
 use warpweave::fusion::schedule::{Instruction, Polls, RTask, tables};
-use warpweave::profile::{Profile, profile};
+use warpweave::profile::{Profile, profile, profile_by};
 use warpweave::runtime::session::Device;
 use warpweave::runtime::target::Target;
 use warpweave::{OpenOptions, Source, open, random_inputs};
@@ -26,6 +26,10 @@ pub fn add(suite: &mut Suite) {
         for device in [Device::Host, Device::Emulator, Device::Text] {
             let path = model.path.clone();
             suite.trial(format!("{} recorded on {device}", model.name), move || check(path, device));
+        }
+        for device in [Device::Emulator, Device::Text] {
+            let path = model.path.clone();
+            suite.trial(format!("{} recorded by cycles on {device}", model.name), move || check_cycles(path, device));
         }
         suite.trial(format!("{} with a trace as device code", model.name), move || check_code(&model));
     }
@@ -44,6 +48,26 @@ fn check(path: PathBuf, device: Device) {
     assert_eq!(profile.clock, if is_emulator { Clock::Steps } else { Clock::Measured });
     check_tasks(&profile);
     check_order(&profile);
+}
+
+/// Cycles of every unit, set against the shared clock, are times like those of the shared clock.
+fn check_cycles(path: PathBuf, device: Device) {
+    let source = Source::load(&path, &Default::default()).expect("the model imports");
+    let inputs = random_inputs(source.signature(), 5);
+    let options = OpenOptions { units: Some(5), ..OpenOptions::default() };
+    let no_compiler = || Err("no GPU is used".to_owned());
+    let recorded = |clock| {
+        let profile = profile_by(clock, &source, device, &options, &no_compiler, &inputs).expect("it is recorded");
+        check_tasks(&profile);
+        profile
+    };
+    let (shared, cycles) = (recorded(TraceClock::Shared), recorded(TraceClock::Cycles));
+    assert!(shared.outputs == cycles.outputs, "a clock changes no bit");
+    if device == Device::Emulator {
+        // Its steps are the same in every run, but for those that reading clocks takes.
+        let ratio = cycles.recorded.makespan / shared.recorded.makespan;
+        assert!((0.9..1.1).contains(&ratio), "{ratio}");
+    }
 }
 
 /// Every rTask is recorded once and takes time.
@@ -123,12 +147,14 @@ fn check_code(model: &models::Model) {
     let tables = tables::encode(plan, &lowered.bindings, lowered.operands.clone());
     let layout = TraceLayout::behind(plan.memory.arena_bytes, &tables).expect("the arena is small");
     assert!(layout.start() >= plan.memory.arena_bytes && layout.arena_bytes() > layout.start());
-    let program = traced(&lowered.program, &layout);
-    assert_eq!(verify::verify(&program), []);
-    assert_eq!(text::parse(&program.to_string()), Ok(program.clone()));
-    assert_eq!(program.kernels, lowered.program.kernels);
     assert!(!lowered.program.to_string().contains("special"));
-    for target in [Target::Sm80, Target::Sm90a] {
-        gates::check(&program, UnitSize::default(), target);
+    for clock in [TraceClock::Shared, TraceClock::Cycles] {
+        let program = traced(&lowered.program, &layout, clock);
+        assert_eq!(verify::verify(&program), []);
+        assert_eq!(text::parse(&program.to_string()), Ok(program.clone()));
+        assert_eq!(program.kernels, lowered.program.kernels);
+        for target in [Target::Sm80, Target::Sm90a] {
+            gates::check(&program, UnitSize::default(), target);
+        }
     }
 }

@@ -2,8 +2,10 @@
 //! what is chosen by prediction is what is predicted to be fastest.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use warpweave::codegen::emulate::LaunchOptions;
+use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::fold::fold;
 use warpweave::fusion::schedule::plan::{EdgeKind, ExecutionPlan, Segment};
@@ -19,6 +21,8 @@ use warpweave::graph::program::{TensorId, TensorProgram};
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{ElementType, Tensor};
 use warpweave::runtime::host::{HostSession, pack_weights};
+use warpweave::runtime::session_memory::SessionMemory;
+use warpweave::runtime::text::{TextError, TextLaunch, TextProgram};
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_parts, compile_under, plan_under};
 use warpweave_tests::printed;
@@ -54,6 +58,10 @@ pub fn add(suite: &mut Suite) {
         check_runs(&compiled);
     });
     suite.trial("segments: the choice", check_choice);
+    for sequence in [SEQUENCES[0], SEQUENCES[3]] {
+        let name = format!("segments: nothing runs after an abort, {} segments", sequence.len());
+        suite.trial(name, move || check_rest(sequence));
+    }
 }
 
 /// Segments of equal numbers of groups, as far as there are groups.
@@ -112,6 +120,38 @@ fn check_abort(machine: &Machine, inputs: &[Tensor], expected: &[Tensor]) {
     let (report, outputs) = machine.launch_on(&mut device, inputs, &LaunchOptions::seeded(2));
     assert!(report.is_clean(), "{report}");
     assert_close(&outputs, expected, 1e-4);
+}
+
+/// After a wait that gives up no further segment computes from what is not there: what it writes stays as it was.
+fn check_rest(sequence: &'static [Backend]) {
+    const UNTOUCHED: u8 = 0xa5;
+    let options = PlanOptions::new(UNITS);
+    let compiled =
+        compile_parts(&branches_and_a_chain(), FusionLevel::None, &options, |groups| parts(groups, sequence));
+    let machine = Machine::new(&compiled);
+    let text = TextProgram::compile(&cuda(&machine.program), None).unwrap_or_else(|error| panic!("{error}"));
+    let launch = TextLaunch {
+        threads: machine.program.threads,
+        shared_bytes: machine.program.shared_bytes(),
+        tables: &machine.tables,
+        weights: &machine.weights,
+        launches: 1,
+        wait_limit: Duration::from_millis(20),
+        run_limit: Duration::from_secs(60),
+    };
+    let arena = vec![UNTOUCHED; machine.plan.memory.arena_bytes as usize];
+    let mut memory = SessionMemory::new(arena, machine.counters());
+    memory = memory.at_epoch(1, &machine.plan.arrivals(), &machine.plan.grids()).marked(&machine.plan.memory);
+    // No wait can end.
+    memory.counters.fill(-1_000_000);
+    match text.run(launch, &mut memory) {
+        Err(TextError::Wait(_)) => {}
+        other => panic!("the launch ended with {other:?}"),
+    }
+    let memory_plan = &machine.plan.memory;
+    let output = memory_plan.tensors[memory_plan.outputs[0]].buffer.expect("an output has a buffer");
+    let output = &memory.arena[output.offset as usize..][..output.bytes as usize];
+    assert!(output.iter().all(|byte| *byte == UNTOUCHED), "a segment ran on incomplete data");
 }
 
 /// Two segments in each other's place are accepted only where the emulator computes the same and reports nothing.

@@ -12,7 +12,7 @@ words!(GlobalSpace { Arena => "arena", Weights => "weights" });
 words!(Builtin { Thread => "thread", Block => "block", Grid => "grid", FirstOperand => "first_operand" });
 words!(MemoryOrder { Relaxed => "relaxed", Acquire => "acquire", Release => "release" });
 words!(ControlWord { Epoch => "epoch", Left => "left", Abort => "abort" });
-words!(SpecialRegister { Time => "time", Multiprocessor => "multiprocessor" });
+words!(SpecialRegister { Time => "time", Multiprocessor => "multiprocessor", Cycles => "cycles" });
 words!(Table { StreamStart => "stream_start", Instructions => "instructions", Operands => "operands" });
 
 words!(UnaryOp {

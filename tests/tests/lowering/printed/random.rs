@@ -191,7 +191,7 @@ fn access() -> impl Strategy<Value = Statement> {
 fn exchange() -> impl Strategy<Value = Statement> {
     let table = select(vec![Table::StreamStart, Table::Instructions, Table::Operands]);
     let word = || select(vec![ControlWord::Epoch, ControlWord::Left, ControlWord::Abort]);
-    let register = select(vec![SpecialRegister::Time, SpecialRegister::Multiprocessor]);
+    let register = select(vec![SpecialRegister::Time, SpecialRegister::Multiprocessor, SpecialRegister::Cycles]);
     let mode = prop_oneof![any::<u32>().prop_map(ShuffleMode::Xor), any::<u32>().prop_map(ShuffleMode::Broadcast)];
     prop_oneof![
         (place(), expression()).prop_map(|(place, value)| Statement::Assign { place, value }),

@@ -1,0 +1,64 @@
+//! Exchanges and launches as records of the lab have measured them.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// The time of an exchange or a launch on a device.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+pub struct EdgeTime {
+    pub edge: Edge,
+    /// Units that take part, where the number matters.
+    pub units: Option<usize>,
+    pub microseconds: f64,
+}
+
+/// What takes a unit from one rTask to a dependent one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Edge {
+    Barrier,
+    Signal,
+    SignalChain,
+    StreamLaunch,
+    GraphLaunch,
+    GraphNode,
+    ProgrammaticNode,
+}
+
+#[derive(Deserialize)]
+struct Lab {
+    format: String,
+    version: u64,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    status: String,
+    findings: Option<Findings>,
+}
+
+/// Findings of any kind; only those of one have edges.
+#[derive(Deserialize)]
+struct Findings {
+    #[serde(default)]
+    edges: Vec<EdgeTime>,
+}
+
+/// The times in all records of a folder, of steps that ran.
+pub fn edges(folder: &Path) -> Vec<EdgeTime> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let records = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
+    records.flat_map(|path| of_record(&path)).collect()
+}
+
+fn of_record(path: &Path) -> Vec<EdgeTime> {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let lab: Lab = serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!((lab.format.as_str(), lab.version), ("warpweave-lab", 1), "{}", path.display());
+    let ran = lab.steps.into_iter().filter(|step| step.status == "ran");
+    ran.filter_map(|step| step.findings).flat_map(|findings| findings.edges).collect()
+}

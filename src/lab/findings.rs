@@ -1,0 +1,310 @@
+//! What the steps of a lab find.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What a step found.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Findings {
+    /// What the machine offers.
+    Doctor {
+        /// The CUDA version that the driver supports.
+        driver: Option<String>,
+        /// The compiler of device text.
+        nvrtc: Option<String>,
+        /// The GPUs.
+        gpus: Vec<Gpu>,
+        /// Threads of the processor.
+        threads: usize,
+    },
+    /// Things that hold or do not.
+    Checks {
+        /// The checks.
+        checks: Vec<Check>,
+    },
+    /// Programs for what is assumed of a memory system, as `warpweave litmus --json` prints them.
+    Litmus {
+        /// The programs.
+        tests: Vec<LitmusTest>,
+    },
+    /// Outputs beside stored ones.
+    Comparisons {
+        /// The device.
+        device: String,
+        /// What ran the plans; none on devices that have one way.
+        backend: Option<String>,
+        /// The models.
+        comparisons: Vec<Comparison>,
+    },
+    /// Cycles of small programs, as `warpweave microbench --json` prints them.
+    Microbench {
+        /// Loops and dispatches.
+        loops: Vec<LoopCycles>,
+        /// Exchanges between units, and launches.
+        #[serde(default)]
+        edges: Vec<EdgeTime>,
+    },
+    /// A device's constants.
+    Calibration {
+        /// The constants.
+        constants: Vec<Calibrated>,
+    },
+    /// A benchmark model's time.
+    Measurement(Measurement),
+    /// Other programs' times.
+    Peers {
+        /// Their times.
+        peers: Vec<PeerTime>,
+    },
+    /// Where the time of a model goes.
+    Profile {
+        /// The model.
+        model: String,
+        /// The device.
+        device: String,
+        /// What recorded times are.
+        clock: String,
+        /// Microseconds by the cost model.
+        predicted_microseconds: f64,
+        /// The recorded run, by that clock.
+        recorded: f64,
+        /// What units do with their time by the cost model.
+        predicted_shares: UnitShares,
+        /// What they did.
+        recorded_shares: UnitShares,
+        /// By template.
+        templates: Vec<PartTime>,
+        /// By kernel.
+        kernels: Vec<PartTime>,
+    },
+    /// Kernels whose times were recorded.
+    Tuning {
+        /// The model.
+        model: String,
+        /// Kernels recorded.
+        recorded: usize,
+        /// Groups left.
+        left: usize,
+        /// Kernels refused.
+        refused: usize,
+    },
+}
+
+/// A GPU.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Gpu {
+    /// The product's name.
+    pub name: String,
+    /// The compute capability, such as `9.0`.
+    pub compute_capability: String,
+    /// Streaming multiprocessors.
+    pub multiprocessors: usize,
+    /// Bytes of its memory.
+    pub memory_bytes: u64,
+}
+
+/// Something that holds or does not.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Check {
+    /// What.
+    pub name: String,
+    /// Where.
+    pub device: String,
+    /// Whether it holds.
+    pub passed: bool,
+    /// What was seen.
+    pub detail: Option<String>,
+}
+
+/// A program whose outcomes are counted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LitmusTest {
+    /// Its name.
+    pub name: String,
+    /// How often it ran.
+    pub rounds: u64,
+    /// How often each outcome was seen.
+    pub outcomes: BTreeMap<String, u64>,
+    /// Whether none was seen that is assumed impossible.
+    pub passed: bool,
+}
+
+/// A model's outputs beside stored ones.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The model's file.
+    pub model: String,
+    /// How it went.
+    pub outcome: Outcome,
+    /// The largest relative error, where there are outputs.
+    pub worst_relative: Option<f64>,
+    /// The folder of the case that was kept.
+    pub case: Option<String>,
+}
+
+/// How a comparison went.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Outputs agree.
+    Agree,
+    /// They do not, or the device found the program wrong.
+    Differ,
+    /// The device failed.
+    DeviceFault,
+    /// A wait gave up, or the process did not end.
+    TimeOut,
+    /// The process ended without a word.
+    Crash,
+    /// The program refused the model, its arrays or the device.
+    Refused,
+    /// It was not begun for want of time, or not compiled.
+    Missing,
+}
+
+/// A loop, or a dispatch.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LoopCycles {
+    /// What it does.
+    pub name: String,
+    /// What the cycles are counted for, such as `step` or `dispatch`.
+    pub per: String,
+    /// Cycles of a multiprocessor.
+    pub cycles: f64,
+    /// Cycles that the cost model reckons with, where it does.
+    pub predicted_cycles: Option<f64>,
+}
+
+/// The time of an exchange or a launch.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EdgeTime {
+    /// Which.
+    pub edge: Edge,
+    /// Units that take part, where the number matters.
+    pub units: Option<usize>,
+    /// Microseconds of one.
+    pub microseconds: f64,
+}
+
+/// What takes a unit from one rTask to a dependent one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Edge {
+    /// All units signal and wait for all.
+    Barrier,
+    /// One unit signals, another waits.
+    Signal,
+    /// The same in a chain of units, a hop.
+    SignalChain,
+    /// A kernel of a stream of launches.
+    StreamLaunch,
+    /// A graph of one node.
+    GraphLaunch,
+    /// A further node.
+    GraphNode,
+    /// A further node that is launched before the one before it has ended.
+    ProgrammaticNode,
+}
+
+impl Edge {
+    /// What it is, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Signal => "signal",
+            Self::SignalChain => "signal of a chain",
+            Self::StreamLaunch => "launch in a stream",
+            Self::GraphLaunch => "launch of a graph",
+            Self::GraphNode => "node of a graph",
+            Self::ProgrammaticNode => "node that is launched early",
+        }
+    }
+}
+
+/// A constant that was measured, or was to be.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Calibrated {
+    /// Its name.
+    pub constant: String,
+    /// Its value before.
+    pub before: f64,
+    /// Its value now; none if it could not be measured.
+    pub now: Option<f64>,
+}
+
+/// A benchmark model's time on a device.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The model.
+    pub model: String,
+    /// The device.
+    pub device: String,
+    /// What ran the plan; none on devices that have one way.
+    pub backend: Option<String>,
+    /// Seconds by the cost model, where there is one of the device.
+    pub predicted_seconds: Option<f64>,
+    /// Median seconds of a run: of the device where it measures, else with copies of inputs and outputs.
+    pub median_seconds: f64,
+    /// Whether these are the device's.
+    pub is_device_time: bool,
+    /// Standard deviation by mean.
+    pub coefficient_of_variation: f64,
+    /// The launches after the measured ones.
+    pub soak: Option<SoakFound>,
+}
+
+/// Many launches of one program.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SoakFound {
+    /// Launches.
+    pub launches: usize,
+    /// Launches with other bits than the first.
+    pub different: usize,
+    /// The device that the first was compared with.
+    pub against: Option<String>,
+    /// The largest difference to that in multiples of what passes; none where only one of two elements is a number.
+    pub excess: Option<f64>,
+}
+
+/// Another program's time for a model.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PeerTime {
+    /// The model.
+    pub model: String,
+    /// The program with its version.
+    pub peer: String,
+    /// How it ran the model.
+    pub mode: String,
+    /// Median of a run in milliseconds; none if it did not run it.
+    pub median_ms: Option<f64>,
+}
+
+/// What units do with their time; together 1.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct UnitShares {
+    /// rTasks run.
+    pub running: f64,
+    /// Units wait or poll.
+    pub waiting: f64,
+    /// They signal.
+    pub signalling: f64,
+    /// They go from one instruction to the next.
+    pub dispatching: f64,
+    /// They have not begun, or are done.
+    pub idle: f64,
+}
+
+/// The rTasks of a template or a kernel.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PartTime {
+    /// Its name.
+    pub name: String,
+    /// Its rTasks.
+    pub tasks: usize,
+    /// Their microseconds by the cost model.
+    pub predicted_microseconds: f64,
+    /// Their recorded time by the profile's clock.
+    pub recorded: f64,
+}
