@@ -24,6 +24,8 @@ use crate::tune::median;
 const LAUNCHES: usize = 3;
 /// Rounds of a loop whose cycles are reported.
 const ROUNDS: u32 = 256;
+/// Rounds of multiply-adds by which the clock is measured: a hundred microseconds, many steps of a coarse clock.
+const CLOCK_ROUNDS: u32 = 2048;
 /// Elements of global memory for staged tiles: of every number of sums a whole number of tiles, and small enough for any
 /// second-level cache.
 const ELEMENTS: usize = 3 << 19;
@@ -92,6 +94,15 @@ impl<'a> Bench<'a> {
             rounds,
         };
         Ok(stamps(self.device.ordinal, &cubin, &launch, LAUNCHES).map_err(SessionError::from)?)
+    }
+
+    /// Cycles a microsecond while multiprocessors are busy.
+    pub fn cycles_per_microsecond(&self) -> Result<f64, OpenError> {
+        let stamps = self.stamps(Microbenchmark::MultiplyAdds, 0, CLOCK_ROUNDS)?;
+        let rate = |stamp: &Stamp| stamp.cycles as f64 * 1e3 / stamp.end.saturating_sub(stamp.start).max(1) as f64;
+        let mut rates: Vec<f64> = stamps.iter().map(rate).collect();
+        rates.sort_by(f64::total_cmp);
+        Ok(rates[rates.len() / 2])
     }
 
     /// Microseconds of an rTask that adds one to one element, which waits for nothing: fetching and decoding its

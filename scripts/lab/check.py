@@ -26,24 +26,23 @@ LIMIT, BUDGET = 110, 300
 NO_GPU = "no GPU among the devices"
 # Exactly these are skipped without a GPU, for these reasons.
 SKIPPED = {
-    "litmus.host": "this program has no subcommand litmus",
-    "litmus.emulator": "this program has no subcommand litmus",
+    "litmus.host": "host runs no kernels",
     "sanitizer": NO_GPU,
-    "microbench.host": "this program has no subcommand microbench",
-    "microbench.emulator": "this program has no subcommand microbench",
+    "microbench.host": NO_GPU,
+    "microbench.emulator": NO_GPU,
     "calibrate": NO_GPU,
     "peers": NO_GPU,
     "tune.bert_base_128": NO_GPU,
     "tune.lstm_tc": NO_GPU,
 }
 RAN = {
-    "doctor", "selftest.host", "selftest.emulator", "compare.host", "compare.emulator.persistent",
+    "doctor", "selftest.host", "selftest.emulator", "litmus.emulator", "compare.host", "compare.emulator.persistent",
     "compare.emulator.cuda-graph", "compare.emulator.mixed",
     *(f"model.{model}.{on}" for model in ("bert_base_128", "lstm_tc")
       for on in ("host", "emulator.persistent", "emulator.cuda-graph")),
     *(f"profile.{model}.{device}" for model in ("bert_base_128", "lstm_tc") for device in ("host", "emulator")),
 }
-TABLES = ["Not done", "Checks", "Outputs beside stored ones", "Models", "What units do", "Templates and kernels"]
+TABLES = ["Not done", "Checks", "Memory system", "Outputs beside stored ones", "Models", "What units do", "Templates and kernels"]
 
 wrong = []
 

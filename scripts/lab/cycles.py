@@ -10,7 +10,7 @@ PART = "cycles"
 
 def steps(setting):
     for device in setting.devices:
-        yield machine.printed_findings("microbench", PART, device, 60)
+        yield machine.printed_findings("microbench", PART, device, 60, None if device in setting.gpus else "no GPU among the devices")
     yield lab.Step("calibrate", PART, 60, calibrate)
 
 

@@ -85,12 +85,6 @@ class Setting:
         return {}
 
     @functools.cached_property
-    def subcommands(self):
-        """The names of the program's subcommands."""
-        lines = process.run([self.binary, "--help"], 20).out.splitlines()
-        return {line.split()[0] for line in lines if line.startswith("  ") and line.strip()}
-
-    @functools.cached_property
     def listed_models(self):
         """The program's benchmark models."""
         return (process.run([self.binary, "models", "list", "--json"], 20).json() or {}).get("models", [])

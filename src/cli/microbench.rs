@@ -32,28 +32,23 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let compiler = child_compiler().map_err(warpweave::OpenError::NoCompiler)?;
     let bench = Bench::new(compiler.as_ref(), ordinal)?;
     let readings = bench.readings()?;
-    let task = bench.smallest_task()?;
-    let mut text = String::new();
+    let (clock, task) = (bench.cycles_per_microsecond()?, bench.smallest_task()?);
+    let mut text = format!("{clock:.0} cycles a microsecond\n");
     for Reading { benchmark, cycles_per_round, work_per_cycle } in &readings {
-        let _ = writeln!(
-            text,
-            "{benchmark}: {cycles_per_round:.1} cycles a round, {work_per_cycle:.1} {} a cycle",
-            unit(*benchmark)
-        );
+        let unit = unit(*benchmark);
+        let _ = writeln!(text, "{benchmark}: {cycles_per_round:.1} cycles a round, {work_per_cycle:.1} {unit} a cycle");
     }
-    let _ = writeln!(text, "smallest rTask: {task:.3} µs");
-    let loops: Vec<Value> = readings
-        .iter()
-        .map(|reading| {
-            json!({
-                "loop": reading.benchmark.to_string(), "cycles_per_round": reading.cycles_per_round,
-                "work_per_cycle": reading.work_per_cycle, "unit": unit(reading.benchmark),
-            })
+    let _ = writeln!(text, "smallest rTask: {task:.3} µs, {:.0} cycles", task * clock);
+    let of_loop = |reading: &Reading| {
+        json!({
+            "name": reading.benchmark.to_string(), "per": "round", "cycles": reading.cycles_per_round,
+            "work_per_cycle": reading.work_per_cycle, "unit": unit(reading.benchmark),
         })
-        .collect();
+    };
+    let mut loops: Vec<Value> = readings.iter().map(of_loop).collect();
+    loops.push(json!({"name": "smallest rTask", "per": "rTask", "cycles": task * clock}));
     let device = arguments.device.to_string();
-    let value = json!({"device": device, "loops": loops, "smallest_task_microseconds": task});
-    output.result("microbench", &value, &text);
+    output.result("microbench", &json!({"device": device, "cycles_per_microsecond": clock, "loops": loops}), &text);
     Ok(true)
 }
 

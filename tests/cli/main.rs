@@ -11,6 +11,7 @@ mod indices;
 mod inputs;
 mod interrupts;
 mod lab;
+mod litmus;
 mod measurements;
 mod models;
 mod models_by_hand;
