@@ -71,12 +71,12 @@ def measure(setting, limit, name, device, backend):
     soak, launches = (REDUCED_SOAK_SECONDS, REDUCED_LAUNCHES) if setting.is_reduced else (SOAK_SECONDS, LAUNCHES)
     times = ["--warmup-ms", "0", "--duration-ms", "0"] if setting.is_reduced else ["--warmup-ms", "100", "--duration-ms", "500"]
     against = "reference" if device == "host" and setting.is_reduced else "host"
-    arguments = ["bench", bundle, "--device", device, "--name", name, *times, "--input-sets", "1", "--soak", soak,
+    arguments = ["bench", bundle, "--device", device, *times, "--input-sets", "1", "--soak", soak,
                  "--launches", launches, "--against", against]
     told, ended = lab.printed(setting, arguments, left(), may_fail=True)
     time, plan, soak = told["device_time"] or told["latency"], told["plan"] or {}, told["soak"]
     findings = {
-        "kind": "measurement", "model": name, "device": device, "backend": backend,
+        "kind": "measurement", "model": setting.named(name), "device": device, "backend": backend,
         "predicted_seconds": plan.get("predicted_seconds") or plan.get("estimated_seconds"),
         "median_seconds": time["p50"], "is_device_time": told["device_time"] is not None,
         "coefficient_of_variation": time["coefficient_of_variation"],
@@ -111,7 +111,7 @@ def profile(setting, limit, name, device):
     told, _ = lab.printed(setting, ["profile", bundle, "--device", device], left())
     part = lambda part: {key: part[key] for key in ("name", "tasks", "predicted_microseconds", "recorded")}
     keys = ("clock", "predicted_microseconds", "recorded", "predicted_shares", "recorded_shares")
-    return {"kind": "profile", "model": name, "device": device, **{key: told[key] for key in keys},
+    return {"kind": "profile", "model": setting.named(name), "device": device, **{key: told[key] for key in keys},
             "templates": [part(found) for found in told["templates"]], "kernels": [part(found) for found in told["kernels"]]}
 
 

@@ -51,6 +51,10 @@ class Setting:
         """Files that are of no use afterwards, of this very program."""
         return self.out / "work" / f"{self.sha256[:12]}{'-reduced' if self.is_reduced else ''}"
 
+    def named(self, model):
+        """A model's name as the program gives it: those of less width and depth are named so."""
+        return f"{model}-reduced" if self.is_reduced else model
+
     @functools.cached_property
     def sha256(self):
         return hashlib.sha256(self.binary.read_bytes()).hexdigest()
