@@ -49,6 +49,14 @@ impl Session for NamedSession {
         self.session.read_arena(bytes)
     }
 
+    fn spoil_outputs(&mut self) -> Result<bool, SessionError> {
+        self.session.spoil_outputs()
+    }
+
+    fn spin(&mut self, least: Duration) -> Result<bool, SessionError> {
+        self.session.spin(least)
+    }
+
     fn set_cold_cache(&mut self, cold: bool) -> Result<bool, SessionError> {
         self.session.set_cold_cache(cold)
     }
