@@ -85,6 +85,11 @@ impl ElementType {
         }
     }
 
+    /// Whether values are floating point of 16 bits.
+    pub fn is_half(self) -> bool {
+        self.is_float() && self.bytes() == 2
+    }
+
     /// Whether values are integers; truth values are not.
     pub fn is_integer(self) -> bool {
         !self.is_float() && self != Self::Bool

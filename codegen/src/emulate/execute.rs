@@ -2,12 +2,12 @@
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Body, KernelId, ShuffleMode, SpecialRegister};
+use crate::kernel_ir::{Body, KernelId, SpecialRegister};
 
 use super::access::{self, Agent, lanes};
 use super::bytecode::{Compiled, CompiledBody, Instruction, Slot};
 use super::copies::Copies;
-use super::lanes::{ALL, Frame, Lanes};
+use super::lanes::{ALL, Frame, Lanes, elements, source_lane};
 use super::memory::global::POISON;
 use super::memory::shared::Accessor;
 use super::presets::{prepare, prepare_operands};
@@ -579,25 +579,5 @@ impl Core {
     fn over_budget(&self, body: &CompiledBody, pc: u32, world: &mut World) -> Event {
         let fault = Fault::StepBudget { limit: world.options.step_budget };
         self.fatal(body, pc, fault, world)
-    }
-}
-
-/// Calls `access` with the active lanes whose index is in bounds, and that index; gives the other active lanes.
-fn elements(index: &Lanes, length: u32, active: u32, mut access: impl FnMut(usize, usize)) -> u32 {
-    let mut bad = 0;
-    for lane in lanes(active) {
-        if index[lane] < length {
-            access(lane, index[lane] as usize);
-        } else {
-            bad |= 1 << lane;
-        }
-    }
-    bad
-}
-
-fn source_lane(mode: ShuffleMode, lane: usize) -> usize {
-    match mode {
-        ShuffleMode::Xor(mask) => (lane ^ mask as usize) & 31,
-        ShuffleMode::Broadcast(source) => source as usize & 31,
     }
 }

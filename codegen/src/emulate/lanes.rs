@@ -1,8 +1,10 @@
 //! Arithmetic over the 32 lanes of a warp.
 
+use super::access::lanes;
 use super::bytecode::{Instruction, Slot, WideSlot};
 use super::compile::fast_divide_bits;
 use super::scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary, fused_multiply_add};
+use crate::kernel_ir::ShuffleMode;
 
 /// A narrow register.
 pub type Lanes = [u32; 32];
@@ -324,5 +326,26 @@ mod tests {
             agree(sparse(115), sparse(115), sparse(100));
             agree(sparse(50), sparse(50), sparse(0));
         }
+    }
+}
+
+/// Calls `access` with the active lanes whose index is in bounds, and that index; gives the other active lanes.
+pub fn elements(index: &Lanes, length: u32, active: u32, mut access: impl FnMut(usize, usize)) -> u32 {
+    let mut bad = 0;
+    for lane in lanes(active) {
+        if index[lane] < length {
+            access(lane, index[lane] as usize);
+        } else {
+            bad |= 1 << lane;
+        }
+    }
+    bad
+}
+
+/// The lane that a lane of a shuffle reads.
+pub fn source_lane(mode: ShuffleMode, lane: usize) -> usize {
+    match mode {
+        ShuffleMode::Xor(mask) => (lane ^ mask as usize) & 31,
+        ShuffleMode::Broadcast(source) => source as usize & 31,
     }
 }

@@ -73,36 +73,23 @@ pub(super) fn wrapped(element: ElementType, value: Expression) -> Expression {
     match element {
         ElementType::I8 => with(BinaryOp::ShiftRight, with(BinaryOp::ShiftLeft, value, 24), 24),
         ElementType::U8 => with(BinaryOp::BitAnd, value, 255),
-        ElementType::Bool
-        | ElementType::I16
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64
-        | ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64 => value,
+        wide => {
+            debug_assert!(!is_narrow(wide), "a narrow integer has its way to wrap");
+            value
+        }
     }
 }
 
+/// A single that became a register's integer, between the bounds of its element type.
 fn saturated(element: ElementType, value: Expression) -> Expression {
-    match element {
-        ElementType::I8 | ElementType::U8 => {
-            let bound = |op, value, bound: i64| Expression::binary(op, value, Expression::i32(bound as i32));
-            bound(BinaryOp::Minimum, bound(BinaryOp::Maximum, value, lowest(element)), highest(element))
-        }
-        ElementType::Bool
-        | ElementType::I16
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64
-        | ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64 => value,
+    if !is_narrow(element) {
+        return value;
     }
+    let bound = |op, value, bound: i64| Expression::binary(op, value, Expression::i32(bound as i32));
+    bound(BinaryOp::Minimum, bound(BinaryOp::Maximum, value, lowest(element)), highest(element))
+}
+
+/// Whether an integer has fewer bits than the register that holds it.
+fn is_narrow(element: ElementType) -> bool {
+    element.is_integer() && element.bytes() < 4
 }

@@ -175,23 +175,10 @@ impl Merge {
 
 /// A value of its own type where another expression goes on with it: 16-bit floating point is rounded, as a store would.
 fn rounded(element: ElementType, value: Scalar) -> Scalar {
-    match (element, &value) {
-        (_, Scalar::Literal(_) | Scalar::Read(_) | Scalar::Cast(..)) => value,
-        (ElementType::F16 | ElementType::BF16, _) => Scalar::Cast(element, Box::new(value)),
-        (
-            ElementType::Bool
-            | ElementType::I8
-            | ElementType::I16
-            | ElementType::I32
-            | ElementType::I64
-            | ElementType::U8
-            | ElementType::U16
-            | ElementType::U32
-            | ElementType::U64
-            | ElementType::F32
-            | ElementType::F64,
-            _,
-        ) => value,
+    match value {
+        Scalar::Literal(_) | Scalar::Read(_) | Scalar::Cast(..) => value,
+        computed if element.is_half() => Scalar::Cast(element, Box::new(computed)),
+        computed => computed,
     }
 }
 

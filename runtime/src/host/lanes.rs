@@ -23,18 +23,10 @@ pub(super) enum Lanes {
 
 /// Lanes that all hold a literal.
 pub(super) fn splat(literal: Literal) -> Lanes {
-    match literal.element() {
-        ElementType::F64 => Lanes::Double([literal.to_f64(); LANES]),
-        ElementType::F16 | ElementType::BF16 | ElementType::F32 => Lanes::Float([literal.to_f64() as f32; LANES]),
-        ElementType::Bool
-        | ElementType::I8
-        | ElementType::I16
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U8
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64 => Lanes::Integer([literal.to_i64(); LANES]),
+    match literal {
+        Literal::Float(ElementType::F64, _) => Lanes::Double([literal.to_f64(); LANES]),
+        Literal::Float(..) => Lanes::Float([literal.to_f64() as f32; LANES]),
+        Literal::Integer(..) | Literal::Bool(_) => Lanes::Integer([literal.to_i64(); LANES]),
     }
 }
 
@@ -195,18 +187,5 @@ fn integer_as_double(element: ElementType, value: i64) -> f64 {
 
 /// A value of an element type as a store keeps it: 16-bit floating point is rounded.
 pub(super) fn stored(element: ElementType, value: Lanes) -> Lanes {
-    match element {
-        ElementType::F16 | ElementType::BF16 => cast(element, element, &value),
-        ElementType::Bool
-        | ElementType::I8
-        | ElementType::I16
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U8
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64
-        | ElementType::F32
-        | ElementType::F64 => value,
-    }
+    if element.is_half() { cast(element, element, &value) } else { value }
 }

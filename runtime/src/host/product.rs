@@ -50,7 +50,8 @@ impl HostProduct {
     pub(super) fn new(stage: &HostStage) -> Option<Self> {
         let expr = &stage.expr;
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
-        if expr.reducer != Some(Reducer::Sum) || !in_singles(expr.body_element()) {
+        let element = expr.body_element();
+        if expr.reducer != Some(Reducer::Sum) || !(element.is_half() || element == ElementType::F32) {
             return None;
         }
         let mut outer: Vec<usize> = expr.reduced().map(Id::index).collect();
@@ -120,23 +121,6 @@ impl HostProduct {
         let FactorSource::Direct(line) = &self.factors[matrix].source else { return None };
         let side_by_side = line.coefficient(axis?) == 1 && line.coefficient(self.inner) != 1;
         side_by_side.then_some((line, buffers[1 - matrix].as_slice()))
-    }
-}
-
-/// Whether sums of products of an element type are added in singles.
-fn in_singles(element: ElementType) -> bool {
-    match element {
-        ElementType::F16 | ElementType::BF16 | ElementType::F32 => true,
-        ElementType::Bool
-        | ElementType::I8
-        | ElementType::I16
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U8
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64
-        | ElementType::F64 => false,
     }
 }
 
