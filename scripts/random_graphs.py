@@ -305,7 +305,7 @@ class Generator:
         rank = value.array.ndim
         def integers(array):
             return self.constant(numpy.array(array, numpy.int64))
-        op = self.random.choice(["Transpose", "Reshape", "Slice", "Concat", "Pad", "Unsqueeze", "Expand", "Gather"])
+        op = self.random.choice(["Transpose", "Reshape", "Slice", "Concat", "Pad", "Reflect", "Unsqueeze", "Expand", "Gather"])
         if op == "Transpose":
             return self.add(op, [value], perm=self.random.sample(range(rank), rank))
         if op == "Reshape":
@@ -322,6 +322,9 @@ class Generator:
         if op == "Pad":
             pads = [self.random.choice([0, 1, 2]) for _ in range(2 * rank)]
             return self.add(op, [value, integers(pads), self.constant(self.array(value.element, []))])
+        if op == "Reflect":
+            pads = [self.random.randrange(extent) for extent in value.array.shape] * 2
+            return self.add("Pad", [value, integers(pads)], mode="reflect")
         if op == "Unsqueeze":
             return self.add(op, [value, integers([self.random.randrange(rank + 1)])])
         if op == "Expand":
@@ -330,12 +333,43 @@ class Generator:
         extent = value.array.shape[axis]
         return self.add(op, [value, integers([self.random.randrange(-extent, extent) for _ in range(3)])], axis=axis)
 
+    def place(self):
+        value = self.pick(lambda value: value.array.ndim and value.exact and value.element is not numpy.bool_)
+        axis = self.random.randrange(value.array.ndim)
+        if self.random.random() < 0.3 and value.element in (numpy.int32, numpy.int64, numpy.float32):
+            if not self.summed(value, value.array.shape[axis]):
+                raise Rejected("not exact")
+            self.within(value.element, numpy.sum(numpy.abs(value.array.astype(numpy.longdouble)), axis=axis))
+            operand = self.constant(numpy.array(axis, numpy.int64))
+            flags = {name: self.random.randrange(2) for name in ("exclusive", "reverse")}
+            return self.add("CumSum", [value, operand], **flags)
+        return self.add(self.random.choice(["ArgMax", "ArgMin"]), [value], axis=axis, keepdims=self.random.randrange(2),
+                        select_last_index=self.random.randrange(2))
+
+    def quantisation(self):
+        if self.random.random() < 0.5:
+            value = self.pick(lambda value: value.element in (numpy.int8, numpy.uint8))
+            scale = self.constant(numpy.array(self.random.choice([0.25, 0.5, 1, 2]), numpy.float32))
+            return self.add("DequantizeLinear", [value, scale, self.constant(self.array(value.element, []))])
+        value = self.pick(lambda value: value.element is numpy.float32 and value.exact)
+        scale = self.constant(numpy.array(self.random.choice([0.25, 0.5, 1, 2]), numpy.float32))
+        zero = self.constant(self.array(self.random.choice([numpy.int8, numpy.uint8]), []))
+        return self.add("QuantizeLinear", [value, scale, zero])
+
+    def integer_product(self):
+        value = self.pick(lambda value: value.array.ndim >= 2 and value.element in (numpy.int8, numpy.uint8))
+        inner, columns = value.array.shape[-1], self.random.choice([1, 3, 16])
+        other = self.constant(self.array(self.random.choice([numpy.int8, numpy.uint8]), [inner, columns]))
+        zeros = [self.constant(self.array(operand.element, [])) for operand in (value, other)]
+        return self.add("MatMulInteger", [value, other, *zeros])
+
     def grow(self):
         for _ in range(self.random.choice([1, 2, 3])):
             self.input()
         families = [self.arithmetic] * 4 + [self.function] * 2 + [self.cast] * 4 + [self.comparison] * 2
         families += [self.reduction] * 3 + [self.product] * 2 + [self.pooling] * 2 + [self.movement] * 3
         families += [self.clip, self.logic, self.where, self.convolution, self.softmax]
+        families += [self.place, self.quantisation, self.integer_product]
         wanted = self.random.randrange(6, 22)
         for _ in range(12 * wanted):
             if len(self.nodes) == wanted:

@@ -293,6 +293,27 @@ fn fused_slowly(x: &Lanes, y: &Lanes, z: &Lanes) -> Lanes {
     each_lane(|lane| fused_multiply_add(x[lane], y[lane], z[lane]))
 }
 
+/// Calls `access` with the active lanes whose index is in bounds, and that index; gives the other active lanes.
+pub fn elements(index: &Lanes, length: u32, active: u32, mut access: impl FnMut(usize, usize)) -> u32 {
+    let mut bad = 0;
+    for lane in lanes(active) {
+        if index[lane] < length {
+            access(lane, index[lane] as usize);
+        } else {
+            bad |= 1 << lane;
+        }
+    }
+    bad
+}
+
+/// The lane that a lane of a shuffle reads.
+pub fn source_lane(mode: ShuffleMode, lane: usize) -> usize {
+    match mode {
+        ShuffleMode::Xor(mask) => (lane ^ mask as usize) & 31,
+        ShuffleMode::Broadcast(source) => source as usize & 31,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::random::Random;
@@ -326,26 +347,5 @@ mod tests {
             agree(sparse(115), sparse(115), sparse(100));
             agree(sparse(50), sparse(50), sparse(0));
         }
-    }
-}
-
-/// Calls `access` with the active lanes whose index is in bounds, and that index; gives the other active lanes.
-pub fn elements(index: &Lanes, length: u32, active: u32, mut access: impl FnMut(usize, usize)) -> u32 {
-    let mut bad = 0;
-    for lane in lanes(active) {
-        if index[lane] < length {
-            access(lane, index[lane] as usize);
-        } else {
-            bad |= 1 << lane;
-        }
-    }
-    bad
-}
-
-/// The lane that a lane of a shuffle reads.
-pub fn source_lane(mode: ShuffleMode, lane: usize) -> usize {
-    match mode {
-        ShuffleMode::Xor(mask) => (lane ^ mask as usize) & 31,
-        ShuffleMode::Broadcast(source) => source as usize & 31,
     }
 }

@@ -43,6 +43,12 @@ impl ExprBuilder {
         parallel.map(|(id, _)| id).collect()
     }
 
+    /// The reduced axes in order.
+    pub fn reduced_axes(&self) -> Vec<AxisId> {
+        let reduced = self.axes.iter().filter(|(_, axis)| axis.kind == AxisKind::Reduced);
+        reduced.map(|(id, _)| id).collect()
+    }
+
     /// Declares an operand and returns its position.
     pub fn operand(&mut self, ty: &TensorType) -> usize {
         self.operands.push(ty.clone());

@@ -47,7 +47,6 @@ impl Conv {
         if inputs.checked_mul(self.group) != Some(data.shape[1]) || outputs % self.group != 0 {
             return Err(mismatch());
         }
-        elementwise::floating(data.element)?;
         check_bias(context, outputs)?;
         let taps = self.window.taps(Some(&weight.shape[2..]))?;
         self.window.spans(&data.shape[2..], &taps, false)
@@ -69,14 +68,32 @@ impl Operator for Conv {
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        elementwise::floating(context.tensor(0)?.element)?;
+        Ok(vec![self.convolved(context)?.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        self.convolve(context, inputs, program)
+    }
+}
+
+impl Conv {
+    /// The type of the output, whatever numbers the elements are.
+    pub fn convolved(&self, context: &Context) -> Result<TensorType, InferError> {
         let spans = self.spans(context)?;
         let (data, weight) = (context.tensor(0)?, context.tensor(1)?);
         let spatial = spans.iter().map(|span| span.output);
         let shape: Shape = [data.shape[0], weight.shape[0]].into_iter().chain(spatial).collect();
-        Ok(vec![TensorType { element: data.element, shape }.into()])
+        Ok(TensorType { element: data.element, shape })
     }
 
-    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+    /// Appends the convolution, for inputs that [`Conv::convolved`] accepts.
+    pub fn convolve(
+        &self,
+        context: &Context,
+        inputs: &[Option<TensorId>],
+        program: &mut ProgramBuilder,
+    ) -> Vec<TensorId> {
         let spans = self.spans(context).expect("inference accepted the shapes");
         let (data, weight) = (context.accepted(0), context.accepted(1));
         let (outputs, inner) = (weight.shape[0], weight.shape[1]);
@@ -113,6 +130,7 @@ impl Operator for Conv {
         let expr = expr.reduce(data.element, Reducer::Sum, x.binary(BinaryOp::Multiply, w), epilogue);
         let operands: Vec<TensorId> = inputs.iter().flatten().copied().collect();
         let result = program.compute(expr, &operands);
-        vec![movement::reshape(program, result, &self.output(context).shape)]
+        let shape = self.convolved(context).expect("the inputs are accepted").shape;
+        vec![movement::reshape(program, result, &shape)]
     }
 }

@@ -8,18 +8,25 @@ mod axes;
 mod broadcast;
 mod elementwise;
 mod exponential;
+mod extreme_place;
 mod indices;
 mod interpolation;
 mod movement;
 mod normalization;
 mod pool;
+mod quantization;
 mod recurrent;
 mod reduction;
 mod window;
 
 pub mod abs;
+pub mod acosh;
 pub mod add;
 pub mod and;
+pub mod arg_max;
+pub mod arg_min;
+pub mod asinh;
+pub mod atanh;
 pub mod average_pool;
 pub mod batch_normalization;
 pub mod cast;
@@ -30,11 +37,17 @@ pub mod clip;
 pub mod concat;
 pub mod constant_of_shape;
 pub mod conv;
+pub mod conv_integer;
 pub mod conv_transpose;
 pub mod cos;
+pub mod cosh;
+pub mod cum_sum;
 pub mod depth_to_space;
+pub mod dequantize_linear;
 pub mod div;
 pub mod dropout;
+pub mod dynamic_quantize_linear;
+pub mod einsum;
 pub mod elu;
 pub mod equal;
 pub mod erf;
@@ -56,6 +69,7 @@ pub mod hard_sigmoid;
 pub mod hard_swish;
 pub mod identity;
 pub mod instance_normalization;
+pub mod is_inf;
 pub mod is_nan;
 pub mod layer_normalization;
 pub mod leaky_relu;
@@ -65,6 +79,7 @@ pub mod log;
 pub mod log_softmax;
 pub mod lstm;
 pub mod matmul;
+pub mod matmul_integer;
 pub mod max;
 pub mod max_pool;
 pub mod mean;
@@ -78,6 +93,7 @@ pub mod or;
 pub mod pad;
 pub mod pow;
 pub mod prelu;
+pub mod quantize_linear;
 pub mod range;
 pub mod reciprocal;
 pub mod reduce_l1;
@@ -99,6 +115,7 @@ pub mod shape;
 pub mod sigmoid;
 pub mod sign;
 pub mod sin;
+pub mod sinh;
 pub mod size;
 pub mod slice;
 pub mod softmax;
@@ -110,6 +127,7 @@ pub mod sqrt;
 pub mod squeeze;
 pub mod sub;
 pub mod sum;
+pub mod tan;
 pub mod tanh;
 pub mod thresholded_relu;
 pub mod tile;
@@ -169,8 +187,13 @@ pub trait Operator: Sized {
 
 registry::operators! {
     abs::Abs,
+    acosh::Acosh,
     add::Add,
     and::And,
+    arg_max::ArgMax,
+    arg_min::ArgMin,
+    asinh::Asinh,
+    atanh::Atanh,
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
     cast::Cast,
@@ -181,11 +204,17 @@ registry::operators! {
     concat::Concat,
     constant_of_shape::ConstantOfShape,
     conv::Conv,
+    conv_integer::ConvInteger,
     conv_transpose::ConvTranspose,
     cos::Cos,
+    cosh::Cosh,
+    cum_sum::CumSum,
     depth_to_space::DepthToSpace,
+    dequantize_linear::DequantizeLinear,
     div::Div,
     dropout::Dropout,
+    dynamic_quantize_linear::DynamicQuantizeLinear,
+    einsum::Einsum,
     elu::Elu,
     equal::Equal,
     erf::Erf,
@@ -207,6 +236,7 @@ registry::operators! {
     hard_swish::HardSwish,
     identity::Identity,
     instance_normalization::InstanceNormalization,
+    is_inf::IsInf,
     is_nan::IsNaN,
     layer_normalization::LayerNormalization,
     leaky_relu::LeakyRelu,
@@ -216,6 +246,7 @@ registry::operators! {
     log_softmax::LogSoftmax,
     lstm::Lstm,
     matmul::MatMul,
+    matmul_integer::MatMulInteger,
     max::Max,
     max_pool::MaxPool,
     mean::Mean,
@@ -229,6 +260,7 @@ registry::operators! {
     pad::Pad,
     pow::Pow,
     prelu::PRelu,
+    quantize_linear::QuantizeLinear,
     range::Range,
     reciprocal::Reciprocal,
     reduce_l1::ReduceL1,
@@ -250,6 +282,7 @@ registry::operators! {
     sigmoid::Sigmoid,
     sign::Sign,
     sin::Sin,
+    sinh::Sinh,
     size::Size,
     slice::Slice,
     softmax::Softmax,
@@ -261,6 +294,7 @@ registry::operators! {
     squeeze::Squeeze,
     sub::Sub,
     sum::Sum,
+    tan::Tan,
     tanh::Tanh,
     thresholded_relu::ThresholdedRelu,
     tile::Tile,

@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise};
-use crate::expr::{ExprBuilder, Index, Literal};
+use crate::expr::{AxisId, ExprBuilder, Index, Literal, Range};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
 /// The input with elements added, or with negative counts removed, before and after it along each dimension. Counts and
-/// fill are attributes before opset 11 and inputs from then on. The mode that mirrors is not supported.
+/// fill are attributes before opset 11 and inputs from then on.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pad {
     mode: Mode,
@@ -21,6 +21,7 @@ pub struct Pad {
 enum Mode {
     Constant,
     Edge,
+    Reflect,
     Wrap,
 }
 
@@ -55,6 +56,17 @@ impl Pad {
     }
 }
 
+/// An index that runs back at both ends of an extent, which it meets once each time: … 2 1 0 1 2 …
+fn reflected(index: &Index, extent: i64, range: &impl Fn(AxisId) -> Range) -> Index {
+    if extent == 1 {
+        return Index::constant(0);
+    }
+    let last = extent - 1;
+    let there = index.modulo(2 * last, range);
+    let beyond = there.plus(-last).clamped(0, last, range);
+    there.add(&beyond.times(-2))
+}
+
 impl Operator for Pad {
     const NAME: &'static str = "Pad";
     const INPUTS: RangeInclusive<usize> = 1..=4;
@@ -63,6 +75,7 @@ impl Operator for Pad {
         let mode = match attributes.string("mode")?.as_deref() {
             None | Some("constant") => Mode::Constant,
             Some("edge") => Mode::Edge,
+            Some("reflect") => Mode::Reflect,
             Some("wrap") => Mode::Wrap,
             Some(other) => {
                 return Err(AttributeError::Value { name: "mode", reason: format!("`{other}` is not supported") });
@@ -75,6 +88,7 @@ impl Operator for Pad {
         let mode = match self.mode {
             Mode::Constant => "constant",
             Mode::Edge => "edge",
+            Mode::Reflect => "reflect",
             Mode::Wrap => "wrap",
         };
         let pads = self.pads.clone().map(|pads| ("pads", Attribute::Ints(pads)));
@@ -104,6 +118,7 @@ impl Operator for Pad {
         let inside = |(index, &extent): (Index, &usize)| match self.mode {
             Mode::Constant => index,
             Mode::Edge => index.clamped(0, extent as i64 - 1, &|axis| expr.range(axis)),
+            Mode::Reflect => reflected(&index, extent as i64, &|axis| expr.range(axis)),
             Mode::Wrap => index.modulo(extent as i64, &|axis| expr.range(axis)),
         };
         let index = place.zip(data.shape.iter()).map(inside).collect();

@@ -141,12 +141,12 @@ impl Window {
                 Padding::SameLower => same(true),
             };
             let room = input.saturating_add(before).saturating_add(after) - reach;
-            if room < 0 {
-                return Err(InferError::Mismatch(format!("a window of reach {reach} does not fit into {input}")));
-            }
-            let mut output = room / stride + 1;
-            if round_up && room % stride != 0 && output.saturating_mul(stride) < input + before {
+            let mut output = room.div_euclid(stride) + 1;
+            if round_up && room.rem_euclid(stride) != 0 && output.saturating_mul(stride) < input + before {
                 output += 1;
+            }
+            if output < 1 {
+                return Err(InferError::Mismatch(format!("a window of reach {reach} does not fit into {input}")));
             }
             let output = output as usize;
             Ok(Span { input: spatial[at], output, taps: taps[at], stride, dilation, before, after })

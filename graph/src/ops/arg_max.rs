@@ -1,0 +1,37 @@
+//! `ArgMax`: where the largest element stands.
+
+use std::ops::RangeInclusive;
+
+use super::extreme_place::ExtremePlace;
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::expr::Reducer;
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::ValueType;
+
+/// The place of the largest element along an axis; of several the first, or the last if that is asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArgMax {
+    place: ExtremePlace,
+}
+
+impl Operator for ArgMax {
+    const NAME: &'static str = "ArgMax";
+    const INPUTS: RangeInclusive<usize> = 1..=1;
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self { place: ExtremePlace::from_attributes(attributes)? })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        self.place.attributes()
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        Ok(vec![self.place.infer(context)?.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let data = inputs[0].expect("inference found the input");
+        vec![self.place.lower(context, data, program, Reducer::Maximum)]
+    }
+}

@@ -1,0 +1,32 @@
+//! `Atanh`: inverse of the hyperbolic tangent.
+
+use std::ops::RangeInclusive;
+
+use super::elementwise::{ElementWise, floating, operands};
+use super::{AttributeError, AttributeReader, InferError, NEWEST_OPSET};
+use crate::expr::{BinaryOp, Scalar, UnaryOp};
+use crate::types::ElementType;
+
+/// ln((1 + x) / (1 − x)) / 2, element-wise.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Atanh;
+
+impl ElementWise for Atanh {
+    const NAME: &'static str = "Atanh";
+    const OPSETS: RangeInclusive<i64> = 9..=NEWEST_OPSET;
+
+    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self)
+    }
+
+    fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
+        floating(input)
+    }
+
+    fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
+        let [x] = operands(inputs);
+        let one = Scalar::literal(element, 1.0);
+        let (up, down) = (one.clone().binary(BinaryOp::Add, x.clone()), one.binary(BinaryOp::Subtract, x));
+        up.binary(BinaryOp::Divide, down).unary(UnaryOp::Log).binary(BinaryOp::Multiply, Scalar::literal(element, 0.5))
+    }
+}

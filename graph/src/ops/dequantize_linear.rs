@@ -1,0 +1,66 @@
+//! `DequantizeLinear`: integers of a scale as numbers.
+
+use std::ops::RangeInclusive;
+
+use super::quantization::{centered, parameter, placed, quantized};
+use super::{
+    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast, elementwise,
+};
+use crate::expr::BinaryOp;
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{ElementType, TensorType, ValueType};
+
+/// The first input less the zero point, times the scale: of one scale, or of one a place of an axis. The output has the
+/// scale's type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DequantizeLinear {
+    axis: i64,
+}
+
+impl Operator for DequantizeLinear {
+    const NAME: &'static str = "DequantizeLinear";
+    const OPSETS: RangeInclusive<i64> = 10..=NEWEST_OPSET;
+    const INPUTS: RangeInclusive<usize> = 2..=3;
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        let axis = attributes.int("axis")?.unwrap_or(1);
+        for name in ["block_size", "output_dtype"] {
+            if attributes.int(name)?.unwrap_or(0) != 0 {
+                return Err(AttributeError::Value { name, reason: "only 0 is supported".to_owned() });
+            }
+        }
+        Ok(Self { axis })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        vec![("axis", Attribute::Int(self.axis))]
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let (data, scale) = (context.tensor(0)?, context.tensor(1)?);
+        if data.element != ElementType::I32 {
+            quantized(data.element)?;
+        }
+        elementwise::floating(scale.element)?;
+        placed(scale, &data.shape, self.axis)?;
+        if let Some(zero) = context.optional(2)? {
+            placed(zero, &data.shape, self.axis)?;
+            if zero.element != data.element {
+                return Err(InferError::Mismatch(format!("a zero point of {zero} does not go with {data}")));
+            }
+        }
+        Ok(vec![TensorType { element: scale.element, shape: data.shape.clone() }.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let (from, to) = (context.accepted(0).element, context.accepted(1).element);
+        let [scale, zero] = [1, 2].map(|input| parameter(context, inputs, program, (input, self.axis)));
+        let operands: Vec<Option<TensorId>> = [inputs[0], scale].into_iter().chain(zero.map(Some)).collect();
+        vec![broadcast::map(&operands, program, to, |operands| {
+            let mut operands = operands.into_iter();
+            let mut next = || operands.next();
+            let (value, scale) = next().zip(next()).expect("value and scale are operands");
+            centered(from, value, next()).cast(ElementType::I32, to).binary(BinaryOp::Multiply, scale)
+        })]
+    }
+}

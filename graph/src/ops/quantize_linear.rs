@@ -1,0 +1,67 @@
+//! `QuantizeLinear`: numbers as integers of a scale.
+
+use std::ops::RangeInclusive;
+
+use super::quantization::{parameter, placed, quantized, rounded};
+use super::{
+    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast, elementwise,
+};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{ElementType, TensorType, ValueType};
+
+/// The first input divided by the scale, rounded to even, plus the zero point, saturated: of one scale, or of one a place of
+/// an axis. The output has the zero point's type, unsigned bytes without one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QuantizeLinear {
+    axis: i64,
+}
+
+impl Operator for QuantizeLinear {
+    const NAME: &'static str = "QuantizeLinear";
+    const OPSETS: RangeInclusive<i64> = 10..=NEWEST_OPSET;
+    const INPUTS: RangeInclusive<usize> = 2..=3;
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        attributes.int("saturate")?;
+        let axis = attributes.int("axis")?.unwrap_or(1);
+        for name in ["block_size", "output_dtype", "precision"] {
+            if attributes.int(name)?.unwrap_or(0) != 0 {
+                return Err(AttributeError::Value { name, reason: "only 0 is supported".to_owned() });
+            }
+        }
+        Ok(Self { axis })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        vec![("axis", Attribute::Int(self.axis))]
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let (data, scale) = (context.tensor(0)?, context.tensor(1)?);
+        elementwise::floating(data.element)?;
+        if scale.element != data.element {
+            return Err(InferError::Mismatch(format!("a scale of {scale} does not go with {data}")));
+        }
+        placed(scale, &data.shape, self.axis)?;
+        let element = match context.optional(2)? {
+            Some(zero) => {
+                placed(zero, &data.shape, self.axis)?;
+                quantized(zero.element)?
+            }
+            None => ElementType::U8,
+        };
+        Ok(vec![TensorType { element, shape: data.shape.clone() }.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let (from, to) = (context.accepted(0).element, self.output(context).element);
+        let [scale, zero] = [1, 2].map(|input| parameter(context, inputs, program, (input, self.axis)));
+        let operands: Vec<Option<TensorId>> = [inputs[0], scale].into_iter().chain(zero.map(Some)).collect();
+        vec![broadcast::map(&operands, program, to, |operands| {
+            let mut operands = operands.into_iter();
+            let mut next = || operands.next();
+            let (value, scale) = next().zip(next()).expect("value and scale are operands");
+            rounded(from, to, value, scale, next())
+        })]
+    }
+}
