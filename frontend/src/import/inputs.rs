@@ -72,7 +72,7 @@ fn symbols<'a>(
         let (Some(given), Some(shape)) = (options.shapes.get(&input.name), &ty.shape) else { continue };
         for (&extent, dimension) in given.iter().zip(&shape.dim) {
             if let Some(DimensionValue::Symbol(name)) = &dimension.value
-                && !name.is_empty()
+                && is_named(name)
                 && *symbols.entry(name).or_insert(extent) != extent
             {
                 return Err(ImportError::invalid(&input.name, format!("dimension `{name}` is given two extents")));
@@ -80,6 +80,11 @@ fn symbols<'a>(
         }
     }
     Ok(symbols)
+}
+
+/// Whether a symbol names a dimension: one without letters and digits, such as `?`, may stand for several.
+fn is_named(symbol: &str) -> bool {
+    symbol.contains(char::is_alphanumeric)
 }
 
 /// The shape of an input, if all is known, and whether the batch is a part of it.
@@ -107,7 +112,7 @@ fn shape(
             return Err(ImportError::invalid(&input.name, format!("dimension {at} is {fixed}, not {given}")));
         }
         let symbol = match &dimension.value {
-            Some(DimensionValue::Symbol(name)) => symbols.get(name.as_str()).copied(),
+            Some(DimensionValue::Symbol(name)) => symbols.get(name.as_str()).copied().filter(|_| is_named(name)),
             Some(DimensionValue::Extent(_)) | None => None,
         };
         let decided = fixed.or(given).or(symbol);

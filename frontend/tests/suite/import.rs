@@ -61,6 +61,15 @@ fn symbolic_dimensions_need_an_answer() {
 }
 
 #[test]
+fn symbols_that_name_nothing_may_stand_for_several_extents() {
+    let inputs = vec![value("x", F32, &["?", "?"])];
+    let model = model(17, inputs, vec![], vec![relu(&["x"], &["y"])], &["y"]);
+    let shapes = [("x".to_owned(), Shape::from([2, 5]))].into();
+    let graph = load(&model, &ImportOptions { shapes, ..defaults() }).expect("each dimension has an extent");
+    assert_eq!(graph.values[graph.outputs[0]].ty.to_string(), "f32[2x5]");
+}
+
+#[test]
 fn nodes_may_stand_in_any_order() {
     let nodes = vec![relu(&["b"], &["c"]), relu(&["a"], &["b"]), relu(&["x"], &["a"])];
     let graph = load(&model(17, vec![value("x", F32, &["2"])], vec![], nodes, &["c"]), &defaults());

@@ -77,6 +77,7 @@ pub mod less;
 pub mod less_or_equal;
 pub mod log;
 pub mod log_softmax;
+pub mod lrn;
 pub mod lstm;
 pub mod matmul;
 pub mod matmul_integer;
@@ -89,6 +90,7 @@ pub mod modulo;
 pub mod mul;
 pub mod neg;
 pub mod not;
+pub mod one_hot;
 pub mod or;
 pub mod pad;
 pub mod pow;
@@ -244,6 +246,7 @@ registry::operators! {
     less_or_equal::LessOrEqual,
     log::Log,
     log_softmax::LogSoftmax,
+    lrn::Lrn,
     lstm::Lstm,
     matmul::MatMul,
     matmul_integer::MatMulInteger,
@@ -256,6 +259,7 @@ registry::operators! {
     mul::Mul,
     neg::Neg,
     not::Not,
+    one_hot::OneHot,
     or::Or,
     pad::Pad,
     pow::Pow,
