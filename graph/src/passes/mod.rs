@@ -27,19 +27,20 @@ pub const PASSES: [(&str, Pass); 6] = [
 /// Rounds over all passes after which the driver stops even if something still changes.
 const MOST_ROUNDS: usize = 16;
 
-/// A pass has made a graph invalid.
+/// A pass, or the import before the first, has made a graph invalid.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("pass {pass} leaves an invalid graph: {}", violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct InvalidRewrite {
-    /// The pass.
+    /// The pass, or `import`.
     pub pass: &'static str,
     /// What does not hold of the graph.
     pub violations: Vec<Violation>,
 }
 
-/// The graph after all passes, run in turn until nothing changes; verified after each pass that changes something.
+/// The graph after all passes, run in turn until nothing changes; verified before the first and after each that changes
+/// something.
 pub fn run(graph: &Graph) -> Result<Graph, InvalidRewrite> {
-    let mut graph = graph.clone();
+    let mut graph = verified("import", graph.clone())?;
     for _ in 0..MOST_ROUNDS {
         let mut changed = false;
         for (pass, find) in PASSES {
@@ -47,11 +48,7 @@ pub fn run(graph: &Graph) -> Result<Graph, InvalidRewrite> {
             if patches.is_empty() {
                 continue;
             }
-            graph = apply(&graph, &patches);
-            let violations = verify(&graph);
-            if !violations.is_empty() {
-                return Err(InvalidRewrite { pass, violations });
-            }
+            graph = verified(pass, apply(&graph, &patches))?;
             changed = true;
         }
         if !changed {
@@ -59,6 +56,11 @@ pub fn run(graph: &Graph) -> Result<Graph, InvalidRewrite> {
         }
     }
     Ok(graph)
+}
+
+fn verified(pass: &'static str, graph: Graph) -> Result<Graph, InvalidRewrite> {
+    let violations = verify(&graph);
+    if violations.is_empty() { Ok(graph) } else { Err(InvalidRewrite { pass, violations }) }
 }
 
 /// How often a value is read by nodes and named as an output of the graph.
