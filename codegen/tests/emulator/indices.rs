@@ -92,32 +92,34 @@ fn a_record_outside_of_the_arena_is_a_fault() {
     }
 }
 
-/// Ways from memory to an address, and whether there is a check on them.
+/// What the verifier says of a kernel that loads a value, does what `build` makes of it, and stores to the address that it
+/// gives.
+fn way(build: impl Fn(&mut Kernel, LocalId) -> (Vec<Statement>, Expression)) -> Vec<Problem> {
+    let mut kernel = Kernel::default();
+    let value = kernel.locals.push(ScalarType::I32);
+    let place = Place::Local(value);
+    let (space, memory, width) = (GlobalSpace::Arena, MemoryType::I32, Width::One);
+    let load = Statement::LoadGlobal { place, space, memory, width, index: thread() };
+    let (between, address) = build(&mut kernel, value);
+    let write = store(address, Expression::f32(0.0));
+    kernel.body = [vec![load], between, vec![write]].concat();
+    verify(&program(64, vec![kernel])).into_iter().map(|violation| violation.problem).collect()
+}
+
 #[test]
 fn what_memory_holds_decides_about_an_address_only_after_a_check() {
-    let way = |build: &dyn Fn(&mut Kernel, LocalId) -> (Vec<Statement>, Expression)| {
-        let mut kernel = Kernel::default();
-        let value = kernel.locals.push(ScalarType::I32);
-        let place = Place::Local(value);
-        let (space, memory, width) = (GlobalSpace::Arena, MemoryType::I32, Width::One);
-        let load = Statement::LoadGlobal { place, space, memory, width, index: thread() };
-        let (between, address) = build(&mut kernel, value);
-        let write = store(address, Expression::f32(0.0));
-        kernel.body = [vec![load], between, vec![write]].concat();
-        verify(&program(64, vec![kernel])).into_iter().map(|violation| violation.problem).collect::<Vec<Problem>>()
-    };
     let unchecked = [Problem::UncheckedIndex];
-    assert_eq!(way(&|_, _| (Vec::new(), thread())), []);
-    assert_eq!(way(&|_, value| (Vec::new(), value.into())), unchecked);
-    assert_eq!(way(&|_, value| (Vec::new(), add(multiply(value.into(), int(2)), thread()))), unchecked);
+    assert_eq!(way(|_, _| (Vec::new(), thread())), []);
+    assert_eq!(way(|_, value| (Vec::new(), value.into())), unchecked);
+    assert_eq!(way(|_, value| (Vec::new(), add(multiply(value.into(), int(2)), thread()))), unchecked);
     let through = |statement: fn(Place, Expression) -> Statement| {
         move |kernel: &mut Kernel, value: LocalId| {
             let other = kernel.locals.push(ScalarType::I32);
             (vec![statement(Place::Local(other), value.into())], other.into())
         }
     };
-    assert_eq!(way(&through(|place, value| Statement::Assign { place, value })), unchecked);
-    assert_eq!(way(&through(|place, value| Statement::Shuffle { place, value, mode: ShuffleMode::Xor(1) })), unchecked);
+    assert_eq!(way(through(|place, value| Statement::Assign { place, value })), unchecked);
+    assert_eq!(way(through(|place, value| Statement::Shuffle { place, value, mode: ShuffleMode::Xor(1) })), unchecked);
     let checked = through(|place, value| Statement::CheckIndex {
         place,
         value,
@@ -125,13 +127,13 @@ fn what_memory_holds_decides_about_an_address_only_after_a_check() {
         element: thread(),
         record: int(4),
     });
-    assert_eq!(way(&checked), []);
+    assert_eq!(way(checked), []);
     let in_array = |kernel: &mut Kernel, value: LocalId| {
         let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::I32, length: 1 });
         let place = Place::Element(array, int(0));
         (vec![Statement::Assign { place, value: value.into() }], Expression::Element(array, Box::new(int(0))))
     };
-    assert_eq!(way(&in_array), unchecked);
+    assert_eq!(way(in_array), unchecked);
     let in_shared = |kernel: &mut Kernel, value: LocalId| {
         let array = kernel.shared.push(SharedArray { memory: MemoryType::I32, length: 64 });
         let other = kernel.locals.push(ScalarType::I32);
@@ -142,5 +144,5 @@ fn what_memory_holds_decides_about_an_address_only_after_a_check() {
         ];
         (statements, other.into())
     };
-    assert_eq!(way(&in_shared), unchecked);
+    assert_eq!(way(in_shared), unchecked);
 }
