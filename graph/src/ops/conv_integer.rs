@@ -3,10 +3,8 @@
 use std::ops::RangeInclusive;
 
 use super::conv::Conv;
-use super::quantization::{centered, quantized};
-use super::{
-    Attribute, AttributeError, AttributeReader, Context, Fact, InferError, NEWEST_OPSET, Operator, broadcast, movement,
-};
+use super::quantization::{centered_factor, quantized};
+use super::{Attribute, AttributeError, AttributeReader, Context, Fact, InferError, NEWEST_OPSET, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
@@ -66,14 +64,8 @@ impl Operator for ConvInteger {
         let operands = [0, 1].map(|input| {
             let shape = placed(context, input).expect("inference accepted the zero point");
             let given = inputs.get(input + 2).copied().flatten().zip(shape);
-            let zero = given.map(|(zero, shape)| movement::reshape(program, zero, &shape));
-            let operands: Vec<Option<TensorId>> = [inputs[input]].into_iter().chain(zero.map(Some)).collect();
-            let element = context.accepted(input).element;
-            Some(broadcast::map(&operands, program, ElementType::I32, |operands| {
-                let mut operands = operands.into_iter();
-                let value = operands.next().expect("the factor is an operand");
-                centered(element, value, operands.next())
-            }))
+            let factor = inputs[input].expect("inference found the factors");
+            Some(centered_factor(program, factor, given))
         });
         self.convolution.convolve(&Context::new(&facts, 1), &operands, program)
     }

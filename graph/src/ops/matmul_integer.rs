@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use super::matmul::MatMul;
-use super::quantization::{centered, quantized};
-use super::{AttributeError, AttributeReader, Context, Fact, InferError, NEWEST_OPSET, Operator, broadcast, movement};
+use super::quantization::{centered_factor, quantized};
+use super::{AttributeError, AttributeReader, Context, Fact, InferError, NEWEST_OPSET, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
@@ -57,14 +57,8 @@ impl Operator for MatMulInteger {
         let wide = [0, 1].map(|input| {
             let shape = placed(context, input).expect("inference accepted the zero point");
             let given = inputs.get(input + 2).copied().flatten().zip(shape);
-            let zero = given.map(|(zero, shape)| movement::reshape(program, zero, &shape));
-            let operands: Vec<Option<TensorId>> = [inputs[input]].into_iter().chain(zero.map(Some)).collect();
-            let element = context.accepted(input).element;
-            Some(broadcast::map(&operands, program, ElementType::I32, |operands| {
-                let mut operands = operands.into_iter();
-                let value = operands.next().expect("the factor is an operand");
-                centered(element, value, operands.next())
-            }))
+            let factor = inputs[input].expect("inference found the factors");
+            Some(centered_factor(program, factor, given))
         });
         program.apply(&MatMul, &wide, 1)
     }

@@ -1,6 +1,6 @@
 //! What the operators of quantisation have in common: scales and zero points beside what they belong to.
 
-use super::{Context, InferError, axes, movement};
+use super::{Context, InferError, axes, broadcast, movement};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
@@ -56,6 +56,18 @@ pub fn centered(element: ElementType, value: Scalar, zero: Option<Scalar>) -> Sc
         Some(zero) => wide(value).binary(BinaryOp::Subtract, wide(zero)),
         None => wide(value),
     }
+}
+
+/// A factor less its zero point, in 32 bits; the zero point stands beside the shape with which it broadcasts.
+pub fn centered_factor(program: &mut ProgramBuilder, factor: TensorId, zero: Option<(TensorId, Shape)>) -> TensorId {
+    let element = program.ty(factor).element;
+    let zero = zero.map(|(zero, shape)| movement::reshape(program, zero, &shape));
+    let operands: Vec<Option<TensorId>> = [Some(factor)].into_iter().chain(zero.map(Some)).collect();
+    broadcast::map(&operands, program, ElementType::I32, |operands| {
+        let mut operands = operands.into_iter();
+        let value = operands.next().expect("the factor is an operand");
+        centered(element, value, operands.next())
+    })
 }
 
 /// A number divided by its scale, rounded to even, moved by the zero point and brought between the bounds of `to`.
