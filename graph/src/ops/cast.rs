@@ -35,6 +35,12 @@ pub fn element_type(number: i64) -> Option<ElementType> {
     NUMBERS.iter().find(|(known, _)| *known == number).map(|(_, element)| *element)
 }
 
+/// The number of an element type in ONNX.
+pub fn element_number(element: ElementType) -> i64 {
+    let number = NUMBERS.iter().find(|(_, known)| *known == element).map(|(number, _)| *number);
+    number.expect("every element type has a number")
+}
+
 impl Operator for Cast {
     const NAME: &'static str = "Cast";
     const INPUTS: RangeInclusive<usize> = 1..=1;
@@ -49,8 +55,7 @@ impl Operator for Cast {
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        let number = NUMBERS.iter().find(|(_, element)| *element == self.to).map(|(number, _)| *number);
-        number.map(|number| ("to", Attribute::Int(number))).into_iter().collect()
+        vec![("to", Attribute::Int(element_number(self.to)))]
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {

@@ -2,31 +2,16 @@
 
 use std::ops::RangeInclusive;
 
-use super::{
-    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, elementwise,
-};
-use crate::expr::{ExprBuilder, Guard, Index, Literal, Reducer};
+use super::prefix::Prefix;
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator};
+use crate::expr::Reducer;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
-/// The sum of the elements along an axis, a constant second input, up to each element or from each on; without the
-/// element itself if `exclusive`. Every sum is computed by itself.
+/// The sum of the elements along an axis, a constant second input, up to each element or from each on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CumSum {
-    exclusive: bool,
-    reverse: bool,
-}
-
-impl CumSum {
-    fn dimension(context: &Context) -> Result<usize, InferError> {
-        let data = context.tensor(0)?;
-        elementwise::number(data.element)?;
-        match context.integers(1)?.as_deref() {
-            Some([axis]) => axes::dimension(*axis, data.shape.len()),
-            Some(_) => Err(InferError::Mismatch("the axis is not one number".to_owned())),
-            None => Err(InferError::Missing(1)),
-        }
-    }
+    prefix: Prefix,
 }
 
 impl Operator for CumSum {
@@ -35,37 +20,19 @@ impl Operator for CumSum {
     const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        let mut flag = |name| Ok(attributes.flag(name)?.unwrap_or(false));
-        Ok(Self { exclusive: flag("exclusive")?, reverse: flag("reverse")? })
+        Ok(Self { prefix: Prefix::from_attributes(attributes)? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        [("exclusive", self.exclusive), ("reverse", self.reverse)]
-            .map(|(name, flag)| (name, Attribute::Int(i64::from(flag))))
-            .to_vec()
+        self.prefix.attributes()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
-        Self::dimension(context)?;
+        Prefix::dimension(context)?;
         Ok(vec![context.tensor(0)?.clone().into()])
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
-        let dimension = Self::dimension(context).expect("inference accepted the axis");
-        let data = context.accepted(0);
-        let extent = data.shape[dimension];
-        let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&data.shape);
-        let along = expr.reduced(extent);
-        let mut index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
-        index[dimension] = Index::axis(along);
-        // How far the element stands before the sum's place, or behind it.
-        let sign = if self.reverse { -1 } else { 1 };
-        let before = Index::axis(axes[dimension]).add(&Index::axis(along).times(-1)).times(sign);
-        let guard = expr.guard(Guard::always(), before, i64::from(self.exclusive), extent as i64);
-        let operand = expr.operand(data);
-        let body = expr.guarded_read(operand, index, guard, Literal::new(data.element, 0.0));
-        let expr = expr.reduce(data.element, Reducer::Sum, body, None);
-        vec![program.compute(expr, &[inputs[0].expect("inference found the input")])]
+        vec![self.prefix.lower(context, inputs, program, Reducer::Sum)]
     }
 }

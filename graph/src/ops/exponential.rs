@@ -1,9 +1,9 @@
 //! What softmax and its logarithm have in common.
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, elementwise, reduction};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, compose, elementwise, reduction};
 use crate::expr::{BinaryOp, ExprBuilder, Reducer, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{Shape, TensorType};
+use crate::types::TensorType;
 
 /// The dimensions over which exponentials are normalised.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,8 +31,19 @@ impl Normalizer {
     pub fn infer(&self, context: &Context) -> Result<TensorType, InferError> {
         let data = context.tensor(0)?;
         elementwise::floating(data.element)?;
-        axes::dimension(self.axis, data.shape.len())?;
+        self.dimensions(data.shape.len())?;
         Ok(data.clone())
+    }
+
+    /// The dimensions that are combined, which follow one another.
+    pub fn dimensions(&self, rank: usize) -> Result<Vec<usize>, InferError> {
+        let axis = axes::dimension(self.axis, rank)?;
+        Ok(if self.onward { (axis..rank).collect() } else { vec![axis] })
+    }
+
+    /// Over the axis alone.
+    pub fn along(axis: usize) -> Self {
+        Self { axis: axis as i64, onward: false }
     }
 
     /// Appends the largest element along the dimensions, the sum of the exponentials of the distances to it, and at last
@@ -45,10 +56,8 @@ impl Normalizer {
         result: impl FnOnce(Scalar, Scalar) -> Scalar,
     ) -> TensorId {
         let data = context.accepted(0).clone();
-        let axis = axes::dimension(self.axis, data.shape.len()).expect("inference accepted the axis");
-        let dimensions: Vec<usize> = if self.onward { (axis..data.shape.len()).collect() } else { vec![axis] };
-        let extent = |(at, &extent): (usize, &usize)| if dimensions.contains(&at) { 1 } else { extent };
-        let kept: Shape = data.shape.iter().enumerate().map(extent).collect();
+        let dimensions = self.dimensions(data.shape.len()).expect("inference accepted the axis");
+        let kept = compose::kept(&data.shape, &dimensions);
         let largest = reduction::along(program, input, &dimensions, &kept, Reducer::Maximum, |_| None);
 
         let mut expr = ExprBuilder::new();

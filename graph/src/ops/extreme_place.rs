@@ -24,6 +24,11 @@ impl ExtremePlace {
         })
     }
 
+    /// The first place along a dimension, which keeps an extent of 1.
+    pub fn first_along(dimension: usize) -> Self {
+        Self { axis: dimension as i64, keep: true, last: false }
+    }
+
     /// The attributes.
     pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         vec![

@@ -1,7 +1,8 @@
 //! Operands whose elements are indices.
 
 use super::{Context, InferError};
-use crate::types::ElementType;
+use crate::expr::{AxisId, ExprBuilder, Index};
+use crate::types::{ElementType, Shape};
 
 /// Whether an input may index a dimension of this extent: it holds integers, whose values lie from `-extent` to `extent - 1`
 /// where they are known.
@@ -21,4 +22,63 @@ pub(super) fn accept(context: &Context, input: usize, extent: usize) -> Result<(
             extent - 1
         ))),
     }
+}
+
+/// Tuples of indices in the last dimension of an operand.
+pub(super) struct Tuples {
+    /// The number of indices in each.
+    pub(super) length: usize,
+}
+
+impl Tuples {
+    /// The tuples in input 1, which name places of input 0 behind its first `batch` dimensions. Constants are checked.
+    pub(super) fn accept(context: &Context, batch: usize) -> Result<Self, InferError> {
+        let (data, indices) = (context.tensor(0)?, context.tensor(1)?);
+        let mismatch = || InferError::Mismatch(format!("{indices} does not index {data} behind {batch} dimensions"));
+        let length = *indices.shape.last().ok_or_else(mismatch)?;
+        let rank = data.shape.len();
+        let fits = batch < indices.shape.len() && batch.checked_add(length).is_some_and(|end| end <= rank);
+        if !fits || data.shape[..batch] != indices.shape[..batch] || indices.element != ElementType::I64 {
+            return Err(mismatch());
+        }
+        let extents = &data.shape[batch..batch + length];
+        if extents.contains(&0) && indices.shape.checked_elements() != Some(0) {
+            return Err(InferError::Mismatch(format!("{data} has no place that could be named")));
+        }
+        if let Some(constant) = context.fact(1).and_then(|fact| fact.value.as_ref()) {
+            let values = constant.to_i64();
+            let mut known = values.iter().enumerate();
+            let outside = |element: usize, value: i64| {
+                let extent = extents[element % length] as i64;
+                !(-extent..extent).contains(&value)
+            };
+            if let Some((element, value)) = known.find(|(element, value)| outside(*element, **value)) {
+                return Err(InferError::Mismatch(format!(
+                    "input 1 is constant and holds {value} in element {element}, which names no place of {data}"
+                )));
+            }
+        }
+        Ok(Self { length })
+    }
+
+    /// The places that the tuple at `axes` names, in dimensions of these extents; `operand` is that of the tuples.
+    pub(super) fn places(
+        &self,
+        expr: &mut ExprBuilder,
+        operand: usize,
+        axes: &[AxisId],
+        extents: &[usize],
+    ) -> Vec<Index> {
+        let place = |at: usize| {
+            let index = axes.iter().map(|&axis| Index::axis(axis)).chain([Index::constant(at as i64)]).collect();
+            let named = expr.read(operand, index);
+            expr.indirect(&named, extents[at])
+        };
+        (0..self.length).map(place).collect()
+    }
+}
+
+/// The product of the extents.
+pub(super) fn volume(extents: &[usize]) -> usize {
+    Shape::from(extents).checked_elements().unwrap_or(usize::MAX)
 }

@@ -14,6 +14,13 @@ pub struct LogSoftmax {
     normalizer: Normalizer,
 }
 
+impl LogSoftmax {
+    /// Over one dimension.
+    pub fn along(dimension: usize) -> Self {
+        Self { normalizer: Normalizer::along(dimension) }
+    }
+}
+
 impl Operator for LogSoftmax {
     const NAME: &'static str = "LogSoftmax";
     const INPUTS: RangeInclusive<usize> = 1..=1;

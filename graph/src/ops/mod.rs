@@ -6,22 +6,28 @@ mod registry;
 
 mod axes;
 mod broadcast;
+mod compose;
+mod cosine_window;
 mod elementwise;
 mod exponential;
 mod extreme_place;
 mod indices;
 mod interpolation;
+mod likelihood;
 mod movement;
 mod normalization;
 mod pool;
+mod prefix;
 mod quantization;
 mod recurrent;
 mod reduction;
+mod scatter;
 mod window;
 
 pub mod abs;
 pub mod acosh;
 pub mod add;
+pub mod affine_grid;
 pub mod and;
 pub mod arg_max;
 pub mod arg_min;
@@ -29,11 +35,14 @@ pub mod asinh;
 pub mod atanh;
 pub mod average_pool;
 pub mod batch_normalization;
+pub mod blackman_window;
 pub mod cast;
 pub mod cast_like;
 pub mod ceil;
 pub mod celu;
+pub mod center_crop_pad;
 pub mod clip;
+pub mod col2im;
 pub mod concat;
 pub mod constant_of_shape;
 pub mod conv;
@@ -41,9 +50,11 @@ pub mod conv_integer;
 pub mod conv_transpose;
 pub mod cos;
 pub mod cosh;
+pub mod cum_prod;
 pub mod cum_sum;
 pub mod depth_to_space;
 pub mod dequantize_linear;
+pub mod det;
 pub mod div;
 pub mod dropout;
 pub mod dynamic_quantize_linear;
@@ -53,20 +64,26 @@ pub mod equal;
 pub mod erf;
 pub mod exp;
 pub mod expand;
+pub mod eye_like;
 pub mod flatten;
 pub mod floor;
 pub mod gather;
 pub mod gather_elements;
+pub mod gather_nd;
 pub mod gelu;
 pub mod gemm;
 pub mod global_average_pool;
+pub mod global_lp_pool;
 pub mod global_max_pool;
 pub mod greater;
 pub mod greater_or_equal;
 pub mod group_normalization;
 pub mod gru;
+pub mod hamming_window;
+pub mod hann_window;
 pub mod hard_sigmoid;
 pub mod hard_swish;
+pub mod hardmax;
 pub mod identity;
 pub mod instance_normalization;
 pub mod is_inf;
@@ -77,6 +94,8 @@ pub mod less;
 pub mod less_or_equal;
 pub mod log;
 pub mod log_softmax;
+pub mod lp_normalization;
+pub mod lp_pool;
 pub mod lrn;
 pub mod lstm;
 pub mod matmul;
@@ -89,6 +108,7 @@ pub mod mish;
 pub mod modulo;
 pub mod mul;
 pub mod neg;
+pub mod negative_log_likelihood_loss;
 pub mod not;
 pub mod one_hot;
 pub mod or;
@@ -101,6 +121,7 @@ pub mod reciprocal;
 pub mod reduce_l1;
 pub mod reduce_l2;
 pub mod reduce_log_sum;
+pub mod reduce_log_sum_exp;
 pub mod reduce_max;
 pub mod reduce_mean;
 pub mod reduce_min;
@@ -110,10 +131,15 @@ pub mod reduce_sum_square;
 pub mod relu;
 pub mod reshape;
 pub mod resize;
+pub mod reverse_sequence;
 pub mod rms_normalization;
 pub mod round;
+pub mod scatter_elements;
+pub mod scatter_nd;
+pub mod scatter_old;
 pub mod selu;
 pub mod shape;
+pub mod shrink;
 pub mod sigmoid;
 pub mod sign;
 pub mod sin;
@@ -121,6 +147,7 @@ pub mod sinh;
 pub mod size;
 pub mod slice;
 pub mod softmax;
+pub mod softmax_cross_entropy_loss;
 pub mod softplus;
 pub mod softsign;
 pub mod space_to_depth;
@@ -131,8 +158,10 @@ pub mod sub;
 pub mod sum;
 pub mod tan;
 pub mod tanh;
+pub mod tensor_scatter;
 pub mod thresholded_relu;
 pub mod tile;
+pub mod top_k;
 pub mod transpose;
 pub mod trilu;
 pub mod unsqueeze;
@@ -191,6 +220,7 @@ registry::operators! {
     abs::Abs,
     acosh::Acosh,
     add::Add,
+    affine_grid::AffineGrid,
     and::And,
     arg_max::ArgMax,
     arg_min::ArgMin,
@@ -198,11 +228,14 @@ registry::operators! {
     atanh::Atanh,
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
+    blackman_window::BlackmanWindow,
     cast::Cast,
     cast_like::CastLike,
     ceil::Ceil,
     celu::Celu,
+    center_crop_pad::CenterCropPad,
     clip::Clip,
+    col2im::Col2Im,
     concat::Concat,
     constant_of_shape::ConstantOfShape,
     conv::Conv,
@@ -210,9 +243,11 @@ registry::operators! {
     conv_transpose::ConvTranspose,
     cos::Cos,
     cosh::Cosh,
+    cum_prod::CumProd,
     cum_sum::CumSum,
     depth_to_space::DepthToSpace,
     dequantize_linear::DequantizeLinear,
+    det::Det,
     div::Div,
     dropout::Dropout,
     dynamic_quantize_linear::DynamicQuantizeLinear,
@@ -222,20 +257,26 @@ registry::operators! {
     erf::Erf,
     exp::Exp,
     expand::Expand,
+    eye_like::EyeLike,
     flatten::Flatten,
     floor::Floor,
     gather::Gather,
     gather_elements::GatherElements,
+    gather_nd::GatherNd,
     gelu::Gelu,
     gemm::Gemm,
     global_average_pool::GlobalAveragePool,
+    global_lp_pool::GlobalLpPool,
     global_max_pool::GlobalMaxPool,
     greater::Greater,
     greater_or_equal::GreaterOrEqual,
     group_normalization::GroupNormalization,
     gru::Gru,
+    hamming_window::HammingWindow,
+    hann_window::HannWindow,
     hard_sigmoid::HardSigmoid,
     hard_swish::HardSwish,
+    hardmax::Hardmax,
     identity::Identity,
     instance_normalization::InstanceNormalization,
     is_inf::IsInf,
@@ -246,6 +287,8 @@ registry::operators! {
     less_or_equal::LessOrEqual,
     log::Log,
     log_softmax::LogSoftmax,
+    lp_normalization::LpNormalization,
+    lp_pool::LpPool,
     lrn::Lrn,
     lstm::Lstm,
     matmul::MatMul,
@@ -258,6 +301,7 @@ registry::operators! {
     modulo::Mod,
     mul::Mul,
     neg::Neg,
+    negative_log_likelihood_loss::NegativeLogLikelihoodLoss,
     not::Not,
     one_hot::OneHot,
     or::Or,
@@ -270,6 +314,7 @@ registry::operators! {
     reduce_l1::ReduceL1,
     reduce_l2::ReduceL2,
     reduce_log_sum::ReduceLogSum,
+    reduce_log_sum_exp::ReduceLogSumExp,
     reduce_max::ReduceMax,
     reduce_mean::ReduceMean,
     reduce_min::ReduceMin,
@@ -279,10 +324,15 @@ registry::operators! {
     relu::Relu,
     reshape::Reshape,
     resize::Resize,
+    reverse_sequence::ReverseSequence,
     rms_normalization::RmsNormalization,
     round::Round,
+    scatter_elements::ScatterElements,
+    scatter_nd::ScatterNd,
+    scatter_old::Scatter,
     selu::Selu,
     shape::Shape,
+    shrink::Shrink,
     sigmoid::Sigmoid,
     sign::Sign,
     sin::Sin,
@@ -290,6 +340,7 @@ registry::operators! {
     size::Size,
     slice::Slice,
     softmax::Softmax,
+    softmax_cross_entropy_loss::SoftmaxCrossEntropyLoss,
     softplus::Softplus,
     softsign::Softsign,
     space_to_depth::SpaceToDepth,
@@ -300,8 +351,10 @@ registry::operators! {
     sum::Sum,
     tan::Tan,
     tanh::Tanh,
+    tensor_scatter::TensorScatter,
     thresholded_relu::ThresholdedRelu,
     tile::Tile,
+    top_k::TopK,
     transpose::Transpose,
     trilu::Trilu,
     unsqueeze::Unsqueeze,

@@ -14,6 +14,13 @@ pub struct Softmax {
     normalizer: Normalizer,
 }
 
+impl Softmax {
+    /// Over one dimension.
+    pub fn along(dimension: usize) -> Self {
+        Self { normalizer: Normalizer::along(dimension) }
+    }
+}
+
 impl Operator for Softmax {
     const NAME: &'static str = "Softmax";
     const INPUTS: RangeInclusive<usize> = 1..=1;

@@ -46,14 +46,28 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
+/// Which inputs are constants of the compiled graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Binding {
+    /// As few as the operator needs to know.
+    Needed,
+    /// None: the model as it stands.
+    None,
+}
+
 const RELATIVE: f64 = 1e-3;
 const ABSOLUTE: f64 = 1e-5;
 
 impl Case {
+    /// As [`Case::run`], with a panic as a reason.
+    pub fn judge(&self, runtime: Runtime, binding: Binding) -> Result<(), String> {
+        std::panic::catch_unwind(|| self.run(runtime, binding)).unwrap_or_else(|_| Err("a panic".to_owned()))
+    }
+
     /// Runs the case; why it does not pass.
-    pub fn run(&self, runtime: Runtime) -> Result<(), String> {
+    pub fn run(&self, runtime: Runtime, binding: Binding) -> Result<(), String> {
         let (inputs, expected) = (self.tensors("input")?, self.tensors("output")?);
-        let (graph, inputs) = self.import(&inputs)?;
+        let (graph, inputs) = self.import(&inputs, binding)?;
         let graph = passes::run(&graph).map_err(|error| error.to_string())?;
         let found = execute(&warpweave::graph::lower(&graph), &inputs, runtime)?;
         if found.len() != expected.len() {
@@ -62,14 +76,15 @@ impl Case {
         found.iter().zip(&expected).try_for_each(|(found, expected)| compare(found, expected))
     }
 
-    /// The graph, with as few inputs fixed as its operator needs, and the values of the others.
-    fn import(&self, inputs: &[Tensor]) -> Result<(Graph, Vec<Tensor>), String> {
+    /// The graph, with as few inputs fixed as its operator needs or none, and the values of the others.
+    fn import(&self, inputs: &[Tensor], binding: Binding) -> Result<(Graph, Vec<Tensor>), String> {
         let bytes: Vec<u8> = std::fs::read(self.folder.join("model.onnx")).map_err(|error| error.to_string())?;
         let bytes = warpweave::frontend::Bytes::from(bytes);
         let names = input_names(bytes.clone()).map_err(|error| error.to_string())?;
         let choices: [fn(usize, &Tensor) -> bool; 4] = [|_, _| false, is_shape, |at, _| at > 0, |_, _| true];
+        let choices = if binding == Binding::None { &choices[..1] } else { &choices[..] };
         let mut refused = String::new();
-        for fixed in choices {
+        for &fixed in choices {
             let pairs = || names.iter().zip(inputs).enumerate();
             let constants: BTreeMap<String, Tensor> = pairs()
                 .filter(|(at, (_, value))| fixed(*at, value))

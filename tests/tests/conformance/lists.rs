@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::case::{Case, Runtime};
+use super::case::{Binding, Case, Runtime};
 
 /// The cases that must pass on a runtime.
 #[derive(Clone, Debug)]
@@ -30,17 +30,19 @@ impl PassList {
         assert!(found.is_empty(), "pass and are not listed (BLESS=1 adds them): {found:?}");
     }
 
-    /// Writes the list with every case that passes added.
-    pub fn add_passing(mut self, cases: &[Case]) {
-        let found = self.unlisted(cases);
-        self.names.extend(found);
+    /// Writes the list with these names added.
+    pub fn add(mut self, passing: impl IntoIterator<Item = String>) {
+        self.names.extend(passing);
         let lines: Vec<String> = self.names.iter().map(|name| format!("{name}\n")).collect();
         std::fs::write(path(self.runtime), lines.concat()).expect("the list can be written");
     }
 
     fn unlisted(&self, cases: &[Case]) -> Vec<String> {
         let unlisted = cases.iter().filter(|case| !self.names.contains(&case.name));
-        unlisted.filter(|case| case.run(self.runtime).is_ok()).map(|case| case.name.clone()).collect()
+        unlisted
+            .filter(|case| case.judge(self.runtime, Binding::Needed).is_ok())
+            .map(|case| case.name.clone())
+            .collect()
     }
 }
 

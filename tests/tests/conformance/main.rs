@@ -1,34 +1,35 @@
 //! ONNX's own node tests on every runtime that needs no GPU.
 //!
 //! A pass list a runtime names the cases that must pass; a case that passes and is not listed is an error, so that the
-//! lists only grow. `BLESS=1` adds what passes.
+//! lists only grow. `BLESS=1` adds what passes and writes `docs/conformance.md`.
 
 mod case;
 mod lists;
+mod report;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use case::{Case, Runtime};
+use case::{Binding, Case, Runtime};
 use lists::PassList;
+use report::Report;
 use warpweave_tests::suite::Suite;
 
 fn main() -> ExitCode {
     let cases: Arc<Vec<Case>> = Arc::new(case::all());
     let mut suite = Suite::new("conformance", Duration::from_secs(720));
+    if std::env::var_os("BLESS").is_some() {
+        suite.trial("lists and report are rewritten", move || bless(&cases));
+        return suite.run();
+    }
     for runtime in Runtime::ALL {
         let list = PassList::read(runtime);
-        if std::env::var_os("BLESS").is_some() {
-            let cases = Arc::clone(&cases);
-            suite.trial(format!("{runtime:?} list is rewritten"), move || list.add_passing(&cases));
-            continue;
-        }
         for name in list.names() {
             let case = cases.iter().find(|case| case.name == *name).cloned();
             suite.trial(format!("{runtime:?} {name}"), move || {
                 let case = case.expect("the case is there: run scripts/fetch_onnx_tests.sh");
-                if let Err(reason) = case.run(runtime) {
+                if let Err(reason) = case.run(runtime, Binding::Needed) {
                     panic!("{reason}");
                 }
             });
@@ -36,5 +37,14 @@ fn main() -> ExitCode {
         let cases = Arc::clone(&cases);
         suite.trial(format!("{runtime:?} passes nothing that is not listed"), move || list.assert_complete(&cases));
     }
+    suite.trial("the report counts what the lists name", report::assert_current);
     suite.run()
+}
+
+fn bless(cases: &[Case]) {
+    let report = Report::of(cases);
+    for runtime in Runtime::ALL {
+        PassList::read(runtime).add(report.passing(runtime));
+    }
+    report.write();
 }

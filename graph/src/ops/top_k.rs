@@ -1,0 +1,132 @@
+//! `TopK`: the largest or smallest elements along an axis.
+
+use std::ops::RangeInclusive;
+
+use super::{
+    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, elementwise,
+};
+use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{ElementType, TensorType, ValueType};
+
+/// The `k` largest or smallest elements along an axis, in order, and their places; `k` is a constant second input. Of equal
+/// elements the first comes first; NaN counts as the largest.
+///
+/// An element's rank is the number of elements before it in that order, so the work grows with the square of the extent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TopK {
+    axis: i64,
+    largest: bool,
+}
+
+/// Most pairs of elements that are compared.
+const MOST_PAIRS: usize = 1 << 36;
+
+impl TopK {
+    /// The dimension, and how many elements are picked.
+    fn choice(&self, context: &Context) -> Result<(usize, usize), InferError> {
+        let data = context.tensor(0)?;
+        elementwise::number(data.element)?;
+        let dimension = axes::dimension(self.axis, data.shape.len())?;
+        let extent = data.shape[dimension];
+        let count = context.integers(1)?.ok_or(InferError::Missing(1))?;
+        let count = match count.as_slice() {
+            &[count] if (0..=extent as i64).contains(&count) => count as usize,
+            _ => return Err(InferError::Mismatch(format!("{count:?} of {extent} elements cannot be picked"))),
+        };
+        let pairs = data.shape.checked_elements().and_then(|elements| elements.checked_mul(extent));
+        if extent >= 1 << 31 || pairs.is_none_or(|pairs| pairs > MOST_PAIRS) {
+            return Err(InferError::Unsupported(format!("{data} is too long along axis {} to be ordered", self.axis)));
+        }
+        Ok((dimension, count))
+    }
+
+    /// Whether element `x` at `x_place` comes before `y` at `y_place`.
+    fn before(&self, element: ElementType, (x, x_place): (Scalar, Scalar), (y, y_place): (Scalar, Scalar)) -> Scalar {
+        let (first, second) = if self.largest { (y.clone(), x.clone()) } else { (x.clone(), y.clone()) };
+        let less = |a: Scalar, b: Scalar| a.binary(BinaryOp::Less, b);
+        let (mut ahead, mut equal) = (less(first, second), x.clone().binary(BinaryOp::Equal, y.clone()));
+        if element.is_float() {
+            let not_a_number =
+                |x: &Scalar| x.clone().binary(BinaryOp::Equal, x.clone()).unary(crate::expr::UnaryOp::Not);
+            let (x_is, y_is) = (not_a_number(&x), not_a_number(&y));
+            let one_of = if self.largest { (&x_is, &y_is) } else { (&y_is, &x_is) };
+            let largest_first =
+                one_of.0.clone().binary(BinaryOp::And, one_of.1.clone().unary(crate::expr::UnaryOp::Not));
+            ahead = ahead.binary(BinaryOp::Or, largest_first);
+            equal = equal.binary(BinaryOp::Or, x_is.binary(BinaryOp::And, y_is));
+        }
+        ahead.binary(BinaryOp::Or, equal.binary(BinaryOp::And, less(x_place, y_place)))
+    }
+}
+
+impl Operator for TopK {
+    const NAME: &'static str = "TopK";
+    const OPSETS: RangeInclusive<i64> = 10..=NEWEST_OPSET;
+    const INPUTS: RangeInclusive<usize> = 2..=2;
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        // Sorted results are one of the orders that an unsorted result may have.
+        attributes.flag("sorted")?;
+        Ok(Self { axis: attributes.int("axis")?.unwrap_or(-1), largest: attributes.flag("largest")?.unwrap_or(true) })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        vec![("axis", Attribute::Int(self.axis)), ("largest", Attribute::Int(i64::from(self.largest)))]
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let (dimension, count) = self.choice(context)?;
+        let data = context.tensor(0)?;
+        let mut extents = data.shape.to_vec();
+        extents[dimension] = count;
+        let places = TensorType::new(ElementType::I64, extents.clone());
+        Ok(vec![TensorType::new(data.element, extents).into(), places.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let (dimension, count) = self.choice(context).expect("inference accepted the count");
+        let data = context.accepted(0);
+        let input = inputs[0].expect("inference found the input");
+        let extent = data.shape[dimension];
+        let place = |axis: AxisId| Scalar::Index(Index::axis(axis), ElementType::I32);
+        let at = |axes: &[AxisId], along: AxisId| -> Vec<Index> {
+            let mut index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
+            index[dimension] = Index::axis(along);
+            index
+        };
+        let number = |value: f64| Scalar::literal(ElementType::I32, value);
+
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&data.shape);
+        let other = expr.reduced(extent);
+        let operand = expr.operand(data);
+        let (own, compared) = (expr.read(operand, at(&axes, axes[dimension])), expr.read(operand, at(&axes, other)));
+        let before = self.before(data.element, (compared, place(other)), (own, place(axes[dimension])));
+        let body = before.select(number(1.0), number(0.0));
+        let rank = program.compute(expr.reduce(ElementType::I32, Reducer::Sum, body, None), &[input]);
+
+        let mut extents = data.shape.to_vec();
+        extents[dimension] = count;
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&extents);
+        let other = expr.reduced(extent);
+        let operand = expr.operand(program.ty(rank));
+        let found = expr.read(operand, at(&axes, other)).binary(BinaryOp::Equal, place(axes[dimension]));
+        let body = found.select(place(other), number(0.0));
+        let wide = Some(Scalar::Reduced.cast(ElementType::I32, ElementType::I64));
+        let places = program.compute(expr.reduce(ElementType::I64, Reducer::Sum, body, wide), &[rank]);
+
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&extents);
+        let own: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
+        let operand = expr.operand(program.ty(places));
+        let named = expr.read(operand, own.clone());
+        let mut index = own;
+        index[dimension] = expr.indirect(&named, extent);
+        let source = expr.operand(data);
+        let body = expr.read(source, index);
+        let values = program.compute(expr.map(data.element, body), &[places, input]);
+        vec![values, places]
+    }
+}
