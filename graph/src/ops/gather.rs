@@ -15,6 +15,13 @@ pub struct Gather {
     axis: i64,
 }
 
+impl Gather {
+    /// Along one dimension.
+    pub fn along(dimension: usize) -> Self {
+        Self { axis: dimension as i64 }
+    }
+}
+
 impl Operator for Gather {
     const NAME: &'static str = "Gather";
     const INPUTS: RangeInclusive<usize> = 2..=2;

@@ -8,9 +8,12 @@ mod axes;
 mod broadcast;
 mod compose;
 mod cosine_window;
+mod dot_product_attention;
 mod elementwise;
 mod exponential;
 mod extreme_place;
+mod fourier;
+mod grid_padding;
 mod indices;
 mod interpolation;
 mod likelihood;
@@ -21,6 +24,7 @@ mod prefix;
 mod quantization;
 mod recurrent;
 mod reduction;
+mod rotary;
 mod scatter;
 mod window;
 
@@ -33,6 +37,7 @@ pub mod arg_max;
 pub mod arg_min;
 pub mod asinh;
 pub mod atanh;
+pub mod attention;
 pub mod average_pool;
 pub mod batch_normalization;
 pub mod blackman_window;
@@ -55,6 +60,7 @@ pub mod cum_sum;
 pub mod depth_to_space;
 pub mod dequantize_linear;
 pub mod det;
+pub mod dft;
 pub mod div;
 pub mod dropout;
 pub mod dynamic_quantize_linear;
@@ -77,6 +83,7 @@ pub mod global_lp_pool;
 pub mod global_max_pool;
 pub mod greater;
 pub mod greater_or_equal;
+pub mod grid_sample;
 pub mod group_normalization;
 pub mod gru;
 pub mod hamming_window;
@@ -133,6 +140,7 @@ pub mod reshape;
 pub mod resize;
 pub mod reverse_sequence;
 pub mod rms_normalization;
+pub mod rotary_embedding;
 pub mod round;
 pub mod scatter_elements;
 pub mod scatter_nd;
@@ -154,6 +162,7 @@ pub mod space_to_depth;
 pub mod split;
 pub mod sqrt;
 pub mod squeeze;
+pub mod stft;
 pub mod sub;
 pub mod sum;
 pub mod tan;
@@ -226,6 +235,7 @@ registry::operators! {
     arg_min::ArgMin,
     asinh::Asinh,
     atanh::Atanh,
+    attention::Attention,
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
     blackman_window::BlackmanWindow,
@@ -248,6 +258,7 @@ registry::operators! {
     depth_to_space::DepthToSpace,
     dequantize_linear::DequantizeLinear,
     det::Det,
+    dft::Dft,
     div::Div,
     dropout::Dropout,
     dynamic_quantize_linear::DynamicQuantizeLinear,
@@ -270,6 +281,7 @@ registry::operators! {
     global_max_pool::GlobalMaxPool,
     greater::Greater,
     greater_or_equal::GreaterOrEqual,
+    grid_sample::GridSample,
     group_normalization::GroupNormalization,
     gru::Gru,
     hamming_window::HammingWindow,
@@ -326,6 +338,7 @@ registry::operators! {
     resize::Resize,
     reverse_sequence::ReverseSequence,
     rms_normalization::RmsNormalization,
+    rotary_embedding::RotaryEmbedding,
     round::Round,
     scatter_elements::ScatterElements,
     scatter_nd::ScatterNd,
@@ -347,6 +360,7 @@ registry::operators! {
     split::Split,
     sqrt::Sqrt,
     squeeze::Squeeze,
+    stft::Stft,
     sub::Sub,
     sum::Sum,
     tan::Tan,
