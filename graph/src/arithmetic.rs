@@ -21,6 +21,7 @@ pub fn float_unary(op: UnaryOp, x: f64) -> f64 {
         UnaryOp::Erf => libm::erf(x),
         UnaryOp::Sin => x.sin(),
         UnaryOp::Cos => x.cos(),
+        UnaryOp::Atan => x.atan(),
         UnaryOp::Floor => x.floor(),
         UnaryOp::Ceil => x.ceil(),
         UnaryOp::RoundEven => x.round_ties_even(),
@@ -35,9 +36,14 @@ pub fn integer_unary(op: UnaryOp, element: ElementType, x: i64) -> i64 {
         UnaryOp::Absolute => wrap(element, x.wrapping_abs()),
         UnaryOp::Not => i64::from(x == 0),
         UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::RoundEven => x,
-        UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sqrt | UnaryOp::Tanh | UnaryOp::Erf | UnaryOp::Sin | UnaryOp::Cos => {
-            truncate(element, float_unary(op, x as f64))
-        }
+        UnaryOp::Exp
+        | UnaryOp::Log
+        | UnaryOp::Sqrt
+        | UnaryOp::Tanh
+        | UnaryOp::Erf
+        | UnaryOp::Sin
+        | UnaryOp::Cos
+        | UnaryOp::Atan => truncate(element, float_unary(op, x as f64)),
     }
 }
 
@@ -59,6 +65,9 @@ pub fn float_binary(op: BinaryOp, x: f64, y: f64) -> f64 {
         BinaryOp::Equal => f64::from(u8::from(x == y)),
         BinaryOp::And => f64::from(u8::from(x != 0.0 && y != 0.0)),
         BinaryOp::Or => f64::from(u8::from(x != 0.0 || y != 0.0)),
+        BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
+            unreachable!("operators refuse the bits of floating point")
+        }
     }
 }
 
@@ -96,6 +105,12 @@ pub fn integer_binary(op: BinaryOp, element: ElementType, x: i64, y: i64) -> i64
         BinaryOp::Equal => i64::from(x == y),
         BinaryOp::And => i64::from(x != 0 && y != 0),
         BinaryOp::Or => i64::from(x != 0 || y != 0),
+        BinaryOp::BitAnd => x & y,
+        BinaryOp::BitOr => x | y,
+        BinaryOp::BitXor => x ^ y,
+        BinaryOp::ShiftLeft | BinaryOp::ShiftRight if y_unsigned >= 8 * element.bytes() as u64 => 0,
+        BinaryOp::ShiftLeft => wrap(element, x << y),
+        BinaryOp::ShiftRight => (x_unsigned >> y) as i64,
     }
 }
 

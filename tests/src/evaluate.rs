@@ -248,6 +248,7 @@ fn float_function(op: UnaryOp) -> fn(f64) -> f64 {
         UnaryOp::Erf => error_function,
         UnaryOp::Sin => f64::sin,
         UnaryOp::Cos => f64::cos,
+        UnaryOp::Atan => f64::atan,
         UnaryOp::Floor => f64::floor,
         UnaryOp::Ceil => f64::ceil,
         UnaryOp::RoundEven => f64::round_ties_even,
@@ -288,6 +289,9 @@ fn binary(op: BinaryOp, left: Value, right: Value) -> Value {
         BinaryOp::Equal => Value::truth(x == y),
         BinaryOp::And => Value::truth(x != 0.0 && y != 0.0),
         BinaryOp::Or => Value::truth(x != 0.0 || y != 0.0),
+        BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
+            panic!("the bits of floating point")
+        }
     }
 }
 
@@ -306,6 +310,11 @@ fn integer_function(op: BinaryOp, x: i64, y: i64) -> i64 {
         BinaryOp::Equal => i64::from(x == y),
         BinaryOp::And => i64::from(x != 0 && y != 0),
         BinaryOp::Or => i64::from(x != 0 || y != 0),
+        BinaryOp::BitAnd => x & y,
+        BinaryOp::BitOr => x | y,
+        BinaryOp::BitXor => x ^ y,
+        BinaryOp::ShiftLeft => x.checked_shl(y as u32).unwrap_or(0),
+        BinaryOp::ShiftRight => x.checked_shr(y as u32).unwrap_or(0),
     }
 }
 

@@ -299,6 +299,12 @@ fn load_elements(frame: &mut Frame, registers: &Registers, memory: MemoryType, l
             MemoryType::Bool => frame.narrow[slot][lane] = truth(bytes[0] != 0),
             MemoryType::I8 => frame.narrow[slot][lane] = i32::from(bytes[0] as i8) as u32,
             MemoryType::U8 => frame.narrow[slot][lane] = u32::from(bytes[0]),
+            MemoryType::I16 => frame.narrow[slot][lane] = i32::from(i16::from_le_bytes([bytes[0], bytes[1]])) as u32,
+            MemoryType::U16 => frame.narrow[slot][lane] = u32::from(u16::from_le_bytes([bytes[0], bytes[1]])),
+            MemoryType::U32 => {
+                let value = u32::from_le_bytes(bytes.try_into().expect("chunks of the element's size"));
+                frame.wide[slot][lane] = i64::from(value);
+            }
             MemoryType::I32 | MemoryType::F32 => {
                 frame.narrow[slot][lane] = u32::from_le_bytes(bytes.try_into().expect("chunks of the element's size"));
             }
@@ -317,6 +323,10 @@ fn store_elements(frame: &Frame, registers: &Registers, memory: MemoryType, lane
         match memory {
             MemoryType::Bool => bytes[0] = (frame.narrow[slot][lane] & 1) as u8,
             MemoryType::I8 | MemoryType::U8 => bytes[0] = frame.narrow[slot][lane] as u8,
+            MemoryType::I16 | MemoryType::U16 => {
+                bytes.copy_from_slice(&(frame.narrow[slot][lane] as u16).to_le_bytes());
+            }
+            MemoryType::U32 => bytes.copy_from_slice(&(frame.wide[slot][lane] as u32).to_le_bytes()),
             MemoryType::I32 | MemoryType::F32 => bytes.copy_from_slice(&frame.narrow[slot][lane].to_le_bytes()),
             MemoryType::I64 => bytes.copy_from_slice(&frame.wide[slot][lane].to_le_bytes()),
         }
@@ -328,7 +338,9 @@ fn through_memory(register: u32, memory: MemoryType) -> u32 {
     match memory {
         MemoryType::I8 => i32::from(register as i8) as u32,
         MemoryType::U8 => u32::from(register as u8),
-        MemoryType::Bool | MemoryType::I32 | MemoryType::F32 | MemoryType::I64 => register,
+        MemoryType::I16 => i32::from(register as i16) as u32,
+        MemoryType::U16 => u32::from(register as u16),
+        MemoryType::Bool | MemoryType::I32 | MemoryType::U32 | MemoryType::F32 | MemoryType::I64 => register,
     }
 }
 

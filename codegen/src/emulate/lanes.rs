@@ -183,6 +183,7 @@ impl Frame {
                 Erf,
                 Sin,
                 Cos,
+                Atan,
                 Floor,
                 Ceil,
                 RoundEven,
@@ -246,7 +247,10 @@ impl Frame {
                 let result = each_lane(|lane| op.apply(x[lane], y[lane]));
                 self.write_wide(to, active, &result);
             },
-            [Add, Subtract, Multiply, Divide, Remainder, Minimum, Maximum, BitAnd, BitXor, ShiftLeft, ShiftRight]
+            [
+                Add, Subtract, Multiply, Divide, Remainder, Minimum, Maximum, BitAnd, BitOr, BitXor, ShiftLeft,
+                ShiftRight
+            ]
         );
     }
 

@@ -23,6 +23,7 @@ pub enum NarrowUnary {
     Erf,
     Sin,
     Cos,
+    Atan,
     Floor,
     Ceil,
     RoundEven,
@@ -82,6 +83,7 @@ pub enum WideBinary {
     Minimum,
     Maximum,
     BitAnd,
+    BitOr,
     BitXor,
     ShiftLeft,
     ShiftRight,
@@ -112,6 +114,7 @@ pub fn narrow_unary(op: UnaryOp, scalar: ScalarType) -> Option<NarrowUnary> {
         UnaryOp::Erf => (f32_only, NarrowUnary::Erf),
         UnaryOp::Sin => (f32_only, NarrowUnary::Sin),
         UnaryOp::Cos => (f32_only, NarrowUnary::Cos),
+        UnaryOp::Atan => (f32_only, NarrowUnary::Atan),
         UnaryOp::Floor => (f32_only, NarrowUnary::Floor),
         UnaryOp::Ceil => (f32_only, NarrowUnary::Ceil),
         UnaryOp::RoundEven => (f32_only, NarrowUnary::RoundEven),
@@ -150,6 +153,7 @@ pub fn narrow_binary(op: BinaryOp, scalar: ScalarType) -> Option<NarrowBinary> {
             BinaryOp::LessEqual => Some(N::LessEqualI32),
             BinaryOp::Equal => Some(N::EqualBits),
             BinaryOp::BitAnd => Some(N::BitAnd),
+            BinaryOp::BitOr => Some(N::BitOr),
             BinaryOp::BitXor => Some(N::BitXor),
             BinaryOp::ShiftLeft => Some(N::ShiftLeftI32),
             BinaryOp::ShiftRight => Some(N::ShiftRightI32),
@@ -170,6 +174,7 @@ pub fn narrow_binary(op: BinaryOp, scalar: ScalarType) -> Option<NarrowBinary> {
             | BinaryOp::And
             | BinaryOp::Or
             | BinaryOp::BitAnd
+            | BinaryOp::BitOr
             | BinaryOp::BitXor
             | BinaryOp::ShiftLeft
             | BinaryOp::ShiftRight => None,
@@ -189,6 +194,7 @@ pub fn wide_binary(op: BinaryOp) -> Option<WideBinary> {
         BinaryOp::Minimum => Some(WideBinary::Minimum),
         BinaryOp::Maximum => Some(WideBinary::Maximum),
         BinaryOp::BitAnd => Some(WideBinary::BitAnd),
+        BinaryOp::BitOr => Some(WideBinary::BitOr),
         BinaryOp::BitXor => Some(WideBinary::BitXor),
         BinaryOp::ShiftLeft => Some(WideBinary::ShiftLeft),
         BinaryOp::ShiftRight => Some(WideBinary::ShiftRight),
@@ -224,6 +230,7 @@ impl NarrowUnary {
             Self::Erf => libm::erff(f).to_bits(),
             Self::Sin => libm::sinf(f).to_bits(),
             Self::Cos => libm::cosf(f).to_bits(),
+            Self::Atan => libm::atanf(f).to_bits(),
             Self::Floor => f.floor().to_bits(),
             Self::Ceil => f.ceil().to_bits(),
             Self::RoundEven => f.round_ties_even().to_bits(),
@@ -321,6 +328,7 @@ impl WideBinary {
             Self::Minimum => x.min(y),
             Self::Maximum => x.max(y),
             Self::BitAnd => x & y,
+            Self::BitOr => x | y,
             Self::BitXor => x ^ y,
             Self::ShiftLeft => x.wrapping_shl(y as u32),
             Self::ShiftRight => x.wrapping_shr(y as u32),

@@ -94,6 +94,7 @@ fn is_float_unary(op: NarrowUnary) -> bool {
         | NarrowUnary::Erf
         | NarrowUnary::Sin
         | NarrowUnary::Cos
+        | NarrowUnary::Atan
         | NarrowUnary::Floor
         | NarrowUnary::Ceil
         | NarrowUnary::RoundEven => true,

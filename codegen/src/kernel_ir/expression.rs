@@ -79,6 +79,8 @@ pub enum UnaryOp {
     Sin,
     /// Cosine of an `F32`.
     Cos,
+    /// Inverse tangent of an `F32`.
+    Atan,
     /// Largest integer not above an `F32`.
     Floor,
     /// Smallest integer not below an `F32`.
@@ -118,6 +120,8 @@ pub enum BinaryOp {
     Or,
     /// Bitwise and of integers.
     BitAnd,
+    /// Bitwise or of integers.
+    BitOr,
     /// Bitwise exclusive or of integers.
     BitXor,
     /// x · 2ʸ of integers, 0 ≤ y < width.

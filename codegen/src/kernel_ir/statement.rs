@@ -16,8 +16,14 @@ pub enum MemoryType {
     I8,
     /// An unsigned byte; an `I32` in a register.
     U8,
+    /// A signed integer of two bytes; an `I32` in a register.
+    I16,
+    /// An unsigned integer of two bytes; an `I32` in a register.
+    U16,
     /// Four bytes; an `I32` in a register.
     I32,
+    /// An unsigned integer of four bytes; an `I64` in a register.
+    U32,
     /// Eight bytes; an `I64` in a register.
     I64,
     /// Four bytes; an `F32` in a register.
@@ -29,7 +35,8 @@ impl MemoryType {
     pub fn bytes(self) -> u32 {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
-            Self::I32 | Self::F32 => 4,
+            Self::I16 | Self::U16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 => 8,
         }
     }
@@ -38,8 +45,8 @@ impl MemoryType {
     pub fn scalar_type(self) -> super::ScalarType {
         match self {
             Self::Bool => super::ScalarType::Bool,
-            Self::I8 | Self::U8 | Self::I32 => super::ScalarType::I32,
-            Self::I64 => super::ScalarType::I64,
+            Self::I8 | Self::U8 | Self::I16 | Self::U16 | Self::I32 => super::ScalarType::I32,
+            Self::U32 | Self::I64 => super::ScalarType::I64,
             Self::F32 => super::ScalarType::F32,
         }
     }

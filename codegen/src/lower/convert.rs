@@ -1,5 +1,5 @@
-//! Element types in registers: 8-bit integers are held in 32 bits, and brought back into their range after every function
-//! that can leave it.
+//! Element types in registers: integers of 8 and 16 bits are held in 32 bits, unsigned ones of 32 bits in 64, and brought back
+//! into their range after every function that can leave it.
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic::{highest, lowest};
@@ -7,7 +7,7 @@ use warpweave_graph::arithmetic::{highest, lowest};
 use super::LowerError;
 use super::emitter::Emitter;
 use super::scalar::scalar_type;
-use crate::kernel_ir::{BinaryOp, Expression, ScalarType, UnaryOp};
+use crate::kernel_ir::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
 
 /// A value of one element type as another's. Floating point truncates and saturates, integers wrap, anything becomes a
 /// truth value by `≠ 0`.
@@ -39,6 +39,7 @@ pub(super) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression
         | UnaryOp::Erf
         | UnaryOp::Sin
         | UnaryOp::Cos
+        | UnaryOp::Atan
         | UnaryOp::Floor
         | UnaryOp::Ceil
         | UnaryOp::RoundEven => result,
@@ -47,6 +48,9 @@ pub(super) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression
 
 /// A function of two values of an element type, in the range of that type.
 pub(super) fn binary_wrapped(element: ElementType, op: BinaryOp, left: Expression, right: Expression) -> Expression {
+    if matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight) {
+        return shifted(element, op, left, right);
+    }
     let result = Expression::binary(op, left, right);
     match op {
         BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Power => {
@@ -61,6 +65,7 @@ pub(super) fn binary_wrapped(element: ElementType, op: BinaryOp, left: Expressio
         | BinaryOp::And
         | BinaryOp::Or
         | BinaryOp::BitAnd
+        | BinaryOp::BitOr
         | BinaryOp::BitXor
         | BinaryOp::ShiftLeft
         | BinaryOp::ShiftRight => result,
@@ -72,7 +77,10 @@ pub(super) fn wrapped(element: ElementType, value: Expression) -> Expression {
     let with = |op, value, by| Expression::binary(op, value, Expression::i32(by));
     match element {
         ElementType::I8 => with(BinaryOp::ShiftRight, with(BinaryOp::ShiftLeft, value, 24), 24),
+        ElementType::I16 => with(BinaryOp::ShiftRight, with(BinaryOp::ShiftLeft, value, 16), 16),
         ElementType::U8 => with(BinaryOp::BitAnd, value, 255),
+        ElementType::U16 => with(BinaryOp::BitAnd, value, 65_535),
+        ElementType::U32 => Expression::binary(BinaryOp::BitAnd, value, held(element, i64::from(u32::MAX))),
         wide => {
             debug_assert!(!is_narrow(wide), "a narrow integer has its way to wrap");
             value
@@ -85,11 +93,28 @@ fn saturated(element: ElementType, value: Expression) -> Expression {
     if !is_narrow(element) {
         return value;
     }
-    let bound = |op, value, bound: i64| Expression::binary(op, value, Expression::i32(bound as i32));
+    let bound = |op, value, bound: i64| Expression::binary(op, value, held(element, bound));
     bound(BinaryOp::Minimum, bound(BinaryOp::Maximum, value, lowest(element)), highest(element))
 }
 
 /// Whether an integer has fewer bits than the register that holds it.
 fn is_narrow(element: ElementType) -> bool {
-    element.is_integer() && element.bytes() < 4
+    element.is_integer() && element.bytes() < 4 || element == ElementType::U32
+}
+
+/// A literal in the register of an integer.
+fn held(element: ElementType, value: i64) -> Expression {
+    match element {
+        ElementType::U32 | ElementType::I64 => Expression::Constant(Constant::I64(value)),
+        _ => Expression::i32(value as i32),
+    }
+}
+
+/// A shift by any number of bits: 0 where that reaches the width of the element type.
+fn shifted(element: ElementType, op: BinaryOp, left: Expression, right: Expression) -> Expression {
+    let width = 8 * element.bytes() as i64;
+    let amount = Expression::binary(BinaryOp::Minimum, right.clone(), held(element, width - 1));
+    let shifted = wrapped(element, Expression::binary(op, left, amount));
+    let inside = Expression::binary(BinaryOp::Less, right, held(element, width));
+    Expression::Select(Box::new(inside), Box::new(shifted), Box::new(held(element, 0)))
 }

@@ -158,16 +158,15 @@ impl<'a> Emitter<'a> {
             ElementType::Bool => Ok(MemoryType::Bool),
             ElementType::I8 => Ok(MemoryType::I8),
             ElementType::U8 => Ok(MemoryType::U8),
+            ElementType::I16 => Ok(MemoryType::I16),
+            ElementType::U16 => Ok(MemoryType::U16),
             ElementType::I32 => Ok(MemoryType::I32),
+            ElementType::U32 => Ok(MemoryType::U32),
             ElementType::I64 => Ok(MemoryType::I64),
             ElementType::F32 => Ok(MemoryType::F32),
-            ElementType::I16
-            | ElementType::U16
-            | ElementType::U32
-            | ElementType::U64
-            | ElementType::F16
-            | ElementType::BF16
-            | ElementType::F64 => Err(LowerError::Element { operator: self.id, element }),
+            ElementType::U64 | ElementType::F16 | ElementType::BF16 | ElementType::F64 => {
+                Err(LowerError::Element { operator: self.id, element })
+            }
         }
     }
 

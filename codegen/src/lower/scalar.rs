@@ -407,6 +407,7 @@ fn unary(op: expr::UnaryOp) -> UnaryOp {
         expr::UnaryOp::Erf => UnaryOp::Erf,
         expr::UnaryOp::Sin => UnaryOp::Sin,
         expr::UnaryOp::Cos => UnaryOp::Cos,
+        expr::UnaryOp::Atan => UnaryOp::Atan,
         expr::UnaryOp::Floor => UnaryOp::Floor,
         expr::UnaryOp::Ceil => UnaryOp::Ceil,
         expr::UnaryOp::RoundEven => UnaryOp::RoundEven,
@@ -428,5 +429,10 @@ pub(super) fn binary(op: expr::BinaryOp) -> BinaryOp {
         expr::BinaryOp::Equal => BinaryOp::Equal,
         expr::BinaryOp::And => BinaryOp::And,
         expr::BinaryOp::Or => BinaryOp::Or,
+        expr::BinaryOp::BitAnd => BinaryOp::BitAnd,
+        expr::BinaryOp::BitOr => BinaryOp::BitOr,
+        expr::BinaryOp::BitXor => BinaryOp::BitXor,
+        expr::BinaryOp::ShiftLeft => BinaryOp::ShiftLeft,
+        expr::BinaryOp::ShiftRight => BinaryOp::ShiftRight,
     }
 }

@@ -36,6 +36,7 @@ WW_FUNCTION float ww_exp(float x) { return expf(x); }
 WW_FUNCTION float ww_log(float x) { return logf(x); }
 WW_FUNCTION float ww_tanh(float x) { return tanhf(x); }
 WW_FUNCTION float ww_erf(float x) { return erff(x); }
+WW_FUNCTION float ww_atan(float x) { return atanf(x); }
 WW_FUNCTION float ww_floor(float x) { return floorf(x); }
 WW_FUNCTION float ww_ceil(float x) { return ceilf(x); }
 WW_FUNCTION float ww_round_even(float x) { return rintf(x); }

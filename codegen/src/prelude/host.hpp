@@ -145,6 +145,9 @@ WW_FUNCTION void ww_check_shared(void const* array, ww_u32 index, size_t size, w
 WW_DEFINE_ACCESS(f32, float, float)
 WW_DEFINE_ACCESS(i32, ww_u32, ww_u32)
 WW_DEFINE_ACCESS(i64, ww_u64, ww_u64)
+WW_DEFINE_ACCESS(u32, ww_u64, ww_u32)
+WW_DEFINE_ACCESS(u16, ww_u32, unsigned short)
+WW_DEFINE_ACCESS(i16, ww_u32, short)
 WW_DEFINE_ACCESS(u8, ww_u32, unsigned char)
 WW_DEFINE_ACCESS(i8, ww_u32, signed char)
 WW_DEFINE_ACCESS(bool, bool, unsigned char)
@@ -367,6 +370,7 @@ WW_FUNCTION float ww_sqrt(float x) { return std::sqrt(x); }
 WW_FUNCTION float ww_divide(float x, float y) { return x / y; }
 WW_FUNCTION float ww_tanh(float x) { return std::tanh(x); }
 WW_FUNCTION float ww_erf(float x) { return std::erf(x); }
+WW_FUNCTION float ww_atan(float x) { return std::atan(x); }
 WW_FUNCTION float ww_floor(float x) { return std::floor(x); }
 WW_FUNCTION float ww_ceil(float x) { return std::ceil(x); }
 WW_FUNCTION float ww_round_even(float x) { return std::nearbyint(x); }

@@ -122,6 +122,7 @@ impl Printer<'_> {
             UnaryOp::Erf => "ww_erf",
             UnaryOp::Sin => "ww_sin",
             UnaryOp::Cos => "ww_cos",
+            UnaryOp::Atan => "ww_atan",
             UnaryOp::Floor => "ww_floor",
             UnaryOp::Ceil => "ww_ceil",
             UnaryOp::RoundEven => "ww_round_even",
@@ -155,6 +156,7 @@ impl Printer<'_> {
             | BinaryOp::And
             | BinaryOp::Or
             | BinaryOp::BitAnd
+            | BinaryOp::BitOr
             | BinaryOp::BitXor
             | BinaryOp::ShiftLeft => unreachable!("printed as an operator"),
         };
@@ -194,6 +196,7 @@ fn infix(op: BinaryOp) -> Option<&'static str> {
         BinaryOp::And => Some("&&"),
         BinaryOp::Or => Some("||"),
         BinaryOp::BitAnd => Some("&"),
+        BinaryOp::BitOr => Some("|"),
         BinaryOp::BitXor => Some("^"),
         BinaryOp::ShiftLeft => Some("<<"),
         BinaryOp::Divide

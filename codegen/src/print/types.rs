@@ -21,6 +21,7 @@ pub(super) fn type_of(kernel: &Kernel, expression: &Expression) -> ScalarType {
             | UnaryOp::Erf
             | UnaryOp::Sin
             | UnaryOp::Cos
+            | UnaryOp::Atan
             | UnaryOp::Floor
             | UnaryOp::Ceil
             | UnaryOp::RoundEven => ScalarType::F32,
@@ -35,6 +36,7 @@ pub(super) fn type_of(kernel: &Kernel, expression: &Expression) -> ScalarType {
             | BinaryOp::Maximum
             | BinaryOp::Power
             | BinaryOp::BitAnd
+            | BinaryOp::BitOr
             | BinaryOp::BitXor
             | BinaryOp::ShiftLeft
             | BinaryOp::ShiftRight => type_of(kernel, left),
@@ -62,7 +64,9 @@ pub(super) fn element(memory: MemoryType) -> &'static str {
     match memory {
         MemoryType::Bool | MemoryType::U8 => "unsigned char",
         MemoryType::I8 => "signed char",
-        MemoryType::I32 => "unsigned",
+        MemoryType::I16 => "short",
+        MemoryType::U16 => "unsigned short",
+        MemoryType::I32 | MemoryType::U32 => "unsigned",
         MemoryType::I64 => "unsigned long long",
         MemoryType::F32 => "float",
     }
@@ -74,7 +78,10 @@ pub(super) fn suffix(memory: MemoryType) -> &'static str {
         MemoryType::Bool => "bool",
         MemoryType::I8 => "i8",
         MemoryType::U8 => "u8",
+        MemoryType::I16 => "i16",
+        MemoryType::U16 => "u16",
         MemoryType::I32 => "i32",
+        MemoryType::U32 => "u32",
         MemoryType::I64 => "i64",
         MemoryType::F32 => "f32",
     }

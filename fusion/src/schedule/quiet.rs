@@ -102,7 +102,8 @@ fn is_quiet(scalar: &Scalar, read: &impl Fn(ReadId) -> bool, reduced: bool) -> b
             | UnaryOp::Tanh
             | UnaryOp::Erf
             | UnaryOp::Sin
-            | UnaryOp::Cos => false,
+            | UnaryOp::Cos
+            | UnaryOp::Atan => false,
         },
         Scalar::Binary(op, left, right) => match op {
             BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply => {
@@ -111,6 +112,7 @@ fn is_quiet(scalar: &Scalar, read: &impl Fn(ReadId) -> bool, reduced: bool) -> b
             BinaryOp::Minimum | BinaryOp::Maximum => of(left) && of(right),
             BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power => false,
             BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Equal | BinaryOp::And | BinaryOp::Or => true,
+            BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::ShiftLeft | BinaryOp::ShiftRight => false,
         },
         Scalar::Select(_, then, otherwise) => of(then) && of(otherwise),
         Scalar::Cast(_, operand) => of(operand),

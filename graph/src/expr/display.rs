@@ -185,6 +185,7 @@ words!(UnaryOp {
     Erf => "erf",
     Sin => "sin",
     Cos => "cos",
+    Atan => "atan",
     Floor => "floor",
     Ceil => "ceil",
     RoundEven => "round",
@@ -204,4 +205,9 @@ words!(BinaryOp {
     Equal => "eq",
     And => "and",
     Or => "or",
+    BitAnd => "bit_and",
+    BitOr => "bit_or",
+    BitXor => "bit_xor",
+    ShiftLeft => "shl",
+    ShiftRight => "shr",
 });

@@ -100,6 +100,8 @@ pub enum UnaryOp {
     Sin,
     /// Cosine.
     Cos,
+    /// Inverse tangent.
+    Atan,
     /// ⌊x⌋.
     Floor,
     /// ⌈x⌉.
@@ -112,7 +114,7 @@ impl UnaryOp {
     /// Whether it takes many instructions or the special function unit.
     pub fn is_function(self) -> bool {
         match self {
-            Self::Exp | Self::Log | Self::Sqrt | Self::Tanh | Self::Erf | Self::Sin | Self::Cos => true,
+            Self::Exp | Self::Log | Self::Sqrt | Self::Tanh | Self::Erf | Self::Sin | Self::Cos | Self::Atan => true,
             Self::Negate | Self::Absolute | Self::Not | Self::Floor | Self::Ceil | Self::RoundEven => false,
         }
     }
@@ -147,6 +149,16 @@ pub enum BinaryOp {
     And,
     /// Either.
     Or,
+    /// The bits that both integers have.
+    BitAnd,
+    /// The bits that either integer has.
+    BitOr,
+    /// The bits that one of two integers has.
+    BitXor,
+    /// x · 2ʸ of integers that are not negative; 0 where y reaches the width.
+    ShiftLeft,
+    /// ⌊x / 2ʸ⌋ of integers that are not negative; 0 where y reaches the width.
+    ShiftRight,
 }
 
 impl BinaryOp {
@@ -163,7 +175,12 @@ impl BinaryOp {
             | Self::Maximum
             | Self::Power
             | Self::And
-            | Self::Or => false,
+            | Self::Or
+            | Self::BitAnd
+            | Self::BitOr
+            | Self::BitXor
+            | Self::ShiftLeft
+            | Self::ShiftRight => false,
         }
     }
 }

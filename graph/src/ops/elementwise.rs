@@ -83,6 +83,11 @@ pub fn number(element: ElementType) -> Result<ElementType, InferError> {
     accept(element, element != ElementType::Bool)
 }
 
+/// The same type, if it is an integer.
+pub fn integer(element: ElementType) -> Result<ElementType, InferError> {
+    accept(element, element.is_integer())
+}
+
 /// The same type, if it is the truth values'.
 pub fn truth(element: ElementType) -> Result<ElementType, InferError> {
     accept(element, element == ElementType::Bool)

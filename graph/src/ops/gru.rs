@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::elementwise::sigmoid;
 use super::recurrent::{Addend, AddendKind, Extents, Recurrent, State};
+use super::sequence_lengths::SequenceLengths;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::expr::{BinaryOp, ExprBuilder, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
@@ -179,6 +180,7 @@ impl Operator for Gru {
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let extents = self.recurrent.extents(context, GATES).expect("inference accepted the inputs");
+        let lengths = SequenceLengths::of(context, inputs, &extents);
         let weight = inputs[2].expect("inference found the recurrent weight");
         let rows = GATES * extents.hidden;
         let bias_rows: &[usize] = if self.linear_before_reset { &[0] } else { &[0, rows] };
@@ -196,9 +198,10 @@ impl Operator for Gru {
                     true => self.step_linear(program, &step),
                     false => self.step_reset(program, &step),
                 };
-                states[at] = Some(next);
-                end = Some(next);
-                state = State::Step(next);
+                states[at] = Some(lengths.shown(&self.recurrent, program, at, next));
+                let kept = lengths.kept(&self.recurrent, program, at, next, state);
+                end = Some(kept);
+                state = State::Step(kept);
             }
             all.push(states.into_iter().flatten().collect());
             last.push(end.expect("inference found a step"));

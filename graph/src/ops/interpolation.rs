@@ -1,5 +1,6 @@
 //! Where resampling reads, and with which weights: exact rational positions as quasi-affine indices.
 
+use super::resampling::Positions;
 use crate::expr::index::Ranges;
 use crate::expr::{AxisId, BinaryOp, Index, Scalar};
 use crate::types::ElementType;
@@ -102,6 +103,11 @@ impl Ratio {
         (last.0 > 0 && last.1 > 0).then_some(Self { numerator: last.0, denominator: last.1 })
     }
 
+    /// The ratio as a number.
+    pub fn value(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
     /// ⌊extent · ratio⌋.
     pub fn scaled(self, extent: usize) -> Option<usize> {
         let product = i64::try_from(extent).ok()?.checked_mul(self.numerator)?;
@@ -126,6 +132,17 @@ impl Nearest {
     /// The ONNX name.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(rounding, _)| *rounding == self).map_or("", |(_, name)| name)
+    }
+
+    /// The element nearest to a position, of a resampling of this scale.
+    pub fn nearest(self, position: f64, scale: f64) -> f64 {
+        match self {
+            Self::Simple if scale < 1.0 => position.ceil(),
+            Self::Simple | Self::Floor => position.floor(),
+            Self::Ceil => position.ceil(),
+            Self::RoundPreferCeil => (position + 0.5).floor(),
+            Self::RoundPreferFloor => (position - 0.5).ceil(),
+        }
     }
 
     fn round(self, place: &Place, ranges: &impl Ranges) -> Index {
@@ -158,6 +175,16 @@ impl Coordinates {
     /// The ONNX name.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(coordinates, _)| *coordinates == self).map_or("", |(_, name)| name)
+    }
+
+    /// The same for a table.
+    pub fn positions(self) -> Positions {
+        match self {
+            Self::HalfPixel => Positions::HalfPixel,
+            Self::PytorchHalfPixel => Positions::PytorchHalfPixel,
+            Self::Asymmetric => Positions::Asymmetric,
+            Self::AlignCorners => Positions::AlignCorners,
+        }
     }
 
     /// The input position of an output position, for `input` and `output` elements.

@@ -4,15 +4,16 @@ use std::ops::RangeInclusive;
 
 use super::elementwise::sigmoid;
 use super::recurrent::{Addend, AddendKind, Extents, Recurrent, State};
+use super::sequence_lengths::SequenceLengths;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
-use crate::expr::{BinaryOp, ExprBuilder, UnaryOp};
+use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::ValueType;
+use crate::types::{TensorType, ValueType};
 
-/// A layer of long short-term memory with the usual activations, unrolled over time. Peepholes are not supported.
+/// A layer of long short-term memory with the usual activations, unrolled over time.
 ///
-/// Inputs: x, weight, recurrent weight, bias, lengths, initial state, initial cell. Gates stand in the order input,
-/// output, forget, cell. Outputs: the states of all steps, the last state, the last cell.
+/// Inputs: x, weight, recurrent weight, bias, lengths, initial state, initial cell, peepholes. Gates stand in the order
+/// input, output, forget, cell. Outputs: the states of all steps, the last state, the last cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lstm {
     recurrent: Recurrent,
@@ -20,14 +21,46 @@ pub struct Lstm {
 
 const GATES: usize = 4;
 
+/// Gates that see the cell: input, output, forget.
+const PEEPHOLES: usize = 3;
+
+/// The weights with which gates see the cell, of one direction.
+#[derive(Clone, Copy, Debug)]
+struct Peepholes {
+    weights: TensorId,
+    direction: usize,
+}
+
+impl Peepholes {
+    /// `sum` of a gate and the weighted cell.
+    fn add(
+        self,
+        (sum, cell): (Scalar, &Option<Scalar>),
+        row: Index,
+        expr: &mut ExprBuilder,
+        operands: &mut Vec<TensorId>,
+        program: &ProgramBuilder,
+    ) -> Scalar {
+        let Some(cell) = cell else { return sum };
+        let operand = expr.operand(program.ty(self.weights));
+        operands.push(self.weights);
+        let weight = expr.read(operand, vec![Index::constant(self.direction as i64), row]);
+        sum.binary(BinaryOp::Add, weight.binary(BinaryOp::Multiply, cell.clone()))
+    }
+}
+
 impl Lstm {
     fn extents(&self, context: &Context) -> Result<Extents, InferError> {
         let extents = self.recurrent.extents(context, GATES)?;
         self.recurrent.check_state(context, 6, &extents)?;
-        if context.fact(7).is_some() {
-            return Err(InferError::Unsupported("peepholes are not supported".to_owned()));
+        let element = context.tensor(0)?.element;
+        let expected = TensorType::new(element, [extents.directions, PEEPHOLES * extents.hidden]);
+        match context.optional(7)? {
+            Some(peepholes) if *peepholes != expected => {
+                Err(InferError::Mismatch(format!("peepholes {peepholes} are not {expected}")))
+            }
+            Some(_) | None => Ok(extents),
         }
-        Ok(extents)
     }
 
     /// Appends one step: the next cell and state from the gates' sums.
@@ -37,6 +70,7 @@ impl Lstm {
         extents: &Extents,
         gates: Addend,
         cell: State,
+        peepholes: Option<Peepholes>,
     ) -> (TensorId, TensorId) {
         let element = program.ty(gates.tensor).element;
         let shape = self.recurrent.step_shape(extents);
@@ -49,11 +83,17 @@ impl Lstm {
         let (batch, feature) = self.recurrent.step_axes(&axes);
         let sums = expr.operand(program.ty(gates.tensor));
         let mut operands = vec![gates.tensor];
-        let input = sigmoid(element, gate(&mut expr, sums, 0));
-        let forget = sigmoid(element, gate(&mut expr, sums, 2));
+        let [mut input, mut forget] = [0, 2].map(|number| gate(&mut expr, sums, number));
         let candidate = gate(&mut expr, sums, 3).unary(UnaryOp::Tanh);
+        let kept = self.recurrent.read(cell, batch, feature.clone(), &mut expr, &mut operands, program);
+        if let Some(peepholes) = peepholes {
+            let rows = [0, 2].map(|number| feature.plus((number * extents.hidden) as i64));
+            let [first, second] = rows;
+            input = peepholes.add((input, &kept), first, &mut expr, &mut operands, program);
+            forget = peepholes.add((forget, &kept), second, &mut expr, &mut operands, program);
+        }
+        let (input, forget) = (sigmoid(element, input), sigmoid(element, forget));
         let fresh = input.binary(BinaryOp::Multiply, candidate);
-        let kept = self.recurrent.read(cell, batch, feature, &mut expr, &mut operands, program);
         let body = match kept {
             Some(cell) => forget.binary(BinaryOp::Multiply, cell).binary(BinaryOp::Add, fresh),
             None => fresh,
@@ -65,8 +105,13 @@ impl Lstm {
         let (batch, feature) = self.recurrent.step_axes(&axes);
         let sums = expr.operand(program.ty(gates.tensor));
         let mut operands = vec![gates.tensor];
-        let output = sigmoid(element, gate(&mut expr, sums, 1));
-        let read = self.recurrent.read(State::Step(cell), batch, feature, &mut expr, &mut operands, program);
+        let mut output = gate(&mut expr, sums, 1);
+        let read = self.recurrent.read(State::Step(cell), batch, feature.clone(), &mut expr, &mut operands, program);
+        if let Some(peepholes) = peepholes {
+            let row = feature.plus(extents.hidden as i64);
+            output = peepholes.add((output, &read), row, &mut expr, &mut operands, program);
+        }
+        let output = sigmoid(element, output);
         let squashed = read.expect("the cell of a step is computed").unary(UnaryOp::Tanh);
         let state = program.compute(expr.map(element, output.binary(BinaryOp::Multiply, squashed)), &operands);
         (cell, state)
@@ -99,6 +144,7 @@ impl Operator for Lstm {
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let extents = self.extents(context).expect("inference accepted the inputs");
+        let lengths = SequenceLengths::of(context, inputs, &extents);
         let weight = inputs[2].expect("inference found the recurrent weight");
         let rows = GATES * extents.hidden;
         let (mut all, mut last, mut cells): (Vec<Vec<TensorId>>, Vec<TensorId>, Vec<TensorId>) = Default::default();
@@ -106,6 +152,7 @@ impl Operator for Lstm {
             let projected = self.recurrent.project(program, inputs, &extents, direction, &[0, rows]);
             let mut state = self.recurrent.initial(context, inputs, 5, direction);
             let mut cell = self.recurrent.initial(context, inputs, 6, direction);
+            let peepholes = inputs.get(7).copied().flatten().map(|weights| Peepholes { weights, direction });
             let mut states = vec![None; extents.steps];
             let mut ends = None;
             for step in self.recurrent.order(direction, extents.steps) {
@@ -113,10 +160,12 @@ impl Operator for Lstm {
                 let part = (direction, 0..rows);
                 let sums = self.recurrent.recur(program, weight, state, &extents, part, &[projection]);
                 let gates = sums.map_or(projection, |tensor| Addend { tensor, kind: AddendKind::Plain });
-                let (next_cell, next_state) = self.step(program, &extents, gates, cell);
-                states[step] = Some(next_state);
-                ends = Some((next_state, next_cell));
-                (state, cell) = (State::Step(next_state), State::Step(next_cell));
+                let (next_cell, next_state) = self.step(program, &extents, gates, cell, peepholes);
+                states[step] = Some(lengths.shown(&self.recurrent, program, step, next_state));
+                let kept_state = lengths.kept(&self.recurrent, program, step, next_state, state);
+                let kept_cell = lengths.kept(&self.recurrent, program, step, next_cell, cell);
+                ends = Some((kept_state, kept_cell));
+                (state, cell) = (State::Step(kept_state), State::Step(kept_cell));
             }
             let (end_state, end_cell) = ends.expect("inference found a step");
             all.push(states.into_iter().flatten().collect());

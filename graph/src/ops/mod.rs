@@ -24,22 +24,32 @@ mod prefix;
 mod quantization;
 mod recurrent;
 mod reduction;
+mod resampling;
 mod rotary;
 mod scatter;
+mod sequence_lengths;
 mod window;
 
 pub mod abs;
+pub mod acos;
 pub mod acosh;
 pub mod add;
 pub mod affine_grid;
 pub mod and;
 pub mod arg_max;
 pub mod arg_min;
+pub mod asin;
 pub mod asinh;
+pub mod atan;
 pub mod atanh;
 pub mod attention;
 pub mod average_pool;
 pub mod batch_normalization;
+pub mod bit_shift;
+pub mod bitwise_and;
+pub mod bitwise_not;
+pub mod bitwise_or;
+pub mod bitwise_xor;
 pub mod blackman_window;
 pub mod cast;
 pub mod cast_like;
@@ -140,6 +150,7 @@ pub mod reshape;
 pub mod resize;
 pub mod reverse_sequence;
 pub mod rms_normalization;
+pub mod rnn;
 pub mod rotary_embedding;
 pub mod round;
 pub mod scatter_elements;
@@ -165,6 +176,7 @@ pub mod squeeze;
 pub mod stft;
 pub mod sub;
 pub mod sum;
+pub mod swish;
 pub mod tan;
 pub mod tanh;
 pub mod tensor_scatter;
@@ -227,17 +239,25 @@ pub trait Operator: Sized {
 
 registry::operators! {
     abs::Abs,
+    acos::Acos,
     acosh::Acosh,
     add::Add,
     affine_grid::AffineGrid,
     and::And,
     arg_max::ArgMax,
     arg_min::ArgMin,
+    asin::Asin,
     asinh::Asinh,
+    atan::Atan,
     atanh::Atanh,
     attention::Attention,
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
+    bit_shift::BitShift,
+    bitwise_and::BitwiseAnd,
+    bitwise_not::BitwiseNot,
+    bitwise_or::BitwiseOr,
+    bitwise_xor::BitwiseXor,
     blackman_window::BlackmanWindow,
     cast::Cast,
     cast_like::CastLike,
@@ -338,6 +358,7 @@ registry::operators! {
     resize::Resize,
     reverse_sequence::ReverseSequence,
     rms_normalization::RmsNormalization,
+    rnn::Rnn,
     rotary_embedding::RotaryEmbedding,
     round::Round,
     scatter_elements::ScatterElements,
@@ -363,6 +384,7 @@ registry::operators! {
     stft::Stft,
     sub::Sub,
     sum::Sum,
+    swish::Swish,
     tan::Tan,
     tanh::Tanh,
     tensor_scatter::TensorScatter,

@@ -1,5 +1,6 @@
 //! What the recurrent layers have in common: attributes, shapes, and the walk over time.
 
+use super::sequence_lengths::SequenceLengths;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, elementwise, movement};
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -76,6 +77,11 @@ impl Recurrent {
         Ok(Self { hidden: attributes.int("hidden_size")?, direction: *direction, batch_first })
     }
 
+    /// The number of directions.
+    pub fn directions(&self) -> usize {
+        if self.direction == Direction::Bidirectional { 2 } else { 1 }
+    }
+
     /// The shared attributes.
     pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         let name = DIRECTIONS.iter().find(|(direction, _)| *direction == self.direction).map_or("", |(_, name)| name);
@@ -100,7 +106,7 @@ impl Recurrent {
         let (steps, batch) = if self.batch_first { (*second, *first) } else { (*first, *second) };
         let hidden = rows / gates;
         let extents = Extents { steps, batch, inputs: *inputs, hidden, directions: *directions };
-        let expected = if self.direction == Direction::Bidirectional { 2 } else { 1 };
+        let expected = self.directions();
         let named = self.hidden.is_none_or(|named| usize::try_from(named) == Ok(hidden));
         let check = |ty: &TensorType, shape: &[usize]| {
             if *ty.shape == *shape && ty.element == x.element { Ok(()) } else { Err(mismatch(ty)) }
@@ -120,11 +126,7 @@ impl Recurrent {
         if let Some(bias) = context.optional(3)? {
             check(bias, &[*directions, 2 * gated])?;
         }
-        if let Some(lengths) = context.integers(4)?
-            && lengths.iter().any(|&length| usize::try_from(length) != Ok(steps))
-        {
-            return Err(InferError::Unsupported("sequences shorter than the input are not supported".to_owned()));
-        }
+        SequenceLengths::accept(context, &extents)?;
         self.check_state(context, 5, &extents)?;
         Ok(extents)
     }

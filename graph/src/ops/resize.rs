@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::interpolation::{Coordinates, Interpolation, Nearest, Ratio};
+use super::resampling::{Positions, Resampling};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise};
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
@@ -14,8 +15,58 @@ pub struct Resize {
     interpolation: Interpolation,
     coordinates: Coordinates,
     axes: Option<Vec<i64>>,
+    sampling: Sampling,
+    aspect: Aspect,
     /// Whether scales are the second input, as opset 10 has it, not the third.
     early: bool,
+}
+
+/// What quasi-affine positions and a fixed number of samples cannot express.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Sampling {
+    antialias: bool,
+    exclude_outside: bool,
+    /// Positions that [`Coordinates`] does not know.
+    special: Option<Special>,
+}
+
+/// A transformation of positions by a table.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Special {
+    /// Half pixels around the middle.
+    Symmetric,
+    /// A part of the input that a constant second input names, and the value beyond the input.
+    Crop { beyond: f32 },
+}
+
+/// What becomes of sizes that would change the aspect ratio.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Aspect {
+    /// The ratio changes.
+    Stretch,
+    /// No extent is larger than asked.
+    NotLarger,
+    /// No extent is smaller than asked.
+    NotSmaller,
+}
+
+impl Aspect {
+    const NAMES: [(Self, &'static str); 3] =
+        [(Self::Stretch, "stretch"), (Self::NotLarger, "not_larger"), (Self::NotSmaller, "not_smaller")];
+
+    /// The sizes with one ratio to the extents, each rounded half up, and that ratio.
+    fn kept(self, sizes: &[i64], extents: &[usize]) -> Option<(Vec<usize>, Ratio)> {
+        let ratio = |at: usize| sizes[at] as f64 / extents[at] as f64;
+        let by_ratio = |a: &usize, b: &usize| ratio(*a).total_cmp(&ratio(*b));
+        let chosen = match self {
+            Self::Stretch => return None,
+            Self::NotLarger => (0..sizes.len()).min_by(by_ratio)?,
+            Self::NotSmaller => (0..sizes.len()).max_by(by_ratio)?,
+        };
+        let shared = Ratio::new(usize::try_from(sizes[chosen]).ok()?, extents[chosen])?;
+        let scaled = extents.iter().map(|&extent| (shared.value() * extent as f64 + 0.5).floor() as usize);
+        Some((scaled.collect(), shared))
+    }
 }
 
 /// Most dimensions that change: the number of samples is exponential in it.
@@ -37,6 +88,13 @@ impl Resize {
         if count != Some(dimensions.len()) {
             return Err(mismatch());
         }
+        let asked: Vec<usize> = dimensions.iter().map(|&dimension| shape[dimension]).collect();
+        if let Some(sizes) = sizes.as_ref().filter(|_| self.aspect != Aspect::Stretch) {
+            let possible = sizes.iter().all(|size| (0..1 << 40).contains(size)) && !asked.contains(&0);
+            let (extents, ratio) = self.aspect.kept(sizes, &asked).filter(|_| possible).ok_or_else(mismatch)?;
+            dimensions.iter().zip(extents).for_each(|(&dimension, extent)| ratios[dimension] = (extent, ratio));
+            return Ok(ratios);
+        }
         for (at, &dimension) in dimensions.iter().enumerate() {
             let extent = shape[dimension];
             ratios[dimension] = match (scales, &sizes) {
@@ -55,6 +113,63 @@ impl Resize {
     }
 }
 
+impl Resize {
+    /// The part of the input along each dimension, if the output spans a part.
+    fn crops(&self, context: &Context) -> Result<Option<Vec<(f64, f64)>>, InferError> {
+        let Some(Special::Crop { .. }) = self.sampling.special else { return Ok(None) };
+        let rank = context.tensor(0)?.shape.len();
+        let dimensions = match &self.axes {
+            Some(named) => axes::dimensions(named, rank)?,
+            None => (0..rank).collect(),
+        };
+        let bounds = context.constant(1)?.ok_or(InferError::Missing(1))?.to_f64();
+        let count = dimensions.len();
+        if bounds.len() != 2 * count {
+            return Err(InferError::Mismatch(format!("{} numbers are no part of {count} dimensions", bounds.len())));
+        }
+        let mut crops = vec![(0.0, 1.0); rank];
+        for (at, &dimension) in dimensions.iter().enumerate() {
+            crops[dimension] = (bounds[at], bounds[at + count]);
+        }
+        Ok(Some(crops))
+    }
+
+    /// Appends one dimension after another, by tables.
+    fn resample(
+        &self,
+        context: &Context,
+        ratios: &[(usize, Ratio)],
+        input: TensorId,
+        program: &mut ProgramBuilder,
+    ) -> TensorId {
+        let shape = context.accepted(0).shape.clone();
+        let crops = self.crops(context).expect("inference accepted the part");
+        let steps = ratios.iter().zip(shape.iter()).enumerate().map(|(dimension, (&(output, ratio), &input))| {
+            let positions = match (&crops, self.sampling.special) {
+                (Some(crops), _) => Positions::Crop { start: crops[dimension].0, end: crops[dimension].1 },
+                (None, Some(_)) => Positions::HalfPixelSymmetric,
+                (None, None) => self.coordinates.positions(),
+            };
+            let Sampling { antialias, exclude_outside, .. } = self.sampling;
+            let interpolation = self.interpolation;
+            let scale = ratio.value();
+            Resampling { input, output, scale, positions, interpolation, antialias, exclude_outside }
+        });
+        let unchanged = |step: &Resampling| {
+            let whole = !matches!(step.positions, Positions::Crop { start, end } if (start, end) != (0.0, 1.0));
+            whole && step.input == step.output && step.scale == 1.0
+        };
+        let steps: Vec<(usize, Resampling)> = steps.enumerate().filter(|(_, step)| !unchanged(step)).collect();
+        let resampled = steps.iter().fold(input, |tensor, (dimension, step)| step.apply(program, tensor, *dimension));
+        match self.sampling.special {
+            Some(Special::Crop { beyond }) => steps
+                .iter()
+                .fold(resampled, |tensor, (dimension, step)| step.fill_outside(program, tensor, *dimension, beyond)),
+            Some(Special::Symmetric) | None => resampled,
+        }
+    }
+}
+
 impl Operator for Resize {
     const NAME: &'static str = "Resize";
     const OPSETS: RangeInclusive<i64> = 10..=25;
@@ -65,18 +180,16 @@ impl Operator for Resize {
         let unsupported = |name: &'static str, value: &str| {
             Err(AttributeError::Value { name, reason: format!("`{value}` is not supported") })
         };
-        if attributes.flag("antialias")? == Some(true) {
-            return unsupported("antialias", "1");
-        }
-        if attributes.flag("exclude_outside")? == Some(true) {
-            return unsupported("exclude_outside", "1");
-        }
-        attributes.float("extrapolation_value")?;
-        if let Some(policy) = attributes.string("keep_aspect_ratio_policy")?
-            && policy != "stretch"
-        {
+        let mut sampling = Sampling {
+            antialias: attributes.flag("antialias")?.unwrap_or(false),
+            exclude_outside: attributes.flag("exclude_outside")?.unwrap_or(false),
+            special: None,
+        };
+        let beyond = attributes.float("extrapolation_value")?.unwrap_or(0.0);
+        let policy = attributes.string("keep_aspect_ratio_policy")?.unwrap_or_else(|| "stretch".to_owned());
+        let Some((aspect, _)) = Aspect::NAMES.iter().find(|(_, known)| *known == policy) else {
             return unsupported("keep_aspect_ratio_policy", &policy);
-        }
+        };
         let nearest = attributes.string("nearest_mode")?;
         let coefficient = attributes.float("cubic_coeff_a")?.unwrap_or(-0.75);
         let interpolation = match attributes.string("mode")?.as_deref() {
@@ -98,17 +211,35 @@ impl Operator for Resize {
         let coordinates = match attributes.string("coordinate_transformation_mode")?.as_deref() {
             None if early => Coordinates::Asymmetric,
             None => Coordinates::HalfPixel,
+            Some("half_pixel_symmetric") => {
+                sampling.special = Some(Special::Symmetric);
+                Coordinates::HalfPixel
+            }
+            Some("tf_crop_and_resize") => {
+                sampling.special = Some(Special::Crop { beyond });
+                Coordinates::HalfPixel
+            }
             Some(name) => match Coordinates::named(name) {
                 Some(coordinates) => coordinates,
                 None => return unsupported("coordinate_transformation_mode", name),
             },
         };
-        Ok(Self { interpolation, coordinates, axes: attributes.ints("axes")?, early })
+        Ok(Self { interpolation, coordinates, axes: attributes.ints("axes")?, sampling, aspect: *aspect, early })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         let text = |text: &str| Attribute::String(text.to_owned());
-        let mut attributes = vec![("coordinate_transformation_mode", text(self.coordinates.name()))];
+        let (coordinates, beyond) = match self.sampling.special {
+            None => (self.coordinates.name(), None),
+            Some(Special::Symmetric) => ("half_pixel_symmetric", None),
+            Some(Special::Crop { beyond }) => ("tf_crop_and_resize", Some(beyond)),
+        };
+        let mut attributes = vec![("coordinate_transformation_mode", text(coordinates))];
+        let flags = [("antialias", self.sampling.antialias), ("exclude_outside", self.sampling.exclude_outside)];
+        attributes.extend(flags.into_iter().filter(|(_, flag)| *flag).map(|(name, _)| (name, Attribute::Int(1))));
+        attributes.extend(beyond.map(|value| ("extrapolation_value", Attribute::Float(value))));
+        let policy = Aspect::NAMES.iter().find(|(known, _)| *known == self.aspect).map_or("", |(_, name)| name);
+        attributes.push(("keep_aspect_ratio_policy", text(policy)));
         match self.interpolation {
             Interpolation::Nearest(rounding) => {
                 attributes.extend([("mode", text("nearest")), ("nearest_mode", text(rounding.name()))]);
@@ -130,6 +261,7 @@ impl Operator for Resize {
             Interpolation::Linear | Interpolation::Cubic(_) => elementwise::floating(data.element)?,
         };
         let ratios = self.ratios(context)?;
+        self.crops(context)?;
         if ratios.iter().filter(|(_, ratio)| *ratio != Ratio::ONE).count() > MOST_RESIZED {
             return Err(InferError::Unsupported(format!("more than {MOST_RESIZED} dimensions change")));
         }
@@ -141,6 +273,9 @@ impl Operator for Resize {
         let data = context.accepted(0);
         let ratios = self.ratios(context).expect("inference accepted the scales");
         let input = inputs[0].expect("inference found the input");
+        if self.sampling != Sampling::default() {
+            return vec![self.resample(context, &ratios, input, program)];
+        }
         if ratios.iter().all(|(_, ratio)| *ratio == Ratio::ONE) {
             return vec![input];
         }

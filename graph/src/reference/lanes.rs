@@ -80,7 +80,12 @@ impl Lanes {
                     | BinaryOp::Maximum
                     | BinaryOp::Power
                     | BinaryOp::And
-                    | BinaryOp::Or => Self::Float(pairs.map(|(&a, &b)| float_binary(op, a, b)).collect()),
+                    | BinaryOp::Or
+                    | BinaryOp::BitAnd
+                    | BinaryOp::BitOr
+                    | BinaryOp::BitXor
+                    | BinaryOp::ShiftLeft
+                    | BinaryOp::ShiftRight => Self::Float(pairs.map(|(&a, &b)| float_binary(op, a, b)).collect()),
                 }
             }
             (Self::Integer(left), Self::Integer(right)) => {

@@ -82,6 +82,7 @@ fn single_function(op: UnaryOp) -> fn(f32) -> f32 {
         UnaryOp::Erf => libm::erff,
         UnaryOp::Sin => f32::sin,
         UnaryOp::Cos => f32::cos,
+        UnaryOp::Atan => f32::atan,
         UnaryOp::Floor => f32::floor,
         UnaryOp::Ceil => f32::ceil,
         UnaryOp::RoundEven => f32::round_ties_even,
@@ -127,6 +128,9 @@ fn single_binary(op: BinaryOp, left: &[f32; LANES], right: &[f32; LANES]) -> Lan
         BinaryOp::Equal => truth(|x, y| x == y),
         BinaryOp::And => truth(|x, y| x != 0.0 && y != 0.0),
         BinaryOp::Or => truth(|x, y| x != 0.0 || y != 0.0),
+        BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
+            unreachable!("operators refuse the bits of floating point")
+        }
     }
 }
 

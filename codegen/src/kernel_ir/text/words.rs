@@ -7,7 +7,17 @@ use crate::kernel_ir::{
 };
 
 words!(ScalarType { Bool => "bool", I32 => "i32", I64 => "i64", F32 => "f32" });
-words!(MemoryType { Bool => "bool", I8 => "i8", U8 => "u8", I32 => "i32", I64 => "i64", F32 => "f32" });
+words!(MemoryType {
+    Bool => "bool",
+    I8 => "i8",
+    U8 => "u8",
+    I16 => "i16",
+    U16 => "u16",
+    I32 => "i32",
+    U32 => "u32",
+    I64 => "i64",
+    F32 => "f32",
+});
 words!(GlobalSpace { Arena => "arena", Weights => "weights" });
 words!(Builtin { Thread => "thread", Block => "block", Grid => "grid", FirstOperand => "first_operand" });
 words!(MemoryOrder { Relaxed => "relaxed", Acquire => "acquire", Release => "release" });
@@ -26,6 +36,7 @@ words!(UnaryOp {
     Erf => "erf",
     Sin => "sin",
     Cos => "cos",
+    Atan => "atan",
     Floor => "floor",
     Ceil => "ceil",
     RoundEven => "round",
@@ -46,6 +57,7 @@ words!(BinaryOp {
     And => "and",
     Or => "or",
     BitAnd => "bit_and",
+    BitOr => "bit_or",
     BitXor => "bit_xor",
     ShiftLeft => "shl",
     ShiftRight => "shr",
