@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::lower::lower;
+use warpweave::codegen::lower::{LoweredProgram, lower};
+use warpweave::codegen::print::UnitSize;
 use warpweave::compiler::{CompileOptions, Prepared};
 use warpweave::frontend::{ImportError, ImportOptions, import_bytes, input_names, tensor};
+use warpweave::fusion::schedule::Verified;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{ElementType, Graph, Tensor, TensorProgram, passes};
 use warpweave::runtime::host::{HostSession, pack_weights};
+use warpweave::runtime::target::Target;
+use warpweave_tests::gates;
 use warpweave_tests::machine::Machine;
 
 /// What runs a case.
@@ -21,11 +25,13 @@ pub enum Runtime {
     Host,
     /// The kernel IR on four units.
     Emulator,
+    /// The kernels as device code that passes the gates, not run.
+    Nvrtc,
 }
 
 impl Runtime {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Reference, Self::Host, Self::Emulator];
+    pub const ALL: [Self; 4] = [Self::Reference, Self::Host, Self::Emulator, Self::Nvrtc];
 }
 
 /// A node test.
@@ -69,7 +75,17 @@ impl Case {
         let (inputs, expected) = (self.tensors("input")?, self.tensors("output")?);
         let (graph, inputs) = self.import(&inputs, binding)?;
         let graph = passes::run(&graph).map_err(|error| error.to_string())?;
-        let found = execute(&warpweave::graph::lower(&graph), &inputs, runtime)?;
+        let program = warpweave::graph::lower(&graph);
+        let found = match runtime {
+            Runtime::Reference => evaluate(&program, &inputs).map_err(|error| error.to_string())?,
+            Runtime::Host => on_host(&program, &inputs)?,
+            Runtime::Emulator => on_emulator(&program, &inputs)?,
+            Runtime::Nvrtc => {
+                let (_, _, lowered) = kernels(&program)?;
+                gates::check(&lowered.program, UnitSize::default(), Target::Sm90a);
+                return Ok(());
+            }
+        };
         if found.len() != expected.len() {
             return Err(format!("{} outputs instead of {}", found.len(), expected.len()));
         }
@@ -115,27 +131,31 @@ fn is_shape(at: usize, value: &Tensor) -> bool {
     at > 0 && value.shape().len() <= 1 && matches!(value.element(), ElementType::I64 | ElementType::I32)
 }
 
-fn execute(program: &TensorProgram, inputs: &[Tensor], runtime: Runtime) -> Result<Vec<Tensor>, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    match runtime {
-        Runtime::Reference => evaluate(program, inputs).map_err(|error| text(&error)),
-        Runtime::Host => {
-            let prepared = Prepared::new(program);
-            let (_, plan) = prepared.schedule(&CompileOptions::host()).map_err(|error| text(&error))?;
-            let weights = pack_weights(&plan, |id| prepared.program.constant(id)).ok_or("a constant is missing")?;
-            let mut session = HostSession::new(&plan, weights, 2).map_err(|error| text(&error))?;
-            session.run(inputs).map_err(|error| text(&error))
-        }
-        Runtime::Emulator => {
-            let prepared = Prepared::new(program);
-            let options = CompileOptions { units: 4, ..CompileOptions::default() };
-            let (_, plan) = prepared.schedule(&options).map_err(|error| text(&error))?;
-            let lowered = lower(plan.plan()).map_err(|error| text(&error))?;
-            let machine = Machine::with_plan(plan.plan(), &lowered, &prepared.program);
-            let (report, outputs) = machine.launch(inputs, &LaunchOptions::seeded(1));
-            if report.is_clean() { Ok(outputs) } else { Err(report.to_string()) }
-        }
+fn on_host(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    let prepared = Prepared::new(program);
+    let (_, plan) = prepared.schedule(&CompileOptions::host()).map_err(|error| error.to_string())?;
+    let weights = pack_weights(&plan, |id| prepared.program.constant(id)).ok_or("a constant is missing")?;
+    let mut session = HostSession::new(&plan, weights, 2).map_err(|error| error.to_string())?;
+    session.run(inputs).map_err(|error| error.to_string())
+}
+
+fn on_emulator(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    let (prepared, plan, lowered) = kernels(program)?;
+    let machine = Machine::with_plan(plan.plan(), &lowered, &prepared.program);
+    let (report, outputs) = machine.launch(inputs, &LaunchOptions::seeded(1));
+    if report.is_clean() { Ok(outputs) } else { Err(report.to_string()) }
+}
+
+/// The kernels of a program. One of which nothing is left for a kernel has none.
+fn kernels(program: &TensorProgram) -> Result<(Prepared, Verified, LoweredProgram), String> {
+    let prepared = Prepared::new(program);
+    if prepared.program.statements.is_empty() {
+        return Err("nothing is left for a kernel".to_owned());
     }
+    let options = CompileOptions { units: 4, ..CompileOptions::default() };
+    let (_, plan) = prepared.schedule(&options).map_err(|error| error.to_string())?;
+    let lowered = lower(plan.plan()).map_err(|error| error.to_string())?;
+    Ok((prepared, plan, lowered))
 }
 
 fn compare(found: &Tensor, expected: &Tensor) -> Result<(), String> {

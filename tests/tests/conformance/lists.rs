@@ -51,6 +51,7 @@ fn path(runtime: Runtime) -> PathBuf {
         Runtime::Reference => "reference",
         Runtime::Host => "host",
         Runtime::Emulator => "emulator",
+        Runtime::Nvrtc => "nvrtc",
     };
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("onnx").join(format!("{name}.txt"))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::case::{Binding, Case, Runtime};
 use super::lists::PassList;
@@ -26,15 +27,26 @@ struct End {
 impl Report {
     /// Runs all cases on all runtimes.
     pub fn of(cases: &[Case]) -> Self {
-        let ends = Runtime::ALL.iter().flat_map(|&runtime| {
-            cases.iter().map(move |case| End {
-                name: case.name.clone(),
-                runtime,
-                result: case.judge(runtime, Binding::Needed),
-            })
+        let pairs = Runtime::ALL.iter().flat_map(|&runtime| cases.iter().map(move |case| (runtime, case)));
+        let pairs: Vec<(Runtime, &Case)> = pairs.collect();
+        let end = |&(runtime, case): &(Runtime, &Case)| End {
+            name: case.name.clone(),
+            runtime,
+            result: case.judge(runtime, Binding::Needed),
+        };
+        let next = AtomicUsize::new(0);
+        let worker = || {
+            let taken = || pairs.get(next.fetch_add(1, Ordering::Relaxed)).map(end);
+            std::iter::from_fn(taken).collect::<Vec<End>>()
+        };
+        let mut ends: Vec<End> = std::thread::scope(|scope| {
+            let count = std::thread::available_parallelism().map_or(1, usize::from);
+            let workers: Vec<_> = (0..count).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("a panic of a case is a reason")).collect()
         });
+        ends.sort_by(|one, other| one.name.cmp(&other.name));
         let as_they_stand = cases.iter().filter(|case| case.judge(Runtime::Reference, Binding::None).is_ok()).count();
-        Self { count: cases.len(), ends: ends.collect(), as_they_stand }
+        Self { count: cases.len(), ends, as_they_stand }
     }
 
     /// The names of the cases that pass on a runtime.
@@ -93,6 +105,7 @@ fn name(runtime: Runtime) -> &'static str {
         Runtime::Reference => "reference",
         Runtime::Host => "host",
         Runtime::Emulator => "emulator",
+        Runtime::Nvrtc => "NVRTC and the gates",
     }
 }
 
