@@ -10,6 +10,7 @@ mod control;
 pub mod error;
 mod flatten;
 mod inputs;
+mod legacy;
 pub mod options;
 mod order;
 mod subgraph;

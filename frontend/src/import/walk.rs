@@ -10,7 +10,7 @@ use super::control::ControlFlow;
 use super::error::{ImportError, UnsupportedNode};
 use super::flatten::{FlatNode, Flattening, SymbolId};
 use super::options::Limits;
-use super::{constant, order};
+use super::{constant, legacy, order};
 use crate::attributes;
 use crate::weights::Weights;
 
@@ -129,7 +129,9 @@ impl<'m> Walk<'m> {
             let value = attributes::read(name, value, &mut self.weights).map_err(|error| error.to_string())?;
             Ok((name.to_owned(), value))
         });
-        let mut reader = AttributeReader::new(attributes.collect::<Result<Vec<_>, String>>()?, opset);
+        let mut attributes = attributes.collect::<Result<Vec<_>, String>>()?;
+        let inputs = legacy::align(self, node, &mut attributes)?;
+        let mut reader = AttributeReader::new(attributes, opset);
         if node.domain.is_empty() && node.operator == constant::NAME {
             let tensor = constant::value(&mut reader).map_err(|error| error.to_string())?;
             if let Some(&Some(output)) = node.outputs.first() {
@@ -138,7 +140,7 @@ impl<'m> Walk<'m> {
             return Ok(());
         }
         let op = Op::import(&node.domain, &node.operator, &mut reader).map_err(|error| error.to_string())?;
-        Ok(self.apply(&node.name, op, &node.inputs, &node.outputs)?)
+        Ok(self.apply(&node.name, op, &inputs, &node.outputs)?)
     }
 
     /// Appends an operator, or folds it.

@@ -18,7 +18,7 @@ pub struct LayerNormalization {
 
 impl Operator for LayerNormalization {
     const NAME: &'static str = "LayerNormalization";
-    const OPSETS: RangeInclusive<i64> = 17..=25;
+    const OPSETS: RangeInclusive<i64> = 17..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

@@ -136,6 +136,7 @@ pub mod tile;
 pub mod transpose;
 pub mod trilu;
 pub mod unsqueeze;
+pub mod upsample;
 pub mod where_;
 pub mod xor;
 
@@ -149,7 +150,7 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
 /// The newest opset of the default domain that operators know.
-pub const NEWEST_OPSET: i64 = 25;
+pub const NEWEST_OPSET: i64 = 27;
 
 /// An operator with its attributes.
 pub trait Operator: Sized {
@@ -158,7 +159,7 @@ pub trait Operator: Sized {
     /// The ONNX domain; the default one is empty.
     const DOMAIN: &'static str = "";
     /// The opset versions of the domain whose meaning of the operator is implemented.
-    const OPSETS: RangeInclusive<i64> = 7..=NEWEST_OPSET;
+    const OPSETS: RangeInclusive<i64> = 1..=NEWEST_OPSET;
 
     /// How many inputs a node may name, optional ones that are left out before the last included.
     const INPUTS: RangeInclusive<usize>;
@@ -305,6 +306,7 @@ registry::operators! {
     transpose::Transpose,
     trilu::Trilu,
     unsqueeze::Unsqueeze,
+    upsample::Upsample,
     where_::Where,
     xor::Xor,
 }

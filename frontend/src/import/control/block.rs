@@ -73,7 +73,7 @@ impl<'m> Block<'m> {
 }
 
 /// The operator of the default domain that has these attributes, which it accepts.
-pub(super) fn operator(name: &str, attributes: &[(&str, i64)]) -> Result<Op, String> {
+pub(in crate::import) fn operator(name: &str, attributes: &[(&str, i64)]) -> Result<Op, String> {
     let attributes = attributes.iter().map(|&(name, value)| (name.to_owned(), Attribute::Int(value)));
     Op::import("", name, &mut AttributeReader::new(attributes, OPSET)).map_err(|error| error.to_string())
 }
