@@ -15,6 +15,13 @@ pub struct Gather {
     axis: i64,
 }
 
+impl Gather {
+    /// The slices along the first dimension.
+    pub(super) fn along_first() -> Self {
+        Self { axis: 0 }
+    }
+}
+
 impl Operator for Gather {
     const NAME: &'static str = "Gather";
     const INPUTS: RangeInclusive<usize> = 2..=2;

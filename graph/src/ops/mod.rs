@@ -84,6 +84,7 @@ pub mod matmul_integer;
 pub mod max;
 pub mod max_pool;
 pub mod mean;
+pub mod microsoft;
 pub mod min;
 pub mod mish;
 pub mod modulo;
@@ -95,6 +96,7 @@ pub mod or;
 pub mod pad;
 pub mod pow;
 pub mod prelu;
+pub mod qlinear;
 pub mod quantize_linear;
 pub mod range;
 pub mod reciprocal;
@@ -116,6 +118,7 @@ pub mod selu;
 pub mod shape;
 pub mod sigmoid;
 pub mod sign;
+pub mod simplified_layer_normalization;
 pub mod sin;
 pub mod sinh;
 pub mod size;
@@ -139,6 +142,9 @@ pub mod unsqueeze;
 pub mod upsample;
 pub mod where_;
 pub mod xor;
+
+use microsoft::*;
+use qlinear::*;
 
 pub use attribute::{Attribute, AttributeError, AttributeReader};
 pub use context::{Context, Fact, InferError};
@@ -199,6 +205,7 @@ registry::operators! {
     atanh::Atanh,
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
+    bias_gelu::BiasGelu,
     cast::Cast,
     cast_like::CastLike,
     ceil::Ceil,
@@ -217,14 +224,21 @@ registry::operators! {
     div::Div,
     dropout::Dropout,
     dynamic_quantize_linear::DynamicQuantizeLinear,
+    dynamic_quantize_matmul::DynamicQuantizeMatMul,
     einsum::Einsum,
     elu::Elu,
+    embed_layer_normalization::EmbedLayerNormalization,
     equal::Equal,
     erf::Erf,
+    exact_gelu::ExactGelu,
     exp::Exp,
     expand::Expand,
+    fast_gelu::FastGelu,
     flatten::Flatten,
     floor::Floor,
+    fused_conv::FusedConv,
+    fused_gemm::FusedGemm,
+    fused_matmul::FusedMatMul,
     gather::Gather,
     gather_elements::GatherElements,
     gelu::Gelu,
@@ -251,6 +265,7 @@ registry::operators! {
     lstm::Lstm,
     matmul::MatMul,
     matmul_integer::MatMulInteger,
+    matmul_integer_to_float::MatMulIntegerToFloat,
     max::Max,
     max_pool::MaxPool,
     mean::Mean,
@@ -258,14 +273,28 @@ registry::operators! {
     mish::Mish,
     modulo::Mod,
     mul::Mul,
+    multi_head_attention::MultiHeadAttention,
     neg::Neg,
+    nhwc_max_pool::NhwcMaxPool,
     not::Not,
     one_hot::OneHot,
     or::Or,
     pad::Pad,
     pow::Pow,
     prelu::PRelu,
+    projected_attention::ProjectedAttention,
+    qlinear_add::QLinearAdd,
+    qlinear_average_pool::QLinearAveragePool,
+    qlinear_concat::QLinearConcat,
+    qlinear_conv::QLinearConv,
+    qlinear_global_average_pool::QLinearGlobalAveragePool,
+    qlinear_leaky_relu::QLinearLeakyRelu,
+    qlinear_matmul::QLinearMatMul,
+    qlinear_mul::QLinearMul,
+    qlinear_sigmoid::QLinearSigmoid,
+    qlinear_softmax::QLinearSoftmax,
     quantize_linear::QuantizeLinear,
+    quick_gelu::QuickGelu,
     range::Range,
     reciprocal::Reciprocal,
     reduce_l1::ReduceL1,
@@ -286,9 +315,12 @@ registry::operators! {
     shape::Shape,
     sigmoid::Sigmoid,
     sign::Sign,
+    simplified_layer_normalization::SimplifiedLayerNormalization,
     sin::Sin,
     sinh::Sinh,
     size::Size,
+    skip_layer_normalization::SkipLayerNormalization,
+    skip_simplified_layer_normalization::SkipSimplifiedLayerNormalization,
     slice::Slice,
     softmax::Softmax,
     softplus::Softplus,

@@ -14,6 +14,13 @@ pub struct Softmax {
     normalizer: Normalizer,
 }
 
+impl Softmax {
+    /// The softmax over the last dimension.
+    pub(super) fn along_last() -> Self {
+        Self { normalizer: Normalizer::along_last() }
+    }
+}
+
 impl Operator for Softmax {
     const NAME: &'static str = "Softmax";
     const INPUTS: RangeInclusive<usize> = 1..=1;
