@@ -1,20 +1,21 @@
-//! Functions expanded: one list of nodes over symbols instead of names.
+//! Functions expanded: lists of nodes over symbols instead of names.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::typed_id;
 
 use super::error::ImportError;
 use super::options::Limits;
-use crate::onnx::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
+use super::subgraph::{Environment, Scope, captured_names};
+use crate::onnx::{AttributeProto, FunctionProto, ModelProto, NodeProto};
 
 typed_id!(
-    /// A named value of the model, functions expanded.
+    /// A named value of the model, functions and subgraphs expanded.
     SymbolId, "s"
 );
 
-/// A node of the model or of an expanded function.
+/// A node of the model, of an expanded function or of an expanded subgraph.
 #[derive(Clone, Debug)]
 pub(super) struct FlatNode<'m> {
     pub(super) name: String,
@@ -26,87 +27,86 @@ pub(super) struct FlatNode<'m> {
     pub(super) attributes: Vec<(&'m str, &'m AttributeProto)>,
     pub(super) inputs: Vec<Option<SymbolId>>,
     pub(super) outputs: Vec<Option<SymbolId>>,
+    /// What the graphs among the attributes are read in; `None` where there are none.
+    pub(super) environment: Option<Environment<'m>>,
 }
 
-/// The model's nodes with all functions expanded.
-#[derive(Debug, Default)]
-pub(super) struct Flat<'m> {
-    pub(super) nodes: Vec<FlatNode<'m>>,
+impl FlatNode<'_> {
+    /// What has to be known before the node: its inputs, and what its graphs read from outside.
+    pub(super) fn reads(&self) -> impl Iterator<Item = SymbolId> {
+        let captured = self.environment.iter().flat_map(|environment| environment.names.values());
+        self.inputs.iter().chain(captured).flatten().copied()
+    }
+}
+
+/// What expands lists of nodes: the model's functions, and the symbols and the number of nodes so far.
+#[derive(Debug)]
+pub(super) struct Flattening<'m> {
     /// The names, for people.
     pub(super) symbols: Arena<SymbolId, String>,
-    /// The symbols of the main graph's names.
-    pub(super) scope: HashMap<String, SymbolId>,
+    functions: HashMap<(&'m str, &'m str), &'m FunctionProto>,
+    nodes: usize,
+    limits: Limits,
 }
 
 /// A list of nodes that is being expanded.
 struct Frame<'m> {
     nodes: &'m [NodeProto],
     next: usize,
-    scope: HashMap<&'m str, Option<SymbolId>>,
-    opsets: &'m [OperatorSetIdProto],
-    /// Values of the function's attributes.
-    attributes: HashMap<&'m str, &'m AttributeProto>,
+    environment: Environment<'m>,
     /// The name of the node that is expanded, for names inside.
     prefix: String,
 }
 
-impl<'m> Flat<'m> {
-    /// Expands the functions of a model.
-    pub(super) fn new(model: &'m ModelProto, graph: &'m GraphProto, limits: &Limits) -> Result<Self, ImportError> {
-        let functions: HashMap<(&str, &str), &FunctionProto> = model
+impl<'m> Flattening<'m> {
+    /// Nothing expanded yet.
+    pub(super) fn new(model: &'m ModelProto, limits: &Limits) -> Self {
+        let functions = model
             .functions
             .iter()
             .map(|function| ((canonical(&function.domain), function.name.as_str()), function))
             .collect();
-        let mut flat = Self::default();
-        let main = Frame {
-            nodes: &graph.node,
-            next: 0,
-            scope: HashMap::new(),
-            opsets: &model.opset_import,
-            attributes: HashMap::new(),
-            prefix: String::new(),
-        };
-        let mut frames = vec![main];
-        while let Some(frame) = frames.last_mut() {
-            let Some(node) = frame.nodes.get(frame.next) else {
-                if frames.len() == 1 {
-                    break;
-                }
-                frames.pop();
-                continue;
-            };
-            frame.next += 1;
-            let inner = flat.expand(node, frame, &functions)?;
-            frames.extend(inner);
-            if frames.len() > limits.function_depth {
-                let culprit = node.op_type.clone();
-                return Err(ImportError::Limit {
-                    culprit,
-                    what: "function depth",
-                    limit: limits.function_depth as u64,
-                });
-            }
-            if flat.nodes.len() > limits.nodes {
-                let culprit = "model".to_owned();
-                return Err(ImportError::Limit { culprit, what: "number of nodes", limit: limits.nodes as u64 });
-            }
-        }
-        if let Some(main) = frames.pop() {
-            let named = main.scope.into_iter();
-            flat.scope = named.filter_map(|(name, symbol)| Some((name.to_owned(), symbol?))).collect();
-        }
-        Ok(flat)
+        Self { symbols: Arena::new(), functions, nodes: 0, limits: *limits }
     }
 
-    /// The symbol of a name of the main graph.
-    pub(super) fn symbol(&mut self, name: &str) -> SymbolId {
-        if let Some(&symbol) = self.scope.get(name) {
-            return symbol;
+    /// A new symbol.
+    pub(super) fn symbol(&mut self, prefix: &str, name: &str) -> SymbolId {
+        self.symbols.push(joined(prefix, name))
+    }
+
+    /// The nodes with all functions expanded; `environment` has what they may read from outside, and gets what they name.
+    pub(super) fn expand_all(
+        &mut self,
+        nodes: &'m [NodeProto],
+        environment: Environment<'m>,
+        prefix: &str,
+    ) -> Result<(Vec<FlatNode<'m>>, Scope<'m>), ImportError> {
+        let mut flat = Vec::new();
+        let mut frames = vec![Frame { nodes, next: 0, environment, prefix: prefix.to_owned() }];
+        loop {
+            let depth = frames.len();
+            let Some(frame) = frames.last_mut() else { return Ok((flat, Scope::new())) };
+            let Some(node) = frame.nodes.get(frame.next) else {
+                let ended = frames.pop().map(|frame| frame.environment.names);
+                match ended {
+                    Some(names) if depth == 1 => return Ok((flat, names)),
+                    _ => continue,
+                }
+            };
+            frame.next += 1;
+            let before = flat.len();
+            let inner = self.expand(node, frame, &mut flat)?;
+            frames.extend(inner);
+            if frames.len() > self.limits.function_depth {
+                let (culprit, limit) = (node.op_type.clone(), self.limits.function_depth as u64);
+                return Err(ImportError::Limit { culprit, what: "function depth", limit });
+            }
+            self.nodes += flat.len() - before;
+            if self.nodes > self.limits.nodes {
+                let (culprit, limit) = ("model".to_owned(), self.limits.nodes as u64);
+                return Err(ImportError::Limit { culprit, what: "number of nodes", limit });
+            }
         }
-        let symbol = self.symbols.push(name.to_owned());
-        self.scope.insert(name.to_owned(), symbol);
-        symbol
     }
 
     /// Appends a node, or returns the frame of the function that it applies.
@@ -114,7 +114,7 @@ impl<'m> Flat<'m> {
         &mut self,
         node: &'m NodeProto,
         frame: &mut Frame<'m>,
-        functions: &HashMap<(&str, &str), &'m FunctionProto>,
+        flat: &mut Vec<FlatNode<'m>>,
     ) -> Result<Option<Frame<'m>>, ImportError> {
         let mut resolve = |names: &'m [String]| -> Vec<Option<SymbolId>> {
             let mut symbols: Vec<Option<SymbolId>> = names.iter().map(|name| self.resolve(name, frame)).collect();
@@ -127,26 +127,27 @@ impl<'m> Flat<'m> {
         let attributes = node.attribute.iter().filter_map(|attribute| {
             let value = match attribute.ref_attr_name.as_str() {
                 "" => attribute,
-                name => frame.attributes.get(name)?,
+                name => frame.environment.attributes.get(name)?,
             };
             Some((attribute.name.as_str(), value))
         });
         let attributes: Vec<(&str, &AttributeProto)> = attributes.collect();
         let first_output = || node.output.iter().find(|name| !name.is_empty());
         let own = if node.name.is_empty() { first_output().map_or("", String::as_str) } else { &node.name };
-        let name = if frame.prefix.is_empty() { own.to_owned() } else { format!("{}/{own}", frame.prefix) };
+        let name = joined(&frame.prefix, own);
         let domain = canonical(&node.domain);
-        let Some(function) = functions.get(&(domain, node.op_type.as_str())) else {
-            let opset = frame.opsets.iter().find(|opset| canonical(&opset.domain) == domain);
+        let Some(&function) = self.functions.get(&(domain, node.op_type.as_str())) else {
+            let opset = frame.environment.opsets.iter().find(|opset| canonical(&opset.domain) == domain);
             let (domain, operator) = (domain.to_owned(), node.op_type.clone());
             let opset = opset.map(|opset| opset.version);
-            self.nodes.push(FlatNode { name, domain, operator, opset, attributes, inputs, outputs });
+            let environment = self.captured(node, frame);
+            flat.push(FlatNode { name, domain, operator, opset, attributes, inputs, outputs, environment });
             return Ok(None);
         };
         if inputs.len() > function.input.len() || outputs.len() > function.output.len() {
             return Err(ImportError::invalid(name, "more inputs or outputs than the function has"));
         }
-        let mut scope = HashMap::new();
+        let mut scope = Scope::new();
         for (position, formal) in function.input.iter().enumerate() {
             scope.insert(formal.as_str(), inputs.get(position).copied().flatten());
         }
@@ -156,7 +157,7 @@ impl<'m> Flat<'m> {
                 None => {
                     scope.insert(formal, Some(actual));
                 }
-                Some(&alias) => self.nodes.push(FlatNode {
+                Some(&alias) => flat.push(FlatNode {
                     name: name.clone(),
                     domain: String::new(),
                     operator: "Identity".to_owned(),
@@ -164,10 +165,11 @@ impl<'m> Flat<'m> {
                     attributes: Vec::new(),
                     inputs: vec![alias],
                     outputs: vec![Some(actual)],
+                    environment: None,
                 }),
             }
         }
-        let mut bound: HashMap<&str, &AttributeProto> =
+        let mut bound: BTreeMap<&str, &AttributeProto> =
             function.attribute_proto.iter().map(|default| (default.name.as_str(), default)).collect();
         let formals = function.attribute.iter().chain(function.attribute_proto.iter().map(|default| &default.name));
         for formal in formals {
@@ -175,23 +177,36 @@ impl<'m> Flat<'m> {
                 bound.insert(formal, actual);
             }
         }
-        let opsets = if function.opset_import.is_empty() { frame.opsets } else { &function.opset_import };
-        Ok(Some(Frame { nodes: &function.node, next: 0, scope, opsets, attributes: bound, prefix: name }))
+        let opsets = if function.opset_import.is_empty() { frame.environment.opsets } else { &function.opset_import };
+        let environment = Environment { names: scope, opsets, attributes: bound };
+        Ok(Some(Frame { nodes: &function.node, next: 0, environment, prefix: name }))
+    }
+
+    /// What the graphs of a node are read in, if it has some: what they read from outside, and no more.
+    fn captured(&mut self, node: &'m NodeProto, frame: &mut Frame<'m>) -> Option<Environment<'m>> {
+        let mut graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref()).peekable();
+        graphs.peek()?;
+        let names: Vec<&str> = graphs.flat_map(captured_names).collect();
+        let names = names.into_iter().map(|name| (name, self.resolve(name, frame))).collect();
+        let Environment { opsets, attributes, .. } = &frame.environment;
+        Some(Environment { names, opsets, attributes: attributes.clone() })
     }
 
     fn resolve(&mut self, name: &'m str, frame: &mut Frame<'m>) -> Option<SymbolId> {
         if name.is_empty() {
             return None;
         }
-        let Frame { scope, prefix, .. } = frame;
-        *scope.entry(name).or_insert_with(|| {
-            let full = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
-            Some(self.symbols.push(full))
-        })
+        let Frame { environment, prefix, .. } = frame;
+        *environment.names.entry(name).or_insert_with(|| Some(self.symbols.push(joined(prefix, name))))
     }
 }
 
 /// The domain under one of its names: the default one is empty.
 fn canonical(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
+}
+
+/// A name inside what the prefix names.
+fn joined(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") }
 }

@@ -1,15 +1,19 @@
 //! From a model's bytes to a graph.
 //!
 //! Functions are expanded, nodes sorted, symbolic dimensions resolved; then the nodes are walked in order, with constants
-//! folded on the way so that shapes are known where operators need them. Models are untrusted: sizes are checked before
-//! anything of that size is allocated, and nothing recurses over the model.
+//! folded on the way so that shapes are known where operators need them, and with it what control flow depends on: graphs
+//! inside nodes are expanded when the walk reaches them. Models are untrusted: sizes are checked before anything of that
+//! size is allocated, and nothing recurses over the model but over graphs inside nodes, whose depth is limited.
 
 mod constant;
+mod control;
 pub mod error;
 mod flatten;
 mod inputs;
+mod legacy;
 pub mod options;
 mod order;
+mod subgraph;
 mod walk;
 
 use std::collections::HashSet;
@@ -20,11 +24,12 @@ use prost::Message;
 use warpweave_graph::{Graph, Tensor};
 
 use crate::files::{Files, ReadFiles};
-use crate::onnx::{ModelProto, TensorProto, ValueInfoProto};
+use crate::onnx::{GraphProto, ModelProto, TensorProto, ValueInfoProto};
 use crate::weights::Weights;
 use error::ImportError;
-use flatten::Flat;
+use flatten::Flattening;
 use options::ImportOptions;
+use subgraph::{Environment, Scope};
 use walk::{State, Walk};
 
 /// The graph of a model file, which is read into memory. External data are looked for in the file's folder.
@@ -78,47 +83,61 @@ fn import_with(
         let name = sparse.values.as_ref().map_or("", |values| &values.name);
         return Err(ImportError::invalid(name, "sparse constants are not supported"));
     }
-    let mut flat = Flat::new(&model, graph, limits)?;
+    let weights = Weights::new(folder, files, limits.weight_bytes);
+    let flattening = Flattening::new(&model, limits);
+    let mut walk = Walk::new(Graph::new(graph.name.clone()), flattening, weights, *limits);
+    let mut scope = walk_main(&mut walk, &model, graph, options)?;
+    if !walk.unsupported.is_empty() {
+        return Err(ImportError::Unsupported(walk.unsupported));
+    }
+    for output in &graph.output {
+        let symbol = scope.remove(output.name.as_str()).flatten();
+        let value = symbol.and_then(|symbol| walk.value(symbol));
+        walk.graph.outputs.push(value.ok_or_else(|| ImportError::invalid(&output.name, "the output is not defined"))?);
+    }
+    Ok(walk.graph)
+}
 
+/// Walks the main graph; the symbols of its names.
+fn walk_main<'m>(
+    walk: &mut Walk<'m>,
+    model: &'m ModelProto,
+    graph: &'m GraphProto,
+    options: &ImportOptions,
+) -> Result<Scope<'m>, ImportError> {
     // A constant may also stand among the inputs, as its default; the default holds.
     let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs: Vec<&ValueInfoProto> =
         graph.input.iter().filter(|input| !constants.contains(input.name.as_str())).collect();
     let types = inputs::types(&inputs, &options.with_shapes_of_constants())?;
-    let input_symbols: Vec<_> = inputs.iter().map(|input| flat.symbol(&input.name)).collect();
-    let constant_symbols: Vec<_> = graph.initializer.iter().map(|tensor| flat.symbol(&tensor.name)).collect();
-    let output_symbols: Vec<_> = graph.output.iter().map(|output| flat.symbol(&output.name)).collect();
-    let given: Vec<_> = input_symbols.iter().chain(&constant_symbols).copied().collect();
-    order::sort(&mut flat, &given)?;
-
-    let mut weights = Weights::new(folder, files, limits.weight_bytes);
-    let mut walk = Walk::new(Graph::new(graph.name.clone()), &flat.symbols, limits);
-    for ((symbol, input), ty) in input_symbols.into_iter().zip(&inputs).zip(types) {
+    let names = inputs.iter().map(|input| &input.name).chain(graph.initializer.iter().map(|tensor| &tensor.name));
+    let mut scope = Scope::new();
+    let mut given = Vec::new();
+    for name in names {
+        let symbol = walk.flattening.symbol("", name);
+        scope.insert(name, Some(symbol));
+        given.push(symbol);
+    }
+    let environment = Environment { names: scope, opsets: &model.opset_import, ..Environment::default() };
+    let (nodes, scope) = walk.flattening.expand_all(&graph.node, environment, "")?;
+    let (input_symbols, constant_symbols) = given.split_at(inputs.len());
+    for ((&symbol, input), ty) in input_symbols.iter().zip(&inputs).zip(types) {
         walk.check(&ty.clone().into()).map_err(|reason| ImportError::invalid(&input.name, reason))?;
-        if let Some(value) = options.constants.get(&input.name) {
-            if *value.ty() != ty {
+        let state = match options.constants.get(&input.name) {
+            Some(value) if *value.ty() != ty => {
                 let reason = format!("the input is {ty}, and fixed to a constant {}", value.ty());
                 return Err(ImportError::invalid(&input.name, reason));
             }
-            walk.states[symbol] = State::Constant(value.clone());
-            continue;
-        }
-        walk.states[symbol] = State::Value(walk.graph.input(input.name.clone(), ty.into()));
+            Some(value) => State::Constant(value.clone()),
+            None => State::Value(walk.graph.input(input.name.clone(), ty.into())),
+        };
+        walk.define(symbol, state);
     }
-    for (symbol, proto) in constant_symbols.into_iter().zip(&graph.initializer) {
+    for (&symbol, proto) in constant_symbols.iter().zip(&graph.initializer) {
         let error = |error| ImportError::Weight { tensor: proto.name.clone(), error };
-        walk.states[symbol] = State::Constant(weights.read(proto).map_err(error)?);
+        let value = walk.weights.read(proto).map_err(error)?;
+        walk.define(symbol, State::Constant(value));
     }
-    for node in &flat.nodes {
-        walk.node(node, &mut weights);
-    }
-    if !walk.unsupported.is_empty() {
-        return Err(ImportError::Unsupported(walk.unsupported));
-    }
-    for (symbol, output) in output_symbols.into_iter().zip(&graph.output) {
-        let value =
-            walk.value(symbol).ok_or_else(|| ImportError::invalid(&output.name, "the output is not defined"))?;
-        walk.graph.outputs.push(value);
-    }
-    Ok(walk.graph)
+    walk.nodes(nodes, &given)?;
+    Ok(scope)
 }

@@ -36,10 +36,14 @@ impl ImportOptions {
 pub struct Limits {
     /// Bytes of the model file.
     pub file_bytes: u64,
-    /// Nodes, functions expanded.
+    /// Nodes, functions and control flow expanded.
     pub nodes: usize,
     /// Depth to which functions may use functions.
     pub function_depth: usize,
+    /// Depth to which graphs inside nodes are expanded.
+    pub graph_depth: usize,
+    /// Iterations of any one loop.
+    pub trips: u64,
     /// Bytes of all constants in the model together.
     pub weight_bytes: u64,
     /// Bytes of any one value.
@@ -48,6 +52,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { file_bytes: 1 << 32, nodes: 1 << 18, function_depth: 32, weight_bytes: 1 << 36, value_bytes: 1 << 38 }
+        Self {
+            file_bytes: 1 << 32,
+            nodes: 1 << 18,
+            function_depth: 32,
+            graph_depth: 32,
+            trips: 1 << 16,
+            weight_bytes: 1 << 36,
+            value_bytes: 1 << 38,
+        }
     }
 }

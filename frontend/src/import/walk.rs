@@ -6,10 +6,11 @@ use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{Graph, Tensor, ValueId, ValueType};
 
-use super::constant;
-use super::error::UnsupportedNode;
-use super::flatten::{FlatNode, SymbolId};
+use super::control::ControlFlow;
+use super::error::{ImportError, UnsupportedNode};
+use super::flatten::{FlatNode, Flattening, SymbolId};
 use super::options::Limits;
+use super::{constant, legacy, order};
 use crate::attributes;
 use crate::weights::Weights;
 
@@ -26,105 +27,176 @@ pub(super) enum State {
 }
 
 /// A graph in the making.
-pub(super) struct Walk<'a> {
+pub(super) struct Walk<'m> {
     pub(super) graph: Graph,
     pub(super) states: Arena<SymbolId, State>,
     pub(super) unsupported: Vec<UnsupportedNode>,
-    names: &'a Arena<SymbolId, String>,
-    limits: &'a Limits,
+    pub(super) flattening: Flattening<'m>,
+    pub(super) weights: Weights<'m>,
+    pub(super) limits: Limits,
+    /// How many graphs inside nodes the walk stands in.
+    pub(super) depth: usize,
 }
 
-impl<'a> Walk<'a> {
-    pub(super) fn new(graph: Graph, names: &'a Arena<SymbolId, String>, limits: &'a Limits) -> Self {
-        let states = names.ids().map(|_| State::Unknown).collect();
-        Self { graph, states, unsupported: Vec::new(), names, limits }
+/// Why a node does not become a part of the graph.
+pub(super) enum Refusal {
+    /// The node is not supported; others may be, and are listed with it.
+    Unsupported(String),
+    /// The model is refused.
+    Fatal(ImportError),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self::Unsupported(reason)
+    }
+}
+
+impl From<ImportError> for Refusal {
+    fn from(error: ImportError) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+impl<'m> Walk<'m> {
+    pub(super) fn new(graph: Graph, flattening: Flattening<'m>, weights: Weights<'m>, limits: Limits) -> Self {
+        Self { graph, states: Arena::new(), unsupported: Vec::new(), flattening, weights, limits, depth: 0 }
+    }
+
+    /// Sorts and takes nodes; `given` symbols are defined outside.
+    pub(super) fn nodes(&mut self, nodes: Vec<FlatNode<'m>>, given: &[SymbolId]) -> Result<(), ImportError> {
+        let nodes = order::sort(nodes, given, &self.flattening.symbols)?;
+        nodes.iter().try_for_each(|node| self.node(node))
     }
 
     /// Takes the next node.
-    pub(super) fn node(&mut self, node: &FlatNode, weights: &mut Weights) {
-        if let Err(reason) = self.try_node(node, weights) {
-            let FlatNode { name, domain, operator, opset, .. } = node;
-            self.unsupported.push(UnsupportedNode {
-                node: name.clone(),
-                domain: domain.clone(),
-                operator: operator.clone(),
-                opset: opset.unwrap_or(0),
-                reason,
-            });
+    fn node(&mut self, node: &FlatNode<'m>) -> Result<(), ImportError> {
+        let reason = match self.try_node(node) {
+            Ok(()) => return Ok(()),
+            Err(Refusal::Fatal(error)) => return Err(error),
+            Err(Refusal::Unsupported(reason)) => reason,
+        };
+        let FlatNode { name, domain, operator, opset, .. } = node;
+        self.unsupported.push(UnsupportedNode {
+            node: name.clone(),
+            domain: domain.clone(),
+            operator: operator.clone(),
+            opset: opset.unwrap_or(0),
+            reason,
+        });
+        Ok(())
+    }
+
+    /// What is known of a symbol.
+    pub(super) fn state(&self, symbol: SymbolId) -> &State {
+        self.states.get(symbol).unwrap_or(&State::Unknown)
+    }
+
+    /// Says what is known of a symbol.
+    pub(super) fn define(&mut self, symbol: SymbolId, state: State) {
+        while self.states.len() < self.flattening.symbols.len() {
+            self.states.push(State::Unknown);
         }
+        self.states[symbol] = state;
+    }
+
+    /// A new symbol with this value.
+    pub(super) fn constant(&mut self, name: &str, value: Tensor) -> SymbolId {
+        let symbol = self.flattening.symbol("", name);
+        self.define(symbol, State::Constant(value));
+        symbol
     }
 
     /// The graph's value of a symbol, if anything is known of it.
     pub(super) fn value(&mut self, symbol: SymbolId) -> Option<ValueId> {
-        match &self.states[symbol] {
+        match self.state(symbol) {
             State::Unknown => None,
             State::Value(value) => Some(*value),
             State::Constant(tensor) => {
-                let value = self.graph.constant(self.names[symbol].clone(), tensor.clone());
-                self.states[symbol] = State::Value(value);
+                let value = self.graph.constant(self.flattening.symbols[symbol].clone(), tensor.clone());
+                self.define(symbol, State::Value(value));
                 Some(value)
             }
         }
     }
 
-    fn try_node(&mut self, node: &FlatNode, weights: &mut Weights) -> Result<(), String> {
+    fn try_node(&mut self, node: &FlatNode<'m>) -> Result<(), Refusal> {
         let opset = node.opset.ok_or_else(|| format!("no opset is declared for domain `{}`", node.domain))?;
-        refuse_control_flow(node)?;
+        if let Some(control) = ControlFlow::of(node) {
+            return control.fold(self, node);
+        }
         let attributes = node.attributes.iter().map(|&(name, value)| {
-            let value = attributes::read(name, value, weights).map_err(|error| error.to_string())?;
+            let value = attributes::read(name, value, &mut self.weights).map_err(|error| error.to_string())?;
             Ok((name.to_owned(), value))
         });
-        let mut reader = AttributeReader::new(attributes.collect::<Result<Vec<_>, String>>()?, opset);
+        let mut attributes = attributes.collect::<Result<Vec<_>, String>>()?;
+        let inputs = legacy::align(self, node, &mut attributes)?;
+        let mut reader = AttributeReader::new(attributes, opset);
         if node.domain.is_empty() && node.operator == constant::NAME {
             let tensor = constant::value(&mut reader).map_err(|error| error.to_string())?;
             if let Some(&Some(output)) = node.outputs.first() {
-                self.states[output] = State::Constant(tensor);
+                self.define(output, State::Constant(tensor));
             }
             return Ok(());
         }
         let op = Op::import(&node.domain, &node.operator, &mut reader).map_err(|error| error.to_string())?;
-        let Some(facts) = self.facts(&node.inputs) else {
+        Ok(self.apply(&node.name, op, &inputs, &node.outputs)?)
+    }
+
+    /// Appends an operator, or folds it.
+    pub(super) fn apply(
+        &mut self,
+        name: &str,
+        op: Op,
+        inputs: &[Option<SymbolId>],
+        outputs: &[Option<SymbolId>],
+    ) -> Result<(), String> {
+        let Some(facts) = self.facts(inputs) else {
             return Ok(());
         };
-        let outputs = node.outputs.len();
-        let types = op.infer(&Context::new(&facts, outputs)).map_err(|error| error.to_string())?;
-        if types.len() < outputs {
-            return Err(format!("{outputs} outputs are not supported"));
+        let types = op.infer(&Context::new(&facts, outputs.len())).map_err(|error| error.to_string())?;
+        if types.len() < outputs.len() {
+            return Err(format!("{} outputs are not supported", outputs.len()));
         }
         types.iter().try_for_each(|ty| self.check(ty))?;
-        if let Some(tensors) = evaluate_node(&op, &facts, &types[..outputs]) {
-            for (output, tensor) in node.outputs.iter().zip(tensors) {
+        if let Some(tensors) = evaluate_node(&op, &facts, &types[..outputs.len()]) {
+            for (output, tensor) in outputs.iter().zip(tensors) {
                 if let Some(output) = *output {
-                    self.states[output] = State::Constant(tensor);
+                    self.define(output, State::Constant(tensor));
                 }
             }
             return Ok(());
         }
-        let inputs = node.inputs.iter().map(|input| input.and_then(|symbol| self.value(symbol))).collect();
-        let name = |symbol: &Option<SymbolId>| symbol.map_or(String::new(), |symbol| self.names[symbol].clone());
-        let named = node.outputs.iter().map(name).zip(types).collect();
-        let id = self.graph.node(node.name.clone(), op, inputs, named);
-        for (output, value) in node.outputs.iter().zip(self.graph.nodes[id].outputs.clone()) {
+        let inputs = inputs.iter().map(|input| input.and_then(|symbol| self.value(symbol))).collect();
+        let symbols = &self.flattening.symbols;
+        let text = |symbol: &Option<SymbolId>| symbol.map_or(String::new(), |symbol| symbols[symbol].clone());
+        let named = outputs.iter().map(text).zip(types).collect();
+        let id = self.graph.node(name, op, inputs, named);
+        for (output, value) in outputs.iter().zip(self.graph.nodes[id].outputs.clone()) {
             if let Some(output) = *output {
-                self.states[output] = State::Value(value);
+                self.define(output, State::Value(value));
             }
         }
         Ok(())
     }
 
-    /// What is known of the inputs; `None` if nothing is known of one.
-    fn facts(&self, inputs: &[Option<SymbolId>]) -> Option<Vec<Option<Fact>>> {
-        let fact = |symbol: SymbolId| match &self.states[symbol] {
+    /// What is known of a symbol; `None` if nothing is.
+    pub(super) fn fact(&self, symbol: SymbolId) -> Option<Fact> {
+        match self.state(symbol) {
             State::Unknown => None,
             State::Constant(tensor) => Some(Fact { ty: tensor.ty().clone().into(), value: Some(tensor.clone()) }),
             State::Value(value) => {
                 let constant = self.graph.constant_value(*value).cloned();
                 Some(Fact { ty: self.graph.values[*value].ty.clone(), value: constant })
             }
-        };
+        }
+    }
+
+    /// What is known of the inputs; `None` if nothing is known of one.
+    fn facts(&self, inputs: &[Option<SymbolId>]) -> Option<Vec<Option<Fact>>> {
         let facts = inputs.iter().map(|input| match input {
             None => Some(None),
-            Some(symbol) => fact(*symbol).map(Some),
+            Some(symbol) => self.fact(*symbol).map(Some),
         });
         facts.collect()
     }
@@ -141,12 +213,5 @@ impl<'a> Walk<'a> {
             Some(bytes) if bytes <= self.limits.value_bytes && tensor.shape.len() <= MAX_RANK => Ok(()),
             Some(_) | None => Err(format!("a value of type {tensor} is too large")),
         }
-    }
-}
-
-fn refuse_control_flow(node: &FlatNode) -> Result<(), String> {
-    match node.operator.as_str() {
-        "If" | "Loop" | "Scan" if node.domain.is_empty() => Err("control flow over graphs is not supported".to_owned()),
-        _ => Ok(()),
     }
 }

@@ -28,6 +28,29 @@ fn clip() {
 }
 
 #[test]
+fn broadcasting_from_an_axis_on() {
+    let (x, bias) = (count(&[1, 2, 2]), Tensor::new([2], &[10f32, 20.0]));
+    let attributes = vec![int("broadcast", 1), int("axis", 1)];
+    check(&apply("Add", 6, &[&x, &bias], 1, attributes), &[1, 2, 2], &[10.0, 11.0, 22.0, 23.0]);
+    check(&apply("Add", 6, &[&x, &bias], 1, vec![int("broadcast", 1)]), &[1, 2, 2], &[10.0, 21.0, 12.0, 23.0]);
+    let signed = Tensor::new([1, 2, 2], &[-1f32, 1.0, -1.0, 1.0]);
+    check(&apply("PRelu", 6, &[signed, bias], 1, vec![]), &[1, 2, 2], &[-10.0, 1.0, -20.0, 1.0]);
+}
+
+#[test]
+fn attributes_that_became_inputs_or_numbers() {
+    let x = count(&[2]);
+    check(&apply("Reshape", 1, &[&x], 1, vec![ints("shape", &[1, -1])]), &[1, 2], &[0.0, 1.0]);
+    check(&apply("Pad", 1, &[&x], 1, vec![ints("paddings", &[1, 0])]), &[3], &[0.0, 0.0, 1.0]);
+    check(&apply("Cast", 1, &[&x], 1, vec![string("to", "FLOAT")]), &[2], &[0.0, 1.0]);
+    check(&apply("Relu", 1, &[&x], 1, vec![ints("consumed_inputs", &[0])]), &[2], &[0.0, 1.0]);
+    check(&apply("Dropout", 6, &[&x], 1, vec![int("is_test", 1)]), &[2], &[0.0, 1.0]);
+    let image = count(&[1, 1, 2]);
+    let scales = Tensor::new([3], &[1f32, 1.0, 2.0]);
+    check(&apply("Upsample", 9, &[image, scales], 1, vec![]), &[1, 1, 4], &[0.0, 0.0, 1.0, 1.0]);
+}
+
+#[test]
 fn softmax() {
     let x = Tensor::new([1, 2, 2], &[0f32; 4]);
     check(&apply("Softmax", 11, &[&x], 1, vec![]), &[1, 2, 2], &[0.25; 4]);

@@ -1,5 +1,6 @@
 //! Tests of the import, on models written by hand and on exported ones.
 
+mod control_flow;
 mod encode;
 mod forms;
 mod import;

@@ -18,6 +18,7 @@ fn number(element: ElementType) -> i32 {
         ElementType::F32 => 1,
         ElementType::I32 => 6,
         ElementType::I64 => 7,
+        ElementType::Bool => 9,
         other => panic!("{other} is not used in tests"),
     }
 }
@@ -54,6 +55,22 @@ pub fn string(name: &str, text: &str) -> AttributeProto {
 pub fn ints(name: &str, ints: &[i64]) -> AttributeProto {
     let ints = ints.to_vec();
     AttributeProto { name: name.to_owned(), r#type: AttributeKind::Ints as i32, ints, ..AttributeProto::default() }
+}
+
+/// An attribute that is a graph.
+pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
+    let g = Some(graph);
+    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Graph as i32, g, ..AttributeProto::default() }
+}
+
+/// A graph inside a node.
+pub fn subgraph(
+    input: Vec<ValueInfoProto>,
+    initializer: Vec<TensorProto>,
+    node: Vec<NodeProto>,
+    output: Vec<ValueInfoProto>,
+) -> GraphProto {
+    GraphProto { name: "inner".to_owned(), node, initializer, input, output, sparse_initializer: Vec::new() }
 }
 
 /// A constant tensor.

@@ -25,6 +25,11 @@ impl Operator for BatchNormalization {
             let reason = "training is not supported".to_owned();
             return Err(AttributeError::Value { name: "training_mode", reason });
         }
+        // Before opset 7 training is the default; exporters of that time say that they do not want it.
+        if attributes.opset() < 7 && attributes.flag("is_test")? != Some(true) {
+            let reason = "training is not supported: 1 is needed".to_owned();
+            return Err(AttributeError::Value { name: "is_test", reason });
+        }
         if attributes.flag("spatial")? == Some(false) {
             let reason = "statistics per element are not supported".to_owned();
             return Err(AttributeError::Value { name: "spatial", reason });

@@ -41,12 +41,36 @@ pub fn element_number(element: ElementType) -> i64 {
     number.expect("every element type has a number")
 }
 
+/// The number of an element type that has this name in ONNX, as the attribute was before opset 6.
+fn numbered(name: &str) -> Result<i64, AttributeError> {
+    let element = match name {
+        "FLOAT" => ElementType::F32,
+        "UINT8" => ElementType::U8,
+        "INT8" => ElementType::I8,
+        "UINT16" => ElementType::U16,
+        "INT16" => ElementType::I16,
+        "INT32" => ElementType::I32,
+        "INT64" => ElementType::I64,
+        "BOOL" => ElementType::Bool,
+        "FLOAT16" => ElementType::F16,
+        "DOUBLE" => ElementType::F64,
+        "UINT32" => ElementType::U32,
+        "UINT64" => ElementType::U64,
+        _ => return Err(AttributeError::Value { name: "to", reason: format!("element type {name} is not supported") }),
+    };
+    Ok(element_number(element))
+}
+
 impl Operator for Cast {
     const NAME: &'static str = "Cast";
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        let number = attributes.int("to")?.ok_or(AttributeError::Missing("to"))?;
+        let number = match attributes.opset() < 6 {
+            true => attributes.string("to")?.map(|name| numbered(&name)).transpose()?,
+            false => attributes.int("to")?,
+        };
+        let number = number.ok_or(AttributeError::Missing("to"))?;
         attributes.int("saturate")?;
         attributes.string("round_mode")?;
         let reason = || format!("element type {number} is not supported");

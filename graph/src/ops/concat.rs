@@ -17,7 +17,8 @@ impl Operator for Concat {
     const INPUTS: RangeInclusive<usize> = 1..=usize::MAX;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        Ok(Self { axis: attributes.int("axis")?.ok_or(AttributeError::Missing("axis"))? })
+        let default = if attributes.opset() < 4 { Some(1) } else { None };
+        Ok(Self { axis: attributes.int("axis")?.or(default).ok_or(AttributeError::Missing("axis"))? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {

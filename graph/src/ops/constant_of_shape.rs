@@ -16,7 +16,7 @@ pub struct ConstantOfShape {
 
 impl Operator for ConstantOfShape {
     const NAME: &'static str = "ConstantOfShape";
-    const OPSETS: RangeInclusive<i64> = 9..=25;
+    const OPSETS: RangeInclusive<i64> = 9..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

@@ -19,6 +19,10 @@ impl Operator for Dropout {
     const INPUTS: RangeInclusive<usize> = 1..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        if attributes.opset() < 7 && attributes.flag("is_test")? != Some(true) {
+            let reason = "training is not supported: 1 is needed".to_owned();
+            return Err(AttributeError::Value { name: "is_test", reason });
+        }
         Ok(Self { ratio: attributes.float("ratio")?, seed: attributes.int("seed")? })
     }
 

@@ -15,7 +15,7 @@ pub trait ElementWise: Sized {
     /// See [`Operator::DOMAIN`].
     const DOMAIN: &'static str = "";
     /// See [`Operator::OPSETS`].
-    const OPSETS: RangeInclusive<i64> = 7..=25;
+    const OPSETS: RangeInclusive<i64> = 1..=super::NEWEST_OPSET;
     /// See [`Operator::INPUTS`].
     const INPUTS: RangeInclusive<usize> = 1..=1;
 

@@ -13,7 +13,7 @@ pub struct Expand;
 
 impl Operator for Expand {
     const NAME: &'static str = "Expand";
-    const OPSETS: RangeInclusive<i64> = 8..=25;
+    const OPSETS: RangeInclusive<i64> = 8..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {

@@ -16,7 +16,7 @@ pub struct GatherElements {
 
 impl Operator for GatherElements {
     const NAME: &'static str = "GatherElements";
-    const OPSETS: RangeInclusive<i64> = 11..=25;
+    const OPSETS: RangeInclusive<i64> = 11..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

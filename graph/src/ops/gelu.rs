@@ -18,7 +18,7 @@ pub enum Gelu {
 
 impl ElementWise for Gelu {
     const NAME: &'static str = "Gelu";
-    const OPSETS: RangeInclusive<i64> = 20..=25;
+    const OPSETS: RangeInclusive<i64> = 20..=super::NEWEST_OPSET;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         match attributes.string("approximate")?.as_deref() {

@@ -40,6 +40,10 @@ impl Operator for Gemm {
     const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        if attributes.opset() < 7 {
+            // Before opset 7 the attribute says whether the bias may broadcast, by the rule that later always holds.
+            attributes.int("broadcast")?;
+        }
         Ok(Self {
             alpha: attributes.float("alpha")?.unwrap_or(1.0),
             beta: attributes.float("beta")?.unwrap_or(1.0),

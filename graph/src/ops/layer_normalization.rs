@@ -16,9 +16,16 @@ pub struct LayerNormalization {
     epsilon: f32,
 }
 
+impl LayerNormalization {
+    /// The normalisation along the last dimension.
+    pub(super) fn along_last(epsilon: f32) -> Self {
+        Self { axis: -1, epsilon }
+    }
+}
+
 impl Operator for LayerNormalization {
     const NAME: &'static str = "LayerNormalization";
-    const OPSETS: RangeInclusive<i64> = 17..=25;
+    const OPSETS: RangeInclusive<i64> = 17..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

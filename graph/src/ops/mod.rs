@@ -120,6 +120,7 @@ pub mod matmul_integer;
 pub mod max;
 pub mod max_pool;
 pub mod mean;
+pub mod microsoft;
 pub mod min;
 pub mod mish;
 pub mod modulo;
@@ -132,6 +133,7 @@ pub mod or;
 pub mod pad;
 pub mod pow;
 pub mod prelu;
+pub mod qlinear;
 pub mod quantize_linear;
 pub mod range;
 pub mod reciprocal;
@@ -161,6 +163,7 @@ pub mod shape;
 pub mod shrink;
 pub mod sigmoid;
 pub mod sign;
+pub mod simplified_layer_normalization;
 pub mod sin;
 pub mod sinh;
 pub mod size;
@@ -186,8 +189,12 @@ pub mod top_k;
 pub mod transpose;
 pub mod trilu;
 pub mod unsqueeze;
+pub mod upsample;
 pub mod where_;
 pub mod xor;
+
+use microsoft::*;
+use qlinear::*;
 
 pub use attribute::{Attribute, AttributeError, AttributeReader};
 pub use context::{Context, Fact, InferError};
@@ -199,7 +206,7 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
 /// The newest opset of the default domain that operators know.
-pub const NEWEST_OPSET: i64 = 25;
+pub const NEWEST_OPSET: i64 = 27;
 
 /// An operator with its attributes.
 pub trait Operator: Sized {
@@ -208,7 +215,7 @@ pub trait Operator: Sized {
     /// The ONNX domain; the default one is empty.
     const DOMAIN: &'static str = "";
     /// The opset versions of the domain whose meaning of the operator is implemented.
-    const OPSETS: RangeInclusive<i64> = 7..=NEWEST_OPSET;
+    const OPSETS: RangeInclusive<i64> = 1..=NEWEST_OPSET;
 
     /// How many inputs a node may name, optional ones that are left out before the last included.
     const INPUTS: RangeInclusive<usize>;
@@ -253,6 +260,7 @@ registry::operators! {
     attention::Attention,
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
+    bias_gelu::BiasGelu,
     bit_shift::BitShift,
     bitwise_and::BitwiseAnd,
     bitwise_not::BitwiseNot,
@@ -282,15 +290,22 @@ registry::operators! {
     div::Div,
     dropout::Dropout,
     dynamic_quantize_linear::DynamicQuantizeLinear,
+    dynamic_quantize_matmul::DynamicQuantizeMatMul,
     einsum::Einsum,
     elu::Elu,
+    embed_layer_normalization::EmbedLayerNormalization,
     equal::Equal,
     erf::Erf,
+    exact_gelu::ExactGelu,
     exp::Exp,
     expand::Expand,
     eye_like::EyeLike,
+    fast_gelu::FastGelu,
     flatten::Flatten,
     floor::Floor,
+    fused_conv::FusedConv,
+    fused_gemm::FusedGemm,
+    fused_matmul::FusedMatMul,
     gather::Gather,
     gather_elements::GatherElements,
     gather_nd::GatherNd,
@@ -325,6 +340,7 @@ registry::operators! {
     lstm::Lstm,
     matmul::MatMul,
     matmul_integer::MatMulInteger,
+    matmul_integer_to_float::MatMulIntegerToFloat,
     max::Max,
     max_pool::MaxPool,
     mean::Mean,
@@ -332,15 +348,29 @@ registry::operators! {
     mish::Mish,
     modulo::Mod,
     mul::Mul,
+    multi_head_attention::MultiHeadAttention,
     neg::Neg,
     negative_log_likelihood_loss::NegativeLogLikelihoodLoss,
+    nhwc_max_pool::NhwcMaxPool,
     not::Not,
     one_hot::OneHot,
     or::Or,
     pad::Pad,
     pow::Pow,
     prelu::PRelu,
+    projected_attention::ProjectedAttention,
+    qlinear_add::QLinearAdd,
+    qlinear_average_pool::QLinearAveragePool,
+    qlinear_concat::QLinearConcat,
+    qlinear_conv::QLinearConv,
+    qlinear_global_average_pool::QLinearGlobalAveragePool,
+    qlinear_leaky_relu::QLinearLeakyRelu,
+    qlinear_matmul::QLinearMatMul,
+    qlinear_mul::QLinearMul,
+    qlinear_sigmoid::QLinearSigmoid,
+    qlinear_softmax::QLinearSoftmax,
     quantize_linear::QuantizeLinear,
+    quick_gelu::QuickGelu,
     range::Range,
     reciprocal::Reciprocal,
     reduce_l1::ReduceL1,
@@ -369,9 +399,12 @@ registry::operators! {
     shrink::Shrink,
     sigmoid::Sigmoid,
     sign::Sign,
+    simplified_layer_normalization::SimplifiedLayerNormalization,
     sin::Sin,
     sinh::Sinh,
     size::Size,
+    skip_layer_normalization::SkipLayerNormalization,
+    skip_simplified_layer_normalization::SkipSimplifiedLayerNormalization,
     slice::Slice,
     softmax::Softmax,
     softmax_cross_entropy_loss::SoftmaxCrossEntropyLoss,
@@ -394,6 +427,7 @@ registry::operators! {
     transpose::Transpose,
     trilu::Trilu,
     unsqueeze::Unsqueeze,
+    upsample::Upsample,
     where_::Where,
     xor::Xor,
 }

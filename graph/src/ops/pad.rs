@@ -81,7 +81,8 @@ impl Operator for Pad {
                 return Err(AttributeError::Value { name: "mode", reason: format!("`{other}` is not supported") });
             }
         };
-        Ok(Self { mode, pads: attributes.ints("pads")?, value: attributes.float("value")? })
+        let pads = attributes.ints(if attributes.opset() < 2 { "paddings" } else { "pads" })?;
+        Ok(Self { mode, pads, value: attributes.float("value")? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {

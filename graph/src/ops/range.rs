@@ -2,25 +2,33 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
 /// `start, start + delta, …` before `limit`; all three are constants.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Range;
+pub struct Range {
+    /// Whether 16-bit floating point is computed in singles, as from opset 27 unless the attribute says otherwise.
+    in_singles: bool,
+}
 
 /// Longest progression that is accepted.
 const LIMIT: f64 = (1u64 << 40) as f64;
 
 impl Operator for Range {
     const NAME: &'static str = "Range";
-    const OPSETS: RangeInclusive<i64> = 11..=25;
+    const OPSETS: RangeInclusive<i64> = 11..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 3..=3;
 
-    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
-        Ok(Self)
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        let default = i64::from(attributes.opset() >= 27);
+        Ok(Self { in_singles: attributes.int("stash_type")?.unwrap_or(default) == 1 })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        vec![("stash_type", Attribute::Int(i64::from(self.in_singles)))]
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -45,10 +53,15 @@ impl Operator for Range {
             let value = context.constant(input).expect("inference found a constant");
             elementwise::constant(value.expect("inference found the input"))
         };
+        let element = match output.element {
+            ElementType::F16 | ElementType::BF16 if self.in_singles => ElementType::F32,
+            element => element,
+        };
         let mut expr = ExprBuilder::new();
         let axis = expr.parallel(output.shape[0]);
-        let place = Scalar::Index(Index::axis(axis), ElementType::I64).cast(ElementType::I64, output.element);
-        let body = bound(0).binary(BinaryOp::Add, place.binary(BinaryOp::Multiply, bound(2)));
-        vec![program.compute(expr.map(output.element, body), &[])]
+        let place = Scalar::Index(Index::axis(axis), ElementType::I64).cast(ElementType::I64, element);
+        let step = place.binary(BinaryOp::Multiply, bound(2).cast(output.element, element));
+        let body = bound(0).cast(output.element, element).binary(BinaryOp::Add, step);
+        vec![program.compute(expr.map(output.element, body.cast(element, output.element)), &[])]
     }
 }

@@ -35,6 +35,14 @@ pub(super) fn check_opset(
     Err(ImportError::Opset { opset, first: *range.start(), last: *range.end() })
 }
 
+/// Takes the hint of the oldest opsets that the output may have the input's memory, which nothing depends on.
+pub(super) fn take_consumed_inputs(domain: &str, attributes: &mut AttributeReader) -> Result<(), AttributeError> {
+    if domain.is_empty() && attributes.opset() < 6 {
+        attributes.ints("consumed_inputs")?;
+    }
+    Ok(())
+}
+
 macro_rules! operators {
     ($($module:ident :: $name:ident),* $(,)?) => {
         /// Any operator.
@@ -52,6 +60,7 @@ macro_rules! operators {
                 $(
                     if name == <$module::$name as Operator>::NAME && domain == <$module::$name as Operator>::DOMAIN {
                         registry::check_opset(<$module::$name as Operator>::OPSETS, attributes)?;
+                        registry::take_consumed_inputs(domain, attributes)?;
                         let operator = <$module::$name as Operator>::from_attributes(attributes)?;
                         attributes.finish()?;
                         return Ok(Self::$name(operator));

@@ -11,30 +11,34 @@ use crate::types::{Shape, TensorType, ValueType};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reshape {
     allow_zero: bool,
+    /// The shape where it is no input, as before opset 5.
+    shape: Option<Vec<i64>>,
 }
 
 impl Reshape {
     /// The reshape whose second input holds the output's extents as they are.
     pub fn exactly() -> Self {
-        Self { allow_zero: true }
+        Self { allow_zero: true, shape: None }
     }
 }
 
 impl Operator for Reshape {
     const NAME: &'static str = "Reshape";
-    const INPUTS: RangeInclusive<usize> = 2..=2;
+    const INPUTS: RangeInclusive<usize> = 1..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        Ok(Self { allow_zero: attributes.flag("allowzero")?.unwrap_or(false) })
+        let shape = attributes.ints("shape")?;
+        Ok(Self { allow_zero: attributes.flag("allowzero")?.unwrap_or(false), shape })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("allowzero", Attribute::Int(i64::from(self.allow_zero)))]
+        let shape = self.shape.clone().map(|shape| ("shape", Attribute::Ints(shape)));
+        [("allowzero", Attribute::Int(i64::from(self.allow_zero)))].into_iter().chain(shape).collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let data = context.tensor(0)?;
-        let target = context.integers(1)?.ok_or(InferError::Missing(1))?;
+        let target = super::axes::given(self.shape.as_deref(), context, 1)?.ok_or(InferError::Missing(1))?;
         let mismatch = || InferError::Mismatch(format!("[{}] cannot be reshaped to {target:?}", data.shape));
         let mut extents = Vec::with_capacity(target.len());
         let mut open = None;

@@ -73,6 +73,12 @@ impl Aspect {
 const MOST_RESIZED: usize = 3;
 
 impl Resize {
+    /// The resize whose second input holds the scales, and whose elements correspond by their first corners.
+    pub(super) fn by_scales(interpolation: Interpolation) -> Self {
+        let (sampling, aspect) = (Sampling::default(), Aspect::Stretch);
+        Self { interpolation, coordinates: Coordinates::Asymmetric, axes: None, sampling, aspect, early: true }
+    }
+
     /// For each dimension of the input, the output's extent and the ratio of output to input.
     fn ratios(&self, context: &Context) -> Result<Vec<(usize, Ratio)>, InferError> {
         let shape = &context.tensor(0)?.shape;
@@ -172,7 +178,7 @@ impl Resize {
 
 impl Operator for Resize {
     const NAME: &'static str = "Resize";
-    const OPSETS: RangeInclusive<i64> = 10..=25;
+    const OPSETS: RangeInclusive<i64> = 10..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 1..=4;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

@@ -16,6 +16,49 @@ pub struct RmsNormalization {
     epsilon: f32,
 }
 
+impl RmsNormalization {
+    /// The normalisation along the last dimension.
+    pub(super) fn along_last(epsilon: f32) -> Self {
+        Self { axis: -1, epsilon }
+    }
+
+    /// Appends the scaled data, and what they are divided by.
+    pub(super) fn scaled_and_root(
+        &self,
+        context: &Context,
+        inputs: &[Option<TensorId>],
+        program: &mut ProgramBuilder,
+    ) -> [TensorId; 2] {
+        let data = context.accepted(0).clone();
+        let element = precision(data.element);
+        let given: Vec<TensorId> = inputs.iter().flatten().copied().collect();
+        let axis = axes::dimension(self.axis, data.shape.len()).expect("inference accepted the axis");
+        let dimensions: Vec<usize> = (axis..data.shape.len()).collect();
+        let kept: Shape =
+            data.shape.iter().enumerate().map(|(at, &extent)| if at < axis { extent } else { 1 }).collect();
+        let literal = |value| Scalar::literal(element, value);
+
+        let mut expr = ExprBuilder::new();
+        let (x, count) = reduction::read_along(&mut expr, &data, &dimensions, &kept);
+        let x = x.cast(data.element, element);
+        let mean = Scalar::Reduced.binary(BinaryOp::Divide, literal(count as f64));
+        let root = mean.binary(BinaryOp::Add, literal(f64::from(self.epsilon))).unary(UnaryOp::Sqrt);
+        let square = x.clone().binary(BinaryOp::Multiply, x);
+        let root = program.compute(expr.reduce(element, Reducer::Sum, square, Some(root)), &given[..1]);
+
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&data.shape);
+        let mut read = |tensor: TensorId| {
+            let ty = program.ty(tensor);
+            let operand = expr.operand(ty);
+            expr.broadcast_read(operand, &axes).cast(ty.element, element)
+        };
+        let scaled = read(given[0]).binary(BinaryOp::Divide, read(root)).binary(BinaryOp::Multiply, read(given[1]));
+        let scaled = expr.map(data.element, scaled.cast(element, data.element));
+        [program.compute(scaled, &[given[0], root, given[1]]), root]
+    }
+}
+
 impl Operator for RmsNormalization {
     const NAME: &'static str = "RMSNormalization";
     const OPSETS: RangeInclusive<i64> = 23..=NEWEST_OPSET;
@@ -46,31 +89,7 @@ impl Operator for RmsNormalization {
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
-        let data = context.accepted(0).clone();
-        let element = precision(data.element);
-        let given: Vec<TensorId> = inputs.iter().flatten().copied().collect();
-        let axis = axes::dimension(self.axis, data.shape.len()).expect("inference accepted the axis");
-        let dimensions: Vec<usize> = (axis..data.shape.len()).collect();
-        let kept: Shape =
-            data.shape.iter().enumerate().map(|(at, &extent)| if at < axis { extent } else { 1 }).collect();
-        let literal = |value| Scalar::literal(element, value);
-
-        let mut expr = ExprBuilder::new();
-        let (x, count) = reduction::read_along(&mut expr, &data, &dimensions, &kept);
-        let x = x.cast(data.element, element);
-        let mean = Scalar::Reduced.binary(BinaryOp::Divide, literal(count as f64));
-        let root = mean.binary(BinaryOp::Add, literal(f64::from(self.epsilon))).unary(UnaryOp::Sqrt);
-        let square = x.clone().binary(BinaryOp::Multiply, x);
-        let root = program.compute(expr.reduce(element, Reducer::Sum, square, Some(root)), &given[..1]);
-
-        let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&data.shape);
-        let mut read = |tensor: TensorId| {
-            let ty = program.ty(tensor);
-            let operand = expr.operand(ty);
-            expr.broadcast_read(operand, &axes).cast(ty.element, element)
-        };
-        let scaled = read(given[0]).binary(BinaryOp::Divide, read(root)).binary(BinaryOp::Multiply, read(given[1]));
-        vec![program.compute(expr.map(data.element, scaled.cast(element, data.element)), &[given[0], root, given[1]])]
+        let [scaled, _] = self.scaled_and_root(context, inputs, program);
+        vec![scaled]
     }
 }

@@ -16,8 +16,9 @@ impl ElementWise for Selu {
     const NAME: &'static str = "Selu";
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        let alpha = attributes.float("alpha")?.unwrap_or(1.673_263_2);
-        let gamma = attributes.float("gamma")?.unwrap_or(1.050_701);
+        let (alpha, gamma) = if attributes.opset() < 6 { (1.6732, 1.0507) } else { (1.673_263_2, 1.050_701) };
+        let alpha = attributes.float("alpha")?.unwrap_or(alpha);
+        let gamma = attributes.float("gamma")?.unwrap_or(gamma);
         Ok(Self { alpha, gamma })
     }
 

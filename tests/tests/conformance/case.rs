@@ -37,17 +37,27 @@ impl Runtime {
 /// A node test.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its name: that of its folder.
+    /// Its name: that of its folder, behind its group's.
     pub name: String,
     folder: PathBuf,
 }
 
+/// The folders of cases, and what their names begin with.
+const GROUPS: [(&str, &str); 3] =
+    [("node", ""), ("pytorch-converted", "pytorch-converted/"), ("pytorch-operator", "pytorch-operator/")];
+
 /// All cases that have been fetched, by name.
 pub fn all() -> Vec<Case> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.onnx/node");
-    let folders = std::fs::read_dir(&root).into_iter().flatten().flatten();
-    let case = |folder: PathBuf| Some(Case { name: folder.file_name()?.to_str()?.to_owned(), folder });
-    let mut cases: Vec<Case> = folders.filter_map(|entry| case(entry.path())).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.onnx");
+    let of_group = |(group, prefix): (&str, &str)| {
+        let folders = std::fs::read_dir(root.join(group)).into_iter().flatten().flatten();
+        let case = |folder: PathBuf| {
+            let name = format!("{prefix}{}", folder.file_name()?.to_str()?);
+            Some(Case { name, folder })
+        };
+        folders.filter_map(|entry| case(entry.path())).collect::<Vec<Case>>()
+    };
+    let mut cases: Vec<Case> = GROUPS.into_iter().flat_map(of_group).collect();
     cases.sort_by(|a, b| a.name.cmp(&b.name));
     cases
 }

@@ -1,0 +1,238 @@
+//! Control flow over graphs: what is folded, what becomes a choice, and what is refused.
+
+use crate::model::{constant, graph_attribute, int, ints, load, model, node, subgraph, value};
+use warpweave_frontend::onnx::{FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto};
+use warpweave_frontend::{ImportError, ImportOptions, Limits};
+use warpweave_graph::reference::evaluate;
+use warpweave_graph::{ElementType, Tensor, lower};
+
+const F32: ElementType = ElementType::F32;
+const I64: ElementType = ElementType::I64;
+const BOOL: ElementType = ElementType::Bool;
+
+fn typed(
+    inputs: Vec<ValueInfoProto>,
+    constants: Vec<TensorProto>,
+    nodes: Vec<NodeProto>,
+    outputs: &[&str],
+) -> ModelProto {
+    model(17, inputs, constants, nodes, outputs)
+}
+
+fn branches(condition: &str, output: &str, then: &[NodeProto], otherwise: &[NodeProto]) -> NodeProto {
+    let branch = |name: &str, nodes: &[NodeProto]| {
+        graph_attribute(name, subgraph(vec![], vec![], nodes.to_vec(), vec![value("r", F32, &["2"])]))
+    };
+    node("If", &[condition], &[output], vec![branch("then_branch", then), branch("else_branch", otherwise)])
+}
+
+/// The outputs of a model.
+fn run(model: &ModelProto, options: &ImportOptions, inputs: &[Tensor]) -> Vec<Vec<f32>> {
+    let graph = load(model, options).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(warpweave_graph::verify::verify(&graph), []);
+    let outputs = evaluate(&lower(&graph), inputs).expect("the model evaluates");
+    outputs.iter().map(Tensor::to_f32).collect()
+}
+
+#[track_caller]
+fn refused(model: &ModelProto, options: &ImportOptions, code: &str, parts: &[&str]) {
+    let error: ImportError = load(model, options).expect_err("the model is refused");
+    let text = error.to_string();
+    assert_eq!(error.code(), code, "{text}");
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+}
+
+fn unary(operator: &str, input: &str, output: &str) -> NodeProto {
+    node(operator, &[input], &[output], vec![])
+}
+
+fn pair(a: f32, b: f32) -> Tensor {
+    Tensor::new([2], &[a, b])
+}
+
+fn truth(holds: bool) -> Tensor {
+    Tensor::from_bools([1], &[holds])
+}
+
+#[test]
+fn a_branch_is_chosen_by_an_input_that_is_fixed() {
+    // The branch that is not taken holds an operator that nothing supports.
+    let nodes = vec![
+        node("Equal", &["rate", "fast"], &["is_fast"], vec![]),
+        unary("Neg", "x", "outer"),
+        branches("is_fast", "y", &[unary("Abs", "outer", "r")], &[unary("NonMaxSuppression", "outer", "r")]),
+    ];
+    let fast = constant("fast", &Tensor::scalar(16_000i64));
+    let model = typed(vec![value("x", F32, &["2"]), value("rate", I64, &[])], vec![fast], nodes, &["y"]);
+    let rate = |rate: i64| {
+        let constants = [("rate".to_owned(), Tensor::scalar(rate))].into();
+        ImportOptions { constants, ..ImportOptions::default() }
+    };
+    assert_eq!(run(&model, &rate(16_000), &[pair(1.0, -2.0)]), [[1.0, 2.0]]);
+    let graph = load(&model, &rate(16_000)).expect("the branch is known");
+    assert_eq!(graph.values[graph.outputs[0]].name, "y");
+    assert!(graph.nodes.values().any(|node| node.name == "y/then_branch/r"));
+    refused(&model, &rate(8_000), "model-unsupported", &["y/else_branch/r: ai.onnx.NonMaxSuppression"]);
+}
+
+#[test]
+fn branches_may_give_outer_values_constants_and_branches() {
+    let inner = branches("no", "r", &[unary("Exp", "x", "r")], &[unary("Neg", "x", "r")]);
+    let holder = |name: &str, constants: Vec<TensorProto>, nodes: Vec<NodeProto>, output: &str| {
+        graph_attribute(name, subgraph(vec![], constants, nodes, vec![value(output, F32, &["2"])]))
+    };
+    let outer = |condition: &str, output: &str| {
+        let own = constant("own", &pair(5.0, 6.0));
+        let then = holder("then_branch", vec![own], vec![], "own");
+        node("If", &[condition], &[output], vec![then, holder("else_branch", vec![], vec![inner.clone()], "r")])
+    };
+    let same = node(
+        "If",
+        &["yes"],
+        &["same"],
+        vec![holder("then_branch", vec![], vec![], "x"), holder("else_branch", vec![], vec![], "missing_not_taken")],
+    );
+    let constants = vec![
+        constant("yes", &truth(true)),
+        constant("no", &truth(false)),
+        constant("missing_not_taken", &pair(0.0, 0.0)),
+    ];
+    let nodes = vec![outer("yes", "a"), outer("no", "b"), same];
+    let model = typed(vec![value("x", F32, &["2"])], constants, nodes, &["a", "b", "same"]);
+    let outputs = run(&model, &ImportOptions::default(), &[pair(1.0, -2.0)]);
+    assert_eq!(outputs, [[5.0, 6.0], [-1.0, 2.0], [1.0, -2.0]]);
+    let graph = load(&model, &ImportOptions::default()).expect("all is known");
+    let names: Vec<&str> = graph.outputs.iter().map(|&output| graph.values[output].name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "same"]);
+}
+
+#[test]
+fn a_condition_on_data_becomes_a_choice() {
+    let build = |then: NodeProto| {
+        let nodes = vec![branches("c", "y", &[then], &[unary("Neg", "x", "r")])];
+        let inputs = vec![value("x", F32, &["2"]), value("c", BOOL, &["1"]), value("at", I64, &["2"])];
+        typed(inputs, vec![], nodes, &["y"])
+    };
+    let model = build(unary("Abs", "x", "r"));
+    let at = Tensor::vector_i64(&[0, 1]);
+    for (holds, expected) in [(true, [1.0, 2.0]), (false, [-1.0, 2.0])] {
+        let inputs = [pair(1.0, -2.0), truth(holds), at.clone()];
+        assert_eq!(run(&model, &ImportOptions::default(), &inputs), [expected]);
+    }
+    let checked = build(node("Gather", &["x", "at"], &["r"], vec![]));
+    refused(
+        &checked,
+        &ImportOptions::default(),
+        "model-unsupported",
+        &["y: ai.onnx.If", "y/then_branch/r", "not taken"],
+    );
+    let wider = build(node("Concat", &["x", "x"], &["r"], vec![int("axis", 0)]));
+    refused(&wider, &ImportOptions::default(), "model-unsupported", &["the branches give f32[4] and f32[2]"]);
+}
+
+/// A loop whose body adds the outer value `w` to what is carried, and collects the double of it.
+fn accumulate(trips: &str, condition: &str) -> NodeProto {
+    let inputs = vec![value("i", I64, &[]), value("go", BOOL, &[]), value("sum", F32, &["2"])];
+    let nodes = vec![
+        node("Add", &["sum", "w"], &["next"], vec![]),
+        node("Add", &["next", "next"], &["double"], vec![]),
+        node("Less", &["i", "last"], &["more"], vec![]),
+    ];
+    let last = vec![constant("last", &Tensor::scalar(2i64))];
+    let outputs = vec![value("more", BOOL, &[]), value("next", F32, &["2"]), value("double", F32, &["2"])];
+    let body = graph_attribute("body", subgraph(inputs, last, nodes, outputs));
+    node("Loop", &[trips, condition, "x"], &["y", "all"], vec![body])
+}
+
+#[test]
+fn loops_are_unrolled_as_far_as_they_are_known_to_run() {
+    let nodes = |trips: &str, condition: &str| {
+        let shape = unary("Size", "x", "size");
+        vec![shape, unary("Neg", "x", "w"), accumulate(trips, condition)]
+    };
+    let build = |trips: &str, condition: &str| {
+        let constants = vec![constant("none", &Tensor::scalar(0i64)), constant("yes", &truth(true))];
+        let inputs = vec![value("x", F32, &["2"]), value("open", BOOL, &[]), value("n", I64, &[])];
+        typed(inputs, constants, nodes(trips, condition), &["y", "all"])
+    };
+    let inputs = [pair(1.0, -2.0), truth(true).reshape([]).expect("one element"), Tensor::scalar(0i64)];
+    // Twice, as long as `x`.
+    let twice = run(&build("size", ""), &ImportOptions::default(), &inputs);
+    assert_eq!(twice, [vec![-1.0, 2.0], vec![0.0, 0.0, -2.0, 4.0]]);
+    // Until the condition ends, after the iteration of number 2.
+    let thrice = run(&build("", "yes"), &ImportOptions::default(), &inputs);
+    assert_eq!(thrice, [vec![-2.0, 4.0], vec![0.0, 0.0, -2.0, 4.0, -4.0, 8.0]]);
+    // Not at all: what is collected has the type that the body declares.
+    let never = run(&build("none", ""), &ImportOptions::default(), &inputs);
+    assert_eq!(never, [vec![1.0, -2.0], vec![]]);
+
+    let defaults = ImportOptions::default();
+    refused(&build("n", ""), &defaults, "model-unsupported", &["y: ai.onnx.Loop", "the trip count is not known"]);
+    refused(&build("", "open"), &defaults, "model-unsupported", &["iteration 0 is not known at compile time"]);
+    refused(
+        &build("", ""),
+        &ImportOptions { limits: Limits { trips: 9, ..Limits::default() }, ..ImportOptions::default() },
+        "model-limit",
+        &["y: number of iterations exceeds the limit of 9"],
+    );
+    let few = Limits { nodes: 12, ..Limits::default() };
+    refused(
+        &build("", ""),
+        &ImportOptions { limits: few, ..ImportOptions::default() },
+        "model-limit",
+        &["number of nodes"],
+    );
+}
+
+#[test]
+fn scans_run_forwards_and_backwards_along_their_axes() {
+    let inputs = vec![value("sum", F32, &["2"]), value("row", F32, &["2"])];
+    let nodes = vec![node("Add", &["sum", "row"], &["next"], vec![]), unary("Identity", "next", "out")];
+    let body = subgraph(inputs, vec![], nodes, vec![value("next", F32, &["2"]), value("out", F32, &["2"])]);
+    let scan = |output: &str, extra: Vec<_>| {
+        let attributes = [graph_attribute("body", body.clone()), int("num_scan_inputs", 1)].into_iter().chain(extra);
+        node("Scan", &["zero", "x"], &[&format!("{output}_last"), output], attributes.collect())
+    };
+    let backwards =
+        vec![ints("scan_input_axes", &[1]), ints("scan_input_directions", &[1]), ints("scan_output_axes", &[-1])];
+    let zero = vec![constant("zero", &pair(0.0, 0.0))];
+    let nodes = vec![scan("a", vec![]), scan("b", backwards)];
+    let model = typed(vec![value("x", F32, &["2", "2"])], zero, nodes, &["a_last", "a", "b_last", "b"]);
+    let outputs = run(&model, &ImportOptions::default(), &[Tensor::new([2, 2], &[1f32, 2.0, 3.0, 4.0])]);
+    assert_eq!(outputs, [vec![4.0, 6.0], vec![1.0, 2.0, 4.0, 6.0], vec![3.0, 7.0], vec![2.0, 3.0, 4.0, 7.0]]);
+}
+
+#[test]
+fn functions_hold_control_flow_and_graphs_apply_functions() {
+    let opset_import = vec![OperatorSetIdProto { domain: String::new(), version: 17 }];
+    let function = |name: &str, nodes: Vec<NodeProto>| FunctionProto {
+        name: name.to_owned(),
+        domain: "own".to_owned(),
+        input: vec!["a".to_owned(), "c".to_owned()],
+        output: vec!["b".to_owned()],
+        attribute: vec![],
+        node: nodes,
+        opset_import: opset_import.clone(),
+        attribute_proto: vec![],
+    };
+    let apply = |name: &str, inputs: &[&str], output: &str| NodeProto {
+        domain: "own".to_owned(),
+        ..node(name, inputs, &[output], vec![])
+    };
+    let outer =
+        vec![unary("Neg", "a", "t"), branches("c", "b", &[apply("Double", &["t"], "r")], &[unary("Neg", "t", "r")])];
+    let double = vec![node("Add", &["a", "a"], &["b"], vec![])];
+    let constants = vec![constant("yes", &truth(true)), constant("no", &truth(false))];
+    let nodes = vec![apply("Outer", &["x", "yes"], "y"), apply("Outer", &["x", "no"], "z")];
+    let mut model = typed(vec![value("x", F32, &["2"])], constants, nodes, &["y", "z"]);
+    model.functions = vec![function("Outer", outer), function("Double", double)];
+    let outputs = run(&model, &ImportOptions::default(), &[pair(1.0, -2.0)]);
+    assert_eq!(outputs, [[-2.0, 4.0], [1.0, -2.0]]);
+
+    // A function that applies itself in a branch has no end.
+    let endless = branches("c", "b", &[apply("Outer", &["a", "c"], "r")], &[unary("Neg", "a", "r")]);
+    model.functions[0].node = vec![endless];
+    refused(&model, &ImportOptions::default(), "model-limit", &["depth of graphs inside nodes"]);
+}

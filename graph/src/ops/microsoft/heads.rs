@@ -1,0 +1,168 @@
+//! Attention of heads side by side, as the operators of the domain have it.
+
+use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
+use crate::ops::matmul::MatMul;
+use crate::ops::softmax::Softmax;
+use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, broadcast, movement};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{ElementType, Shape, TensorType};
+
+/// What attention is made with.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Heads {
+    pub(super) count: usize,
+    /// What products of queries and keys are multiplied by; one over the root of a head's extent where it is not given.
+    scale: Option<f32>,
+    /// Whether a query sees no key after its own place.
+    is_causal: bool,
+    /// What is added where a mask hides a key.
+    hidden: f32,
+}
+
+/// Batch, queries, keys, and the extent of all heads of queries and keys, and of values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Extents {
+    pub(super) batch: usize,
+    pub(super) queries: usize,
+    pub(super) keys: usize,
+    pub(super) width: usize,
+    pub(super) value_width: usize,
+}
+
+impl Heads {
+    /// Takes the attributes.
+    pub(super) fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        let name = "num_heads";
+        let count = attributes.int(name)?.ok_or(AttributeError::Missing(name))?;
+        let reason = || format!("{count} heads are not possible");
+        let count = usize::try_from(count).ok().filter(|&count| count > 0);
+        Ok(Self {
+            count: count.ok_or_else(|| AttributeError::Value { name, reason: reason() })?,
+            scale: attributes.float("scale")?.filter(|&scale| scale != 0.0),
+            is_causal: attributes.flag("unidirectional")?.unwrap_or(false),
+            hidden: attributes.float("mask_filter_value")?.unwrap_or(-10_000.0),
+        })
+    }
+
+    /// The attributes.
+    pub(super) fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        let scale = self.scale.map(|scale| ("scale", Attribute::Float(scale)));
+        let others = [
+            ("num_heads", Attribute::Int(self.count as i64)),
+            ("unidirectional", Attribute::Int(i64::from(self.is_causal))),
+            ("mask_filter_value", Attribute::Float(self.hidden)),
+        ];
+        others.into_iter().chain(scale).collect()
+    }
+
+    /// Checks that widths are whole heads, and mask and bias, inputs of these numbers, go with the extents.
+    pub(super) fn check(
+        &self,
+        context: &Context,
+        extents: &Extents,
+        mask: usize,
+        bias: usize,
+    ) -> Result<(), InferError> {
+        let Extents { batch, queries, keys, width, value_width } = *extents;
+        if !width.is_multiple_of(self.count) || !value_width.is_multiple_of(self.count) || width == 0 {
+            return Err(InferError::Mismatch(format!("{} heads do not divide {width} and {value_width}", self.count)));
+        }
+        if self.is_causal && queries != keys {
+            return Err(InferError::Unsupported(format!("{queries} queries and {keys} keys are not causal")));
+        }
+        if let Some(mask) = context.optional(mask)?
+            && (mask.element != ElementType::I32 || (*mask.shape != [batch] && *mask.shape != [batch, keys]))
+        {
+            return Err(InferError::Unsupported(format!(
+                "a mask of {mask} is not supported for {batch} × {keys} keys"
+            )));
+        }
+        let scores = Shape::from([batch, self.count, queries, keys]);
+        match context.optional(bias)? {
+            Some(ty) if broadcast::shapes(&ty.shape, &scores).as_ref() != Ok(&scores) => {
+                Err(InferError::Mismatch(format!("a bias of {ty} does not broadcast to [{scores}]")))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Appends the attention of queries, keys and values of shape `[batch, places, width]`.
+    pub(super) fn lower(
+        &self,
+        program: &mut ProgramBuilder,
+        extents: &Extents,
+        [queries, keys, values]: [TensorId; 3],
+        [mask, bias]: [Option<TensorId>; 2],
+    ) -> TensorId {
+        let queries = self.split(program, queries, [0, 2, 1, 3]);
+        let keys = self.split(program, keys, [0, 2, 3, 1]);
+        let values = self.split(program, values, [0, 2, 1, 3]);
+        let products = program.apply(&MatMul, &[Some(queries), Some(keys)], 1)[0];
+        let mask = mask.map(|mask| self.mask(program, extents, mask));
+        let scores = self.scores(program, extents, products, [mask, bias]);
+        let weights = program.apply(&Softmax::along_last(), &[Some(scores)], 1)[0];
+        let heads = program.apply(&MatMul, &[Some(weights), Some(values)], 1)[0];
+        let places = movement::transpose(program, heads, &[0, 2, 1, 3]);
+        let shape = Shape::from([extents.batch, extents.queries, extents.value_width]);
+        movement::reshape(program, places, &shape)
+    }
+
+    /// `[batch, places, width]` as heads of their own, in the order of `permutation` of batch, place, head and element.
+    fn split(&self, program: &mut ProgramBuilder, tensor: TensorId, permutation: [usize; 4]) -> TensorId {
+        let shape = &program.ty(tensor).shape;
+        let apart = Shape::from([shape[0], shape[1], self.count, shape[2] / self.count]);
+        let apart = movement::reshape(program, tensor, &apart);
+        movement::transpose(program, apart, &permutation)
+    }
+
+    /// What a mask adds: of lengths `[batch]`, or of truth values `[batch, keys]`.
+    fn mask(&self, program: &mut ProgramBuilder, extents: &Extents, mask: TensorId) -> TensorId {
+        let ty: TensorType = program.ty(mask).clone();
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&[extents.batch, 1, 1, extents.keys]);
+        let operand = expr.operand(&ty);
+        let literal = |value: f32| Scalar::literal(ElementType::F32, f64::from(value));
+        let is_seen = if ty.shape.len() == 1 {
+            let length = expr.read(operand, vec![Index::axis(axes[0])]);
+            Scalar::Index(Index::axis(axes[3]), ElementType::I32).binary(BinaryOp::Less, length)
+        } else {
+            let seen = expr.read(operand, vec![Index::axis(axes[0]), Index::axis(axes[3])]);
+            Scalar::literal(ElementType::I32, 0.0).binary(BinaryOp::Less, seen)
+        };
+        let body = is_seen.select(literal(0.0), literal(self.hidden));
+        program.compute(expr.map(ElementType::F32, body), &[mask])
+    }
+
+    /// Products scaled, with what is added to them, and without what a query does not see.
+    fn scores(
+        &self,
+        program: &mut ProgramBuilder,
+        extents: &Extents,
+        products: TensorId,
+        addends: [Option<TensorId>; 2],
+    ) -> TensorId {
+        let ty = program.ty(products).clone();
+        let head = (extents.width / self.count) as f64;
+        let scale = self.scale.map_or(1.0 / head.sqrt(), f64::from);
+        let operands: Vec<TensorId> = [Some(products)].into_iter().chain(addends).flatten().collect();
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&ty.shape);
+        let mut body: Option<Scalar> = None;
+        for &tensor in &operands {
+            let operand = expr.operand(program.ty(tensor));
+            let read = expr.broadcast_read(operand, &axes);
+            body = Some(match body {
+                None => read.binary(BinaryOp::Multiply, Scalar::literal(ty.element, scale)),
+                Some(sum) => sum.binary(BinaryOp::Add, read),
+            });
+        }
+        let mut body = body.expect("the products are read");
+        if self.is_causal {
+            let ahead = Index::axis(axes[3]).add(&Index::axis(axes[2]).times(-1));
+            let ahead = Scalar::Index(ahead, ElementType::I32);
+            let is_ahead = Scalar::literal(ElementType::I32, 0.0).binary(BinaryOp::Less, ahead);
+            body = is_ahead.select(Scalar::literal(ty.element, f64::from(f32::MIN)), body);
+        }
+        program.compute(expr.map(ty.element, body), &operands)
+    }
+}

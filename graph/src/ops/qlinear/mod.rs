@@ -1,0 +1,17 @@
+//! The operators that read and give quantised tensors: ONNX's own, and those of the domain `com.microsoft`.
+//!
+//! The source of the latter is ONNX Runtime's `docs/ContribOperators.md`.
+
+mod integer;
+mod tensor;
+
+pub mod qlinear_add;
+pub mod qlinear_average_pool;
+pub mod qlinear_concat;
+pub mod qlinear_conv;
+pub mod qlinear_global_average_pool;
+pub mod qlinear_leaky_relu;
+pub mod qlinear_matmul;
+pub mod qlinear_mul;
+pub mod qlinear_sigmoid;
+pub mod qlinear_softmax;

@@ -1,0 +1,48 @@
+//! `com.microsoft.QLinearAdd`: the sum of quantised tensors.
+
+use std::ops::RangeInclusive;
+
+use super::tensor::{Parameters, Quantized};
+use crate::expr::{BinaryOp, Scalar};
+use crate::ops::microsoft::DOMAIN;
+use crate::ops::{AttributeError, AttributeReader, Context, InferError, Operator, broadcast, elementwise};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{ElementType, TensorType, ValueType};
+
+/// The sum of two tensors, broadcast, quantised anew. The inputs are the operands, each before its scale and zero point, and the
+/// scale and zero point of the output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QLinearAdd;
+
+const OPERANDS: [Quantized; 2] = [Quantized::at(0), Quantized::at(3)];
+const RESULT: Parameters = Parameters::at(6);
+
+impl Operator for QLinearAdd {
+    const NAME: &'static str = "QLinearAdd";
+    const DOMAIN: &'static str = DOMAIN;
+    const INPUTS: RangeInclusive<usize> = 7..=8;
+
+    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self)
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let [left, right] = OPERANDS.map(|operand| operand.infer(context));
+        let (left, right) = (left?, right?);
+        if left.element != right.element {
+            return Err(InferError::Mismatch(format!("element types {} and {} differ", left.element, right.element)));
+        }
+        RESULT.check(context, left.element)?;
+        let shape = broadcast::shapes(&left.shape, &right.shape)?;
+        Ok(vec![TensorType { element: left.element, shape }.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let operands = OPERANDS.map(|operand| Some(operand.dequantize(program, inputs)));
+        let result = broadcast::map(&operands, program, ElementType::F32, |operands| {
+            let [left, right]: [Scalar; 2] = elementwise::operands(operands);
+            left.binary(BinaryOp::Add, right)
+        });
+        vec![RESULT.quantize(program, inputs, result, context.accepted(0).element)]
+    }
+}

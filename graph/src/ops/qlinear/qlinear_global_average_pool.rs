@@ -1,0 +1,50 @@
+//! `com.microsoft.QLinearGlobalAveragePool`: the mean of every channel of a quantised tensor.
+
+use std::ops::RangeInclusive;
+
+use super::tensor::{Parameters, Quantized, refuse_channels_last};
+use crate::ops::global_average_pool::GlobalAveragePool;
+use crate::ops::microsoft::DOMAIN;
+use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{TensorType, ValueType};
+
+/// The mean of every channel, quantised anew. The inputs are the tensor, its scale and zero point,
+/// and the scale and zero point of the output.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QLinearGlobalAveragePool {
+    function: GlobalAveragePool,
+}
+
+const OPERAND: Quantized = Quantized::at(0);
+const RESULT: Parameters = Parameters::at(3);
+
+impl Operator for QLinearGlobalAveragePool {
+    const NAME: &'static str = "QLinearGlobalAveragePool";
+    const DOMAIN: &'static str = DOMAIN;
+    const INPUTS: RangeInclusive<usize> = 4..=5;
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        refuse_channels_last(attributes)?;
+        Ok(Self { function: GlobalAveragePool })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        Vec::new()
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let element = OPERAND.infer(context)?.element;
+        RESULT.check(context, element)?;
+        let facts = [OPERAND.fact(context)?];
+        let types = self.function.infer(&Context::new(&facts, 1))?;
+        let shape = types.first().and_then(ValueType::as_tensor).map(|ty| ty.shape.clone()).unwrap_or_default();
+        Ok(vec![TensorType { element, shape }.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let real = OPERAND.dequantize(program, inputs);
+        let result = program.apply(&self.function, &[Some(real)], 1)[0];
+        vec![RESULT.quantize(program, inputs, result, context.accepted(0).element)]
+    }
+}

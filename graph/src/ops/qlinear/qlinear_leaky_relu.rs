@@ -1,0 +1,49 @@
+//! `com.microsoft.QLinearLeakyRelu`: a quantised tensor, less of it below zero.
+
+use std::ops::RangeInclusive;
+
+use super::tensor::{Parameters, Quantized};
+use crate::ops::leaky_relu::LeakyRelu;
+use crate::ops::microsoft::DOMAIN;
+use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{TensorType, ValueType};
+
+/// x where it is positive, αx elsewhere, quantised anew. The inputs are the tensor, its scale and zero point,
+/// and the scale and zero point of the output.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QLinearLeakyRelu {
+    function: LeakyRelu,
+}
+
+const OPERAND: Quantized = Quantized::at(0);
+const RESULT: Parameters = Parameters::at(3);
+
+impl Operator for QLinearLeakyRelu {
+    const NAME: &'static str = "QLinearLeakyRelu";
+    const DOMAIN: &'static str = DOMAIN;
+    const INPUTS: RangeInclusive<usize> = 4..=5;
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self { function: Operator::from_attributes(attributes)? })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        Operator::attributes(&self.function)
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let element = OPERAND.infer(context)?.element;
+        RESULT.check(context, element)?;
+        let facts = [OPERAND.fact(context)?];
+        let types = self.function.infer(&Context::new(&facts, 1))?;
+        let shape = types.first().and_then(ValueType::as_tensor).map(|ty| ty.shape.clone()).unwrap_or_default();
+        Ok(vec![TensorType { element, shape }.into()])
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let real = OPERAND.dequantize(program, inputs);
+        let result = program.apply(&self.function, &[Some(real)], 1)[0];
+        vec![RESULT.quantize(program, inputs, result, context.accepted(0).element)]
+    }
+}
