@@ -1,7 +1,8 @@
 //! ONNX's own node tests on every runtime that needs no GPU.
 //!
 //! A pass list a runtime names the cases that must pass; a case that passes and is not listed is an error, so that the
-//! lists only grow. `BLESS=1` adds what passes and writes `docs/conformance.md`.
+//! lists only grow. `BLESS=1` adds what passes and writes `docs/conformance.md`; with `WARPWEAVE_FULL=1` too it compiles
+//! the cases that are not listed to compile.
 
 mod case;
 mod lists;
@@ -14,7 +15,10 @@ use std::time::Duration;
 use case::{Binding, Case, Runtime};
 use lists::PassList;
 use report::Report;
-use warpweave_tests::suite::Suite;
+use warpweave_tests::suite::{Suite, is_full};
+
+/// Of so many cases one is compiled by NVRTC in a run that is not full.
+const SAMPLE: usize = 8;
 
 fn main() -> ExitCode {
     let cases: Arc<Vec<Case>> = Arc::new(case::all());
@@ -25,7 +29,9 @@ fn main() -> ExitCode {
     }
     for runtime in Runtime::ALL {
         let list = PassList::read(runtime);
-        for name in list.names() {
+        // Compiling every case takes minutes.
+        let stride = if runtime == Runtime::Nvrtc && !is_full() { SAMPLE } else { 1 };
+        for name in list.names().iter().step_by(stride) {
             let case = cases.iter().find(|case| case.name == *name).cloned();
             suite.trial(format!("{runtime:?} {name}"), move || {
                 let case = case.expect("the case is there: run scripts/fetch_onnx_tests.sh");
@@ -33,6 +39,9 @@ fn main() -> ExitCode {
                     panic!("{reason}");
                 }
             });
+        }
+        if stride > 1 {
+            continue;
         }
         let cases = Arc::clone(&cases);
         suite.trial(format!("{runtime:?} passes nothing that is not listed"), move || list.assert_complete(&cases));
