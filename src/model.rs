@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use warpweave_frontend::{Bytes, Files, ImportError, ImportOptions, import_from};
+use warpweave_graph::counted;
 use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::passes::{self, InvalidRewrite};
 use warpweave_graph::program::{Source, TensorId};
@@ -102,7 +103,10 @@ impl Model {
         ProgramSkeleton::of(&program).check()?;
         let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));
         let results = graph.nodes.iter().filter_map(result).collect();
-        Ok(Self { results, ..Self::new(&graph.name, program, &inputs, &outputs) })
+        let mut model = Self { results, ..Self::new(&graph.name, program, &inputs, &outputs) };
+        model.signature.outputs.truncate(counted::shown(graph.outputs.len(), &graph.counted));
+        model.signature.counted = graph.counted.clone();
+        Ok(model)
     }
 
     /// The files that it came of: the model's own and those of its external data.
@@ -124,6 +128,7 @@ impl Model {
         let mut signature = Signature {
             inputs: inputs.iter().zip(&program.inputs).map(port).collect(),
             outputs: outputs.iter().zip(&program.outputs).map(port).collect(),
+            counted: Vec::new(),
         };
         for (position, limit) in index_limits(&program).into_iter().enumerate() {
             signature.inputs[position].index_limit = limit;

@@ -88,7 +88,7 @@ pub fn open(
     match source {
         Source::Model(build) => {
             let session = open_model(build, device, options, compiler)?;
-            Ok(Box::new(NamedSession::new(session, build.index_tensors())))
+            Ok(Box::new(NamedSession::new(session, build.index_tensors(), build.model.signature.counted.clone())))
         }
         Source::Bundle(bundle) => Ok(open_bundle(bundle, device, options)?),
     }

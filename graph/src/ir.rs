@@ -1,6 +1,7 @@
 //! Graphs of operators: an arena of nodes in topological order, with ordered inputs and outputs.
 
 use crate::arena::{Arena, Id};
+use crate::counted::CountedOutput;
 use crate::ops::{Fact, Op};
 use crate::tensor::Tensor;
 use crate::typed_id;
@@ -61,8 +62,10 @@ pub struct Graph {
     pub nodes: Arena<NodeId, Node>,
     /// What the caller provides, in order.
     pub inputs: Vec<ValueId>,
-    /// What the caller gets, in order.
+    /// What the caller gets, in order, and behind it how many elements of that count.
     pub outputs: Vec<ValueId>,
+    /// The outputs whose extents depend on data.
+    pub counted: Vec<CountedOutput>,
 }
 
 impl Graph {

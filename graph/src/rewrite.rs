@@ -103,7 +103,7 @@ struct Rebuild<'g> {
 
 impl<'g> Rebuild<'g> {
     fn new(old: &'g Graph) -> Self {
-        let mut graph = Graph::new(old.name.clone());
+        let mut graph = Graph { counted: old.counted.clone(), ..Graph::new(old.name.clone()) };
         let mut renamed: Arena<ValueId, Option<ValueId>> = old.values.ids().map(|_| None).collect();
         for &input in &old.inputs {
             let value = &old.values[input];

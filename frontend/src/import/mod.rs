@@ -95,6 +95,7 @@ fn import_with(
         let value = symbol.and_then(|symbol| walk.value(symbol));
         walk.graph.outputs.push(value.ok_or_else(|| ImportError::invalid(&output.name, "the output is not defined"))?);
     }
+    walk.count_outputs();
     Ok(walk.graph)
 }
 

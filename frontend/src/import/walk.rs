@@ -1,6 +1,9 @@
 //! The walk over the nodes in order: every node becomes an operator, a constant, or an entry among the unsupported.
 
+use std::collections::BTreeMap;
+
 use warpweave_graph::arena::Arena;
+use warpweave_graph::counted::{self, CountedOutput, Place};
 use warpweave_graph::ops::{AttributeReader, Context, Fact, Op};
 use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
@@ -36,6 +39,15 @@ pub(super) struct Walk<'m> {
     pub(super) limits: Limits,
     /// How many graphs inside nodes the walk stands in.
     pub(super) depth: usize,
+    /// The values whose extents depend on data.
+    counts: BTreeMap<ValueId, Count>,
+}
+
+/// A dimension of a value that has as many elements as another value says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Count {
+    dimension: usize,
+    count: ValueId,
 }
 
 /// Why a node does not become a part of the graph.
@@ -60,7 +72,16 @@ impl From<ImportError> for Refusal {
 
 impl<'m> Walk<'m> {
     pub(super) fn new(graph: Graph, flattening: Flattening<'m>, weights: Weights<'m>, limits: Limits) -> Self {
-        Self { graph, states: Arena::new(), unsupported: Vec::new(), flattening, weights, limits, depth: 0 }
+        Self {
+            graph,
+            states: Arena::new(),
+            unsupported: Vec::new(),
+            flattening,
+            weights,
+            limits,
+            depth: 0,
+            counts: BTreeMap::new(),
+        }
     }
 
     /// Sorts and takes nodes; `given` symbols are defined outside.
@@ -159,8 +180,12 @@ impl<'m> Walk<'m> {
             return Err(format!("{} outputs are not supported", outputs.len()));
         }
         types.iter().try_for_each(|ty| self.check(ty))?;
-        if let Some(tensors) = evaluate_node(&op, &facts, &types[..outputs.len()]) {
-            for (output, tensor) in outputs.iter().zip(tensors) {
+        let context = Context::new(&facts, outputs.len());
+        let (counted, followed) = (op.counted(&context), self.followed(&op, &context, inputs)?);
+        // The outputs that hold counts stand behind those that the model names.
+        let made = if counted.is_empty() { outputs.len() } else { types.len() };
+        if let Some(tensors) = evaluate_node(&op, &facts, &types[..made]).filter(|_| followed.is_none()) {
+            for (output, tensor) in outputs.iter().zip(counted::cut(tensors, &counted)) {
                 if let Some(output) = *output {
                     self.define(output, State::Constant(tensor));
                 }
@@ -170,14 +195,63 @@ impl<'m> Walk<'m> {
         let inputs = inputs.iter().map(|input| input.and_then(|symbol| self.value(symbol))).collect();
         let symbols = &self.flattening.symbols;
         let text = |symbol: &Option<SymbolId>| symbol.map_or(String::new(), |symbol| symbols[symbol].clone());
-        let named = outputs.iter().map(text).zip(types).collect();
+        let names = outputs.iter().map(text).chain(std::iter::repeat_n(String::new(), made - outputs.len()));
+        let named = names.zip(types).collect();
         let id = self.graph.node(name, op, inputs, named);
+        let values = &self.graph.nodes[id].outputs;
+        for counted in &counted {
+            let count = Count { dimension: counted.dimension, count: values[counted.count] };
+            self.counts.insert(values[counted.output], count);
+        }
+        if let Some((place, count)) = followed {
+            self.counts.insert(values[place.output], Count { dimension: place.dimension, count });
+        }
         for (output, value) in outputs.iter().zip(self.graph.nodes[id].outputs.clone()) {
             if let Some(output) = *output {
                 self.define(output, State::Value(value));
             }
         }
         Ok(())
+    }
+
+    /// Where the elements go of which only some count, and how many do; an error where the operator may mix them with others.
+    fn followed(
+        &self,
+        op: &Op,
+        context: &Context,
+        inputs: &[Option<SymbolId>],
+    ) -> Result<Option<(Place, ValueId)>, String> {
+        let mut followed = None;
+        for (input, symbol) in inputs.iter().enumerate() {
+            let Some(State::Value(value)) = symbol.map(|symbol| self.state(symbol)) else { continue };
+            let Some(Count { dimension, count }) = self.counts.get(value) else { continue };
+            let refused = || {
+                let name = &self.graph.values[*value].name;
+                format!(
+                    "`{name}` has as many elements along dimension {dimension} as its data say, which is not supported here"
+                )
+            };
+            let found = (op.follows(context, input, *dimension).ok_or_else(refused)?, *count);
+            if followed.is_some_and(|known| known != found) {
+                return Err(refused());
+            }
+            followed = Some(found);
+        }
+        Ok(followed)
+    }
+
+    /// Adds how many elements count to the graph's outputs.
+    pub(super) fn count_outputs(&mut self) {
+        let graph = &mut self.graph;
+        let mut known: BTreeMap<ValueId, usize> = BTreeMap::new();
+        for output in 0..graph.outputs.len() {
+            let Some(&Count { dimension, count }) = self.counts.get(&graph.outputs[output]) else { continue };
+            let count = *known.entry(count).or_insert_with(|| {
+                graph.outputs.push(count);
+                graph.outputs.len() - 1
+            });
+            graph.counted.push(CountedOutput { output, dimension, count });
+        }
     }
 
     /// What is known of a symbol; `None` if nothing is.

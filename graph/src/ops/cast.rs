@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
+use crate::counted::Place;
 use crate::expr::Scalar;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
@@ -84,6 +85,10 @@ impl Operator for Cast {
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         Ok(vec![TensorType { element: self.to, shape: context.tensor(0)?.shape.clone() }.into()])
+    }
+
+    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<Place> {
+        Some(Place { output: 0, dimension })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

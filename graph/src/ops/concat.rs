@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
+use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -39,6 +40,11 @@ impl Operator for Concat {
             extents[axis] = extents[axis].saturating_add(part.shape[axis]);
         }
         Ok(vec![TensorType::new(first.element, extents).into()])
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<Place> {
+        let axis = axes::dimension(self.axis, context.accepted(input).shape.len()).ok()?;
+        (axis != dimension).then_some(Place { output: 0, dimension })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

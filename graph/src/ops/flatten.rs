@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
+use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -34,6 +35,11 @@ impl Operator for Flatten {
         let rows = data.shape[..axis].iter().product::<usize>();
         let columns = data.shape[axis..].iter().product::<usize>();
         Ok(vec![TensorType::new(data.element, [rows, columns]).into()])
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<Place> {
+        let moved = movement::kept_dimension(&context.accepted(0).shape, &self.output(context).shape, dimension)?;
+        (input == 0).then_some(Place { output: 0, dimension: moved })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

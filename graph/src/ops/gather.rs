@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, indices};
+use crate::counted::Place;
 use crate::expr::{AxisId, ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
@@ -44,6 +45,19 @@ impl Operator for Gather {
         let (before, after) = (&data.shape[..axis], &data.shape[axis + 1..]);
         let shape: Shape = before.iter().chain(indices.shape.iter()).chain(after).copied().collect();
         Ok(vec![TensorType { element: data.element, shape }.into()])
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<Place> {
+        let (data, indices) = (context.accepted(0), context.accepted(1));
+        let axis = axes::dimension(self.axis, data.shape.len()).ok()?;
+        let dimension = match input {
+            1 => axis + dimension,
+            _ if dimension < axis => dimension,
+            _ if dimension > axis => dimension + indices.shape.len() - 1,
+            // What an index names must not depend on how many elements there are: a negative one counts from the end.
+            _ => return None,
+        };
+        Some(Place { output: 0, dimension })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::indices::Tuples;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator};
+use crate::counted::Place;
 use crate::expr::{ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
@@ -39,6 +40,11 @@ impl Operator for GatherNd {
         let rest = &data.shape[self.batch + tuples.length..];
         let shape: Shape = picked.iter().chain(rest).copied().collect();
         Ok(vec![TensorType { element: data.element, shape }.into()])
+    }
+
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<Place> {
+        // The last dimension of the indices is that of the tuples, which always has a constant extent.
+        (input == 1).then_some(Place { output: 0, dimension })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
@@ -20,6 +21,10 @@ impl Operator for Identity {
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         Ok(vec![context.tensor(0)?.clone().into()])
+    }
+
+    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<Place> {
+        Some(Place { output: 0, dimension })
     }
 
     fn lower(&self, _: &Context, inputs: &[Option<TensorId>], _: &mut ProgramBuilder) -> Vec<TensorId> {

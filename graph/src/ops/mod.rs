@@ -5,7 +5,9 @@ mod context;
 mod registry;
 
 mod axes;
+mod boxes;
 mod broadcast;
+mod compaction;
 mod compose;
 mod cosine_window;
 mod dot_product_attention;
@@ -22,6 +24,7 @@ mod normalization;
 mod pool;
 mod prefix;
 mod quantization;
+mod random;
 mod recurrent;
 mod reduction;
 mod resampling;
@@ -45,6 +48,7 @@ pub mod atanh;
 pub mod attention;
 pub mod average_pool;
 pub mod batch_normalization;
+pub mod bernoulli;
 pub mod bit_shift;
 pub mod bitwise_and;
 pub mod bitwise_not;
@@ -58,6 +62,7 @@ pub mod celu;
 pub mod center_crop_pad;
 pub mod clip;
 pub mod col2im;
+pub mod compress;
 pub mod concat;
 pub mod constant_of_shape;
 pub mod conv;
@@ -127,6 +132,8 @@ pub mod modulo;
 pub mod mul;
 pub mod neg;
 pub mod negative_log_likelihood_loss;
+pub mod non_max_suppression;
+pub mod non_zero;
 pub mod not;
 pub mod one_hot;
 pub mod or;
@@ -135,6 +142,10 @@ pub mod pow;
 pub mod prelu;
 pub mod qlinear;
 pub mod quantize_linear;
+pub mod random_normal;
+pub mod random_normal_like;
+pub mod random_uniform;
+pub mod random_uniform_like;
 pub mod range;
 pub mod reciprocal;
 pub mod reduce_l1;
@@ -202,6 +213,7 @@ pub use registry::ImportError;
 
 use std::ops::RangeInclusive;
 
+use crate::counted::{CountedOutput, Place};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -226,6 +238,18 @@ pub trait Operator: Sized {
     /// The attributes from which [`Operator::from_attributes`] at the newest opset makes an equal operator.
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         Vec::new()
+    }
+
+    /// The outputs whose extents depend on data, for inputs that [`Operator::infer`] accepts. The outputs that hold counts
+    /// are 64-bit scalars behind those that ONNX defines.
+    fn counted(&self, _: &Context) -> Vec<CountedOutput> {
+        Vec::new()
+    }
+
+    /// Where the elements of a dimension of an input go, if what stands behind a count has no influence on what stands
+    /// before it; `None` if it has, or may have.
+    fn follows(&self, _: &Context, _input: usize, _dimension: usize) -> Option<Place> {
+        None
     }
 
     /// The types of the outputs, for as many inputs as [`Operator::INPUTS`] allows.
@@ -260,6 +284,7 @@ registry::operators! {
     attention::Attention,
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
+    bernoulli::Bernoulli,
     bias_gelu::BiasGelu,
     bit_shift::BitShift,
     bitwise_and::BitwiseAnd,
@@ -274,6 +299,7 @@ registry::operators! {
     center_crop_pad::CenterCropPad,
     clip::Clip,
     col2im::Col2Im,
+    compress::Compress,
     concat::Concat,
     constant_of_shape::ConstantOfShape,
     conv::Conv,
@@ -352,6 +378,8 @@ registry::operators! {
     neg::Neg,
     negative_log_likelihood_loss::NegativeLogLikelihoodLoss,
     nhwc_max_pool::NhwcMaxPool,
+    non_max_suppression::NonMaxSuppression,
+    non_zero::NonZero,
     not::Not,
     one_hot::OneHot,
     or::Or,
@@ -371,6 +399,10 @@ registry::operators! {
     qlinear_softmax::QLinearSoftmax,
     quantize_linear::QuantizeLinear,
     quick_gelu::QuickGelu,
+    random_normal::RandomNormal,
+    random_normal_like::RandomNormalLike,
+    random_uniform::RandomUniform,
+    random_uniform_like::RandomUniformLike,
     range::Range,
     reciprocal::Reciprocal,
     reduce_l1::ReduceL1,

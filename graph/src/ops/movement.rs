@@ -82,3 +82,11 @@ pub fn slice(
         place.map(|((&axis, &start), &step)| Index::axis(axis).times(step).plus(start)).collect()
     })
 }
+
+/// The dimension that a reshaping makes of one: it has the same extent, and as many elements before it and behind it.
+pub fn kept_dimension(from: &Shape, to: &Shape, dimension: usize) -> Option<usize> {
+    let volume = |extents: &[usize]| extents.iter().product::<usize>();
+    let before = volume(&from[..dimension]);
+    let same = |at: &usize| to[*at] == from[dimension] && volume(&to[..*at]) == before;
+    (0..to.len()).find(same)
+}

@@ -109,6 +109,20 @@ macro_rules! operators {
                 }
             }
 
+            /// See [`Operator::counted`].
+            pub fn counted(&self, context: &Context) -> Vec<CountedOutput> {
+                match self {
+                    $(Self::$name(operator) => operator.counted(context),)*
+                }
+            }
+
+            /// See [`Operator::follows`].
+            pub fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<Place> {
+                match self {
+                    $(Self::$name(operator) => operator.follows(context, input, dimension),)*
+                }
+            }
+
             /// See [`Operator::lower`].
             pub fn lower(
                 &self,

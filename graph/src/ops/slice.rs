@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
+use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -77,6 +78,11 @@ impl Operator for Slice {
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let window = self.window(context)?;
         Ok(vec![TensorType::new(context.tensor(0)?.element, window.extents).into()])
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<Place> {
+        let (from, to) = (context.accepted(0).shape[dimension], self.output(context).shape[dimension]);
+        (input == 0 && from == to).then_some(Place { output: 0, dimension })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
+use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
 
@@ -39,6 +40,11 @@ impl Operator for Squeeze {
             }
         };
         Ok(vec![TensorType { element: data.element, shape }.into()])
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<Place> {
+        let moved = movement::kept_dimension(&context.accepted(0).shape, &self.output(context).shape, dimension)?;
+        (input == 0).then_some(Place { output: 0, dimension: moved })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -23,6 +23,11 @@ pub struct TopK {
 const MOST_PAIRS: usize = 1 << 36;
 
 impl TopK {
+    /// The largest along a dimension.
+    pub fn largest(dimension: usize) -> Self {
+        Self { axis: dimension as i64, largest: true }
+    }
+
     /// The dimension, and how many elements are picked.
     fn choice(&self, context: &Context) -> Result<(usize, usize), InferError> {
         let data = context.tensor(0)?;

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
+use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -47,6 +48,12 @@ impl Operator for Transpose {
         let permutation = self.permutation(data.shape.len())?;
         let shape = permutation.iter().map(|&dimension| data.shape[dimension]).collect();
         Ok(vec![TensorType { element: data.element, shape }.into()])
+    }
+
+    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<Place> {
+        let permutation = self.permutation(context.accepted(0).shape.len()).ok()?;
+        let place = permutation.iter().position(|&from| from == dimension)?;
+        Some(Place { output: 0, dimension: place })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

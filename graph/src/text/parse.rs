@@ -3,6 +3,7 @@
 use super::lexer::{Token, tokens};
 use super::{ContentHash, Tensors, literal};
 use crate::arena::Id;
+use crate::counted::CountedOutput;
 use crate::ir::{Graph, ValueId};
 use crate::ops::{Attribute, AttributeReader, NEWEST_OPSET, Op};
 use crate::tensor::Tensor;
@@ -65,6 +66,15 @@ impl<'t> Line<'_, 't> {
             Some(Token::Word("output")) => {
                 self.at += 1;
                 self.graph.outputs = self.values()?;
+            }
+            Some(Token::Word("counted")) => {
+                self.at += 1;
+                let output = number(self.word()?)?;
+                self.expect(',')?;
+                let dimension = number(self.word()?)?;
+                self.expect(',')?;
+                let count = number(self.word()?)?;
+                self.graph.counted.push(CountedOutput { output, dimension, count });
             }
             _ => self.definition()?,
         }

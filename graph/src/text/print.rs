@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::literal;
 use super::{ContentHash, Tensors};
 use crate::arena::Arena;
+use crate::counted::CountedOutput;
 use crate::ir::{Graph, Node, NodeId, Origin, Value, ValueId};
 use crate::ops::Attribute;
 use crate::tensor::Tensor;
@@ -29,6 +30,9 @@ pub fn print(graph: &Graph) -> String {
     for (keyword, values) in [("input", &graph.inputs), ("output", &graph.outputs)] {
         text.push_str(format!("{keyword} {}", list(values)).trim_end());
         text.push('\n');
+    }
+    for CountedOutput { output, dimension, count } in &graph.counted {
+        let _ = writeln!(text, "counted {output}, {dimension}, {count}");
     }
     text
 }

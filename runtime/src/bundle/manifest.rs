@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::schedule::{Backend, BackendReason, PlanBackend};
 use warpweave_graph::TensorType;
+use warpweave_graph::counted::CountedOutput;
 
 use super::name::{BundleTarget, EntryName};
 use super::references::References;
@@ -67,6 +68,9 @@ pub struct Signature {
     pub inputs: Vec<Port>,
     /// What the caller gets.
     pub outputs: Vec<Port>,
+    /// The outputs whose extents depend on data; those that hold counts stand behind all that the caller gets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<CountedOutput>,
 }
 
 /// The rules that kernels of all targets keep.

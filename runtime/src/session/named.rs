@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
+use warpweave_graph::counted::{self, CountedOutput};
 use warpweave_graph::program::TensorId;
 
 use super::{Session, SessionError};
@@ -13,28 +14,30 @@ use super::{Session, SessionError};
 /// The names in the model of tensors that hold indices.
 pub type TensorNames = BTreeMap<TensorId, String>;
 
-/// A session whose errors name tensors as the model does.
+/// A session whose errors name tensors as the model does, and whose outputs are cut to what counts.
 pub struct NamedSession {
     session: Box<dyn Session>,
     names: TensorNames,
+    counted: Vec<CountedOutput>,
 }
 
 impl NamedSession {
-    /// The session with these names.
-    pub fn new(session: Box<dyn Session>, names: TensorNames) -> Self {
-        Self { session, names }
+    /// The session with these names, and these outputs whose extents depend on data.
+    pub fn new(session: Box<dyn Session>, names: TensorNames, counted: Vec<CountedOutput>) -> Self {
+        Self { session, names, counted }
     }
 }
 
 impl Session for NamedSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
-        self.session.run(inputs).map_err(|error| match error {
+        let outputs = self.session.run(inputs).map_err(|error| match error {
             SessionError::Index(mut error) => {
                 error.tensor.name = self.names.get(&error.tensor.id).cloned();
                 SessionError::Index(error)
             }
             other => other,
-        })
+        })?;
+        Ok(counted::cut(outputs, &self.counted))
     }
 
     fn device_time(&self) -> Option<Duration> {

@@ -42,7 +42,11 @@ impl OpenOptions {
 /// Opens `bundle` on `device`.
 pub fn open_bundle(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
     let session = open_nameless(bundle, device, options)?;
-    Ok(Box::new(NamedSession::new(session, bundle.manifest().index_tensors.clone())))
+    Ok(Box::new(NamedSession::new(
+        session,
+        bundle.manifest().index_tensors.clone(),
+        bundle.manifest().signature.counted.clone(),
+    )))
 }
 
 fn open_nameless(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
