@@ -89,6 +89,8 @@ impl Model {
             let hash = hash.join().unwrap_or_else(|panic| resume_unwind(panic));
             // Import has mapped the file; if it cannot be read as well, the manifest names no model.
             model.record.blake3 = hash.unwrap_or_default();
+            let fixed = options.constants.iter();
+            model.record.constants = fixed.map(|(name, value)| (name.clone(), value.to_string())).collect();
             Ok(model)
         })
     }
@@ -129,7 +131,7 @@ impl Model {
             signature.inputs[position].index_limit = limit;
         }
         Self {
-            record: ModelRecord { name: name.to_owned(), blake3: String::new() },
+            record: ModelRecord { name: name.to_owned(), ..ModelRecord::default() },
             signature,
             program,
             results: BTreeMap::new(),

@@ -11,5 +11,6 @@ mod weights;
 pub use bytes::Bytes;
 pub use files::Files;
 pub use import::error::{ImportError, MissingShape, UnsupportedNode};
+pub use import::fixed::{Constant, Number};
 pub use import::options::{ImportOptions, Limits};
 pub use import::{import, import_bytes, import_from, input_names, tensor};

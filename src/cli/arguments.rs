@@ -1,6 +1,5 @@
 //! Arguments that several commands share.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,66 +7,18 @@ use clap::{Args, ValueEnum};
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::{Backend, BackendChoice, ExecutionPlan, PlanBackend};
-use warpweave::graph::Shape;
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::{DeviceCompiler, OpenOptions, Source, open};
 
 use super::device_compile::ChildProcess;
 use super::error::CliError;
+use super::import_arguments::{ImportArguments, SweptImportArguments};
 use super::output::Output;
-
-/// How a model's open dimensions are chosen.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Shapes {
-    /// The shape of an input, such as x=1x3x224x224; may be given several times
-    #[arg(long = "shape", value_name = "NAME=AxB", value_parser = parse_shape)]
-    pub shapes: Vec<(String, Shape)>,
-    /// The extent of first dimensions that the model leaves open
-    #[arg(long, value_name = "N", value_parser = parse_batch)]
-    pub batch: Option<usize>,
-}
-
-impl Shapes {
-    /// What the import is told.
-    pub fn import_options(&self) -> ImportOptions {
-        import_options(&self.shapes, self.batch)
-    }
-}
-
-/// How a model's open dimensions are chosen where several batches may be wanted.
-#[derive(Args, Clone, Debug, Default)]
-pub struct SweptShapes {
-    /// The shape of an input, such as x=1x3x224x224; may be given several times
-    #[arg(long = "shape", value_name = "NAME=AxB", value_parser = parse_shape)]
-    pub shapes: Vec<(String, Shape)>,
-    /// Extents of first dimensions that the model leaves open, such as 1,4,16; each is measured
-    #[arg(long = "batch", value_name = "N,N", value_delimiter = ',', value_parser = parse_batch)]
-    pub batches: Vec<usize>,
-}
-
-fn import_options(shapes: &[(String, Shape)], batch: Option<usize>) -> ImportOptions {
-    let shapes: BTreeMap<String, Shape> = shapes.iter().cloned().collect();
-    ImportOptions { shapes, batch, ..ImportOptions::default() }
-}
-
-fn parse_batch(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("a batch has at least one item".to_owned()),
-        Ok(batch) => Ok(batch),
-        Err(error) => Err(format!("`{text}` is no batch: {error}")),
-    }
-}
-
-fn parse_shape(text: &str) -> Result<(String, Shape), String> {
-    let (name, shape) = text.rsplit_once('=').ok_or("expected NAME=AxB, such as x=1x3x224x224")?;
-    let shape = shape.parse().map_err(|error| format!("`{shape}` is no shape: {error}"))?;
-    Ok((name.to_owned(), shape))
-}
 
 /// A program and the device that it runs on.
 #[derive(Args, Clone, Debug)]
-pub struct ProgramArguments<S: Args = Shapes> {
+pub struct ProgramArguments<S: Args = ImportArguments> {
     /// An ONNX model or a bundle; told apart by content
     #[arg(value_name = "MODEL|BUNDLE")]
     pub path: PathBuf,
@@ -90,20 +41,20 @@ pub struct ProgramArguments<S: Args = Shapes> {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub shapes: S,
+    pub import: S,
 }
 
 impl ProgramArguments {
     /// The model or bundle.
     pub fn load(&self) -> Result<Source, CliError> {
-        load(&self.path, &self.shapes.import_options(), self.choices())
+        load(&self.path, &self.import.import_options()?, self.choices())
     }
 }
 
-impl ProgramArguments<SweptShapes> {
+impl ProgramArguments<SweptImportArguments> {
     /// The model or bundle; a model with this batch, if one is given.
     pub fn load(&self, batch: Option<usize>) -> Result<Source, CliError> {
-        load(&self.path, &import_options(&self.shapes.shapes, batch), self.choices())
+        load(&self.path, &self.import.inputs.import_options(batch)?, self.choices())
     }
 }
 
@@ -128,7 +79,8 @@ pub fn load(path: &Path, options: &ImportOptions, choices: ModelChoices) -> Resu
     Ok(source)
 }
 
-fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Result<(), CliError> {
+/// Refuses choices that are a model's alone.
+pub fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Result<(), CliError> {
     let compiled = "how a model is compiled, a bundle is compiled already";
     let given = [
         (
@@ -136,6 +88,7 @@ fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Result<(
             "--shape and --batch choose",
             "a model's shapes, a bundle's are fixed",
         ),
+        (!options.constants.is_empty(), "--constant fixes", "a model's inputs, a bundle is compiled already"),
         (choices.fusion.is_some(), "--fusion chooses", compiled),
         (choices.backend.is_some(), "--backend chooses", compiled),
     ];

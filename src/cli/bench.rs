@@ -17,8 +17,9 @@ use warpweave::runtime::json;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::{Source, random_inputs};
 
-use super::arguments::{ProgramArguments, SweptShapes};
+use super::arguments::ProgramArguments;
 use super::error::CliError;
+use super::import_arguments::SweptImportArguments;
 use super::output::Output;
 use super::soak::{SoakArguments, complaints};
 use super::{Passed, bench_text};
@@ -27,7 +28,7 @@ use super::{Passed, bench_text};
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub program: ProgramArguments<SweptShapes>,
+    pub program: ProgramArguments<SweptImportArguments>,
     /// Milliseconds of runs before the measured ones, at least; then until latency settles
     #[arg(long, value_name = "MS", default_value_t = 200)]
     warmup_ms: u64,
@@ -70,7 +71,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     check_cold(arguments)?;
     let peers = arguments.baseline.as_deref().map(read_peers).transpose()?;
-    let batches = &arguments.program.shapes.batches;
+    let batches = &arguments.program.import.batches;
     let mut results = Vec::new();
     if batches.is_empty() {
         results.push(measure_one(arguments, None, peers.as_deref(), output)?);

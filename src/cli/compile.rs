@@ -18,9 +18,10 @@ use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
 use warpweave::{Build, Judged, Model, Part, Stage};
 
-use super::arguments::{Runs, Shapes};
+use super::arguments::Runs;
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use super::error::CliError;
+use super::import_arguments::ImportArguments;
 use super::output::{Output, Progress, write_file};
 use super::search_arguments::{SearchArguments, note_end};
 use super::{Passed, file_error, output_paths};
@@ -42,7 +43,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Runs::Auto)]
     backend: Runs,
     #[command(flatten)]
-    shapes: Shapes,
+    import: ImportArguments,
     /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
     #[arg(long, value_name = "LEVEL")]
     fusion: Option<FusionLevel>,
@@ -134,7 +135,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             remedy: "it is a bundle, which is compiled already",
         });
     }
-    let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
+    let model = Model::import(&arguments.path, &arguments.import.import_options()?)?;
     check_outputs(arguments, &model, &targets)?;
     let mut build = Build::new(model, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
@@ -172,6 +173,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
 fn check_outputs(arguments: &Arguments, model: &Model, targets: &[BundleTarget]) -> Result<(), CliError> {
     let mut files = model.paths();
     files.extend(arguments.search.files());
+    files.extend(arguments.import.inputs.files());
     output_paths::check([arguments.output.clone()], &files)?;
     let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|stage| stage.file(*target)));
     output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)

@@ -230,9 +230,12 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Open(error) => match error {
-                OpenError::Model(ModelError::Import(ImportError::File { .. } | ImportError::Batch { .. })) => {
-                    EXIT_USAGE
-                }
+                OpenError::Model(ModelError::Import(
+                    ImportError::File { .. }
+                    | ImportError::Batch { .. }
+                    | ImportError::UnknownName { .. }
+                    | ImportError::Constant { .. },
+                )) => EXIT_USAGE,
                 OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
                 OpenError::Model(ModelError::Rewrite(_) | ModelError::Program(_)) => EXIT_CHECK,
                 OpenError::Build(error) => build_exit(error),

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 use warpweave::compiler::CompileError;
 use warpweave::fusion::schedule::PlanBackend;
-use warpweave::runtime::bundle::{Bundle, BundleTarget, Port, Signature};
+use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
 use warpweave::{Build, BuildError, Part, Source};
 
 use super::Passed;
-use super::arguments::Shapes;
 use super::error::CliError;
+use super::import_arguments::ImportArguments;
 use super::output::Output;
 
 /// Arguments of `inspect`.
@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(value_name = "MODEL|BUNDLE")]
     path: PathBuf,
     #[command(flatten)]
-    shapes: Shapes,
+    import: ImportArguments,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -34,7 +34,7 @@ const SHOWN_TARGET: Target = Target::Sm90a;
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let source = Source::load(&arguments.path, &arguments.shapes.import_options())?;
+    let source = Source::load(&arguments.path, &arguments.import.import_options()?)?;
     let mut text = String::new();
     let value = match &source {
         Source::Model(build) => model(build, &mut text)?,
@@ -57,9 +57,17 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
     json!({"inputs": ports("input", &signature.inputs), "outputs": ports("output", &signature.outputs)})
 }
 
+/// What is no input because it was fixed.
+fn fixed(record: &ModelRecord, text: &mut String) {
+    for (name, value) in &record.constants {
+        let _ = writeln!(text, "fixed {name}: {value}");
+    }
+}
+
 fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
     let (model, program) = (&build.model, &build.model.program);
     let _ = writeln!(text, "ONNX model {}", model.record.name);
+    fixed(&model.record, text);
     let ports = signature(&model.signature, text);
     let constants = program.tensors.ids().filter_map(|id| program.constant(id));
     let bytes: usize = constants.map(|constant| constant.bytes().len()).sum();
@@ -82,7 +90,7 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
         );
     }
     Ok(json!({
-        "kind": "model", "name": model.record.name, "blake3": model.record.blake3, "signature": ports,
+        "kind": "model", "name": model.record.name, "blake3": model.record.blake3, "constants": model.record.constants, "signature": ports,
         "target": part.target.to_string(), "reason": reason,
         "statements": program.statements.len(), "groups": groups.len(), "constant_bytes": bytes,
         "operations": operations, "estimated_microseconds": microseconds
@@ -108,6 +116,7 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
         manifest.model.name, manifest.format_version, manifest.producer
     );
     let _ = writeln!(text, "model BLAKE3 {}", manifest.model.blake3);
+    fixed(&manifest.model, text);
     signature(&manifest.signature, text);
     for (number, file) in manifest.references.files.iter().enumerate() {
         let places = manifest.references.tensors.values().filter(|place| place.file == number);

@@ -1,6 +1,7 @@
 //! The command line: results on standard output, progress and errors on standard error.
 
 mod arguments;
+mod arrays;
 mod bench;
 mod bench_text;
 mod check;
@@ -14,6 +15,7 @@ mod error;
 mod explain;
 mod explain_partition;
 mod explain_text;
+mod import_arguments;
 mod inputs;
 mod inspect;
 mod interrupt;

@@ -33,7 +33,9 @@ pub struct Arguments {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let source = arguments.program.load()?;
-    output_paths::check_folder(arguments.directory.as_deref(), TIMELINE_FILES, &source.files())?;
+    let mut files = source.files();
+    files.extend(arguments.program.import.inputs.files());
+    output_paths::check_folder(arguments.directory.as_deref(), TIMELINE_FILES, &files)?;
     let name = match &source {
         Source::Model(build) => &build.model.record.name,
         Source::Bundle(bundle) => &bundle.manifest().model.name,

@@ -12,6 +12,7 @@ use warpweave::runtime::json::json;
 use warpweave::{Source, random_inputs};
 
 use super::arguments::ProgramArguments;
+use super::arrays;
 use super::error::CliError;
 use super::inputs;
 use super::output::{Output, write_file};
@@ -75,6 +76,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
 fn check_outputs(arguments: &Arguments, source: &Source) -> Result<(), CliError> {
     let names = (0..source.signature().outputs.len()).map(file_name);
     let mut files = source.files();
+    files.extend(arguments.program.import.inputs.files());
     files.extend(arguments.inputs.iter().map(|(_, path)| path.clone()));
     output_paths::check_folder(arguments.output.as_deref(), names, &files)
 }
@@ -92,15 +94,13 @@ fn read_inputs(arguments: &Arguments, source: &Source, output: &Output) -> Resul
         }
         return Ok(random_inputs(signature, arguments.seed));
     }
-    let mut arrays = BTreeMap::new();
+    let mut given = BTreeMap::new();
     for (name, path) in &arguments.inputs {
-        let bytes = fs::read(path).map_err(file_error("read", path))?;
-        let array = npy::parse(&bytes.into()).map_err(|source| CliError::Npy { path: path.clone(), source })?;
-        if arrays.insert(name.clone(), array).is_some() {
+        if given.insert(name.clone(), arrays::read_npy(path)?).is_some() {
             return Err(CliError::Usage(format!("the input `{name}` is given twice; give it once")));
         }
     }
-    inputs::from_arrays(signature, arrays, "--input NAME=FILE.npy")
+    inputs::from_arrays(signature, given, "--input NAME=FILE.npy")
 }
 
 /// Writes each output; nothing of a failed write is left.

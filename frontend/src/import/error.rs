@@ -45,6 +45,27 @@ pub enum ImportError {
         /// What is wrong with it.
         error: WeightError,
     },
+    /// A choice names what the model does not have.
+    #[error(
+        "the model has no input or dimension `{name}`: its inputs are {}, its named dimensions {}",
+        names(.inputs), names(.dimensions)
+    )]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The inputs.
+        inputs: Vec<String>,
+        /// The dimensions that have names.
+        dimensions: Vec<String>,
+    },
+    /// An input cannot be fixed to what is given.
+    #[error("the input {input} cannot be fixed so: {reason}")]
+    Constant {
+        /// The input as the model declares it.
+        input: String,
+        /// Why not.
+        reason: String,
+    },
     /// Inputs have dimensions that nobody chose.
     #[error("the shapes of {} inputs are not known:{}", .0.len(), lines(.0))]
     Shapes(Vec<MissingShape>),
@@ -94,6 +115,8 @@ impl ImportError {
             Self::Decode(_) => "model-decode",
             Self::Invalid { .. } => "model-invalid",
             Self::Weight { .. } => "model-weight",
+            Self::UnknownName { .. } => "model-name",
+            Self::Constant { .. } => "model-constant",
             Self::Shapes(_) => "model-shapes",
             Self::Batch { .. } => "model-batch",
             Self::Unsupported(_) => "model-unsupported",
@@ -108,11 +131,15 @@ impl ImportError {
             Self::Decode(_) => "check that the file is complete and an ONNX model",
             Self::Invalid { .. } => "check the model with the ONNX checker and export it again",
             Self::Weight { .. } => "keep external data in the model's folder, without links, and export again",
+            Self::UnknownName { .. } => "name one of these",
+            Self::Constant { .. } => "give --constant NAME=VALUE a value of the type and shape that the model declares",
             Self::Shapes(_) => "name the shapes with --shape NAME=AxBxC, or the batch with --batch N",
             Self::Batch { .. } => {
                 "leave --batch out, or export the model with an open first dimension or for that batch"
             }
-            Self::Unsupported(_) => "replace these nodes, or export with another opset",
+            Self::Unsupported(_) => {
+                "replace these nodes, export with another opset, or fix the inputs that they need to know with --constant NAME=VALUE"
+            }
         }
     }
 
@@ -136,6 +163,10 @@ impl fmt::Display for UnsupportedNode {
         let domain = if domain.is_empty() { "ai.onnx" } else { domain };
         write!(f, "{node}: {domain}.{operator} (opset {opset}): {reason}")
     }
+}
+
+fn names(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 fn lines<T: fmt::Display>(items: &[T]) -> String {

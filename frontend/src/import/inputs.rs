@@ -1,21 +1,20 @@
 //! Types of the model's inputs, with symbolic dimensions resolved by what the caller says.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use warpweave_graph::ops::cast::element_type;
 use warpweave_graph::types::MAX_RANK;
-use warpweave_graph::{Shape, TensorType};
+use warpweave_graph::{ElementType, Shape, TensorType};
 
 use super::error::{ImportError, MissingShape};
 use super::options::ImportOptions;
-use crate::onnx::{DimensionProto, DimensionValue, TensorTypeProto, ValueInfoProto};
+use crate::onnx::{DimensionProto, DimensionValue, TensorShapeProto, TensorTypeProto, ValueInfoProto};
 
 /// The types of the inputs, in order.
 pub(super) fn types(inputs: &[&ValueInfoProto], options: &ImportOptions) -> Result<Vec<TensorType>, ImportError> {
-    for name in options.shapes.keys() {
-        if !inputs.iter().any(|input| input.name == *name) {
-            return Err(ImportError::invalid(name, "a shape is given for an input that the model does not have"));
-        }
+    if let Some(name) = options.shapes.keys().find(|name| inputs.iter().all(|input| input.name != **name)) {
+        return Err(unknown(name, inputs));
     }
     let described = inputs.iter().map(|input| Ok((*input, tensor(input)?)));
     let described = described.collect::<Result<Vec<_>, ImportError>>()?;
@@ -24,11 +23,7 @@ pub(super) fn types(inputs: &[&ValueInfoProto], options: &ImportOptions) -> Resu
     let mut is_batch_taken = false;
     let mut types = Vec::with_capacity(inputs.len());
     for (input, ty) in described {
-        let number = ty.elem_type;
-        let element = element_type(i64::from(number));
-        let unsupported =
-            || ImportError::invalid(&input.name, format!("element type number {number} is not supported"));
-        let element = element.ok_or_else(unsupported)?;
+        let element = element(input, ty)?;
         match shape(input, ty, &symbols, options)? {
             Some((shape, takes_batch)) => {
                 is_batch_taken |= takes_batch;
@@ -54,6 +49,71 @@ fn check_batch(batch: usize, inputs: &[&ValueInfoProto], types: &[TensorType]) -
     }
     let inputs = inputs.iter().zip(types).map(|(input, ty)| format!("{} {ty}", input.name)).collect();
     Err(ImportError::Batch { batch, inputs })
+}
+
+/// An input as the model declares it.
+pub(super) struct Declared {
+    name: String,
+    pub(super) element: ElementType,
+    /// Extents, where they are known; nothing if even the rank is unknown.
+    extents: Option<Vec<Option<usize>>>,
+    dimensions: Option<Vec<String>>,
+}
+
+/// What the model and the caller say of an input.
+pub(super) fn declared(input: &ValueInfoProto, options: &ImportOptions) -> Result<Declared, ImportError> {
+    let ty = tensor(input)?;
+    let extents = |shape: &TensorShapeProto| shape.dim.iter().map(|dimension| extent(input, dimension)).collect();
+    let extents = ty.shape.as_ref().map(extents).transpose()?;
+    let given = options.shapes.get(&input.name).map(|shape| shape.iter().copied().map(Some).collect());
+    let element = element(input, ty)?;
+    Ok(Declared { name: input.name.clone(), element, extents: given.or(extents), dimensions: describe(ty) })
+}
+
+impl Declared {
+    /// The shape of the input if it is given something of `shape`: that, or one of a single element where both have one.
+    pub(super) fn taken(&self, shape: &Shape) -> Option<Shape> {
+        let Some(extents) = &self.extents else { return Some(shape.clone()) };
+        let fits = extents.len() == shape.len()
+            && extents.iter().zip(shape.iter()).all(|(known, extent)| known.is_none_or(|known| known == *extent));
+        let single = || extents.iter().map(|extent| Some(extent.unwrap_or(1)).filter(|extent| *extent == 1)).collect();
+        match fits {
+            true => Some(shape.clone()),
+            false if shape.elements() == 1 => single(),
+            false => None,
+        }
+    }
+}
+
+impl fmt::Display for Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, element, dimensions, .. } = self;
+        match dimensions {
+            Some(dimensions) => write!(f, "{name} {element}[{}]", dimensions.join(", ")),
+            None => write!(f, "{name} {element} of unknown rank"),
+        }
+    }
+}
+
+/// A choice for what the model does not have.
+pub(super) fn unknown(name: &str, inputs: &[&ValueInfoProto]) -> ImportError {
+    let mut dimensions: Vec<String> = Vec::new();
+    for dimension in inputs.iter().filter_map(|input| Some(&tensor(input).ok()?.shape.as_ref()?.dim)).flatten() {
+        if let Some(DimensionValue::Symbol(symbol)) = &dimension.value
+            && is_named(symbol)
+            && !dimensions.contains(symbol)
+        {
+            dimensions.push(symbol.clone());
+        }
+    }
+    let inputs = inputs.iter().map(|input| input.name.clone()).collect();
+    ImportError::UnknownName { name: name.to_owned(), inputs, dimensions }
+}
+
+fn element(input: &ValueInfoProto, ty: &TensorTypeProto) -> Result<ElementType, ImportError> {
+    let number = ty.elem_type;
+    let unsupported = || ImportError::invalid(&input.name, format!("element type number {number} is not supported"));
+    element_type(i64::from(number)).ok_or_else(unsupported)
 }
 
 fn tensor(input: &ValueInfoProto) -> Result<&TensorTypeProto, ImportError> {

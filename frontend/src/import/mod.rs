@@ -6,6 +6,7 @@
 
 mod constant;
 pub mod error;
+pub mod fixed;
 mod flatten;
 mod inputs;
 pub mod options;
@@ -84,7 +85,8 @@ fn import_with(
     let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs: Vec<&ValueInfoProto> =
         graph.input.iter().filter(|input| !constants.contains(input.name.as_str())).collect();
-    let types = inputs::types(&inputs, &options.with_shapes_of_constants())?;
+    let fixed = fixed::tensors(&inputs, options)?;
+    let types = inputs::types(&inputs, &options.with_shapes_of(&fixed))?;
     let input_symbols: Vec<_> = inputs.iter().map(|input| flat.symbol(&input.name)).collect();
     let constant_symbols: Vec<_> = graph.initializer.iter().map(|tensor| flat.symbol(&tensor.name)).collect();
     let output_symbols: Vec<_> = graph.output.iter().map(|output| flat.symbol(&output.name)).collect();
@@ -95,11 +97,7 @@ fn import_with(
     let mut walk = Walk::new(Graph::new(graph.name.clone()), &flat.symbols, limits);
     for ((symbol, input), ty) in input_symbols.into_iter().zip(&inputs).zip(types) {
         walk.check(&ty.clone().into()).map_err(|reason| ImportError::invalid(&input.name, reason))?;
-        if let Some(value) = options.constants.get(&input.name) {
-            if *value.ty() != ty {
-                let reason = format!("the input is {ty}, and fixed to a constant {}", value.ty());
-                return Err(ImportError::invalid(&input.name, reason));
-            }
+        if let Some(value) = fixed.get(&input.name) {
             walk.states[symbol] = State::Constant(value.clone());
             continue;
         }

@@ -57,7 +57,11 @@ fn symbolic_dimensions_need_an_answer() {
     let wrong = [("x".to_owned(), Shape::from([2, 4]))].into();
     check(&refused(&model, &ImportOptions { shapes: wrong, ..defaults() }), "model-invalid", &["x", "is 3, not 4"]);
     let unknown = [("w".to_owned(), Shape::from([2]))].into();
-    check(&refused(&model, &ImportOptions { shapes: unknown, ..defaults() }), "model-invalid", &["w"]);
+    check(
+        &refused(&model, &ImportOptions { shapes: unknown, ..defaults() }),
+        "model-name",
+        &["`w`", "x, mask", "N, T"],
+    );
 }
 
 #[test]

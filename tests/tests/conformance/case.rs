@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::lower::lower;
 use warpweave::compiler::{CompileOptions, Prepared};
-use warpweave::frontend::{ImportError, ImportOptions, import_bytes, input_names, tensor};
+use warpweave::frontend::{Constant, ImportError, ImportOptions, import_bytes, input_names, tensor};
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{ElementType, Graph, Tensor, TensorProgram, passes};
 use warpweave::runtime::host::{HostSession, pack_weights};
@@ -71,9 +71,9 @@ impl Case {
         let mut refused = String::new();
         for fixed in choices {
             let pairs = || names.iter().zip(inputs).enumerate();
-            let constants: BTreeMap<String, Tensor> = pairs()
+            let constants: BTreeMap<String, Constant> = pairs()
                 .filter(|(at, (_, value))| fixed(*at, value))
-                .map(|(_, (name, value))| (name.clone(), value.clone()))
+                .map(|(_, (name, value))| (name.clone(), value.clone().into()))
                 .collect();
             let free =
                 pairs().filter(|(at, (_, value))| !fixed(*at, value)).map(|(_, (_, value))| value.clone()).collect();
