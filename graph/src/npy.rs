@@ -48,6 +48,11 @@ pub enum NpyError {
     },
 }
 
+/// Whether bytes begin as those of a `.npy` file.
+pub fn is_npy(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
 /// The tensor in the bytes of a `.npy` file.
 pub fn parse(bytes: &Bytes) -> Result<Tensor, NpyError> {
     let version = *bytes.strip_prefix(MAGIC).and_then(|rest| rest.first()).ok_or(NpyError::Format)?;

@@ -11,6 +11,7 @@ use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::{DeviceCompiler, OpenOptions, Source, open};
 
+use super::arrays::Arrays;
 use super::device_compile::ChildProcess;
 use super::error::CliError;
 use super::import_arguments::{ImportArguments, SweptImportArguments};
@@ -45,16 +46,18 @@ pub struct ProgramArguments<S: Args = ImportArguments> {
 }
 
 impl ProgramArguments {
-    /// The model or bundle.
-    pub fn load(&self) -> Result<Source, CliError> {
-        load(&self.path, &self.import.import_options()?, self.choices())
+    /// The model or bundle; arrays for a model's inputs decide extents that it leaves open.
+    pub fn load(&self, arrays: &Arrays) -> Result<Source, CliError> {
+        let options = ImportOptions { arrays: arrays.shapes(), ..self.import.import_options()? };
+        load(&self.path, &options, self.choices())
     }
 }
 
 impl ProgramArguments<SweptImportArguments> {
-    /// The model or bundle; a model with this batch, if one is given.
-    pub fn load(&self, batch: Option<usize>) -> Result<Source, CliError> {
-        load(&self.path, &self.import.inputs.import_options(batch)?, self.choices())
+    /// The model or bundle; a model with this batch, if one is given, and extents of these arrays.
+    pub fn load(&self, batch: Option<usize>, arrays: &Arrays) -> Result<Source, CliError> {
+        let options = ImportOptions { arrays: arrays.shapes(), ..self.import.inputs.import_options(batch)? };
+        load(&self.path, &options, self.choices())
     }
 }
 

@@ -61,6 +61,42 @@ pub enum CliError {
         /// The reason.
         source: NpyError,
     },
+    /// A stored tensor cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Tensor {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: ImportError,
+    },
+    /// An archive stands where an array is needed.
+    #[error(
+        "{} is an archive of arrays ({}), and one array is needed; give the archive without a name, or write the array with \
+         numpy.save",
+        path.display(), names.join(", ")
+    )]
+    ArchiveForArray {
+        /// The file.
+        path: PathBuf,
+        /// The arrays in it.
+        names: Vec<String>,
+    },
+    /// An array of an archive is nothing of the program.
+    #[error(
+        "the array `{name}` of {} is neither an input nor an output; the inputs are {}, the outputs {}: store arrays under \
+         these names, or as in_NAME and out_NAME",
+        path.display(), inputs.join(", "), outputs.join(", ")
+    )]
+    UnknownArray {
+        /// The archive.
+        path: PathBuf,
+        /// The array.
+        name: String,
+        /// The program's inputs.
+        inputs: Vec<String>,
+        /// The program's outputs.
+        outputs: Vec<String>,
+    },
     /// An input is named that the program does not have.
     #[error("the program has no input `{name}`; its inputs are {known}")]
     UnknownInput {
@@ -90,7 +126,7 @@ pub enum CliError {
         found: TensorType,
     },
     /// The expected outputs do not fit.
-    #[error("{0}; store outputs as out_0, out_1 and so on")]
+    #[error("{0}; store outputs under their names, or as out_0, out_1 and so on")]
     WrongOutputs(String),
     /// A model stands where a bundle is needed, or the reverse.
     #[error("{} is no {wanted}; {remedy}", path.display())]
@@ -196,7 +232,11 @@ impl CliError {
                 models::ModelError::Unknown { .. } | models::ModelError::Batch { .. } | models::ModelError::Form { .. },
             ) => "benchmark-model",
             Self::Arch(_) => "arch",
-            Self::Npz(_) | Self::Npy { .. } => "array",
+            Self::Npz(_)
+            | Self::Npy { .. }
+            | Self::Tensor { .. }
+            | Self::ArchiveForArray { .. }
+            | Self::UnknownArray { .. } => "array",
             Self::UnknownInput { .. } | Self::MissingInput { .. } | Self::WrongInput { .. } => "input",
             Self::WrongOutputs(_) => "output",
             Self::WrongKind { .. } => "file-kind",
@@ -234,6 +274,7 @@ impl CliError {
                     ImportError::File { .. }
                     | ImportError::Batch { .. }
                     | ImportError::UnknownName { .. }
+                    | ImportError::Choice { .. }
                     | ImportError::Constant { .. },
                 )) => EXIT_USAGE,
                 OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
@@ -249,6 +290,9 @@ impl CliError {
             | Self::Arch(_)
             | Self::Npz(_)
             | Self::Npy { .. }
+            | Self::Tensor { .. }
+            | Self::ArchiveForArray { .. }
+            | Self::UnknownArray { .. }
             | Self::UnknownInput { .. }
             | Self::MissingInput { .. }
             | Self::WrongInput { .. }

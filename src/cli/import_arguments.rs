@@ -33,8 +33,9 @@ pub struct SweptImportArguments {
 /// What is said of a model's inputs.
 #[derive(Args, Clone, Debug, Default)]
 pub struct InputChoices {
-    /// The shape of an input, such as x=1x3x224x224; may be given several times
-    #[arg(long = "shape", value_name = "NAME=AxB", value_parser = parse_shape)]
+    /// The shape of an input, such as x=1x3x224x224, or the extent of a named dimension in all inputs, such as sequence=128;
+    /// may be given several times
+    #[arg(long = "shape", value_name = "NAME=AxB|DIMENSION=N", value_parser = parse_shape)]
     shapes: Vec<(String, Shape)>,
     /// Fixes an input at compile time: to a number, a list such as 1,2,3, true or false, or an array @FILE.npy; may be given
     /// several times
@@ -104,9 +105,18 @@ fn parse_batch(text: &str) -> Result<usize, String> {
 }
 
 fn parse_shape(text: &str) -> Result<(String, Shape), String> {
-    let (name, shape) = text.rsplit_once('=').ok_or("expected NAME=AxB, such as x=1x3x224x224")?;
-    let shape = shape.parse().map_err(|error| format!("`{shape}` is no shape: {error}"))?;
-    Ok((name.to_owned(), shape))
+    let (name, written) = text.rsplit_once('=').ok_or("expected NAME=AxB, such as x=1x3x224x224, or DIMENSION=N")?;
+    let bare = written.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(written);
+    let mut shape = Vec::new();
+    for extent in bare.split(['x', ',']).map(str::trim).filter(|_| !bare.is_empty()) {
+        let other = |_| {
+            format!(
+                "`{extent}` is no extent; write numbers, such as {name}=2x8, and give a named dimension its own --shape DIMENSION=N"
+            )
+        };
+        shape.push(extent.parse().map_err(other)?);
+    }
+    Ok((name.to_owned(), Shape::new(shape)))
 }
 
 fn parse_constant(text: &str) -> Result<(String, Value), String> {

@@ -2,10 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use warpweave::Source;
 use warpweave::graph::{ElementType, Tensor, TensorType};
 use warpweave::runtime::bundle::{Port, Signature};
 
+use super::arrays::Arrays;
 use super::error::CliError;
+
+/// The inputs in the program's order, from the arrays that --input names.
+pub fn given(arrays: Arrays, source: &Source) -> Result<Vec<Tensor>, CliError> {
+    let assigned = arrays.assign(source.signature(), &source.record().constants)?;
+    from_arrays(source.signature(), assigned.inputs, "--input NAME=FILE.npy or --input FILE.npz")
+}
 
 /// The inputs in the program's order, from arrays by name; every array is used and every input given.
 pub fn from_arrays(
@@ -27,6 +35,17 @@ pub fn from_arrays(
         })
     };
     signature.inputs.iter().map(input).collect()
+}
+
+/// The tensor as NumPy can hold it: singles stand in for elements that it has no type for.
+pub fn printable(tensor: &Tensor) -> Tensor {
+    match tensor.element() {
+        ElementType::BF16 => {
+            let ty = TensorType::new(ElementType::F32, tensor.shape().clone());
+            Tensor::from_f64(ty, &tensor.to_f64())
+        }
+        _ => tensor.clone(),
+    }
 }
 
 /// The tensor as `ty`: arrays have no bfloat16, so such tensors come as singles. The type found, if it is another.

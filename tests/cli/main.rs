@@ -1,6 +1,7 @@
 //! The command line through its binary: results, exit codes, and how it takes bad input.
 
 mod archive;
+mod arrays;
 mod backends;
 mod bundles;
 mod calibration;

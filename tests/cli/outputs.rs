@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::{Command, Output};
 
 use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::graph::{Tensor, npy};
 use warpweave::write_arch;
 
 use crate::models_by_hand::{external_data, open_batch};
@@ -40,8 +41,9 @@ fn an_output_that_is_an_input_is_refused_and_nothing_is_touched() {
     for copy in ["keep.onnx", "graph.txt", "partition.svg", "timeline.svg", "trace.json"] {
         fs::write(folder.join(copy), &model).expect("the model can be copied");
     }
-    for (file, text) in [("out_0.npy", "an array"), ("r.json", "a result"), ("times.svg", "times")] {
-        fs::write(folder.join(file), text).expect("the file can be written");
+    let array = npy::print(&Tensor::new([2, 8], &[0f32; 16])).expect("an array");
+    for (file, bytes) in [("out_0.npy", &array[..]), ("r.json", b"a result"), ("times.svg", b"times")] {
+        fs::write(folder.join(file), bytes).expect("the file can be written");
     }
     write_arch(&folder.join("arch.json"), &GpuArch::h200()).expect("the constants can be written");
     symlink(folder.join("keep.onnx"), folder.join("link.onnx")).expect("a link can be made");

@@ -58,6 +58,14 @@ pub enum ImportError {
         /// The dimensions that have names.
         dimensions: Vec<String>,
     },
+    /// A chosen extent contradicts the model or another choice.
+    #[error("{culprit} cannot be chosen so: {reason}")]
+    Choice {
+        /// The input or dimension.
+        culprit: String,
+        /// What contradicts it.
+        reason: String,
+    },
     /// An input cannot be fixed to what is given.
     #[error("the input {input} cannot be fixed so: {reason}")]
     Constant {
@@ -116,6 +124,7 @@ impl ImportError {
             Self::Invalid { .. } => "model-invalid",
             Self::Weight { .. } => "model-weight",
             Self::UnknownName { .. } => "model-name",
+            Self::Choice { .. } => "model-choice",
             Self::Constant { .. } => "model-constant",
             Self::Shapes(_) => "model-shapes",
             Self::Batch { .. } => "model-batch",
@@ -133,7 +142,10 @@ impl ImportError {
             Self::Weight { .. } => "keep external data in the model's folder, without links, and export again",
             Self::UnknownName { .. } => "name one of these",
             Self::Constant { .. } => "give --constant NAME=VALUE a value of the type and shape that the model declares",
-            Self::Shapes(_) => "name the shapes with --shape NAME=AxBxC, or the batch with --batch N",
+            Self::Choice { .. } => "choose extents that the model leaves open, each once",
+            Self::Shapes(_) => {
+                "give a shape with --shape INPUT=AxBxC, a named dimension with --shape NAME=N, or the batch with --batch N"
+            }
             Self::Batch { .. } => {
                 "leave --batch out, or export the model with an open first dimension or for that batch"
             }
@@ -141,6 +153,10 @@ impl ImportError {
                 "replace these nodes, export with another opset, or fix the inputs that they need to know with --constant NAME=VALUE"
             }
         }
+    }
+
+    pub(super) fn choice(culprit: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Choice { culprit: culprit.into(), reason: reason.into() }
     }
 
     pub(super) fn invalid(culprit: impl Into<String>, reason: impl Into<String>) -> Self {
@@ -151,7 +167,7 @@ impl ImportError {
 impl fmt::Display for MissingShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.dimensions {
-            Some(dimensions) => write!(f, "{} [{}]", self.input, dimensions.join("x")),
+            Some(dimensions) => write!(f, "{} [{}]", self.input, dimensions.join(", ")),
             None => write!(f, "{} of unknown rank", self.input),
         }
     }

@@ -5,8 +5,8 @@ use std::fmt;
 
 use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
 
+use super::declared::{self, Declared};
 use super::error::ImportError;
-use super::inputs::{self, Declared};
 use super::options::ImportOptions;
 use crate::onnx::ValueInfoProto;
 
@@ -42,8 +42,8 @@ pub(super) fn tensors(
 ) -> Result<BTreeMap<String, Tensor>, ImportError> {
     let fixed = |(name, constant): (&String, &Constant)| {
         let input = inputs.iter().find(|input| input.name == *name);
-        let input = input.ok_or_else(|| inputs::unknown(name, inputs))?;
-        let declared = inputs::declared(input, options)?;
+        let input = input.ok_or_else(|| declared::unknown(name, inputs))?;
+        let declared = declared::declared(input, options)?;
         let tensor = constant.tensor(&declared);
         let tensor = tensor.map_err(|reason| ImportError::Constant { input: declared.to_string(), reason })?;
         Ok((name.clone(), tensor))

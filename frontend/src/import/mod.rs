@@ -5,6 +5,7 @@
 //! anything of that size is allocated, and nothing recurses over the model.
 
 mod constant;
+mod declared;
 pub mod error;
 pub mod fixed;
 mod flatten;

@@ -9,10 +9,13 @@ use super::fixed::Constant;
 /// What a caller can say about an import.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ImportOptions {
-    /// Shapes of inputs by name; they must agree with what the model says.
+    /// Shapes of inputs by name, which must agree with what the model says. Where no input has the name, the one extent of a
+    /// named dimension.
     pub shapes: BTreeMap<String, Shape>,
     /// Extents of named dimensions.
     pub dimensions: BTreeMap<String, usize>,
+    /// Shapes of the arrays that inputs will be given. They decide the extents that nothing else decides.
+    pub arrays: BTreeMap<String, Shape>,
     /// Inputs by name that are fixed at compile time: they become constants of the graph. Operators that need to know an
     /// operand, such as a shape, can then be compiled.
     pub constants: BTreeMap<String, Constant>,

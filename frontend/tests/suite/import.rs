@@ -1,5 +1,6 @@
 //! What an import resolves, and what it refuses and why.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -45,9 +46,9 @@ fn symbolic_dimensions_need_an_answer() {
     let inputs = vec![value("x", F32, &["N", "3"]), value("mask", F32, &["N", "T"])];
     let nodes = vec![relu(&["x"], &["y"]), relu(&["mask"], &["z"])];
     let model = model(17, inputs, vec![], nodes, &["y", "z"]);
-    check(&refused(&model, &defaults()), "model-shapes", &["2 inputs", "x [Nx3]", "mask [NxT]"]);
+    check(&refused(&model, &defaults()), "model-shapes", &["2 inputs", "x [N, 3]", "mask [N, T]"]);
     let batch = ImportOptions { batch: Some(4), ..defaults() };
-    check(&refused(&model, &batch), "model-shapes", &["1 inputs", "mask [NxT]"]);
+    check(&refused(&model, &batch), "model-shapes", &["1 inputs", "mask [N, T]"]);
 
     let shapes = [("mask".to_owned(), Shape::from([2, 5]))].into();
     let graph = load(&model, &ImportOptions { shapes, ..defaults() }).expect("one shape fixes both inputs");
@@ -55,7 +56,11 @@ fn symbolic_dimensions_need_an_answer() {
     assert_eq!(graph.values[graph.outputs[1]].ty.to_string(), "f32[2x5]");
 
     let wrong = [("x".to_owned(), Shape::from([2, 4]))].into();
-    check(&refused(&model, &ImportOptions { shapes: wrong, ..defaults() }), "model-invalid", &["x", "is 3, not 4"]);
+    check(
+        &refused(&model, &ImportOptions { shapes: wrong, ..defaults() }),
+        "model-choice",
+        &["x [N, 3]", "is 3, not 4"],
+    );
     let unknown = [("w".to_owned(), Shape::from([2]))].into();
     check(
         &refused(&model, &ImportOptions { shapes: unknown, ..defaults() }),
@@ -65,12 +70,49 @@ fn symbolic_dimensions_need_an_answer() {
 }
 
 #[test]
+fn a_named_dimension_is_chosen_once_for_all_inputs() {
+    let inputs = vec![value("x", F32, &["N", "3"]), value("mask", F32, &["T", "N"])];
+    let nodes = vec![relu(&["x"], &["y"]), relu(&["mask"], &["z"])];
+    let model = model(17, inputs, vec![], nodes, &["y", "z"]);
+    let types = |options: &ImportOptions| {
+        let graph = load(&model, options).expect("all extents are known");
+        graph.inputs.iter().map(|input| graph.values[*input].ty.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let shapes = |given: &[(&str, &[usize])]| {
+        given.iter().map(|(name, shape)| ((*name).to_owned(), Shape::from(*shape))).collect::<BTreeMap<_, _>>()
+    };
+    let named = shapes(&[("N", &[2]), ("T", &[7])]);
+    assert_eq!(types(&ImportOptions { shapes: named, ..defaults() }), "f32[2x3] f32[7x2]");
+    let batch = ImportOptions { batch: Some(4), ..defaults() };
+    assert_eq!(types(&batch), "f32[4x3] f32[4x4]");
+    let arrays = shapes(&[("x", &[5, 3]), ("mask", &[6, 5])]);
+    assert_eq!(types(&ImportOptions { arrays: arrays.clone(), ..defaults() }), "f32[5x3] f32[6x5]");
+    let both = ImportOptions { arrays, shapes: shapes(&[("T", &[1])]), ..defaults() };
+    assert_eq!(types(&both), "f32[5x3] f32[1x5]");
+    let options = |shapes| ImportOptions { shapes, ..defaults() };
+    let twice = options(shapes(&[("N", &[2]), ("x", &[3, 3])]));
+    check(&refused(&model, &twice), "model-choice", &["`N`", "2", "3"]);
+    check(&refused(&model, &options(shapes(&[("N", &[2, 3])]))), "model-choice", &["`N`", "one extent"]);
+    check(&refused(&model, &options(shapes(&[("M", &[2])]))), "model-name", &["`M`", "x, mask", "N, T"]);
+    let flat = ImportOptions { arrays: shapes(&[("x", &[6])]), ..defaults() };
+    check(&refused(&model, &flat), "model-choice", &["x [N, 3]", "its array is [6]"]);
+}
+
+#[test]
 fn symbols_that_name_nothing_may_stand_for_several_extents() {
-    let inputs = vec![value("x", F32, &["?", "?"])];
-    let model = model(17, inputs, vec![], vec![relu(&["x"], &["y"])], &["y"]);
-    let shapes = [("x".to_owned(), Shape::from([2, 5]))].into();
-    let graph = load(&model, &ImportOptions { shapes, ..defaults() }).expect("each dimension has an extent");
-    assert_eq!(graph.values[graph.outputs[0]].ty.to_string(), "f32[2x5]");
+    for symbol in ["?", "", "-1", "None"] {
+        let inputs = vec![value("x", F32, &[symbol, symbol])];
+        let model = model(17, inputs, vec![], vec![relu(&["x"], &["y"])], &["y"]);
+        let shapes: BTreeMap<String, Shape> = [("x".to_owned(), Shape::from([2, 5]))].into();
+        for options in [
+            ImportOptions { shapes: shapes.clone(), ..defaults() },
+            ImportOptions { arrays: shapes.clone(), ..defaults() },
+        ] {
+            let graph = load(&model, &options).expect("each dimension has an extent");
+            assert_eq!(graph.values[graph.outputs[0]].ty.to_string(), "f32[2x5]");
+        }
+        check(&refused(&model, &defaults()), "model-shapes", &["x [?, ?]"]);
+    }
 }
 
 #[test]
