@@ -40,6 +40,8 @@ pub struct Model {
     pub signature: Signature,
     /// What is computed.
     pub program: TensorProgram,
+    /// The names of the nodes with their operators, for people.
+    pub nodes: BTreeMap<NodeId, String>,
     /// The names of what the nodes compute from which statements of the program come.
     pub results: BTreeMap<NodeId, String>,
     /// The files that the model came of, in which most constants still lie; they must stay as they are.
@@ -104,7 +106,9 @@ impl Model {
         ProgramSkeleton::of(&program).check()?;
         let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));
         let results = graph.nodes.iter().filter_map(result).collect();
-        Ok(Self { results, ..Self::new(&graph.name, program, &inputs, &outputs) })
+        let node = |(id, node): (NodeId, &Node)| (id, format!("{} ({})", node.name, node.op.name()));
+        let nodes = graph.nodes.iter().map(node).collect();
+        Ok(Self { nodes, results, ..Self::new(&graph.name, program, &inputs, &outputs) })
     }
 
     /// The files that it came of: the model's own and those of its external data.
@@ -134,6 +138,7 @@ impl Model {
             record: ModelRecord { name: name.to_owned(), ..ModelRecord::default() },
             signature,
             program,
+            nodes: BTreeMap::new(),
             results: BTreeMap::new(),
             files: Vec::new(),
         }

@@ -16,7 +16,7 @@ use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
-use warpweave::{Build, Judged, Model, Part, Stage};
+use warpweave::{Build, BuildError, Judged, Model, Part, Stage};
 
 use super::arguments::Runs;
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
@@ -144,7 +144,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let import = start.elapsed();
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
-    let records = thread::scope(|scope| {
+    let (records, left_out) = thread::scope(|scope| {
         let files = match arguments.weights {
             WeightsPlace::Inside => &[],
             WeightsPlace::Beside => &build.model.files[..],
@@ -152,10 +152,10 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, &arguments.output));
         let compiled = parts(arguments, &build, targets, (nvrtc.as_ref(), compiler.as_ref()), (&progress, output));
         let writer = writer.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let (parts, records) = compiled?;
+        let Compiled { parts, records, left_out } = compiled?;
         progress.stage("write");
         writer?.finish(&build.contents(parts))?;
-        Ok::<_, CliError>(records)
+        Ok::<_, CliError>((records, left_out))
     })?;
     drop(progress);
     let bytes = std::fs::metadata(&arguments.output).map_err(file_error("read", &arguments.output))?.len();
@@ -164,7 +164,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let text = summary(&path, bytes, seconds, &records);
     let value = json!({
         "bundle": path, "bytes": bytes, "seconds": seconds, "import_seconds": import.as_secs_f64(),
-        "statements": build.model.program.statements.len(), "targets": records
+        "statements": build.model.program.statements.len(), "targets": records,
+        "left_out": left_out
     });
     output.result("compile", &value, &text);
     Ok(true)
@@ -186,9 +187,9 @@ fn parts(
     targets: Vec<BundleTarget>,
     (nvrtc, compiler): (Option<&Nvrtc>, Option<&ChildProcess>),
     (progress, output): (&Progress, &Output),
-) -> Result<(BTreeMap<BundleTarget, TargetContents>, Vec<Value>), CliError> {
+) -> Result<Compiled, CliError> {
     let mut parts = BTreeMap::new();
-    let mut records = Vec::new();
+    let (mut records, mut left_out) = (Vec::new(), Vec::new());
     for target in targets {
         let mut stages = Stages::default();
         let mut watch = |stage: Stage| {
@@ -202,8 +203,14 @@ fn parts(
                     Some(compiler) => compiler,
                     None => return Err(Nvrtc::locate().map(|_| ()).err().map_or(no_compiler(), CliError::from)),
                 };
-                let (part, judged) = build.part_with_code(gpu, compiler, &mut watch)?;
-                (part, Some(judged))
+                match build.part_with_code(gpu, compiler, &mut watch) {
+                    Ok((part, judged)) => (part, Some(judged)),
+                    Err(error) if arguments.target.is_empty() => {
+                        leave_out(target, error, output, &mut left_out);
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
             }
         };
         let taken = stages.end();
@@ -221,7 +228,23 @@ fn parts(
         records.push(record(&part, judged.as_ref(), taken));
         parts.insert(target, TargetContents { plan: part.plan, code: judged.map(|judged| judged.code) });
     }
-    Ok((parts, records))
+    Ok(Compiled { parts, records, left_out })
+}
+
+/// A target that nobody asked for is no reason to have no bundle.
+fn leave_out(target: BundleTarget, error: BuildError, output: &Output, left_out: &mut Vec<Value>) {
+    let error = CliError::from(error);
+    output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
+    left_out.push(json!({"target": target.to_string(), "code": error.code(), "reason": error.to_string()}));
+}
+
+/// What there is of all targets.
+struct Compiled {
+    parts: BTreeMap<BundleTarget, TargetContents>,
+    /// What is reported of them.
+    records: Vec<Value>,
+    /// Targets that nobody asked for and that cannot be compiled for.
+    left_out: Vec<Value>,
 }
 
 /// When the stages of a target began.

@@ -214,7 +214,7 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
             Self::Open(OpenError::Model(ModelError::Program(_))) => "program",
             Self::Open(OpenError::Build(error)) => match error {
-                BuildError::Compile(CompileError::Lower(_)) => "model-unsupported",
+                BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => "model-unsupported",
                 BuildError::Compile(CompileError::Program(_)) => "program",
                 BuildError::Compile(CompileError::Plan(_)) => "plan",
                 BuildError::Compile(CompileError::Kernels(_)) => "kernels",
@@ -255,9 +255,11 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => {
                 Some("report this as an error of warpweave, with the model")
             }
-            Self::Open(OpenError::Build(BuildError::Compile(CompileError::Lower(_)))) => {
-                Some("compile for --target host alone, or export the model with other element types")
-            }
+            Self::Open(OpenError::Build(
+                BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. },
+            )) => Some(
+                "take the host alone (--target host, or --device host), or export the model with other element types",
+            ),
             Self::Open(OpenError::Build(BuildError::Compile(CompileError::Plan(_)) | BuildError::Cubin(_))) => {
                 Some("report this as an error of warpweave, with the model")
             }
@@ -308,7 +310,7 @@ impl CliError {
 
 fn build_exit(error: &BuildError) -> u8 {
     match error {
-        BuildError::Compile(CompileError::Lower(_)) => EXIT_UNSUPPORTED,
+        BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => EXIT_UNSUPPORTED,
         BuildError::Compile(CompileError::Program(_) | CompileError::Plan(_) | CompileError::Kernels(_))
         | BuildError::Cubin(_)
         | BuildError::Registers { .. } => EXIT_CHECK,

@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use warpweave::compiler::CompileError;
 use warpweave::fusion::schedule::PlanBackend;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
@@ -73,7 +72,7 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
     let bytes: usize = constants.map(|constant| constant.bytes().len()).sum();
     let (part, reason) = shown(build)?;
     if let Some(reason) = &reason {
-        let _ = writeln!(text, "on the host alone, not on {SHOWN_TARGET}: {reason}");
+        let _ = writeln!(text, "on the host alone: {reason}");
     }
     let groups = &part.partition.groups;
     let operations: u64 = groups.iter().map(|group| group.body.operations()).sum();
@@ -101,7 +100,7 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
 fn shown(build: &Build) -> Result<(Part, Option<String>), CliError> {
     match build.part(BundleTarget::Gpu(SHOWN_TARGET), &mut |_| {}) {
         Ok(part) => Ok((part, None)),
-        Err(BuildError::Compile(CompileError::Lower(reason))) => {
+        Err(reason @ BuildError::NoKernels { .. }) => {
             Ok((build.part(BundleTarget::Host, &mut |_| {})?, Some(reason.to_string())))
         }
         Err(other) => Err(other.into()),

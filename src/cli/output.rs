@@ -43,6 +43,11 @@ impl Output {
         eprintln!("note: {text}");
     }
 
+    /// Says that something is missing from a result.
+    pub fn warning(&self, text: &str) {
+        eprintln!("warning: {text}");
+    }
+
     /// Says why there is no result.
     pub fn error(&self, error: &CliError) {
         eprintln!("error[{}]: {error}", error.code());

@@ -14,6 +14,7 @@ use crate::tool::Folder;
 pub const F32: i32 = 1;
 pub const I64: i32 = 7;
 pub const BOOL: i32 = 9;
+pub const F64: i32 = 11;
 
 /// An input or output: numbers are extents, other text names dimensions.
 pub fn value(name: &str, element: i32, dimensions: &[&str]) -> ValueInfoProto {
