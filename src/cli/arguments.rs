@@ -7,13 +7,15 @@ use clap::{Args, ValueEnum};
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::{Backend, BackendChoice, ExecutionPlan, PlanBackend};
+use warpweave::runtime::bundle::{self, BundleError};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::{Device, Session};
-use warpweave::{DeviceCompiler, OpenOptions, Source, open};
+use warpweave::{DeviceCompiler, Model, OpenOptions, Source, open};
 
 use super::arrays::Arrays;
 use super::device_compile::ChildProcess;
 use super::error::CliError;
+use super::file_error;
 use super::import_arguments::{ImportArguments, SweptImportArguments};
 use super::output::Output;
 
@@ -27,7 +29,7 @@ pub struct ProgramArguments<S: Args = ImportArguments> {
     #[arg(long, default_value = "host")]
     pub device: Device,
     /// The most threads of the host back end
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
     /// After how many seconds a wait between blocks gives up
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
@@ -58,6 +60,14 @@ impl ProgramArguments<SweptImportArguments> {
     pub fn load(&self, batch: Option<usize>, arrays: &Arrays) -> Result<Source, CliError> {
         let options = ImportOptions { arrays: arrays.shapes(), ..self.import.inputs.import_options(batch)? };
         load(&self.path, &options, self.choices())
+    }
+}
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("one thread is the least; leave the option out for as many as the machine has".to_owned()),
+        Ok(threads) => Ok(threads),
+        Err(error) => Err(format!("`{text}` is no number of threads: {error}")),
     }
 }
 
@@ -108,7 +118,7 @@ impl<S: Args> ProgramArguments<S> {
     /// How sessions are opened.
     pub fn options(&self) -> OpenOptions {
         let defaults = OpenOptions::default();
-        let threads = self.threads.unwrap_or(defaults.threads).max(1);
+        let threads = self.threads.unwrap_or(defaults.threads);
         OpenOptions { threads, wait_limit: Duration::from_secs(self.wait_limit.max(1)), ..defaults }
     }
 
@@ -134,6 +144,24 @@ impl<S: Args> ProgramArguments<S> {
         }
         Ok(session)
     }
+}
+
+/// The model at `path`, for a command that takes no bundle.
+pub fn load_model(path: &Path, options: &ImportOptions) -> Result<Model, CliError> {
+    let opened = |error| match error {
+        // A model that cannot be read is a model's error, not a bundle's.
+        BundleError::File { source, .. } => file_error("read", path)(source),
+        other => other.into(),
+    };
+    if bundle::is_bundle(path).map_err(opened)? {
+        return Err(CliError::WrongKind {
+            path: path.to_owned(),
+            wanted: "ONNX model",
+            remedy: "it is a bundle, which is compiled already; give the model that it was compiled from, or see `inspect`, \
+                     `check` and `profile` for what a bundle holds",
+        });
+    }
+    Ok(Model::import(path, options)?)
 }
 
 /// The compiler of device text, in a process of its own.

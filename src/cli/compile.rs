@@ -11,14 +11,14 @@ use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::{FusionLevel, Partition};
 use warpweave::graph::arena::Id;
-use warpweave::runtime::bundle::{self, BundleError, BundleTarget, BundleWriter, TargetContents};
+use warpweave::runtime::bundle::{BundleTarget, BundleWriter, TargetContents};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
 use warpweave::{Build, BuildError, Judged, Model, Part, Stage};
 
-use super::arguments::Runs;
+use super::arguments::{Runs, load_model};
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use super::error::CliError;
 use super::import_arguments::ImportArguments;
@@ -128,14 +128,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let progress = Progress::new(3 + targets.iter().map(stages).sum::<usize>());
     let mut watch = |stage: Stage| progress.stage(&describe(stage));
     progress.stage("import");
-    if bundle::is_bundle(&arguments.path).map_err(|error| file_of(error, arguments))? {
-        return Err(CliError::WrongKind {
-            path: arguments.path.clone(),
-            wanted: "ONNX model",
-            remedy: "it is a bundle, which is compiled already",
-        });
-    }
-    let model = Model::import(&arguments.path, &arguments.import.import_options()?)?;
+    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
     check_outputs(arguments, &model, &targets)?;
     let mut build = Build::new(model, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
@@ -336,14 +329,6 @@ fn targets(arguments: &Arguments, output: &Output) -> Result<(Vec<BundleTarget>,
 
 fn no_compiler() -> CliError {
     CliError::Usage("no device compiler was opened; report this as an error of warpweave".to_owned())
-}
-
-/// A model that cannot be read is a model's error, not a bundle's.
-fn file_of(error: BundleError, arguments: &Arguments) -> CliError {
-    match error {
-        BundleError::File { source, .. } => file_error("read", &arguments.path)(source),
-        other => other.into(),
-    }
 }
 
 fn describe(stage: Stage) -> String {

@@ -21,7 +21,8 @@ use warpweave::{ArchFileError, BuildError, DeviceCompileError, ModelError, OpenE
 
 /// A check has failed.
 pub const EXIT_CHECK: u8 = 1;
-const EXIT_USAGE: u8 = 2;
+/// The command line or a file is not what the command takes.
+pub const EXIT_USAGE: u8 = 2;
 const EXIT_UNSUPPORTED: u8 = 3;
 const EXIT_ENVIRONMENT: u8 = 4;
 const EXIT_DEVICE_FAULT: u8 = 5;
@@ -98,12 +99,12 @@ pub enum CliError {
         outputs: Vec<String>,
     },
     /// An input is named that the program does not have.
-    #[error("the program has no input `{name}`; its inputs are {known}")]
+    #[error("the program has no input `{name}`; its inputs are {}", known.join(", "))]
     UnknownInput {
         /// The name.
         name: String,
         /// The names that there are.
-        known: String,
+        known: Vec<String>,
     },
     /// An input is missing.
     #[error("the input `{name}` ({ty}) is missing; give it with {how}")]
@@ -262,6 +263,16 @@ impl CliError {
             ),
             Self::Open(OpenError::Build(BuildError::Compile(CompileError::Plan(_)) | BuildError::Cubin(_))) => {
                 Some("report this as an error of warpweave, with the model")
+            }
+            Self::Open(OpenError::Session(SessionError::Bundle(BundleError::Target { wanted, .. })))
+                if wanted == "host" =>
+            {
+                Some("or run what it holds: --device emulator, text or cuda:0")
+            }
+            Self::Open(OpenError::Session(SessionError::Bundle(BundleError::Target { wanted, .. })))
+                if wanted == "host" =>
+            {
+                Some("or run what it holds: --device emulator, text or cuda:0")
             }
             Self::Open(OpenError::NoCompiler(_)) => Some("run a bundle that was compiled for the device"),
             _ => None,

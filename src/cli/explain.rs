@@ -12,7 +12,7 @@ use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
 use super::Passed;
-use super::arguments::Runs;
+use super::arguments::{Runs, load_model};
 use super::error::CliError;
 use super::explain_partition;
 use super::explain_text as text;
@@ -89,7 +89,7 @@ enum Arena {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
-    let model = Model::import(&arguments.path, &arguments.import.import_options()?)?;
+    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
     check_outputs(arguments, &model)?;
     let name = model.record.name.clone();
     let mut build = Build::new(model, &mut |_| {});

@@ -22,8 +22,8 @@ pub fn from_arrays(
     how: &'static str,
 ) -> Result<Vec<Tensor>, CliError> {
     if let Some(name) = arrays.keys().find(|name| signature.inputs.iter().all(|port| port.name != **name)) {
-        let known: Vec<&str> = signature.inputs.iter().map(|port| port.name.as_str()).collect();
-        return Err(CliError::UnknownInput { name: name.clone(), known: known.join(", ") });
+        let known = signature.inputs.iter().map(|port| port.name.clone()).collect();
+        return Err(CliError::UnknownInput { name: name.clone(), known });
     }
     let input = |port: &Port| {
         let missing = || CliError::MissingInput { name: port.name.clone(), ty: port.ty.clone(), how };

@@ -9,6 +9,7 @@ mod check_text;
 mod compare;
 mod compare_case;
 mod compile;
+mod culprits;
 mod device_compile;
 mod doctor;
 mod error;
@@ -33,6 +34,7 @@ mod search_arguments;
 mod selftest;
 mod soak;
 mod tune;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -96,7 +98,10 @@ type Passed = bool;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let Cli { command } = Cli::parse();
+    let Cli { command } = match Cli::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage::report(&error),
+    };
     interrupt::handle();
     let json = match &command {
         Command::Compile(arguments) => arguments.json,

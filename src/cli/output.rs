@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::new_file;
 
+use super::culprits::culprits;
 use super::error::CliError;
 use super::{file_error, interrupt};
 
@@ -55,8 +56,9 @@ impl Output {
             eprintln!("  help: {help}");
         }
         if self.json {
-            let value = json!({"error": {"code": error.code(), "message": error.to_string(), "help": error.help()}});
-            self.result("error", &value, "");
+            let (code, help) = (error.code(), error.help());
+            let value = json!({"code": code, "message": error.to_string(), "help": help, "culprits": culprits(error)});
+            self.result("error", &json!({"error": value}), "");
         }
     }
 }

@@ -8,6 +8,7 @@ mod calibration;
 mod cases;
 mod check;
 mod constants;
+mod errors;
 mod explain;
 mod indices;
 mod inputs;

@@ -5,8 +5,9 @@ use std::fmt;
 use warpweave_graph::ops::cast::element_type;
 use warpweave_graph::{ElementType, Shape};
 
-use super::error::ImportError;
+use super::error::{ImportError, TensorPlace, UnsupportedTensor};
 use super::options::ImportOptions;
+use crate::element_name;
 use crate::onnx::{DimensionProto, DimensionValue, TensorShapeProto, TensorTypeProto, ValueInfoProto};
 
 /// An input as the model declares it.
@@ -65,9 +66,19 @@ pub(super) fn unknown(name: &str, inputs: &[&ValueInfoProto]) -> ImportError {
     ImportError::UnknownName { name: name.to_owned(), inputs, dimensions }
 }
 
+/// What an input of an unsupported type holds.
+pub(super) fn unsupported(input: &ValueInfoProto) -> Option<UnsupportedTensor> {
+    let holds = match input.r#type.as_ref().and_then(|ty| ty.tensor_type.as_ref()) {
+        None => "no tensor".to_owned(),
+        Some(ty) if element_type(i64::from(ty.elem_type)).is_none() => element_name::unsupported(ty.elem_type),
+        Some(_) => return None,
+    };
+    Some(UnsupportedTensor { place: TensorPlace::Input, name: input.name.clone(), holds })
+}
+
 pub(super) fn element(input: &ValueInfoProto, ty: &TensorTypeProto) -> Result<ElementType, ImportError> {
     let number = ty.elem_type;
-    let unsupported = || ImportError::invalid(&input.name, format!("element type number {number} is not supported"));
+    let unsupported = || ImportError::invalid(&input.name, format!("it holds {}", element_name::unsupported(number)));
     element_type(i64::from(number)).ok_or_else(unsupported)
 }
 

@@ -85,9 +85,38 @@ pub enum ImportError {
         /// The inputs with their types.
         inputs: Vec<String>,
     },
-    /// Nodes are not supported; all of them are listed.
-    #[error("{} nodes are not supported:{}", .0.len(), lines(.0))]
-    Unsupported(Vec<UnsupportedNode>),
+    /// Types or nodes are not supported; all of them are listed.
+    #[error("{0}")]
+    Unsupported(Unsupported),
+}
+
+/// What of a model is not supported.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Unsupported {
+    /// Inputs and constants whose types are not supported.
+    pub tensors: Vec<UnsupportedTensor>,
+    /// Nodes that are not supported for reasons of their own.
+    pub nodes: Vec<UnsupportedNode>,
+}
+
+/// An input or a constant whose type is not supported.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnsupportedTensor {
+    /// Where it stands.
+    pub place: TensorPlace,
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub holds: String,
+}
+
+/// Where a tensor of a model stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TensorPlace {
+    /// Among the inputs.
+    Input,
+    /// Among the initializers.
+    Constant,
 }
 
 /// An input with dimensions that nobody chose.
@@ -150,7 +179,7 @@ impl ImportError {
                 "leave --batch out, or export the model with an open first dimension or for that batch"
             }
             Self::Unsupported(_) => {
-                "replace these nodes, export with another opset, or fix the inputs that they need to know with --constant NAME=VALUE"
+                "replace these, export with another opset, or fix the inputs that they need to know with --constant NAME=VALUE"
             }
         }
     }
@@ -170,6 +199,35 @@ impl fmt::Display for MissingShape {
             Some(dimensions) => write!(f, "{} [{}]", self.input, dimensions.join(", ")),
             None => write!(f, "{} of unknown rank", self.input),
         }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tensors, nodes } = self;
+        if !tensors.is_empty() {
+            write!(f, "the types of {} tensors are not supported:{}", tensors.len(), lines(tensors))?;
+        }
+        match (tensors.is_empty(), nodes.is_empty()) {
+            (_, true) => Ok(()),
+            (true, false) => write!(f, "{} nodes are not supported:{}", nodes.len(), lines(nodes)),
+            (false, false) => write!(f, "\nand {} nodes:{}", nodes.len(), lines(nodes)),
+        }
+    }
+}
+
+impl fmt::Display for UnsupportedTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: it holds {}", self.place, self.name, self.holds)
+    }
+}
+
+impl fmt::Display for TensorPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Input => "input",
+            Self::Constant => "constant",
+        })
     }
 }
 

@@ -130,7 +130,10 @@ fn shape(
     };
     let rank = declared.dim.len();
     if rank > MAX_RANK {
-        return Err(ImportError::invalid(&input.name, format!("rank {rank} is above {MAX_RANK}")));
+        return Err(ImportError::invalid(
+            &input.name,
+            format!("it has rank {rank}, and at most {MAX_RANK} is supported"),
+        ));
     }
     if let Some(given) = given.filter(|given| given.len() != rank) {
         let reason = format!("its rank is {rank}, and the shape {given} has rank {}", given.len());

@@ -21,10 +21,11 @@ use bytes::Bytes;
 use prost::Message;
 use warpweave_graph::{Graph, Tensor};
 
+use crate::element_name;
 use crate::files::{Files, ReadFiles};
-use crate::onnx::{ModelProto, TensorProto, ValueInfoProto};
-use crate::weights::Weights;
-use error::ImportError;
+use crate::onnx::{ModelProto, SparseTensorProto, TensorProto, ValueInfoProto};
+use crate::weights::{WeightError, Weights};
+use error::{ImportError, TensorPlace, Unsupported, UnsupportedTensor};
 use flatten::Flat;
 use options::ImportOptions;
 use walk::{State, Walk};
@@ -76,22 +77,30 @@ fn import_with(
     }
     let model = ModelProto::decode(bytes)?;
     let graph = model.graph.as_ref().ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
-    if let Some(sparse) = graph.sparse_initializer.first() {
-        let name = sparse.values.as_ref().map_or("", |values| &values.name);
-        return Err(ImportError::invalid(name, "sparse constants are not supported"));
-    }
+    let mut tensors: Vec<UnsupportedTensor> = graph.sparse_initializer.iter().map(sparse).collect();
     let mut flat = Flat::new(&model, graph, limits)?;
 
     // A constant may also stand among the inputs, as its default; the default holds.
     let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs: Vec<&ValueInfoProto> =
         graph.input.iter().filter(|input| !constants.contains(input.name.as_str())).collect();
-    let fixed = fixed::tensors(&inputs, options)?;
-    let types = inputs::types(&inputs, &options.with_shapes_of(&fixed))?;
+    let all_symbols: Vec<_> = inputs.iter().map(|input| flat.symbol(&input.name)).collect();
+    let (inputs, refused): (Vec<_>, Vec<_>) =
+        inputs.into_iter().partition(|input| declared::unsupported(input).is_none());
+    tensors.extend(refused.into_iter().filter_map(declared::unsupported));
+    let typed = fixed::tensors(&inputs, options)
+        .and_then(|fixed| Ok((inputs::types(&inputs, &options.with_shapes_of(&fixed))?, fixed)));
+    let (types, fixed) = match typed {
+        // What cannot be had at all comes before what can be chosen otherwise.
+        Err(_) if !tensors.is_empty() => {
+            return Err(ImportError::Unsupported(Unsupported { tensors, nodes: Vec::new() }));
+        }
+        typed => typed?,
+    };
     let input_symbols: Vec<_> = inputs.iter().map(|input| flat.symbol(&input.name)).collect();
     let constant_symbols: Vec<_> = graph.initializer.iter().map(|tensor| flat.symbol(&tensor.name)).collect();
     let output_symbols: Vec<_> = graph.output.iter().map(|output| flat.symbol(&output.name)).collect();
-    let given: Vec<_> = input_symbols.iter().chain(&constant_symbols).copied().collect();
+    let given: Vec<_> = all_symbols.iter().chain(&constant_symbols).copied().collect();
     order::sort(&mut flat, &given)?;
 
     let mut weights = Weights::new(folder, files, limits.weight_bytes);
@@ -105,14 +114,20 @@ fn import_with(
         walk.states[symbol] = State::Value(walk.graph.input(input.name.clone(), ty.into()));
     }
     for (symbol, proto) in constant_symbols.into_iter().zip(&graph.initializer) {
-        let error = |error| ImportError::Weight { tensor: proto.name.clone(), error };
-        walk.states[symbol] = State::Constant(weights.read(proto).map_err(error)?);
+        match weights.read(proto) {
+            Ok(tensor) => walk.states[symbol] = State::Constant(tensor),
+            Err(WeightError::Element(number)) => {
+                let holds = element_name::unsupported(number);
+                tensors.push(UnsupportedTensor { place: TensorPlace::Constant, name: proto.name.clone(), holds });
+            }
+            Err(error) => return Err(ImportError::Weight { tensor: proto.name.clone(), error }),
+        }
     }
     for node in &flat.nodes {
         walk.node(node, &mut weights);
     }
-    if !walk.unsupported.is_empty() {
-        return Err(ImportError::Unsupported(walk.unsupported));
+    if !walk.unsupported.is_empty() || !tensors.is_empty() {
+        return Err(ImportError::Unsupported(Unsupported { tensors, nodes: walk.unsupported }));
     }
     for (symbol, output) in output_symbols.into_iter().zip(&graph.output) {
         let value =
@@ -120,4 +135,9 @@ fn import_with(
         walk.graph.outputs.push(value);
     }
     Ok(walk.graph)
+}
+
+fn sparse(proto: &SparseTensorProto) -> UnsupportedTensor {
+    let name = proto.values.as_ref().map(|values| values.name.clone()).unwrap_or_default();
+    UnsupportedTensor { place: TensorPlace::Constant, name, holds: "sparse elements".to_owned() }
 }

@@ -206,6 +206,32 @@ fn everything_unsupported_is_listed_at_once() {
 }
 
 #[test]
+fn unsupported_types_are_listed_with_the_nodes() {
+    let typed = |name: &str, elem_type: i32| {
+        let mut input = value(name, F32, &["N"]);
+        let tensor = input.r#type.as_mut().and_then(|ty| ty.tensor_type.as_mut());
+        tensor.expect("a tensor").elem_type = elem_type;
+        input
+    };
+    let packed = TensorProto { name: "w".to_owned(), dims: vec![2], data_type: 22, ..TensorProto::default() };
+    let nodes =
+        vec![relu(&["x"], &["a"]), node("If", &["y"], &["b"], vec![]), node("Add", &["q", "w"], &["c"], vec![])];
+    let inputs = vec![typed("x", 8), typed("q", 21), value("y", F32, &["2"])];
+    let error = refused(&model(17, inputs, vec![packed], nodes.clone(), &["a"]), &defaults());
+    let parts = [
+        "3 tensors",
+        "input x: it holds strings",
+        "input q: it holds unsigned 4-bit integers",
+        "constant w: it holds 4-bit integers",
+        "and 1 nodes",
+        "b: ai.onnx.If",
+    ];
+    check(&error, "model-unsupported", &parts);
+    let open = model(17, vec![typed("x", 8), value("y", F32, &["N"])], vec![], nodes[..1].to_vec(), &["a"]);
+    check(&refused(&open, &defaults()), "model-unsupported", &["input x: it holds strings"]);
+}
+
+#[test]
 fn old_and_new_operator_sets_are_refused_by_name() {
     for opset in [1, 6, 99] {
         let model = model(opset, vec![value("x", F32, &["2"])], vec![], vec![relu(&["x"], &["y"])], &["y"]);
