@@ -17,6 +17,7 @@ pub mod litmus;
 pub mod microbench;
 mod model;
 mod open;
+pub mod operators;
 pub mod profile;
 mod random_inputs;
 mod refused;

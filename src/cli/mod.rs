@@ -24,6 +24,7 @@ mod lab;
 mod litmus;
 mod microbench;
 mod models;
+mod ops;
 mod output;
 mod output_paths;
 mod profile;
@@ -78,6 +79,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Lists the benchmark models, or writes one
     Models(models::Arguments),
+    /// Lists the operators and what runs them
+    Ops(ops::Arguments),
     /// Shows what scripts/gpu_lab.sh has recorded
     Lab(lab::Arguments),
     /// Shows what this machine offers
@@ -115,6 +118,7 @@ pub fn main() -> ExitCode {
         Command::Tune(arguments) => arguments.json,
         Command::Inspect(arguments) => arguments.json,
         Command::Models(arguments) => arguments.json,
+        Command::Ops(arguments) => arguments.json,
         Command::Lab(arguments) => arguments.json,
         Command::Doctor(arguments) => arguments.json,
         Command::Selftest(arguments) => arguments.json,
@@ -135,6 +139,7 @@ pub fn main() -> ExitCode {
         Command::Tune(arguments) => tune::execute(&arguments, &output),
         Command::Inspect(arguments) => inspect::execute(&arguments, &output),
         Command::Models(arguments) => models::execute(&arguments, &output),
+        Command::Ops(arguments) => ops::execute(&arguments, &output),
         Command::Lab(arguments) => lab::execute(&arguments, &output),
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),
         Command::Selftest(arguments) => selftest::execute(&arguments, &output),

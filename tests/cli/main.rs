@@ -19,6 +19,7 @@ mod measurements;
 mod model_builder;
 mod models;
 mod models_by_hand;
+mod operators;
 mod outputs;
 mod page;
 mod profile;

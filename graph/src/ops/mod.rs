@@ -141,7 +141,7 @@ pub mod xor;
 
 pub use attribute::{Attribute, AttributeError, AttributeReader};
 pub use context::{Context, Fact, InferError};
-pub use registry::ImportError;
+pub use registry::{ImportError, Registration};
 
 use std::ops::RangeInclusive;
 
