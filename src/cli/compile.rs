@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::panic::resume_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,9 +32,9 @@ pub struct Arguments {
     /// An ONNX model
     #[arg(value_name = "MODEL")]
     path: PathBuf,
-    /// The bundle to write
+    /// The bundle to write; beside the model and named as it is unless given, where there is no file of that name
     #[arg(short, long, value_name = "OUT.weave")]
-    output: PathBuf,
+    output: Option<PathBuf>,
     /// What to compile for, such as host,sm_90a; host and, where NVRTC is found, sm_90a unless given
     #[arg(long, value_delimiter = ',', value_name = "TARGET")]
     target: Vec<BundleTarget>,
@@ -115,6 +115,7 @@ const DEFAULT_TARGET: Target = Target::Sm90a;
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let start = Instant::now();
+    let bundle = bundle_path(arguments)?;
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
     let (targets, nvrtc) = targets(arguments, output)?;
     if timings.is_some() && targets == [BundleTarget::Host] {
@@ -129,7 +130,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut watch = |stage: Stage| progress.stage(&describe(stage));
     progress.stage("import");
     let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
-    check_outputs(arguments, &model, &targets)?;
+    check_outputs(arguments, &bundle, &model, &targets)?;
     let mut build = Build::new(model, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
     (build.arch, build.timings) = (arch, timings);
@@ -142,7 +143,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             WeightsPlace::Inside => &[],
             WeightsPlace::Beside => &build.model.files[..],
         };
-        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, &arguments.output));
+        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, &bundle));
         let compiled = parts(arguments, &build, targets, (nvrtc.as_ref(), compiler.as_ref()), (&progress, output));
         let writer = writer.join().unwrap_or_else(|panic| resume_unwind(panic));
         let Compiled { parts, records, left_out } = compiled?;
@@ -151,9 +152,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         Ok::<_, CliError>((records, left_out))
     })?;
     drop(progress);
-    let bytes = std::fs::metadata(&arguments.output).map_err(file_error("read", &arguments.output))?.len();
+    let bytes = std::fs::metadata(&bundle).map_err(file_error("read", &bundle))?.len();
     let seconds = start.elapsed().as_secs_f64();
-    let path = arguments.output.display().to_string();
+    let path = bundle.display().to_string();
     let text = summary(&path, bytes, seconds, &records);
     let value = json!({
         "bundle": path, "bytes": bytes, "seconds": seconds, "import_seconds": import.as_secs_f64(),
@@ -164,11 +165,30 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     Ok(true)
 }
 
-fn check_outputs(arguments: &Arguments, model: &Model, targets: &[BundleTarget]) -> Result<(), CliError> {
+/// Where the bundle goes. A file that is there is replaced only where it is named.
+fn bundle_path(arguments: &Arguments) -> Result<PathBuf, CliError> {
+    if let Some(path) = &arguments.output {
+        return Ok(path.clone());
+    }
+    let path = arguments.path.with_extension("weave");
+    // A bundle in place of the model is refused as such.
+    if path != arguments.path && path.symlink_metadata().is_ok() {
+        let text = format!("{} is there already; name the bundle with -o, also to replace that one", path.display());
+        return Err(CliError::Usage(text));
+    }
+    Ok(path)
+}
+
+fn check_outputs(
+    arguments: &Arguments,
+    bundle: &Path,
+    model: &Model,
+    targets: &[BundleTarget],
+) -> Result<(), CliError> {
     let mut files = model.paths();
     files.extend(arguments.search.files());
     files.extend(arguments.import.inputs.files());
-    output_paths::check([arguments.output.clone()], &files)?;
+    output_paths::check([bundle.to_owned()], &files)?;
     let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|stage| stage.file(*target)));
     output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)
 }

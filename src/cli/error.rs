@@ -1,13 +1,14 @@
 //! Errors of the command line, with codes and exit codes.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use warpweave::bench::BenchError;
 use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
-use warpweave::graph::TensorType;
 use warpweave::graph::npy::NpyError;
+use warpweave::graph::{ElementType, TensorType};
 use warpweave::lab::LabError;
 use warpweave::models;
 use warpweave::runtime::bundle::BundleError;
@@ -117,7 +118,7 @@ pub enum CliError {
         how: &'static str,
     },
     /// An input has the wrong type.
-    #[error("the input `{name}` must be {expected} and is {found}; convert it, or compile the model for that shape")]
+    #[error("the input `{name}` must be {expected} and is {found}; {}", conversion(expected, found))]
     WrongInput {
         /// The name.
         name: String,
@@ -164,6 +165,32 @@ pub enum CliError {
         /// Why, and what to do.
         reason: String,
     },
+}
+
+/// How an array becomes one of another type.
+fn conversion(expected: &TensorType, found: &TensorType) -> String {
+    let element = match expected.element {
+        ElementType::Bool => "bool",
+        ElementType::I8 => "int8",
+        ElementType::I16 => "int16",
+        ElementType::I32 => "int32",
+        ElementType::I64 => "int64",
+        ElementType::U8 => "uint8",
+        ElementType::U16 => "uint16",
+        ElementType::U32 => "uint32",
+        ElementType::U64 => "uint64",
+        ElementType::F16 => "float16",
+        ElementType::BF16 | ElementType::F32 => "float32",
+        ElementType::F64 => "float64",
+    };
+    let mut remedies = Vec::new();
+    if expected.element != found.element {
+        remedies.push(format!("convert it with array.astype(\"{element}\")"));
+    }
+    if expected.shape != found.shape {
+        remedies.push("give an array of that shape, or import the model with --shape for this one".to_owned());
+    }
+    remedies.join("; ")
 }
 
 macro_rules! through_open {
@@ -250,9 +277,15 @@ impl CliError {
     }
 
     /// What to do, where the message does not say it.
-    pub fn help(&self) -> Option<&'static str> {
+    pub fn help(&self) -> Option<Cow<'static, str>> {
+        if let Self::Open(OpenError::Model(ModelError::Import(error))) = self {
+            return Some(error.remedy());
+        }
+        self.fixed_help().map(Cow::Borrowed)
+    }
+
+    fn fixed_help(&self) -> Option<&'static str> {
         match self {
-            Self::Open(OpenError::Model(ModelError::Import(error))) => Some(error.remedy()),
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => {
                 Some("report this as an error of warpweave, with the model")
             }

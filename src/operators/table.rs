@@ -47,21 +47,17 @@ pub fn devices(operator: &OperatorSupport) -> [String; 3] {
 
 /// Element types in few words: `float` and `int` where all of them are there.
 fn elements(present: &[ElementType]) -> String {
-    let kinds: [(&str, fn(ElementType) -> bool); 3] = [
-        ("bool", |element| element == ElementType::Bool),
-        ("int", ElementType::is_integer),
-        ("float", ElementType::is_float),
-    ];
     let mut words = Vec::new();
-    for (word, is_kind) in kinds {
-        let all = ElementType::ALL.into_iter().filter(|element| is_kind(*element));
-        let (own, all): (Vec<_>, Vec<_>) =
-            (present.iter().filter(|element| is_kind(**element)).collect(), all.collect());
-        if own.len() == all.len() {
-            words.push(word.to_owned());
-        } else {
-            words.extend(own.into_iter().map(ToString::to_string));
+    let mut describe = |word: &str, is_kind: &dyn Fn(ElementType) -> bool| {
+        let all = ElementType::ALL.into_iter().filter(|element| is_kind(*element)).count();
+        let own: Vec<&ElementType> = present.iter().filter(|element| is_kind(**element)).collect();
+        match own.len() == all {
+            true => words.push(word.to_owned()),
+            false => words.extend(own.into_iter().map(ToString::to_string)),
         }
-    }
+    };
+    describe("bool", &|element| element == ElementType::Bool);
+    describe("int", &ElementType::is_integer);
+    describe("float", &ElementType::is_float);
     if words.is_empty() { "–".to_owned() } else { words.join(", ") }
 }

@@ -114,3 +114,30 @@ fn a_named_dimension_is_given_once_for_all_inputs() {
     let told = String::from_utf8(tool(&["inspect", &model, "--shape", "x=batchx3"]).stderr).expect("text");
     assert!(told.contains("`batch` is no extent"), "{told}");
 }
+
+#[test]
+fn columns_may_come_first() {
+    let folder = Folder::new();
+    let model = open_batch(&folder);
+    let mut bytes = npy::print(&Tensor::new([8, 2], &(0..16u8).map(f32::from).collect::<Vec<_>>())).expect("an array");
+    let header = String::from_utf8_lossy(&bytes[10..128]).replace("False", "True ").replace("(8,2,)", "(2,8,)");
+    bytes[10..128].copy_from_slice(header.as_bytes());
+    let array = folder.join("columns.npy");
+    fs::write(&array, bytes).expect("it can be written");
+    let out = folder.join("out.npz").display().to_string();
+    succeed(&["run", &model, "--input", &format!("x={}", array.display()), "--output", &out]);
+    let read = npz::read(out.as_ref()).expect("an archive");
+    let rows = [[0f32, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0], [1.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0]].concat();
+    assert_eq!(read["y"], Tensor::new([2, 8], &rows));
+}
+
+#[test]
+fn a_wrong_type_comes_with_its_conversion() {
+    let folder = Folder::new();
+    let model = open_batch(&folder);
+    let io = archive(&folder, "doubles.npz", &[("x", &Tensor::new([2, 8], &[1f64; 16]))]);
+    let told = fail(2, "input", &["run", &model, "--input", &io]);
+    assert!(told.contains("f64[2x8]") && told.contains("astype(\"float32\")") && !told.contains("--shape"), "{told}");
+    let told = fail(3, "model-shapes", &["run", &model]);
+    assert!(told.contains("--shape N=1"), "{told}");
+}

@@ -9,7 +9,7 @@ use warpweave::graph::{Tensor, npy};
 use warpweave::write_arch;
 
 use crate::models_by_hand::{external_data, open_batch};
-use crate::tool::{Folder, fail};
+use crate::tool::{Folder, fail, succeed};
 
 /// The names and bytes of all files in a folder.
 fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
@@ -107,4 +107,17 @@ fn a_file_that_cannot_be_finished_leaves_what_was_there() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && errors.contains("error[file]: "), "{errors}");
     assert!(contents(&folder) == before, "{:?}", folder.names());
+}
+
+#[test]
+fn a_bundle_is_named_after_its_model_where_it_replaces_nothing() {
+    let folder = Folder::new();
+    let model = open_batch(&folder);
+    let compile = ["compile", &model, "--batch", "2", "--target", "host"];
+    let told = succeed(&compile);
+    assert_eq!(told["bundle"], folder.join("rows.weave").display().to_string());
+    let before = contents(&folder);
+    let told = fail(2, "usage", &compile);
+    assert!(told.contains("rows.weave is there already") && told.contains("-o"), "{told}");
+    assert!(contents(&folder) == before);
 }

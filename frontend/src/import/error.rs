@@ -1,5 +1,6 @@
 //! Why a model is refused.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -162,8 +163,8 @@ impl ImportError {
     }
 
     /// What a person can do about it.
-    pub fn remedy(&self) -> &'static str {
-        match self {
+    pub fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::File { .. } => "check the path and its permissions",
             Self::Limit { .. } => "export a smaller model, or raise the limit if the model is trusted",
             Self::Decode(_) => "check that the file is complete and an ONNX model",
@@ -172,16 +173,14 @@ impl ImportError {
             Self::UnknownName { .. } => "name one of these",
             Self::Constant { .. } => "give --constant NAME=VALUE a value of the type and shape that the model declares",
             Self::Choice { .. } => "choose extents that the model leaves open, each once",
-            Self::Shapes(_) => {
-                "give a shape with --shape INPUT=AxBxC, a named dimension with --shape NAME=N, or the batch with --batch N"
-            }
+            Self::Shapes(missing) => return Cow::Owned(shapes_remedy(missing)),
             Self::Batch { .. } => {
                 "leave --batch out, or export the model with an open first dimension or for that batch"
             }
             Self::Unsupported(_) => {
                 "replace these, export with another opset, or fix the inputs that they need to know with --constant NAME=VALUE"
             }
-        }
+        })
     }
 
     pub(super) fn choice(culprit: impl Into<String>, reason: impl Into<String>) -> Self {
@@ -237,6 +236,27 @@ impl fmt::Display for UnsupportedNode {
         let domain = if domain.is_empty() { "ai.onnx" } else { domain };
         write!(f, "{node}: {domain}.{operator} (opset {opset}): {reason}")
     }
+}
+
+/// How to give shapes, with what stands for an open extent shown as 1.
+fn shapes_remedy(missing: &[MissingShape]) -> String {
+    let mut options: Vec<String> = Vec::new();
+    for MissingShape { input, dimensions } in missing {
+        let dimensions = dimensions.as_deref().unwrap_or_default();
+        let open: Vec<&String> = dimensions.iter().filter(|text| text.parse::<usize>().is_err()).collect();
+        let mut given: Vec<String> = open.iter().map(|name| format!("--shape {name}=1")).collect();
+        if open.is_empty() || open.iter().any(|name| *name == "?") {
+            let extents = dimensions.iter().map(|text| text.parse().unwrap_or(1usize));
+            let extents: Vec<String> = extents.map(|extent| extent.to_string()).collect();
+            given = vec![format!("--shape {input}={}", extents.join("x"))];
+        }
+        let new: Vec<String> = given.into_iter().filter(|option| !options.contains(option)).collect();
+        options.extend(new);
+    }
+    format!(
+        "choose them, such as with {}; --batch N is for all open first dimensions, and arrays that are given decide too",
+        options.join(" ")
+    )
 }
 
 fn names(names: &[String]) -> String {

@@ -80,8 +80,13 @@ fn import_with(
     let mut tensors: Vec<UnsupportedTensor> = graph.sparse_initializer.iter().map(sparse).collect();
     let mut flat = Flat::new(&model, graph, limits)?;
 
-    // A constant may also stand among the inputs, as its default; the default holds.
-    let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+    // A constant may also stand among the inputs, as its default; the default holds unless the input is fixed otherwise.
+    let is_input: HashSet<&str> = graph.input.iter().map(|input| input.name.as_str()).collect();
+    let holds = |tensor: &&TensorProto| {
+        !(is_input.contains(tensor.name.as_str()) && options.constants.contains_key(&tensor.name))
+    };
+    let initializers: Vec<&TensorProto> = graph.initializer.iter().filter(holds).collect();
+    let constants: HashSet<&str> = initializers.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs: Vec<&ValueInfoProto> =
         graph.input.iter().filter(|input| !constants.contains(input.name.as_str())).collect();
     let all_symbols: Vec<_> = inputs.iter().map(|input| flat.symbol(&input.name)).collect();
@@ -98,7 +103,7 @@ fn import_with(
         typed => typed?,
     };
     let input_symbols: Vec<_> = inputs.iter().map(|input| flat.symbol(&input.name)).collect();
-    let constant_symbols: Vec<_> = graph.initializer.iter().map(|tensor| flat.symbol(&tensor.name)).collect();
+    let constant_symbols: Vec<_> = initializers.iter().map(|tensor| flat.symbol(&tensor.name)).collect();
     let output_symbols: Vec<_> = graph.output.iter().map(|output| flat.symbol(&output.name)).collect();
     let given: Vec<_> = all_symbols.iter().chain(&constant_symbols).copied().collect();
     order::sort(&mut flat, &given)?;
@@ -113,7 +118,7 @@ fn import_with(
         }
         walk.states[symbol] = State::Value(walk.graph.input(input.name.clone(), ty.into()));
     }
-    for (symbol, proto) in constant_symbols.into_iter().zip(&graph.initializer) {
+    for (symbol, proto) in constant_symbols.into_iter().zip(initializers) {
         match weights.read(proto) {
             Ok(tensor) => walk.states[symbol] = State::Constant(tensor),
             Err(WeightError::Element(number)) => {

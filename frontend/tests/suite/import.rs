@@ -10,7 +10,7 @@ use warpweave_frontend::onnx::{
     AttributeKind, AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
     StringStringEntryProto, TensorProto,
 };
-use warpweave_frontend::{ImportError, ImportOptions, Limits, import, import_bytes};
+use warpweave_frontend::{Constant, ImportError, ImportOptions, Limits, Number, import, import_bytes};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Shape, Tensor, lower};
 
@@ -112,6 +112,19 @@ fn symbols_that_name_nothing_may_stand_for_several_extents() {
             assert_eq!(graph.values[graph.outputs[0]].ty.to_string(), "f32[2x5]");
         }
         check(&refused(&model, &defaults()), "model-shapes", &["x [?, ?]"]);
+    }
+}
+
+#[test]
+fn an_input_with_a_default_may_be_fixed_otherwise() {
+    let inputs = vec![value("x", F32, &["2"]), value("s", F32, &[])];
+    let default = vec![constant("s", &Tensor::scalar(2f32))];
+    let model = model(17, inputs, default, vec![node("Mul", &["x", "s"], &["y"], vec![])], &["y"]);
+    for (constants, expected) in [(None, 2f32), (Some(Constant::Number(Number::Integer(3))), 3.0)] {
+        let constants = constants.into_iter().map(|constant| ("s".to_owned(), constant)).collect();
+        let graph = load(&model, &ImportOptions { constants, ..defaults() }).expect("the model is valid");
+        let values = evaluate(&lower(&graph), &[Tensor::new([2], &[1f32, 1.0])]).expect("it is computed");
+        assert_eq!(values[0], Tensor::new([2], &[expected; 2]));
     }
 }
 
