@@ -12,6 +12,7 @@ use warpweave::runtime::npz;
 
 use super::error::CliError;
 use super::file_error;
+use super::output::Output;
 
 /// An argument that names arrays.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct Assigned {
     pub inputs: BTreeMap<String, Tensor>,
     /// Outputs by their positions.
     pub outputs: BTreeMap<usize, Tensor>,
+    /// Arrays of archives for inputs that are none any more, and what these were fixed to.
+    pub fixed: Vec<(String, String)>,
 }
 
 /// What an array of an archive is.
@@ -110,10 +113,12 @@ impl Arrays {
         plain.chain(prefixed).map(|(name, array)| (name.to_owned(), array.shape().clone())).collect()
     }
 
-    /// What each array is of a program. Arrays for inputs that were `fixed` are left out.
+    /// What each array is of a program, some of whose model's inputs were `fixed`.
     pub fn assign(self, signature: &Signature, fixed: &BTreeMap<String, String>) -> Result<Assigned, CliError> {
-        let mut assigned = Assigned { inputs: self.named, outputs: BTreeMap::new() };
+        let mut assigned = Assigned { inputs: self.named, ..Assigned::default() };
         for archive in self.archives {
+            let names = archive.arrays.keys().filter_map(|name| fixed.get_key_value(fixed_name(name, fixed)?));
+            assigned.fixed.extend(names.map(|(name, value)| (name.clone(), value.clone())));
             for (name, roles) in archive.roles(signature, fixed)? {
                 for role in roles {
                     let array = archive.arrays[&name].clone();
@@ -131,6 +136,15 @@ impl Arrays {
     }
 }
 
+impl Assigned {
+    /// Says which arrays are not used.
+    pub fn note_fixed(&self, output: &Output) {
+        for (name, value) in &self.fixed {
+            output.note(&format!("the input `{name}` is fixed to {value}; its array is not used"));
+        }
+    }
+}
+
 const INPUT: &str = "in_";
 const OUTPUT: &str = "out_";
 
@@ -141,10 +155,7 @@ impl Archive {
         signature: &'s Signature,
         fixed: &BTreeMap<String, String>,
     ) -> Result<Vec<(String, Vec<Role<'s>>)>, CliError> {
-        let is_fixed = |name: &str| {
-            fixed.contains_key(name) || name.strip_prefix(INPUT).is_some_and(|name| fixed.contains_key(name))
-        };
-        let names: Vec<&String> = self.arrays.keys().filter(|name| !is_fixed(name)).collect();
+        let names: Vec<&String> = self.arrays.keys().filter(|name| fixed_name(name, fixed).is_none()).collect();
         let all = |rule: fn(&'s Signature, &str) -> Vec<Role<'s>>| -> Option<Vec<_>> {
             let roles = |name: &&String| {
                 Some((name.to_string(), Some(rule(signature, name)).filter(|roles| !roles.is_empty())?))
@@ -162,6 +173,11 @@ impl Archive {
             outputs: signature.outputs.iter().map(|port| port.name.clone()).collect(),
         })
     }
+}
+
+/// The fixed input that an array is for.
+fn fixed_name<'n>(name: &'n str, fixed: &BTreeMap<String, String>) -> Option<&'n str> {
+    [Some(name), name.strip_prefix(INPUT)].into_iter().flatten().find(|name| fixed.contains_key(*name))
 }
 
 /// `in_NAME` and `out_POSITION` or `out_NAME`.

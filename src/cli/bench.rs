@@ -125,7 +125,8 @@ fn measure_one(
     let options = arguments.program.options();
     let mut session = arguments.program.open(&source, &options, output)?;
     let mut caches = cold_caches(arguments, session.as_mut())?;
-    let sets = if arrays.is_empty() { random_sets(arguments, &source) } else { vec![inputs::given(arrays, &source)?] };
+    let sets =
+        if arrays.is_empty() { random_sets(arguments, &source) } else { vec![inputs::given(arrays, &source, output)?] };
     let limit = arguments.warmup_limit_ms.unwrap_or_else(|| arguments.warmup_ms.saturating_mul(10));
     let limit = limit.max(arguments.warmup_ms);
     let method = Method {

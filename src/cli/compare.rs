@@ -50,7 +50,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let arrays = Arrays::of_archive(&arguments.io)?;
     let source = arguments.program.load(&arrays)?;
     let signature = source.signature();
-    let Assigned { inputs: given, outputs: expected } = arrays.assign(signature, &source.record().constants)?;
+    let assigned = arrays.assign(signature, &source.record().constants)?;
+    assigned.note_fixed(output);
+    let Assigned { inputs: given, outputs: expected, .. } = assigned;
     let inputs = inputs::from_arrays(signature, given, "an array of its name in the --io file")?;
     let missing = |position: &usize| !expected.contains_key(position);
     if let Some(position) = (0..signature.outputs.len()).find(missing) {

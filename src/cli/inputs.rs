@@ -8,10 +8,12 @@ use warpweave::runtime::bundle::{Port, Signature};
 
 use super::arrays::Arrays;
 use super::error::CliError;
+use super::output::Output;
 
 /// The inputs in the program's order, from the arrays that --input names.
-pub fn given(arrays: Arrays, source: &Source) -> Result<Vec<Tensor>, CliError> {
+pub fn given(arrays: Arrays, source: &Source, output: &Output) -> Result<Vec<Tensor>, CliError> {
     let assigned = arrays.assign(source.signature(), &source.record().constants)?;
+    assigned.note_fixed(output);
     from_arrays(source.signature(), assigned.inputs, "--input NAME=FILE.npy or --input FILE.npz")
 }
 

@@ -107,7 +107,7 @@ fn read_inputs(
         }
         return Ok(random_inputs(signature, arguments.seed));
     }
-    inputs::given(arrays, source)
+    inputs::given(arrays, source, output)
 }
 
 /// Writes inputs and outputs under their names.

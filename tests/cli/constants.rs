@@ -3,9 +3,10 @@
 use std::fs;
 
 use warpweave::graph::{Tensor, npy};
+use warpweave::runtime::npz;
 
 use crate::model_builder::{BOOL, F32, I64, node, value, write};
-use crate::tool::{Folder, fail, has_nvrtc, succeed};
+use crate::tool::{Folder, fail, has_nvrtc, succeed, tool};
 
 /// A model that adds along the axes that an input names, of a shape that another input names.
 fn sums(folder: &Folder) -> String {
@@ -47,6 +48,21 @@ fn every_command_fixes_inputs() {
     }
     let told = fail(2, "usage", &["run", &bundle, "--constant", "axes=1"]);
     assert!(told.contains("--constant"), "{told}");
+}
+
+#[test]
+fn an_array_for_a_fixed_input_is_said_to_be_unused() {
+    let folder = Folder::new();
+    let model = sums(&folder);
+    let io = folder.join("io.npz").display().to_string();
+    succeed(&[&["run", &model, "--output", &io][..], &FIXED].concat());
+    let mut arrays = npz::read(io.as_ref()).expect("an archive");
+    arrays.insert("axes".to_owned(), Tensor::vector_i64(&[0]));
+    let bytes = npz::print(arrays.iter().map(|(name, array)| (name.as_str(), array))).expect("an archive");
+    fs::write(&io, bytes).expect("it can be written");
+    let output = tool(&[&["compare", &model, "--io", &io][..], &FIXED].concat());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("`axes` is fixed to -1"), "{told}");
 }
 
 #[test]

@@ -242,7 +242,10 @@ impl fmt::Display for UnsupportedNode {
 fn shapes_remedy(missing: &[MissingShape]) -> String {
     let mut options: Vec<String> = Vec::new();
     for MissingShape { input, dimensions } in missing {
-        let dimensions = dimensions.as_deref().unwrap_or_default();
+        let Some(dimensions) = dimensions else {
+            options.push(format!("--shape {input}=AxB"));
+            continue;
+        };
         let open: Vec<&String> = dimensions.iter().filter(|text| text.parse::<usize>().is_err()).collect();
         let mut given: Vec<String> = open.iter().map(|name| format!("--shape {name}=1")).collect();
         if open.is_empty() || open.iter().any(|name| *name == "?") {
