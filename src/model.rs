@@ -8,7 +8,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use warpweave_frontend::{Bytes, Files, ImportError, ImportOptions, import_from};
+use warpweave_frontend::{Bytes, DeclaredPort, Files, ImportError, ImportOptions, declared_ports, import_from};
 use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::passes::{self, InvalidRewrite};
 use warpweave_graph::program::{Source, TensorId};
@@ -95,6 +95,12 @@ impl Model {
             model.record.constants = fixed.map(|(name, value)| (name.clone(), value.to_string())).collect();
             Ok(model)
         })
+    }
+
+    /// The inputs and outputs of an ONNX file as it declares them, open dimensions included.
+    pub fn declared(path: &Path) -> Result<(Vec<DeclaredPort>, Vec<DeclaredPort>), ModelError> {
+        let bytes = mapped::map(path).map_err(|error| ImportError::File { path: path.to_owned(), error })?;
+        Ok(declared_ports(bytes)?)
     }
 
     /// A graph after all passes.

@@ -1,14 +1,15 @@
 //! `warpweave inspect`: what a model or bundle holds.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use warpweave::frontend::{DeclaredPort, ImportError};
 use warpweave::fusion::schedule::PlanBackend;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
-use warpweave::{Build, BuildError, Part, Source};
+use warpweave::{Build, BuildError, Model, ModelError, OpenError, Part, Source};
 
 use super::Passed;
 use super::error::CliError;
@@ -33,8 +34,15 @@ const SHOWN_TARGET: Target = Target::Sm90a;
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let source = Source::load(&arguments.path, &arguments.import.import_options()?)?;
     let mut text = String::new();
+    let source = match Source::load(&arguments.path, &arguments.import.import_options()?) {
+        Err(OpenError::Model(ModelError::Import(error @ ImportError::Shapes(_)))) => {
+            let value = open_model(&arguments.path, &error, &mut text)?;
+            output.result("inspect", &value, &text);
+            return Ok(true);
+        }
+        source => source?,
+    };
     let value = match &source {
         Source::Model(build) => model(build, &mut text)?,
         Source::Bundle(bundle) => of_bundle(bundle, &mut text)?,
@@ -54,6 +62,21 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
             .collect()
     };
     json!({"inputs": ports("input", &signature.inputs), "outputs": ports("output", &signature.outputs)})
+}
+
+/// A model whose shapes are not all chosen: what it declares.
+fn open_model(path: &Path, error: &ImportError, text: &mut String) -> Result<Value, CliError> {
+    let (inputs, outputs) = Model::declared(path)?;
+    let mut ports = |kind: &str, ports: &[DeclaredPort]| -> Vec<Value> {
+        let port = |DeclaredPort { name, ty }: &DeclaredPort| {
+            let _ = writeln!(text, "{kind} {name}: {ty}");
+            json!({"name": name, "type": ty})
+        };
+        ports.iter().map(port).collect()
+    };
+    let signature = json!({"inputs": ports("input", &inputs), "outputs": ports("output", &outputs)});
+    let _ = writeln!(text, "{error}\n{}", error.remedy());
+    Ok(json!({"kind": "model", "signature": signature, "open": error.to_string(), "help": error.remedy()}))
 }
 
 /// What is no input because it was fixed.

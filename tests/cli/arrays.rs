@@ -105,8 +105,10 @@ fn a_named_dimension_is_given_once_for_all_inputs() {
     let given = [fixed("x=4x3"), fixed("m=[4, 5]")].concat();
     let given: Vec<&str> = given.iter().map(String::as_str).collect();
     assert_eq!(types(&given), ["f32[4x3]", "f32[4x5]"]);
-    let told = fail(3, "model-shapes", &["inspect", &model, "--shape", "batch=4"]);
+    let told = fail(3, "model-shapes", &["run", &model, "--shape", "batch=4"]);
     assert!(told.contains("x [batch, ?]"), "{told}");
+    assert_eq!(types(&[]), ["f32[batch, ?]", "f32[batch, ?]"], "what is open is shown as it is declared");
+    assert!(succeed(&["inspect", &model])["help"].as_str().is_some_and(|help| help.contains("--shape x=1x1")));
     let told = fail(2, "model-name", &["inspect", &model, "--shape", "y=4"]);
     assert!(told.contains("`y`") && told.contains("x, m") && told.contains("batch"), "{told}");
     let told = fail(2, "model-choice", &["inspect", &model, "--shape", "x=4x3", "--shape", "batch=5"]);

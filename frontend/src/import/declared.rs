@@ -10,6 +10,29 @@ use super::options::ImportOptions;
 use crate::element_name;
 use crate::onnx::{DimensionProto, DimensionValue, TensorShapeProto, TensorTypeProto, ValueInfoProto};
 
+/// An input or output as a model declares it, for people: extents, names of dimensions, and `?`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeclaredPort {
+    /// The name.
+    pub name: String,
+    /// The type, such as `f32[batch, 16]`.
+    pub ty: String,
+}
+
+/// A port as the model declares it.
+pub(super) fn port(port: &ValueInfoProto) -> DeclaredPort {
+    let tensor = port.r#type.as_ref().and_then(|ty| ty.tensor_type.as_ref());
+    let ty = tensor.map_or("no tensor".to_owned(), |ty| {
+        let element = element_type(i64::from(ty.elem_type));
+        let element = element.map_or_else(|| element_name::unsupported(ty.elem_type), |element| element.to_string());
+        match describe(ty) {
+            Some(dimensions) => format!("{element}[{}]", dimensions.join(", ")),
+            None => format!("{element} of unknown rank"),
+        }
+    });
+    DeclaredPort { name: port.name.clone(), ty }
+}
+
 /// An input as the model declares it.
 pub(super) struct Declared {
     name: String,

@@ -5,7 +5,7 @@
 //! anything of that size is allocated, and nothing recurses over the model.
 
 mod constant;
-mod declared;
+pub mod declared;
 pub mod error;
 pub mod fixed;
 mod flatten;
@@ -25,6 +25,7 @@ use crate::element_name;
 use crate::files::{Files, ReadFiles};
 use crate::onnx::{ModelProto, SparseTensorProto, TensorProto, ValueInfoProto};
 use crate::weights::{WeightError, Weights};
+use declared::DeclaredPort;
 use error::{ImportError, TensorPlace, Unsupported, UnsupportedTensor};
 use flatten::Flat;
 use options::ImportOptions;
@@ -59,6 +60,15 @@ pub fn input_names(bytes: Bytes) -> Result<Vec<String>, ImportError> {
     let graph = graph.ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
     let is_given = |name: &String| graph.initializer.iter().all(|tensor| tensor.name != *name);
     Ok(graph.input.iter().map(|input| input.name.clone()).filter(is_given).collect())
+}
+
+/// The inputs without defaults and the outputs of a model, as it declares them.
+pub fn declared_ports(bytes: Bytes) -> Result<(Vec<DeclaredPort>, Vec<DeclaredPort>), ImportError> {
+    let graph = ModelProto::decode(bytes)?.graph;
+    let graph = graph.ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
+    let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+    let inputs = graph.input.iter().filter(|input| !constants.contains(input.name.as_str()));
+    Ok((inputs.map(declared::port).collect(), graph.output.iter().map(declared::port).collect()))
 }
 
 /// The graph of a model in memory. External data are looked for in `folder`; without one, they are refused.
