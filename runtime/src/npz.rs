@@ -18,7 +18,7 @@ const INFLATION: u64 = 1032;
 #[derive(Debug, thiserror::Error)]
 pub enum NpzError {
     /// The file cannot be opened.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
     File {
         /// The file.
         path: PathBuf,

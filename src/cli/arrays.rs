@@ -78,9 +78,10 @@ impl ArrayArgument {
 }
 
 impl Arrays {
-    /// The arrays of an archive.
+    /// The arrays of an archive, or of a folder of ONNX's test data.
     pub fn of_archive(path: &Path) -> Result<Self, CliError> {
-        let archive = Archive { path: path.to_owned(), arrays: npz::read(path)? };
+        let arrays = if path.is_dir() { test_data(path)? } else { npz::read(path)? };
+        let archive = Archive { path: path.to_owned(), arrays };
         Ok(Self { named: BTreeMap::new(), archives: vec![archive] })
     }
 
@@ -210,15 +211,48 @@ fn twice(name: &str) -> CliError {
 
 /// The array in a `.npy` file, or in a tensor's message (`.pb`) as ONNX's test data are.
 pub fn read_npy(path: &Path) -> Result<Tensor, CliError> {
-    let bytes = fs::read(path).map_err(file_error("read", path))?;
     if path.extension().is_some_and(|extension| extension == "pb") {
-        return frontend::tensor(bytes.into()).map_err(|source| CliError::Tensor { path: path.to_owned(), source });
+        return Ok(read_tensor(path)?.1);
     }
+    let bytes = fs::read(path).map_err(file_error("read", path))?;
     if npz::is_archive(&bytes) {
         let names = npz::read(path)?.into_keys().collect();
         return Err(CliError::ArchiveForArray { path: path.to_owned(), names });
     }
     npy::parse(&bytes.into()).map_err(|source| CliError::Npy { path: path.to_owned(), source })
+}
+
+/// The tensors `input_0.pb`, `output_0.pb` and so on of a folder, as an archive has them: inputs by their own names, outputs
+/// by their positions.
+fn test_data(folder: &Path) -> Result<BTreeMap<String, Tensor>, CliError> {
+    let mut arrays = BTreeMap::new();
+    for (path, name, array) in tensors(folder, "input")? {
+        if name.is_empty() {
+            let text = format!("the tensor in {} has no name; give it with --input NAME=FILE.pb", path.display());
+            return Err(CliError::Usage(text));
+        }
+        arrays.insert(format!("{INPUT}{name}"), array);
+    }
+    for (position, (_, _, array)) in tensors(folder, "output")?.into_iter().enumerate() {
+        arrays.insert(format!("{OUTPUT}{position}"), array);
+    }
+    Ok(arrays)
+}
+
+/// The tensors of the files whose names begin so, in their order.
+fn tensors(folder: &Path, beginning: &str) -> Result<Vec<(PathBuf, String, Tensor)>, CliError> {
+    let paths = (0usize..).map(|position| folder.join(format!("{beginning}_{position}.pb")));
+    let read = |path: PathBuf| {
+        let (name, array) = read_tensor(&path)?;
+        Ok((path, name, array))
+    };
+    paths.take_while(|path| path.exists()).map(read).collect()
+}
+
+/// The tensor in a message, with its name.
+fn read_tensor(path: &Path) -> Result<(String, Tensor), CliError> {
+    let bytes = fs::read(path).map_err(file_error("read", path))?;
+    frontend::named_tensor(bytes.into()).map_err(|source| CliError::Tensor { path: path.to_owned(), source })
 }
 
 /// The bytes of an archive of arrays by name. Elements that NumPy has no type for are stored as singles.

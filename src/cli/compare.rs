@@ -22,8 +22,9 @@ use super::output::Output;
 pub struct Arguments {
     #[command(flatten)]
     pub program: ProgramArguments,
-    /// Arrays under the names of inputs and outputs, or in_<input name> and out_<output name or index>
-    #[arg(long, value_name = "FILE.npz")]
+    /// Arrays under the names of inputs and outputs, or in_<input name> and out_<output name or index>; or a folder of ONNX's
+    /// test data, input_0.pb, output_0.pb and so on
+    #[arg(long, value_name = "FILE.npz|DIR")]
     io: PathBuf,
     /// The relative error that passes
     #[arg(long, default_value_t = 1e-3)]

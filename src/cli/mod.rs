@@ -59,7 +59,7 @@ struct Cli {
 enum Command {
     /// Compiles a model to a bundle
     Compile(compile::Arguments),
-    /// Runs a bundle once
+    /// Runs a model or bundle once
     Run(run::Arguments),
     /// Proves a plan, and shows what it is without one of its waits
     Check(check::Arguments),

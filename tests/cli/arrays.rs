@@ -143,3 +143,29 @@ fn a_wrong_type_comes_with_its_conversion() {
     let told = fail(3, "model-shapes", &["run", &model]);
     assert!(told.contains("--shape N=1"), "{told}");
 }
+
+/// A serialised tensor of ones: its extents, its element type, its name and its elements.
+fn tensor(name: &str) -> Vec<u8> {
+    let elements = [1f32; 16].map(f32::to_le_bytes).concat();
+    let name = [&[8 << 3 | 2, name.len() as u8], name.as_bytes()].concat();
+    [&[1 << 3, 2, 1 << 3, 8, 2 << 3, 1], &name[..], &[9 << 3 | 2, 64], &elements].concat()
+}
+
+#[test]
+fn a_folder_of_test_data_serves_as_an_archive() {
+    let folder = Folder::new();
+    let model = open_batch(&folder);
+    let data = folder.join("test_data_set_0");
+    fs::create_dir(&data).expect("a folder can be made");
+    fs::write(data.join("input_0.pb"), tensor("x")).expect("it can be written");
+    fs::write(data.join("output_0.pb"), tensor("")).expect("it can be written");
+    let data = data.display().to_string();
+    assert_eq!(succeed(&["compare", &model, "--io", &data])["passed"], true);
+    assert_eq!(succeed(&["run", &model, "--input", &format!("x={data}/output_0.pb")])["outputs"][0]["maximum"], 1.0);
+    fs::write(folder.join("test_data_set_0/input_0.pb"), tensor("")).expect("it can be written");
+    let told = fail(2, "usage", &["run", &model, "--input", &data]);
+    assert!(told.contains("input_0.pb has no name"), "{told}");
+    fs::write(folder.join("test_data_set_0/input_0.pb"), "no tensor").expect("it can be written");
+    let told = fail(2, "array", &["run", &model, "--input", &data]);
+    assert!(told.contains("input_0.pb"), "{told}");
+}

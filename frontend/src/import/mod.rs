@@ -49,9 +49,16 @@ pub fn import_from(path: &Path, options: &ImportOptions, files: &dyn Files) -> R
 
 /// The tensor of a serialised `TensorProto`, which holds its own data.
 pub fn tensor(bytes: Bytes) -> Result<Tensor, ImportError> {
+    named_tensor(bytes).map(|(_, tensor)| tensor)
+}
+
+/// The same with its name, which may be empty.
+pub fn named_tensor(bytes: Bytes) -> Result<(String, Tensor), ImportError> {
     let proto = TensorProto::decode(bytes)?;
     let error = |error| ImportError::Weight { tensor: proto.name.clone(), error };
-    Weights::new(None, &ReadFiles, ImportOptions::default().limits.weight_bytes).read(&proto).map_err(error)
+    let limit = ImportOptions::default().limits.weight_bytes;
+    let tensor = Weights::new(None, &ReadFiles, limit).read(&proto).map_err(error)?;
+    Ok((proto.name, tensor))
 }
 
 /// The names of a model's inputs, in order, without those that have a default.
