@@ -86,9 +86,10 @@ fn of_import(error: &ImportError) -> Vec<Value> {
 
 fn of_bundle(error: &BundleError) -> Vec<Value> {
     match error {
-        BundleError::File { path, .. } | BundleError::Archive { path, .. } | BundleError::Weights { path, .. } => {
-            vec![file(path)]
-        }
+        BundleError::File { path, .. }
+        | BundleError::Archive { path, .. }
+        | BundleError::Weights { path, .. }
+        | BundleError::Apart { file: path } => vec![file(path)],
         BundleError::Foreign { name, .. } => vec![named("entry", name)],
         BundleError::Missing(entry) => vec![named("entry", &entry.to_string())],
         BundleError::Damaged { entry, reason } => vec![reasoned("entry", &entry.to_string(), reason)],
@@ -97,7 +98,7 @@ fn of_bundle(error: &BundleError) -> Vec<Value> {
             vec![json!({"kind": "target", "name": wanted, "known": known})]
         }
         BundleError::Plan { target, reason } => vec![reasoned("target", &target.to_string(), reason)],
-        _ => Vec::new(),
+        BundleError::Version { .. } | BundleError::Program(_) => Vec::new(),
     }
 }
 

@@ -22,7 +22,7 @@ fn every_command_fixes_inputs() {
     let folder = Folder::new();
     let model = sums(&folder);
     let told = fail(3, "model-unsupported", &["run", &model]);
-    assert!(told.contains("--constant"), "{told}");
+    assert!(told.contains("it is `shape`") && told.contains("--constant"), "{told}");
     let (bundle, times) = (folder.join("sums.weave").display().to_string(), ["--duration-ms", "1", "--warmup-ms", "1"]);
     let compile = ["-o", &bundle, "--target", "host"];
     for (command, more) in [

@@ -87,14 +87,16 @@ impl From<Tensor> for Constant {
 }
 
 fn numbers(tensor: &Tensor) -> Vec<Number> {
-    match tensor.element() {
-        ElementType::Bool => tensor.to_i64().into_iter().map(|element| Number::Truth(element != 0)).collect(),
-        ElementType::U64 => {
-            tensor.to_i64().into_iter().map(|element| Number::Integer(i128::from(element as u64))).collect()
-        }
-        element if element.is_float() => tensor.to_f64().into_iter().map(Number::Real).collect(),
-        _ => tensor.to_i64().into_iter().map(|element| Number::Integer(element.into())).collect(),
+    let element = tensor.element();
+    if element.is_float() {
+        return tensor.to_f64().into_iter().map(Number::Real).collect();
     }
+    let number = |bits: i64| match element {
+        ElementType::Bool => Number::Truth(bits != 0),
+        ElementType::U64 => Number::Integer((bits as u64).into()),
+        _ => Number::Integer(bits.into()),
+    };
+    tensor.to_i64().into_iter().map(number).collect()
 }
 
 fn of_numbers(ty: TensorType, numbers: &[Number]) -> Result<Tensor, String> {

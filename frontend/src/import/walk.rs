@@ -1,7 +1,7 @@
 //! The walk over the nodes in order: every node becomes an operator, a constant, or an entry among the unsupported.
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::ops::{AttributeReader, Context, Fact, Op};
+use warpweave_graph::ops::{AttributeReader, Context, Fact, InferError, Op};
 use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{Graph, Tensor, ValueId, ValueType};
@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         };
         let outputs = node.outputs.len();
-        let types = op.infer(&Context::new(&facts, outputs)).map_err(|error| error.to_string())?;
+        let types = op.infer(&Context::new(&facts, outputs)).map_err(|error| self.refusal(node, &error))?;
         if types.len() < outputs {
             return Err(format!("{outputs} outputs are not supported"));
         }
@@ -110,6 +110,16 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Why inference refuses a node, with the name of an input that should be constant.
+    fn refusal(&self, node: &FlatNode, error: &InferError) -> String {
+        if let InferError::NotConstant(input) = error
+            && let Some(symbol) = node.inputs.get(*input).copied().flatten()
+        {
+            return format!("{error}: it is `{}`", self.names[symbol]);
+        }
+        error.to_string()
     }
 
     /// What is known of the inputs; `None` if nothing is known of one.
