@@ -112,7 +112,11 @@ impl Model {
         ProgramSkeleton::of(&program).check()?;
         let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));
         let results = graph.nodes.iter().filter_map(result).collect();
-        let node = |(id, node): (NodeId, &Node)| (id, format!("{} ({})", node.name, node.op.name()));
+        let node = |(id, node): (NodeId, &Node)| {
+            let output = || node.outputs.first().map(|output| graph.values[*output].name.as_str());
+            let name = Some(node.name.as_str()).filter(|name| !name.is_empty()).or_else(output);
+            (id, format!("{} ({})", name.unwrap_or_default(), node.op.name()))
+        };
         let nodes = graph.nodes.iter().map(node).collect();
         Ok(Self { nodes, results, ..Self::new(&graph.name, program, &inputs, &outputs) })
     }
