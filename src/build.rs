@@ -26,6 +26,7 @@ use crate::compiler::{CompileError, CompileOptions, CostModel, Prepared, kernels
 use crate::device_compiler::{DeviceCompileError, DeviceCompiler, ProgramCode, compile_program};
 use crate::index_names::index_names;
 use crate::model::Model;
+use crate::refused::{RefusedNode, refused_nodes};
 use crate::search_limit::SearchLimit;
 use crate::timings_file::{TimingsFile, TimingsFileError};
 
@@ -52,6 +53,14 @@ pub enum BuildError {
     /// There is no plan or there are no kernels.
     #[error(transparent)]
     Compile(#[from] CompileError),
+    /// There are no kernels for some nodes; all of them are listed.
+    #[error("{target} has no kernels for {} nodes:{}", .nodes.len(), .nodes.iter().map(|node| format!("\n  {node}")).collect::<String>())]
+    NoKernels {
+        /// The target.
+        target: Target,
+        /// The nodes.
+        nodes: Vec<RefusedNode>,
+    },
     /// There is no device code.
     #[error(transparent)]
     Device(#[from] DeviceCompileError),
@@ -138,7 +147,7 @@ impl Build {
         let draft = self.draft(target, watch)?;
         let lowered = match target {
             BundleTarget::Host => None,
-            BundleTarget::Gpu(gpu) => Some(draft.lower(gpu, watch)?),
+            BundleTarget::Gpu(gpu) => Some(self.lower(&draft, gpu, watch)?),
         };
         watch(Stage::Verify(target));
         Ok(draft.into_part(lowered)?)
@@ -152,7 +161,7 @@ impl Build {
         watch: &mut dyn FnMut(Stage),
     ) -> Result<(Part, Judged), BuildError> {
         let draft = self.draft(BundleTarget::Gpu(target), watch)?;
-        let lowered = draft.lower(target, watch)?;
+        let lowered = self.lower(&draft, target, watch)?;
         let program = lowered.program.clone();
         watch(Stage::Compile(target));
         thread::scope(|scope| {
@@ -161,6 +170,19 @@ impl Build {
             let part = part.join().unwrap_or_else(|panic| resume_unwind(panic));
             Ok((part?, judged?))
         })
+    }
+
+    /// The kernels of a plan, or the nodes that have none.
+    fn lower(&self, draft: &Draft, gpu: Target, watch: &mut dyn FnMut(Stage)) -> Result<LoweredProgram, BuildError> {
+        watch(Stage::Lower(gpu));
+        match kernels(&draft.plan) {
+            Err(CompileError::Lower(_)) => {
+                let program = &self.prepared.program;
+                let nodes = refused_nodes(&draft.plan, &draft.partition, program, &self.model.nodes);
+                Err(BuildError::NoKernels { target: gpu, nodes })
+            }
+            lowered => Ok(lowered?),
+        }
     }
 
     fn draft(&self, target: BundleTarget, watch: &mut dyn FnMut(Stage)) -> Result<Draft, BuildError> {
@@ -253,11 +275,6 @@ struct Draft {
 }
 
 impl Draft {
-    fn lower(&self, gpu: Target, watch: &mut dyn FnMut(Stage)) -> Result<LoweredProgram, CompileError> {
-        watch(Stage::Lower(gpu));
-        kernels(&self.plan)
-    }
-
     /// The part, if its plan verifies.
     fn into_part(self, lowered: Option<LoweredProgram>) -> Result<Part, CompileError> {
         let Self { target, partition, search, plan, reason } = self;

@@ -11,6 +11,7 @@ use warpweave_runtime::bundle::{BundleTarget, TargetPlan, kernel_ir};
 use warpweave_runtime::session::missing_wait::{Corruption, corruption};
 use warpweave_runtime::session::{DEFAULT_KERNEL_TARGET, Kernels, SessionError, pack_program};
 
+use crate::build::BuildError;
 use crate::open::{OpenError, Source};
 
 /// The verified plan of a model or bundle for a target.
@@ -36,15 +37,18 @@ pub struct WithoutWait {
 }
 
 impl Checked {
-    /// Plans, or decodes, and verifies for `target`; for the newest GPU that there is something for unless given.
+    /// Plans, or decodes, and verifies for `target`; unless given for the newest GPU that there is something for, or the host.
     pub fn of(source: &Source, target: Option<BundleTarget>) -> Result<Self, OpenError> {
         let newest = |held: Vec<BundleTarget>| held.into_iter().next_back().unwrap_or(BundleTarget::Host);
         match source {
             Source::Model(build) => {
-                let target = target.unwrap_or(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET));
-                let part = build.part(target, &mut |_| {})?;
+                let part = build.part(target.unwrap_or(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET)), &mut |_| {});
+                let part = match (part, target) {
+                    (Err(BuildError::NoKernels { .. }), None) => build.part(BundleTarget::Host, &mut |_| {})?,
+                    (part, _) => part?,
+                };
                 let weights = pack_program(&part.plan.plan.plan().memory, &build.model.program)?;
-                Ok(Self::new(target, part.plan, part.program, weights))
+                Ok(Self::new(part.target, part.plan, part.program, weights))
             }
             Source::Bundle(bundle) => {
                 let target = target.unwrap_or_else(|| newest(bundle.manifest().targets.keys().copied().collect()));

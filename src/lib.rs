@@ -17,8 +17,10 @@ pub mod litmus;
 pub mod microbench;
 mod model;
 mod open;
+pub mod operators;
 pub mod profile;
 mod random_inputs;
+mod refused;
 pub mod report;
 mod search_limit;
 mod timings_file;
@@ -31,6 +33,7 @@ pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess, Program
 pub use model::{Model, ModelError};
 pub use open::{CompilerSource, OpenError, Source, open};
 pub use random_inputs::random_inputs;
+pub use refused::RefusedNode;
 pub use search_limit::{Interrupt, SearchLimit};
 pub use timings_file::{TimingsFile, TimingsFileError, architecture};
 

@@ -8,7 +8,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use warpweave_frontend::{Bytes, Files, ImportError, ImportOptions, import_from};
+use warpweave_frontend::{Bytes, DeclaredPort, Files, ImportError, ImportOptions, declared_ports, import_from};
 use warpweave_graph::counted;
 use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::passes::{self, InvalidRewrite};
@@ -41,6 +41,8 @@ pub struct Model {
     pub signature: Signature,
     /// What is computed.
     pub program: TensorProgram,
+    /// The names of the nodes with their operators, for people.
+    pub nodes: BTreeMap<NodeId, String>,
     /// The names of what the nodes compute from which statements of the program come.
     pub results: BTreeMap<NodeId, String>,
     /// The files that the model came of, in which most constants still lie; they must stay as they are.
@@ -90,8 +92,16 @@ impl Model {
             let hash = hash.join().unwrap_or_else(|panic| resume_unwind(panic));
             // Import has mapped the file; if it cannot be read as well, the manifest names no model.
             model.record.blake3 = hash.unwrap_or_default();
+            let fixed = options.constants.iter();
+            model.record.constants = fixed.map(|(name, value)| (name.clone(), value.to_string())).collect();
             Ok(model)
         })
+    }
+
+    /// The inputs and outputs of an ONNX file as it declares them, open dimensions included.
+    pub fn declared(path: &Path) -> Result<(Vec<DeclaredPort>, Vec<DeclaredPort>), ModelError> {
+        let bytes = mapped::map(path).map_err(|error| ImportError::File { path: path.to_owned(), error })?;
+        Ok(declared_ports(bytes)?)
     }
 
     /// A graph after all passes.
@@ -103,7 +113,13 @@ impl Model {
         ProgramSkeleton::of(&program).check()?;
         let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));
         let results = graph.nodes.iter().filter_map(result).collect();
-        let mut model = Self { results, ..Self::new(&graph.name, program, &inputs, &outputs) };
+        let node = |(id, node): (NodeId, &Node)| {
+            let output = || node.outputs.first().map(|output| graph.values[*output].name.as_str());
+            let name = Some(node.name.as_str()).filter(|name| !name.is_empty()).or_else(output);
+            (id, format!("{} ({})", name.unwrap_or_default(), node.op.name()))
+        };
+        let nodes = graph.nodes.iter().map(node).collect();
+        let mut model = Self { nodes, results, ..Self::new(&graph.name, program, &inputs, &outputs) };
         model.signature.outputs.truncate(counted::shown(graph.outputs.len(), &graph.counted));
         model.signature.counted = graph.counted.clone();
         Ok(model)
@@ -134,9 +150,10 @@ impl Model {
             signature.inputs[position].index_limit = limit;
         }
         Self {
-            record: ModelRecord { name: name.to_owned(), blake3: String::new() },
+            record: ModelRecord { name: name.to_owned(), ..ModelRecord::default() },
             signature,
             program,
+            nodes: BTreeMap::new(),
             results: BTreeMap::new(),
             files: Vec::new(),
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warpweave_frontend::ImportOptions;
-use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, Signature, is_bundle};
+use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, ModelRecord, Signature, is_bundle};
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
 use warpweave_runtime::session::{
@@ -66,6 +66,14 @@ impl Source {
                 let beside = beside.map(|file| bundle.path().with_file_name(&file.name));
                 std::iter::once(bundle.path().to_owned()).chain(beside).collect()
             }
+        }
+    }
+
+    /// Name and hash of the model, and which inputs were fixed.
+    pub fn record(&self) -> &ModelRecord {
+        match self {
+            Self::Model(build) => &build.model.record,
+            Self::Bundle(bundle) => &bundle.manifest().model,
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod import;
 
 mod attributes;
+mod element_name;
 pub mod encode;
 pub mod files;
 pub mod onnx;
@@ -10,6 +11,8 @@ mod weights;
 
 pub use bytes::Bytes;
 pub use files::Files;
-pub use import::error::{ImportError, MissingShape, UnsupportedNode};
+pub use import::declared::DeclaredPort;
+pub use import::error::{ImportError, MissingShape, TensorPlace, Unsupported, UnsupportedNode, UnsupportedTensor};
+pub use import::fixed::{Constant, Number};
 pub use import::options::{ImportOptions, Limits};
-pub use import::{import, import_bytes, import_from, input_names, tensor};
+pub use import::{declared_ports, import, import_bytes, import_from, input_names, named_tensor, tensor};

@@ -8,6 +8,7 @@ use warpweave_graph::ops::cast::element_type;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
 
+use crate::element_name::unsupported;
 use crate::files::Files;
 use crate::onnx::TensorProto;
 
@@ -15,7 +16,7 @@ use crate::onnx::TensorProto;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WeightError {
     /// The element type is not supported.
-    #[error("element type number {0} is not supported")]
+    #[error("it holds {}, which are not supported", unsupported(*.0))]
     Element(i32),
     /// The extents are negative, too many, or too large.
     #[error("extents {0:?} are not possible")]

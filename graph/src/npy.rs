@@ -35,9 +35,6 @@ pub enum NpyError {
     /// The element type is not supported, or not little-endian.
     #[error("element type `{0}` is not supported")]
     Element(String),
-    /// The elements stand column by column.
-    #[error("column-major order is not supported")]
-    Order,
     /// The data are not as long as the header says.
     #[error("{found} bytes of data for {expected}")]
     Length {
@@ -46,6 +43,11 @@ pub enum NpyError {
         /// What is there.
         found: usize,
     },
+}
+
+/// Whether bytes begin as those of a `.npy` file.
+pub fn is_npy(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
 }
 
 /// The tensor in the bytes of a `.npy` file.
@@ -63,9 +65,7 @@ pub fn parse(bytes: &Bytes) -> Result<Tensor, NpyError> {
     let plain = name.replace('=', "<");
     let element = NAMES.iter().find(|(_, known)| *known == plain).map(|(element, _)| *element);
     let element = element.ok_or_else(|| NpyError::Element(name.to_owned()))?;
-    if entry(header, "fortran_order")?.starts_with("True") {
-        return Err(NpyError::Order);
-    }
+    let is_column_major = entry(header, "fortran_order")?.starts_with("True");
     let shape = entry(header, "shape")?.strip_prefix('(').and_then(|rest| rest.split(')').next());
     let extents = shape.ok_or(NpyError::Header("shape"))?.split(',').map(str::trim).filter(|extent| !extent.is_empty());
     let shape = extents.map(str::parse).collect::<Result<Shape, _>>().map_err(|_| NpyError::Header("shape"))?;
@@ -77,7 +77,27 @@ pub fn parse(bytes: &Bytes) -> Result<Tensor, NpyError> {
     let ty = TensorType { element, shape };
     let data = bytes.slice(end..);
     let found = data.len();
+    let data = if is_column_major && found == ty.bytes() { row_major(&ty, &data).into() } else { data };
     Tensor::from_bytes(ty.clone(), data).ok_or(NpyError::Length { expected: ty, found })
+}
+
+/// The elements of a tensor that stand column by column, row by row.
+fn row_major(ty: &TensorType, data: &Bytes) -> Vec<u8> {
+    let width = ty.element.bytes();
+    let mut rows = Vec::with_capacity(data.len());
+    let mut place = vec![0usize; ty.shape.len()];
+    for _ in 0..ty.shape.elements() {
+        let column_major = place.iter().zip(ty.shape.iter()).rev().fold(0, |at, (place, extent)| at * extent + place);
+        rows.extend_from_slice(&data[column_major * width..][..width]);
+        for (place, extent) in place.iter_mut().zip(ty.shape.iter()).rev() {
+            *place += 1;
+            if *place < *extent {
+                break;
+            }
+            *place = 0;
+        }
+    }
+    rows
 }
 
 /// The bytes of a `.npy` file with the tensor; `None` if NumPy has no name for its element type.

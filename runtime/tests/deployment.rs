@@ -33,7 +33,7 @@ fn contents() -> BundleContents {
     let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new(), reason: BackendReason::Asked };
     BundleContents {
         index_tensors: TensorNames::new(),
-        model: ModelRecord { name: "small \"model\"\n".to_owned(), blake3: String::new() },
+        model: ModelRecord { name: "small \"model\"\n".to_owned(), ..ModelRecord::default() },
         signature: Signature { inputs: ports(&program, &program.inputs), outputs: ports(&program, &program.outputs) },
         graph_text: program.to_string(),
         program,

@@ -1,6 +1,5 @@
 //! Arguments that several commands share.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,66 +7,21 @@ use clap::{Args, ValueEnum};
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::{Backend, BackendChoice, ExecutionPlan, PlanBackend};
-use warpweave::graph::Shape;
+use warpweave::runtime::bundle::{self, BundleError};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::{Device, Session};
-use warpweave::{DeviceCompiler, OpenOptions, Source, open};
+use warpweave::{DeviceCompiler, Model, OpenOptions, Source, open};
 
+use super::arrays::Arrays;
 use super::device_compile::ChildProcess;
 use super::error::CliError;
+use super::file_error;
+use super::import_arguments::{ImportArguments, SweptImportArguments};
 use super::output::Output;
-
-/// How a model's open dimensions are chosen.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Shapes {
-    /// The shape of an input, such as x=1x3x224x224; may be given several times
-    #[arg(long = "shape", value_name = "NAME=AxB", value_parser = parse_shape)]
-    pub shapes: Vec<(String, Shape)>,
-    /// The extent of first dimensions that the model leaves open
-    #[arg(long, value_name = "N", value_parser = parse_batch)]
-    pub batch: Option<usize>,
-}
-
-impl Shapes {
-    /// What the import is told.
-    pub fn import_options(&self) -> ImportOptions {
-        import_options(&self.shapes, self.batch)
-    }
-}
-
-/// How a model's open dimensions are chosen where several batches may be wanted.
-#[derive(Args, Clone, Debug, Default)]
-pub struct SweptShapes {
-    /// The shape of an input, such as x=1x3x224x224; may be given several times
-    #[arg(long = "shape", value_name = "NAME=AxB", value_parser = parse_shape)]
-    pub shapes: Vec<(String, Shape)>,
-    /// Extents of first dimensions that the model leaves open, such as 1,4,16; each is measured
-    #[arg(long = "batch", value_name = "N,N", value_delimiter = ',', value_parser = parse_batch)]
-    pub batches: Vec<usize>,
-}
-
-fn import_options(shapes: &[(String, Shape)], batch: Option<usize>) -> ImportOptions {
-    let shapes: BTreeMap<String, Shape> = shapes.iter().cloned().collect();
-    ImportOptions { shapes, batch, ..ImportOptions::default() }
-}
-
-fn parse_batch(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("a batch has at least one item".to_owned()),
-        Ok(batch) => Ok(batch),
-        Err(error) => Err(format!("`{text}` is no batch: {error}")),
-    }
-}
-
-fn parse_shape(text: &str) -> Result<(String, Shape), String> {
-    let (name, shape) = text.rsplit_once('=').ok_or("expected NAME=AxB, such as x=1x3x224x224")?;
-    let shape = shape.parse().map_err(|error| format!("`{shape}` is no shape: {error}"))?;
-    Ok((name.to_owned(), shape))
-}
 
 /// A program and the device that it runs on.
 #[derive(Args, Clone, Debug)]
-pub struct ProgramArguments<S: Args = Shapes> {
+pub struct ProgramArguments<S: Args = ImportArguments> {
     /// An ONNX model or a bundle; told apart by content
     #[arg(value_name = "MODEL|BUNDLE")]
     pub path: PathBuf,
@@ -75,7 +29,7 @@ pub struct ProgramArguments<S: Args = Shapes> {
     #[arg(long, default_value = "host")]
     pub device: Device,
     /// The most threads of the host back end
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
     /// After how many seconds a wait between blocks gives up
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
@@ -90,20 +44,30 @@ pub struct ProgramArguments<S: Args = Shapes> {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub shapes: S,
+    pub import: S,
 }
 
 impl ProgramArguments {
-    /// The model or bundle.
-    pub fn load(&self) -> Result<Source, CliError> {
-        load(&self.path, &self.shapes.import_options(), self.choices())
+    /// The model or bundle; arrays for a model's inputs decide extents that it leaves open.
+    pub fn load(&self, arrays: &Arrays) -> Result<Source, CliError> {
+        let options = ImportOptions { arrays: arrays.shapes(), ..self.import.import_options()? };
+        load(&self.path, &options, self.choices())
     }
 }
 
-impl ProgramArguments<SweptShapes> {
-    /// The model or bundle; a model with this batch, if one is given.
-    pub fn load(&self, batch: Option<usize>) -> Result<Source, CliError> {
-        load(&self.path, &import_options(&self.shapes.shapes, batch), self.choices())
+impl ProgramArguments<SweptImportArguments> {
+    /// The model or bundle; a model with this batch, if one is given, and extents of these arrays.
+    pub fn load(&self, batch: Option<usize>, arrays: &Arrays) -> Result<Source, CliError> {
+        let options = ImportOptions { arrays: arrays.shapes(), ..self.import.inputs.import_options(batch)? };
+        load(&self.path, &options, self.choices())
+    }
+}
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("one thread is the least; leave the option out for as many as the machine has".to_owned()),
+        Ok(threads) => Ok(threads),
+        Err(error) => Err(format!("`{text}` is no number of threads: {error}")),
     }
 }
 
@@ -128,7 +92,8 @@ pub fn load(path: &Path, options: &ImportOptions, choices: ModelChoices) -> Resu
     Ok(source)
 }
 
-fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Result<(), CliError> {
+/// Refuses choices that are a model's alone.
+pub fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Result<(), CliError> {
     let compiled = "how a model is compiled, a bundle is compiled already";
     let given = [
         (
@@ -136,6 +101,7 @@ fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Result<(
             "--shape and --batch choose",
             "a model's shapes, a bundle's are fixed",
         ),
+        (!options.constants.is_empty(), "--constant fixes", "a model's inputs, a bundle is compiled already"),
         (choices.fusion.is_some(), "--fusion chooses", compiled),
         (choices.backend.is_some(), "--backend chooses", compiled),
     ];
@@ -152,7 +118,7 @@ impl<S: Args> ProgramArguments<S> {
     /// How sessions are opened.
     pub fn options(&self) -> OpenOptions {
         let defaults = OpenOptions::default();
-        let threads = self.threads.unwrap_or(defaults.threads).max(1);
+        let threads = self.threads.unwrap_or(defaults.threads);
         OpenOptions { threads, wait_limit: Duration::from_secs(self.wait_limit.max(1)), ..defaults }
     }
 
@@ -178,6 +144,24 @@ impl<S: Args> ProgramArguments<S> {
         }
         Ok(session)
     }
+}
+
+/// The model at `path`, for a command that takes no bundle.
+pub fn load_model(path: &Path, options: &ImportOptions) -> Result<Model, CliError> {
+    let opened = |error| match error {
+        // A model that cannot be read is a model's error, not a bundle's.
+        BundleError::File { source, .. } => file_error("read", path)(source),
+        other => other.into(),
+    };
+    if bundle::is_bundle(path).map_err(opened)? {
+        return Err(CliError::WrongKind {
+            path: path.to_owned(),
+            wanted: "ONNX model",
+            remedy: "it is a bundle, which is compiled already; give the model that it was compiled from, or see `inspect`, \
+                     `check` and `profile` for what a bundle holds",
+        });
+    }
+    Ok(Model::import(path, options)?)
 }
 
 /// The compiler of device text, in a process of its own.

@@ -10,24 +10,27 @@ use warpweave::bench::{
     left_out_text, measure, profile, read_peers,
 };
 use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::graph::Tensor;
 use warpweave::models::reduced_from;
-use warpweave::runtime::bundle::{ModelRecord, Signature};
+use warpweave::runtime::bundle::Signature;
 use warpweave::runtime::cuda::{ClocksError, Driver};
 use warpweave::runtime::json;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::{Source, random_inputs};
 
-use super::arguments::{ProgramArguments, SweptShapes};
+use super::arguments::ProgramArguments;
+use super::arrays::{ArrayArgument, Arrays};
 use super::error::CliError;
+use super::import_arguments::SweptImportArguments;
 use super::output::Output;
 use super::soak::{SoakArguments, complaints};
-use super::{Passed, bench_text};
+use super::{Passed, bench_text, inputs};
 
 /// Arguments of `bench`.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub program: ProgramArguments<SweptShapes>,
+    pub program: ProgramArguments<SweptImportArguments>,
     /// Milliseconds of runs before the measured ones, at least; then until latency settles
     #[arg(long, value_name = "MS", default_value_t = 200)]
     warmup_ms: u64,
@@ -37,6 +40,9 @@ pub struct Arguments {
     /// Milliseconds of measured runs
     #[arg(long, value_name = "MS", default_value_t = 2000)]
     duration_ms: u64,
+    /// An input's array, or an archive of arrays under the names of inputs; without any, inputs are random
+    #[arg(long = "input", value_name = "NAME=FILE.npy|FILE.npz", conflicts_with = "input_sets")]
+    inputs: Vec<ArrayArgument>,
     /// The seed of the random inputs
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -70,7 +76,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     check_cold(arguments)?;
     let peers = arguments.baseline.as_deref().map(read_peers).transpose()?;
-    let batches = &arguments.program.shapes.batches;
+    let batches = &arguments.program.import.batches;
     let mut results = Vec::new();
     if batches.is_empty() {
         results.push(measure_one(arguments, None, peers.as_deref(), output)?);
@@ -113,14 +119,14 @@ fn measure_one(
     peers: Option<&[Peer]>,
     output: &Output,
 ) -> Result<BenchResult, CliError> {
-    let source = arguments.program.load(batch)?;
-    check_name(arguments, &record(&source).name)?;
+    let arrays = Arrays::read(&arguments.inputs)?;
+    let source = arguments.program.load(batch, &arrays)?;
+    check_name(arguments, &source.record().name)?;
     let options = arguments.program.options();
     let mut session = arguments.program.open(&source, &options, output)?;
     let mut caches = cold_caches(arguments, session.as_mut())?;
-    let sets: Vec<_> = (0..u64::from(arguments.input_sets))
-        .map(|set| random_inputs(source.signature(), arguments.seed.wrapping_add(set)))
-        .collect();
+    let sets =
+        if arrays.is_empty() { random_sets(arguments, &source) } else { vec![inputs::given(arrays, &source, output)?] };
     let limit = arguments.warmup_limit_ms.unwrap_or_else(|| arguments.warmup_ms.saturating_mul(10));
     let limit = limit.max(arguments.warmup_ms);
     let method = Method {
@@ -130,7 +136,7 @@ fn measure_one(
     };
     let measured = measure(session.as_mut(), &sets, &method, caches.as_mut())?;
     let clocks = clocks(arguments.program.device);
-    let soak = arguments.soak.run(&source, session.as_mut(), &options, arguments.seed)?;
+    let soak = arguments.soak.run(&source, session.as_mut(), &options, &sets[0])?;
     let method = MethodRecord {
         warmup_ms: arguments.warmup_ms,
         warmup_limit_ms: limit,
@@ -159,6 +165,11 @@ fn measure_one(
         }
     }
     Ok(result)
+}
+
+fn random_sets(arguments: &Arguments, source: &Source) -> Vec<Vec<Tensor>> {
+    let seeds = (0..u64::from(arguments.input_sets)).map(|set| arguments.seed.wrapping_add(set));
+    seeds.map(|seed| random_inputs(source.signature(), seed)).collect()
 }
 
 /// A reduced model has no full one's name.
@@ -217,7 +228,7 @@ fn describe(
     let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| &port.ty);
     let precision = Precision::of_program(session.execution_plan(), ports);
     let batch = batch.or_else(|| shared_batch(signature));
-    let record = record(source);
+    let record = source.record().clone();
     let name = arguments.name.clone().unwrap_or(record.name);
     let throughput = measured.throughput();
     let mut warnings = Vec::new();
@@ -258,13 +269,6 @@ fn describe(
         sweep: None,
         training: None,
     })
-}
-
-fn record(source: &Source) -> ModelRecord {
-    match source {
-        Source::Model(build) => build.model.record.clone(),
-        Source::Bundle(bundle) => bundle.manifest().model.clone(),
-    }
 }
 
 /// A GPU's clocks; nothing on other devices.

@@ -9,9 +9,10 @@ use warpweave::runtime::bundle::BundleTarget;
 use warpweave::{Checked, Source, random_inputs};
 
 use super::Passed;
-use super::arguments::{ModelChoices, Runs, Shapes, load};
+use super::arguments::{ModelChoices, Runs, load};
 use super::check_text as text;
 use super::error::CliError;
+use super::import_arguments::ImportArguments;
 use super::output::Output;
 
 /// Arguments of `check`.
@@ -36,7 +37,7 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     backend: Option<Runs>,
     #[command(flatten)]
-    shapes: Shapes,
+    import: ImportArguments,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -60,7 +61,7 @@ impl FromStr for WaitNumber {
 /// Runs the command. A plan that does not verify is an error of opening it.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let choices = ModelChoices { fusion: arguments.fusion, backend: arguments.backend };
-    let mut source = load(&arguments.path, &arguments.shapes.import_options(), choices)?;
+    let mut source = load(&arguments.path, &arguments.import.import_options()?, choices)?;
     if let (Source::Model(build), None, Some(_)) = (&mut source, arguments.backend, arguments.without_wait) {
         build.backend = Runs::Persistent.choice();
     }

@@ -1,18 +1,17 @@
 //! `warpweave compare`: outputs against stored ones.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use warpweave::fusion::schedule::ExecutionPlan;
 use warpweave::graph::{ElementType, Tensor};
 use warpweave::runtime::bundle::Port;
 use warpweave::runtime::json::json;
-use warpweave::runtime::npz;
 
 use super::Passed;
 use super::arguments::ProgramArguments;
+use super::arrays::{Arrays, Assigned};
 use super::compare_case::{Case, Failure, is_failure};
 use super::error::CliError;
 use super::inputs;
@@ -23,8 +22,9 @@ use super::output::Output;
 pub struct Arguments {
     #[command(flatten)]
     pub program: ProgramArguments,
-    /// Arrays in_<input name> and out_<output index>
-    #[arg(long, value_name = "FILE.npz")]
+    /// Arrays under the names of inputs and outputs, or in_<input name> and out_<output name or index>; or a folder of ONNX's
+    /// test data, input_0.pb, output_0.pb and so on
+    #[arg(long, value_name = "FILE.npz|DIR")]
     io: PathBuf,
     /// The relative error that passes
     #[arg(long, default_value_t = 1e-3)]
@@ -48,13 +48,17 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let source = arguments.program.load()?;
-    let Stored { given, expected } = stored(&arguments.io)?;
+    let arrays = Arrays::of_archive(&arguments.io)?;
+    let source = arguments.program.load(&arrays)?;
     let signature = source.signature();
-    let inputs = inputs::from_arrays(signature, given, "an array in_NAME of the --io file")?;
-    if !expected.keys().copied().eq(0..signature.outputs.len()) {
-        let found: Vec<String> = expected.keys().map(ToString::to_string).collect();
-        let text = format!("the program has {} outputs, stored are [{}]", signature.outputs.len(), found.join(", "));
+    let assigned = arrays.assign(signature, &source.record().constants)?;
+    assigned.note_fixed(output);
+    let Assigned { inputs: given, outputs: expected, .. } = assigned;
+    let inputs = inputs::from_arrays(signature, given, "an array of its name in the --io file")?;
+    let missing = |position: &usize| !expected.contains_key(position);
+    if let Some(position) = (0..signature.outputs.len()).find(missing) {
+        let name = &signature.outputs[position].name;
+        let text = format!("{} does not hold the output `{name}`", arguments.io.display());
         return Err(CliError::WrongOutputs(text));
     }
     let defaults = arguments.program.options();
@@ -101,28 +105,6 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     output.result("compare", &value, &text);
     Ok(passed)
-}
-
-/// The arrays of a file.
-struct Stored {
-    /// Inputs by their names.
-    given: BTreeMap<String, Tensor>,
-    /// Outputs by their positions.
-    expected: BTreeMap<usize, Tensor>,
-}
-
-fn stored(path: &Path) -> Result<Stored, CliError> {
-    let mut stored = Stored { given: BTreeMap::new(), expected: BTreeMap::new() };
-    for (name, array) in npz::read(path)? {
-        if let Some(name) = name.strip_prefix("in_") {
-            stored.given.insert(name.to_owned(), array);
-        } else if let Some(position) = name.strip_prefix("out_").and_then(|position| position.parse().ok()) {
-            stored.expected.insert(position, array);
-        } else {
-            return Err(CliError::WrongOutputs(format!("the array `{name}` is neither an input nor an output")));
-        }
-    }
-    Ok(stored)
 }
 
 #[derive(Clone, Copy)]

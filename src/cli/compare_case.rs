@@ -57,6 +57,11 @@ impl<'a> Case<'a> {
             }
             Source::Bundle(_) => {}
         }
+        if io.is_dir() {
+            return refuse(
+                "--save-failure keeps one file of arrays, and --io is a folder; give them as FILE.npz".to_owned(),
+            );
+        }
         if folder.exists() {
             return refuse(format!("{} is there already; name a folder that is not", folder.display()));
         }

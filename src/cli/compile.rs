@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::panic::resume_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,17 @@ use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::{FusionLevel, Partition};
 use warpweave::graph::arena::Id;
-use warpweave::runtime::bundle::{self, BundleError, BundleTarget, BundleWriter, TargetContents};
+use warpweave::runtime::bundle::{BundleTarget, BundleWriter, TargetContents};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
-use warpweave::{Build, Judged, Model, Part, Stage};
+use warpweave::{Build, BuildError, Judged, Model, Part, Stage};
 
-use super::arguments::{Runs, Shapes};
+use super::arguments::{Runs, load_model};
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use super::error::CliError;
+use super::import_arguments::ImportArguments;
 use super::output::{Output, Progress, write_file};
 use super::search_arguments::{SearchArguments, note_end};
 use super::{Passed, file_error, output_paths};
@@ -31,9 +32,9 @@ pub struct Arguments {
     /// An ONNX model
     #[arg(value_name = "MODEL")]
     path: PathBuf,
-    /// The bundle to write
+    /// The bundle to write; beside the model and named as it is unless given, where there is no file of that name
     #[arg(short, long, value_name = "OUT.weave")]
-    output: PathBuf,
+    output: Option<PathBuf>,
     /// What to compile for, such as host,sm_90a; host and, where NVRTC is found, sm_90a unless given
     #[arg(long, value_delimiter = ',', value_name = "TARGET")]
     target: Vec<BundleTarget>,
@@ -42,7 +43,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Runs::Auto)]
     backend: Runs,
     #[command(flatten)]
-    shapes: Shapes,
+    import: ImportArguments,
     /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
     #[arg(long, value_name = "LEVEL")]
     fusion: Option<FusionLevel>,
@@ -114,6 +115,7 @@ const DEFAULT_TARGET: Target = Target::Sm90a;
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let start = Instant::now();
+    let bundle = bundle_path(arguments)?;
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
     let (targets, nvrtc) = targets(arguments, output)?;
     if timings.is_some() && targets == [BundleTarget::Host] {
@@ -127,15 +129,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let progress = Progress::new(3 + targets.iter().map(stages).sum::<usize>());
     let mut watch = |stage: Stage| progress.stage(&describe(stage));
     progress.stage("import");
-    if bundle::is_bundle(&arguments.path).map_err(|error| file_of(error, arguments))? {
-        return Err(CliError::WrongKind {
-            path: arguments.path.clone(),
-            wanted: "ONNX model",
-            remedy: "it is a bundle, which is compiled already",
-        });
-    }
-    let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
-    check_outputs(arguments, &model, &targets)?;
+    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
+    check_outputs(arguments, &bundle, &model, &targets)?;
     let mut build = Build::new(model, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
     (build.arch, build.timings) = (arch, timings);
@@ -143,36 +138,57 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let import = start.elapsed();
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
-    let records = thread::scope(|scope| {
+    let (records, left_out) = thread::scope(|scope| {
         let files = match arguments.weights {
             WeightsPlace::Inside => &[],
             WeightsPlace::Beside => &build.model.files[..],
         };
-        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, &arguments.output));
+        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, &bundle));
         let compiled = parts(arguments, &build, targets, (nvrtc.as_ref(), compiler.as_ref()), (&progress, output));
         let writer = writer.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let (parts, records) = compiled?;
+        let Compiled { parts, records, left_out } = compiled?;
         progress.stage("write");
         writer?.finish(&build.contents(parts))?;
-        Ok::<_, CliError>(records)
+        Ok::<_, CliError>((records, left_out))
     })?;
     drop(progress);
-    let bytes = std::fs::metadata(&arguments.output).map_err(file_error("read", &arguments.output))?.len();
+    let bytes = std::fs::metadata(&bundle).map_err(file_error("read", &bundle))?.len();
     let seconds = start.elapsed().as_secs_f64();
-    let path = arguments.output.display().to_string();
+    let path = bundle.display().to_string();
     let text = summary(&path, bytes, seconds, &records);
     let value = json!({
         "bundle": path, "bytes": bytes, "seconds": seconds, "import_seconds": import.as_secs_f64(),
-        "statements": build.model.program.statements.len(), "targets": records
+        "statements": build.model.program.statements.len(), "targets": records,
+        "left_out": left_out
     });
     output.result("compile", &value, &text);
     Ok(true)
 }
 
-fn check_outputs(arguments: &Arguments, model: &Model, targets: &[BundleTarget]) -> Result<(), CliError> {
+/// Where the bundle goes. A file that is there is replaced only where it is named.
+fn bundle_path(arguments: &Arguments) -> Result<PathBuf, CliError> {
+    if let Some(path) = &arguments.output {
+        return Ok(path.clone());
+    }
+    let path = arguments.path.with_extension("weave");
+    // A bundle in place of the model is refused as such.
+    if path != arguments.path && path.symlink_metadata().is_ok() {
+        let text = format!("{} is there already; name the bundle with -o, also to replace that one", path.display());
+        return Err(CliError::Usage(text));
+    }
+    Ok(path)
+}
+
+fn check_outputs(
+    arguments: &Arguments,
+    bundle: &Path,
+    model: &Model,
+    targets: &[BundleTarget],
+) -> Result<(), CliError> {
     let mut files = model.paths();
     files.extend(arguments.search.files());
-    output_paths::check([arguments.output.clone()], &files)?;
+    files.extend(arguments.import.inputs.files());
+    output_paths::check([bundle.to_owned()], &files)?;
     let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|stage| stage.file(*target)));
     output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)
 }
@@ -184,9 +200,9 @@ fn parts(
     targets: Vec<BundleTarget>,
     (nvrtc, compiler): (Option<&Nvrtc>, Option<&ChildProcess>),
     (progress, output): (&Progress, &Output),
-) -> Result<(BTreeMap<BundleTarget, TargetContents>, Vec<Value>), CliError> {
+) -> Result<Compiled, CliError> {
     let mut parts = BTreeMap::new();
-    let mut records = Vec::new();
+    let (mut records, mut left_out) = (Vec::new(), Vec::new());
     for target in targets {
         let mut stages = Stages::default();
         let mut watch = |stage: Stage| {
@@ -200,8 +216,14 @@ fn parts(
                     Some(compiler) => compiler,
                     None => return Err(Nvrtc::locate().map(|_| ()).err().map_or(no_compiler(), CliError::from)),
                 };
-                let (part, judged) = build.part_with_code(gpu, compiler, &mut watch)?;
-                (part, Some(judged))
+                match build.part_with_code(gpu, compiler, &mut watch) {
+                    Ok((part, judged)) => (part, Some(judged)),
+                    Err(error) if arguments.target.is_empty() => {
+                        leave_out(target, error, output, &mut left_out);
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
             }
         };
         let taken = stages.end();
@@ -219,7 +241,23 @@ fn parts(
         records.push(record(&part, judged.as_ref(), taken));
         parts.insert(target, TargetContents { plan: part.plan, code: judged.map(|judged| judged.code) });
     }
-    Ok((parts, records))
+    Ok(Compiled { parts, records, left_out })
+}
+
+/// A target that nobody asked for is no reason to have no bundle.
+fn leave_out(target: BundleTarget, error: BuildError, output: &Output, left_out: &mut Vec<Value>) {
+    let error = CliError::from(error);
+    output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
+    left_out.push(json!({"target": target.to_string(), "code": error.code(), "reason": error.to_string()}));
+}
+
+/// What there is of all targets.
+struct Compiled {
+    parts: BTreeMap<BundleTarget, TargetContents>,
+    /// What is reported of them.
+    records: Vec<Value>,
+    /// Targets that nobody asked for and that cannot be compiled for.
+    left_out: Vec<Value>,
 }
 
 /// When the stages of a target began.
@@ -311,14 +349,6 @@ fn targets(arguments: &Arguments, output: &Output) -> Result<(Vec<BundleTarget>,
 
 fn no_compiler() -> CliError {
     CliError::Usage("no device compiler was opened; report this as an error of warpweave".to_owned())
-}
-
-/// A model that cannot be read is a model's error, not a bundle's.
-fn file_of(error: BundleError, arguments: &Arguments) -> CliError {
-    match error {
-        BundleError::File { source, .. } => file_error("read", &arguments.path)(source),
-        other => other.into(),
-    }
 }
 
 fn describe(stage: Stage) -> String {

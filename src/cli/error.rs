@@ -1,13 +1,14 @@
 //! Errors of the command line, with codes and exit codes.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use warpweave::bench::BenchError;
 use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
-use warpweave::graph::TensorType;
 use warpweave::graph::npy::NpyError;
+use warpweave::graph::{ElementType, TensorType};
 use warpweave::lab::LabError;
 use warpweave::models;
 use warpweave::runtime::bundle::BundleError;
@@ -21,7 +22,8 @@ use warpweave::{ArchFileError, BuildError, DeviceCompileError, ModelError, OpenE
 
 /// A check has failed.
 pub const EXIT_CHECK: u8 = 1;
-const EXIT_USAGE: u8 = 2;
+/// The command line or a file is not what the command takes.
+pub const EXIT_USAGE: u8 = 2;
 const EXIT_UNSUPPORTED: u8 = 3;
 const EXIT_ENVIRONMENT: u8 = 4;
 const EXIT_DEVICE_FAULT: u8 = 5;
@@ -61,13 +63,49 @@ pub enum CliError {
         /// The reason.
         source: NpyError,
     },
+    /// A stored tensor cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Tensor {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: ImportError,
+    },
+    /// An archive stands where an array is needed.
+    #[error(
+        "{} is an archive of arrays ({}), and one array is needed; give the archive without a name, or write the array with \
+         numpy.save",
+        path.display(), names.join(", ")
+    )]
+    ArchiveForArray {
+        /// The file.
+        path: PathBuf,
+        /// The arrays in it.
+        names: Vec<String>,
+    },
+    /// An array of an archive is nothing of the program.
+    #[error(
+        "the array `{name}` of {} is neither an input nor an output; the inputs are {}, the outputs {}: store arrays under \
+         these names, or as in_NAME and out_NAME",
+        path.display(), inputs.join(", "), outputs.join(", ")
+    )]
+    UnknownArray {
+        /// The archive.
+        path: PathBuf,
+        /// The array.
+        name: String,
+        /// The program's inputs.
+        inputs: Vec<String>,
+        /// The program's outputs.
+        outputs: Vec<String>,
+    },
     /// An input is named that the program does not have.
-    #[error("the program has no input `{name}`; its inputs are {known}")]
+    #[error("the program has no input `{name}`; its inputs are {}", known.join(", "))]
     UnknownInput {
         /// The name.
         name: String,
         /// The names that there are.
-        known: String,
+        known: Vec<String>,
     },
     /// An input is missing.
     #[error("the input `{name}` ({ty}) is missing; give it with {how}")]
@@ -80,7 +118,7 @@ pub enum CliError {
         how: &'static str,
     },
     /// An input has the wrong type.
-    #[error("the input `{name}` must be {expected} and is {found}; convert it, or compile the model for that shape")]
+    #[error("the input `{name}` must be {expected} and is {found}; {}", conversion(expected, found))]
     WrongInput {
         /// The name.
         name: String,
@@ -90,7 +128,7 @@ pub enum CliError {
         found: TensorType,
     },
     /// The expected outputs do not fit.
-    #[error("{0}; store outputs as out_0, out_1 and so on")]
+    #[error("{0}; store outputs under their names, or as out_0, out_1 and so on")]
     WrongOutputs(String),
     /// A model stands where a bundle is needed, or the reverse.
     #[error("{} is no {wanted}; {remedy}", path.display())]
@@ -127,6 +165,32 @@ pub enum CliError {
         /// Why, and what to do.
         reason: String,
     },
+}
+
+/// How an array becomes one of another type.
+fn conversion(expected: &TensorType, found: &TensorType) -> String {
+    let element = match expected.element {
+        ElementType::Bool => "bool",
+        ElementType::I8 => "int8",
+        ElementType::I16 => "int16",
+        ElementType::I32 => "int32",
+        ElementType::I64 => "int64",
+        ElementType::U8 => "uint8",
+        ElementType::U16 => "uint16",
+        ElementType::U32 => "uint32",
+        ElementType::U64 => "uint64",
+        ElementType::F16 => "float16",
+        ElementType::BF16 | ElementType::F32 => "float32",
+        ElementType::F64 => "float64",
+    };
+    let mut remedies = Vec::new();
+    if expected.element != found.element {
+        remedies.push(format!("convert it with array.astype(\"{element}\")"));
+    }
+    if expected.shape != found.shape {
+        remedies.push("give an array of that shape, or import the model with --shape for this one".to_owned());
+    }
+    remedies.join("; ")
 }
 
 macro_rules! through_open {
@@ -178,7 +242,7 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
             Self::Open(OpenError::Model(ModelError::Program(_))) => "program",
             Self::Open(OpenError::Build(error)) => match error {
-                BuildError::Compile(CompileError::Lower(_)) => "model-unsupported",
+                BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => "model-unsupported",
                 BuildError::Compile(CompileError::Program(_)) => "program",
                 BuildError::Compile(CompileError::Plan(_)) => "plan",
                 BuildError::Compile(CompileError::Kernels(_)) => "kernels",
@@ -196,7 +260,11 @@ impl CliError {
                 models::ModelError::Unknown { .. } | models::ModelError::Batch { .. } | models::ModelError::Form { .. },
             ) => "benchmark-model",
             Self::Arch(_) => "arch",
-            Self::Npz(_) | Self::Npy { .. } => "array",
+            Self::Npz(_)
+            | Self::Npy { .. }
+            | Self::Tensor { .. }
+            | Self::ArchiveForArray { .. }
+            | Self::UnknownArray { .. } => "array",
             Self::UnknownInput { .. } | Self::MissingInput { .. } | Self::WrongInput { .. } => "input",
             Self::WrongOutputs(_) => "output",
             Self::WrongKind { .. } => "file-kind",
@@ -209,18 +277,37 @@ impl CliError {
     }
 
     /// What to do, where the message does not say it.
-    pub fn help(&self) -> Option<&'static str> {
+    pub fn help(&self) -> Option<Cow<'static, str>> {
+        if let Self::Open(OpenError::Model(ModelError::Import(error))) = self {
+            return Some(error.remedy());
+        }
+        self.fixed_help().map(Cow::Borrowed)
+    }
+
+    fn fixed_help(&self) -> Option<&'static str> {
         match self {
-            Self::Open(OpenError::Model(ModelError::Import(error))) => Some(error.remedy()),
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => {
                 Some("report this as an error of warpweave, with the model")
             }
-            Self::Open(OpenError::Build(BuildError::Compile(CompileError::Lower(_)))) => {
-                Some("compile for --target host alone, or export the model with other element types")
-            }
+            Self::Open(OpenError::Build(
+                BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. },
+            )) => Some(
+                "take the host alone (--target host, or --device host), or export the model with other element types",
+            ),
             Self::Open(OpenError::Build(BuildError::Compile(CompileError::Plan(_)) | BuildError::Cubin(_))) => {
                 Some("report this as an error of warpweave, with the model")
             }
+            Self::Open(OpenError::Session(SessionError::Bundle(BundleError::Target { wanted, .. })))
+                if wanted == "host" =>
+            {
+                Some("or run what it holds: --device emulator, text or cuda:0")
+            }
+            Self::Open(OpenError::Session(SessionError::Bundle(BundleError::Target { wanted, .. })))
+                if wanted == "host" =>
+            {
+                Some("or run what it holds: --device emulator, text or cuda:0")
+            }
+            Self::Open(OpenError::Bundle(BundleError::File { .. })) => Some("check the path and its permissions"),
             Self::Open(OpenError::NoCompiler(_)) => Some("run a bundle that was compiled for the device"),
             _ => None,
         }
@@ -230,9 +317,13 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Open(error) => match error {
-                OpenError::Model(ModelError::Import(ImportError::File { .. } | ImportError::Batch { .. })) => {
-                    EXIT_USAGE
-                }
+                OpenError::Model(ModelError::Import(
+                    ImportError::File { .. }
+                    | ImportError::Batch { .. }
+                    | ImportError::UnknownName { .. }
+                    | ImportError::Choice { .. }
+                    | ImportError::Constant { .. },
+                )) => EXIT_USAGE,
                 OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
                 OpenError::Model(ModelError::Rewrite(_) | ModelError::Program(_)) => EXIT_CHECK,
                 OpenError::Build(error) => build_exit(error),
@@ -246,6 +337,9 @@ impl CliError {
             | Self::Arch(_)
             | Self::Npz(_)
             | Self::Npy { .. }
+            | Self::Tensor { .. }
+            | Self::ArchiveForArray { .. }
+            | Self::UnknownArray { .. }
             | Self::UnknownInput { .. }
             | Self::MissingInput { .. }
             | Self::WrongInput { .. }
@@ -261,7 +355,7 @@ impl CliError {
 
 fn build_exit(error: &BuildError) -> u8 {
     match error {
-        BuildError::Compile(CompileError::Lower(_)) => EXIT_UNSUPPORTED,
+        BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => EXIT_UNSUPPORTED,
         BuildError::Compile(CompileError::Program(_) | CompileError::Plan(_) | CompileError::Kernels(_))
         | BuildError::Cubin(_)
         | BuildError::Registers { .. } => EXIT_CHECK,

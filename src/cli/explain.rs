@@ -12,11 +12,12 @@ use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
 use super::Passed;
-use super::arguments::{Runs, Shapes};
+use super::arguments::{Runs, load_model};
 use super::error::CliError;
 use super::explain_partition;
 use super::explain_text as text;
 use super::file_error;
+use super::import_arguments::ImportArguments;
 use super::output::{Output, write_file};
 use super::output_paths::{self, TIMELINE_FILES};
 use super::search_arguments::{SearchArguments, note_end};
@@ -57,7 +58,7 @@ pub struct Arguments {
     #[command(flatten)]
     search: SearchArguments,
     #[command(flatten)]
-    shapes: Shapes,
+    import: ImportArguments,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -88,7 +89,7 @@ enum Arena {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
-    let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
+    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
     check_outputs(arguments, &model)?;
     let name = model.record.name.clone();
     let mut build = Build::new(model, &mut |_| {});
@@ -127,6 +128,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
 fn check_outputs(arguments: &Arguments, model: &Model) -> Result<(), CliError> {
     let mut files = model.paths();
     files.extend(arguments.search.files());
+    files.extend(arguments.import.inputs.files());
     let names = if arguments.plan { &TIMELINE_FILES[..] } else { &[PARTITION_FILE] };
     output_paths::check_folder(arguments.directory.as_deref(), names, &files)
 }

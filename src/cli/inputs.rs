@@ -2,10 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use warpweave::Source;
 use warpweave::graph::{ElementType, Tensor, TensorType};
 use warpweave::runtime::bundle::{Port, Signature};
 
+use super::arrays::Arrays;
 use super::error::CliError;
+use super::output::Output;
+
+/// The inputs in the program's order, from the arrays that --input names.
+pub fn given(arrays: Arrays, source: &Source, output: &Output) -> Result<Vec<Tensor>, CliError> {
+    let assigned = arrays.assign(source.signature(), &source.record().constants)?;
+    assigned.note_fixed(output);
+    from_arrays(source.signature(), assigned.inputs, "--input NAME=FILE.npy or --input FILE.npz")
+}
 
 /// The inputs in the program's order, from arrays by name; every array is used and every input given.
 pub fn from_arrays(
@@ -14,8 +24,8 @@ pub fn from_arrays(
     how: &'static str,
 ) -> Result<Vec<Tensor>, CliError> {
     if let Some(name) = arrays.keys().find(|name| signature.inputs.iter().all(|port| port.name != **name)) {
-        let known: Vec<&str> = signature.inputs.iter().map(|port| port.name.as_str()).collect();
-        return Err(CliError::UnknownInput { name: name.clone(), known: known.join(", ") });
+        let known = signature.inputs.iter().map(|port| port.name.clone()).collect();
+        return Err(CliError::UnknownInput { name: name.clone(), known });
     }
     let input = |port: &Port| {
         let missing = || CliError::MissingInput { name: port.name.clone(), ty: port.ty.clone(), how };
@@ -27,6 +37,17 @@ pub fn from_arrays(
         })
     };
     signature.inputs.iter().map(input).collect()
+}
+
+/// The tensor as NumPy can hold it: singles stand in for elements that it has no type for.
+pub fn printable(tensor: &Tensor) -> Tensor {
+    match tensor.element() {
+        ElementType::BF16 => {
+            let ty = TensorType::new(ElementType::F32, tensor.shape().clone());
+            Tensor::from_f64(ty, &tensor.to_f64())
+        }
+        _ => tensor.clone(),
+    }
 }
 
 /// The tensor as `ty`: arrays have no bfloat16, so such tensors come as singles. The type found, if it is another.

@@ -1,19 +1,19 @@
 //! `warpweave inspect`: what a model or bundle holds.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use warpweave::compiler::CompileError;
+use warpweave::frontend::{DeclaredPort, ImportError};
 use warpweave::fusion::schedule::PlanBackend;
-use warpweave::runtime::bundle::{Bundle, BundleTarget, Port, Signature};
+use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
-use warpweave::{Build, BuildError, Part, Source};
+use warpweave::{Build, BuildError, Model, ModelError, OpenError, Part, Source};
 
 use super::Passed;
-use super::arguments::Shapes;
 use super::error::CliError;
+use super::import_arguments::ImportArguments;
 use super::output::Output;
 
 /// Arguments of `inspect`.
@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(value_name = "MODEL|BUNDLE")]
     path: PathBuf,
     #[command(flatten)]
-    shapes: Shapes,
+    import: ImportArguments,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -34,8 +34,15 @@ const SHOWN_TARGET: Target = Target::Sm90a;
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let source = Source::load(&arguments.path, &arguments.shapes.import_options())?;
     let mut text = String::new();
+    let source = match Source::load(&arguments.path, &arguments.import.import_options()?) {
+        Err(OpenError::Model(ModelError::Import(error @ ImportError::Shapes(_)))) => {
+            let value = open_model(&arguments.path, &error, &mut text)?;
+            output.result("inspect", &value, &text);
+            return Ok(true);
+        }
+        source => source?,
+    };
     let value = match &source {
         Source::Model(build) => model(build, &mut text)?,
         Source::Bundle(bundle) => of_bundle(bundle, &mut text)?,
@@ -57,15 +64,38 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
     json!({"inputs": ports("input", &signature.inputs), "outputs": ports("output", &signature.outputs)})
 }
 
+/// A model whose shapes are not all chosen: what it declares.
+fn open_model(path: &Path, error: &ImportError, text: &mut String) -> Result<Value, CliError> {
+    let (inputs, outputs) = Model::declared(path)?;
+    let mut ports = |kind: &str, ports: &[DeclaredPort]| -> Vec<Value> {
+        let port = |DeclaredPort { name, ty }: &DeclaredPort| {
+            let _ = writeln!(text, "{kind} {name}: {ty}");
+            json!({"name": name, "type": ty})
+        };
+        ports.iter().map(port).collect()
+    };
+    let signature = json!({"inputs": ports("input", &inputs), "outputs": ports("output", &outputs)});
+    let _ = writeln!(text, "{error}\n{}", error.remedy());
+    Ok(json!({"kind": "model", "signature": signature, "open": error.to_string(), "help": error.remedy()}))
+}
+
+/// What is no input because it was fixed.
+fn fixed(record: &ModelRecord, text: &mut String) {
+    for (name, value) in &record.constants {
+        let _ = writeln!(text, "fixed {name}: {value}");
+    }
+}
+
 fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
     let (model, program) = (&build.model, &build.model.program);
     let _ = writeln!(text, "ONNX model {}", model.record.name);
+    fixed(&model.record, text);
     let ports = signature(&model.signature, text);
     let constants = program.tensors.ids().filter_map(|id| program.constant(id));
     let bytes: usize = constants.map(|constant| constant.bytes().len()).sum();
     let (part, reason) = shown(build)?;
     if let Some(reason) = &reason {
-        let _ = writeln!(text, "on the host alone, not on {SHOWN_TARGET}: {reason}");
+        let _ = writeln!(text, "on the host alone: {reason}");
     }
     let groups = &part.partition.groups;
     let operations: u64 = groups.iter().map(|group| group.body.operations()).sum();
@@ -82,7 +112,7 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
         );
     }
     Ok(json!({
-        "kind": "model", "name": model.record.name, "blake3": model.record.blake3, "signature": ports,
+        "kind": "model", "name": model.record.name, "blake3": model.record.blake3, "constants": model.record.constants, "signature": ports,
         "target": part.target.to_string(), "reason": reason,
         "statements": program.statements.len(), "groups": groups.len(), "constant_bytes": bytes,
         "operations": operations, "estimated_microseconds": microseconds
@@ -93,7 +123,7 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
 fn shown(build: &Build) -> Result<(Part, Option<String>), CliError> {
     match build.part(BundleTarget::Gpu(SHOWN_TARGET), &mut |_| {}) {
         Ok(part) => Ok((part, None)),
-        Err(BuildError::Compile(CompileError::Lower(reason))) => {
+        Err(reason @ BuildError::NoKernels { .. }) => {
             Ok((build.part(BundleTarget::Host, &mut |_| {})?, Some(reason.to_string())))
         }
         Err(other) => Err(other.into()),
@@ -108,6 +138,7 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
         manifest.model.name, manifest.format_version, manifest.producer
     );
     let _ = writeln!(text, "model BLAKE3 {}", manifest.model.blake3);
+    fixed(&manifest.model, text);
     signature(&manifest.signature, text);
     for (number, file) in manifest.references.files.iter().enumerate() {
         let places = manifest.references.tensors.values().filter(|place| place.file == number);

@@ -1,6 +1,7 @@
 //! The command line: results on standard output, progress and errors on standard error.
 
 mod arguments;
+mod arrays;
 mod bench;
 mod bench_text;
 mod check;
@@ -8,12 +9,14 @@ mod check_text;
 mod compare;
 mod compare_case;
 mod compile;
+mod culprits;
 mod device_compile;
 mod doctor;
 mod error;
 mod explain;
 mod explain_partition;
 mod explain_text;
+mod import_arguments;
 mod inputs;
 mod inspect;
 mod interrupt;
@@ -21,6 +24,7 @@ mod lab;
 mod litmus;
 mod microbench;
 mod models;
+mod ops;
 mod output;
 mod output_paths;
 mod profile;
@@ -31,6 +35,7 @@ mod search_arguments;
 mod selftest;
 mod soak;
 mod tune;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -54,7 +59,7 @@ struct Cli {
 enum Command {
     /// Compiles a model to a bundle
     Compile(compile::Arguments),
-    /// Runs a bundle once
+    /// Runs a model or bundle once
     Run(run::Arguments),
     /// Proves a plan, and shows what it is without one of its waits
     Check(check::Arguments),
@@ -74,6 +79,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Lists the benchmark models, or writes one
     Models(models::Arguments),
+    /// Lists the operators and what runs them
+    Ops(ops::Arguments),
     /// Shows what scripts/gpu_lab.sh has recorded
     Lab(lab::Arguments),
     /// Shows what this machine offers
@@ -94,7 +101,10 @@ type Passed = bool;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let Cli { command } = Cli::parse();
+    let Cli { command } = match Cli::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage::report(&error),
+    };
     interrupt::handle();
     let json = match &command {
         Command::Compile(arguments) => arguments.json,
@@ -108,6 +118,7 @@ pub fn main() -> ExitCode {
         Command::Tune(arguments) => arguments.json,
         Command::Inspect(arguments) => arguments.json,
         Command::Models(arguments) => arguments.json,
+        Command::Ops(arguments) => arguments.json,
         Command::Lab(arguments) => arguments.json,
         Command::Doctor(arguments) => arguments.json,
         Command::Selftest(arguments) => arguments.json,
@@ -128,6 +139,7 @@ pub fn main() -> ExitCode {
         Command::Tune(arguments) => tune::execute(&arguments, &output),
         Command::Inspect(arguments) => inspect::execute(&arguments, &output),
         Command::Models(arguments) => models::execute(&arguments, &output),
+        Command::Ops(arguments) => ops::execute(&arguments, &output),
         Command::Lab(arguments) => lab::execute(&arguments, &output),
         Command::Doctor(arguments) => doctor::execute(&arguments, &output),
         Command::Selftest(arguments) => selftest::execute(&arguments, &output),

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::new_file;
 
+use super::culprits::culprits;
 use super::error::CliError;
 use super::{file_error, interrupt};
 
@@ -43,6 +44,11 @@ impl Output {
         eprintln!("note: {text}");
     }
 
+    /// Says that something is missing from a result.
+    pub fn warning(&self, text: &str) {
+        eprintln!("warning: {text}");
+    }
+
     /// Says why there is no result.
     pub fn error(&self, error: &CliError) {
         eprintln!("error[{}]: {error}", error.code());
@@ -50,8 +56,9 @@ impl Output {
             eprintln!("  help: {help}");
         }
         if self.json {
-            let value = json!({"error": {"code": error.code(), "message": error.to_string(), "help": error.help()}});
-            self.result("error", &value, "");
+            let (code, help) = (error.code(), error.help());
+            let value = json!({"code": code, "message": error.to_string(), "help": help, "culprits": culprits(error)});
+            self.result("error", &json!({"error": value}), "");
         }
     }
 }

@@ -8,6 +8,7 @@ use warpweave::profile::profile;
 use warpweave::{OpenOptions, Source, random_inputs};
 
 use super::arguments::{ProgramArguments, child_compiler};
+use super::arrays::Arrays;
 use super::error::CliError;
 use super::output::{Output, write_file};
 use super::output_paths::{self, TIMELINE_FILES};
@@ -32,8 +33,10 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let source = arguments.program.load()?;
-    output_paths::check_folder(arguments.directory.as_deref(), TIMELINE_FILES, &source.files())?;
+    let source = arguments.program.load(&Arrays::default())?;
+    let mut files = source.files();
+    files.extend(arguments.program.import.inputs.files());
+    output_paths::check_folder(arguments.directory.as_deref(), TIMELINE_FILES, &files)?;
     let name = match &source {
         Source::Model(build) => &build.model.record.name,
         Source::Bundle(bundle) => &bundle.manifest().model.name,

@@ -1,17 +1,18 @@
 //! `warpweave run`: one execution.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use warpweave::graph::{ElementType, Tensor, TensorType, npy};
+use warpweave::graph::{Tensor, npy};
+use warpweave::runtime::bundle::Signature;
 use warpweave::runtime::json::json;
 use warpweave::{Source, random_inputs};
 
 use super::arguments::ProgramArguments;
+use super::arrays::{self, ArrayArgument, Arrays};
 use super::error::CliError;
 use super::inputs;
 use super::output::{Output, write_file};
@@ -22,33 +23,32 @@ use super::{Passed, file_error, output_paths};
 pub struct Arguments {
     #[command(flatten)]
     pub program: ProgramArguments,
-    /// An input's array; without any, inputs are random
-    #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = parse_input)]
-    inputs: Vec<(String, PathBuf)>,
-    /// The folder that outputs are written to, as out_0.npy and so on
-    #[arg(long, value_name = "DIR")]
+    /// An input's array, or an archive of arrays under the names of inputs; without any, inputs are random
+    #[arg(long = "input", value_name = "NAME=FILE.npy|FILE.npz")]
+    inputs: Vec<ArrayArgument>,
+    /// The folder that outputs are written to, as out_0.npy and so on; or an archive of inputs and outputs under their names,
+    /// which `compare --io` takes
+    #[arg(long, value_name = "DIR|FILE.npz")]
     output: Option<PathBuf>,
     /// The seed of random inputs
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }
 
-fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
-    let (name, path) = text.split_once('=').ok_or("expected NAME=FILE.npy")?;
-    Ok((name.to_owned(), path.into()))
-}
-
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let source = arguments.program.load()?;
+    let arrays = Arrays::read(&arguments.inputs)?;
+    let source = arguments.program.load(&arrays)?;
     check_outputs(arguments, &source)?;
-    let inputs = read_inputs(arguments, &source, output)?;
+    let inputs = read_inputs(arguments, arrays, &source, output)?;
     let mut session = arguments.program.open(&source, &arguments.program.options(), output)?;
     let start = Instant::now();
     let outputs = session.run(&inputs)?;
     let seconds = session.device_time().unwrap_or_else(|| start.elapsed()).as_secs_f64();
-    if let Some(folder) = &arguments.output {
-        write_outputs(folder, &outputs)?;
+    match &arguments.output {
+        Some(path) if is_archive(path) => write_archive(path, source.signature(), &inputs, &outputs)?,
+        Some(folder) => write_outputs(folder, &outputs)?,
+        None => {}
     }
     let mut text = String::new();
     let mut records = Vec::new();
@@ -72,11 +72,21 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     Ok(true)
 }
 
+fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "npz")
+}
+
 fn check_outputs(arguments: &Arguments, source: &Source) -> Result<(), CliError> {
-    let names = (0..source.signature().outputs.len()).map(file_name);
     let mut files = source.files();
-    files.extend(arguments.inputs.iter().map(|(_, path)| path.clone()));
-    output_paths::check_folder(arguments.output.as_deref(), names, &files)
+    files.extend(arguments.program.import.inputs.files());
+    files.extend(arguments.inputs.iter().map(|input| input.path().to_owned()));
+    match &arguments.output {
+        Some(path) if is_archive(path) => output_paths::check([path.clone()], &files),
+        folder => {
+            let names = (0..source.signature().outputs.len()).map(file_name);
+            output_paths::check_folder(folder.as_deref(), names, &files)
+        }
+    }
 }
 
 /// The name of the file of the output at a position.
@@ -84,37 +94,36 @@ fn file_name(position: usize) -> String {
     format!("out_{position}.npy")
 }
 
-fn read_inputs(arguments: &Arguments, source: &Source, output: &Output) -> Result<Vec<Tensor>, CliError> {
+fn read_inputs(
+    arguments: &Arguments,
+    arrays: Arrays,
+    source: &Source,
+    output: &Output,
+) -> Result<Vec<Tensor>, CliError> {
     let signature = source.signature();
-    if arguments.inputs.is_empty() {
+    if arrays.is_empty() {
         if !signature.inputs.is_empty() {
             output.note(&format!("no input is given: inputs are random with seed {}", arguments.seed));
         }
         return Ok(random_inputs(signature, arguments.seed));
     }
-    let mut arrays = BTreeMap::new();
-    for (name, path) in &arguments.inputs {
-        let bytes = fs::read(path).map_err(file_error("read", path))?;
-        let array = npy::parse(&bytes.into()).map_err(|source| CliError::Npy { path: path.clone(), source })?;
-        if arrays.insert(name.clone(), array).is_some() {
-            return Err(CliError::Usage(format!("the input `{name}` is given twice; give it once")));
-        }
-    }
-    inputs::from_arrays(signature, arrays, "--input NAME=FILE.npy")
+    inputs::given(arrays, source, output)
+}
+
+/// Writes inputs and outputs under their names.
+fn write_archive(path: &Path, signature: &Signature, inputs: &[Tensor], outputs: &[Tensor]) -> Result<(), CliError> {
+    let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| port.name.as_str());
+    let bytes = arrays::print_archive(ports.zip(inputs.iter().chain(outputs)));
+    let bytes = bytes.ok_or_else(|| CliError::WrongOutputs("no archive holds the outputs".to_owned()))?;
+    write_file(path, &bytes)
 }
 
 /// Writes each output; nothing of a failed write is left.
 pub fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Result<(), CliError> {
     fs::create_dir_all(folder).map_err(file_error("create", folder))?;
     for (position, tensor) in outputs.iter().enumerate() {
-        let bytes = match npy::print(tensor) {
-            Some(bytes) => bytes,
-            None => {
-                let ty = TensorType::new(ElementType::F32, tensor.shape().clone());
-                let single = Tensor::from_f64(ty, &tensor.to_f64());
-                npy::print(&single).ok_or_else(|| CliError::WrongOutputs(format!("no array holds {}", tensor.ty())))?
-            }
-        };
+        let bytes = npy::print(&inputs::printable(tensor));
+        let bytes = bytes.ok_or_else(|| CliError::WrongOutputs(format!("no array holds {}", tensor.ty())))?;
         write_file(&folder.join(file_name(position)), &bytes)?;
     }
     Ok(())

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 use warpweave::bench::{Against, Soak, SoakLimit, soak};
+use warpweave::graph::Tensor;
 use warpweave::runtime::session::{Device, Session};
-use warpweave::{OpenOptions, Source, open, random_inputs};
+use warpweave::{OpenOptions, Source, open};
 
 use super::arguments::child_compiler;
 use super::error::CliError;
@@ -26,20 +27,19 @@ pub struct SoakArguments {
 }
 
 impl SoakArguments {
-    /// The soak that was asked for, if one was, on inputs of this seed.
+    /// The soak that was asked for, if one was, on these inputs.
     pub fn run(
         &self,
         source: &Source,
         session: &mut dyn Session,
         options: &OpenOptions,
-        seed: u64,
+        inputs: &[Tensor],
     ) -> Result<Option<Soak>, CliError> {
         let Some(time) = self.soak else { return Ok(None) };
-        let inputs = random_inputs(source.signature(), seed);
-        let (mut found, first) = soak(session, &inputs, SoakLimit { launches: self.launches, time })?;
+        let (mut found, first) = soak(session, inputs, SoakLimit { launches: self.launches, time })?;
         if let Some(device) = self.against {
             let mut other = open(source, device, options, &child_compiler)?;
-            found.against = Some(Against::new(&first, device.to_string(), &other.run(&inputs)?));
+            found.against = Some(Against::new(&first, device.to_string(), &other.run(inputs)?));
         }
         Ok(Some(found))
     }

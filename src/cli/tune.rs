@@ -16,11 +16,12 @@ use warpweave::runtime::cuda::Driver;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::{Device, SessionError};
 use warpweave::tune::{DeviceMeasure, Outcome, Refused, TuneReport, tune, untimed};
-use warpweave::{Build, Model, TimingsFile};
+use warpweave::{Build, TimingsFile};
 
 use super::Passed;
-use super::arguments::{Shapes, child_compiler};
+use super::arguments::{child_compiler, load_model};
 use super::error::CliError;
+use super::import_arguments::ImportArguments;
 use super::output::Output;
 use super::output_paths;
 use super::search_arguments::parse_seconds;
@@ -44,7 +45,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
-    shapes: Shapes,
+    import: ImportArguments,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -64,7 +65,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut file = TimingsFile::read_or_begin(&arguments.timings)?;
     // Without the device nothing is worth its time.
     Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
-    let model = Model::import(&arguments.path, &arguments.shapes.import_options())?;
+    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
     output_paths::check([arguments.timings.clone()], &model.paths())?;
     let mut build = Build::new(model, &mut |_| {});
     let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device: arguments.device, reason })?;

@@ -2,8 +2,11 @@
 
 use std::fs;
 
+use warpweave::runtime::json::{self, Value};
+
+use crate::model_builder::{F32, F64, node, value, write};
 use crate::models_by_hand::doubles;
-use crate::tool::{Folder, fail, succeed};
+use crate::tool::{Folder, fail, has_nvrtc, succeed, tool};
 
 #[test]
 fn bad_requests_leave_no_file() {
@@ -32,7 +35,7 @@ fn what_a_compilation_made_is_told() {
         assert!(target[name].as_u64() > Some(0), "{name}: {target}");
     }
     assert!(made["statements"].as_u64() >= target["groups"].as_u64(), "{made}");
-    let seconds = |value: &warpweave::runtime::json::Value| value.as_f64().expect("seconds");
+    let seconds = |value: &Value| value.as_f64().expect("seconds");
     let parts = seconds(&made["import_seconds"]) + seconds(&target["plan_seconds"]);
     assert!(parts > 0.0 && parts <= seconds(&made["seconds"]), "{made}");
     assert!(target["code_seconds"].is_null(), "the host has no device code");
@@ -45,4 +48,31 @@ fn a_model_for_the_host_alone_is_inspected() {
     assert_eq!((&inspected["target"], &inspected["groups"]), (&"host".into(), &1.into()), "{inspected}");
     let reason = inspected["reason"].as_str().expect("a reason");
     assert!(reason.contains("f64"), "{reason}");
+}
+
+#[test]
+fn a_model_without_kernels_has_its_host_bundle_all_the_same() {
+    if !has_nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    let inputs = vec![value("x", F64, &["4"]), value("s", F32, &["4"])];
+    let nodes = vec![node("Exp", &["x"], "y"), node("Relu", &["s"], "r"), node("Tanh", &["x"], "t")];
+    let outputs = vec![value("y", F64, &["4"]), value("r", F32, &["4"]), value("t", F64, &["4"])];
+    let model = write(&folder, "doubles.onnx", inputs, nodes, outputs);
+    let bundle = folder.join("doubles.weave").display().to_string();
+    let output = tool(&["compile", &model, "-o", &bundle, "--json"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let named = ["warning: sm_90a", "Exp_y (Exp)", "Tanh_t (Tanh)", "f64"];
+    assert!(named.iter().all(|name| errors.contains(name)) && !errors.contains("Relu"), "{errors}");
+    let told: Value = json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(told["left_out"][0]["target"], "sm_90a");
+    assert_eq!(told["targets"].as_array().map(Vec::len), Some(1));
+    succeed(&["run", &bundle]);
+    assert_eq!(succeed(&["check", &model])["target"], "host");
+    let told = fail(3, "model-unsupported", &["compile", &model, "-o", &bundle, "--target", "sm_90a"]);
+    assert!(told.contains("Exp_y (Exp)") && told.contains("Tanh_t (Tanh)") && told.contains("--target host"), "{told}");
+    let told = fail(3, "model-unsupported", &["run", &model, "--device", "emulator"]);
+    assert!(told.contains("Exp_y (Exp)"), "{told}");
 }

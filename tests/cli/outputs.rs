@@ -5,10 +5,11 @@ use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::{Command, Output};
 
 use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::graph::{Tensor, npy};
 use warpweave::write_arch;
 
 use crate::models_by_hand::{external_data, open_batch};
-use crate::tool::{Folder, fail};
+use crate::tool::{Folder, fail, succeed};
 
 /// The names and bytes of all files in a folder.
 fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
@@ -40,8 +41,9 @@ fn an_output_that_is_an_input_is_refused_and_nothing_is_touched() {
     for copy in ["keep.onnx", "graph.txt", "partition.svg", "timeline.svg", "trace.json"] {
         fs::write(folder.join(copy), &model).expect("the model can be copied");
     }
-    for (file, text) in [("out_0.npy", "an array"), ("r.json", "a result"), ("times.svg", "times")] {
-        fs::write(folder.join(file), text).expect("the file can be written");
+    let array = npy::print(&Tensor::new([2, 8], &[0f32; 16])).expect("an array");
+    for (file, bytes) in [("out_0.npy", &array[..]), ("r.json", b"a result"), ("times.svg", b"times")] {
+        fs::write(folder.join(file), bytes).expect("the file can be written");
     }
     write_arch(&folder.join("arch.json"), &GpuArch::h200()).expect("the constants can be written");
     symlink(folder.join("keep.onnx"), folder.join("link.onnx")).expect("a link can be made");
@@ -105,4 +107,17 @@ fn a_file_that_cannot_be_finished_leaves_what_was_there() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && errors.contains("error[file]: "), "{errors}");
     assert!(contents(&folder) == before, "{:?}", folder.names());
+}
+
+#[test]
+fn a_bundle_is_named_after_its_model_where_it_replaces_nothing() {
+    let folder = Folder::new();
+    let model = open_batch(&folder);
+    let compile = ["compile", &model, "--batch", "2", "--target", "host"];
+    let told = succeed(&compile);
+    assert_eq!(told["bundle"], folder.join("rows.weave").display().to_string());
+    let before = contents(&folder);
+    let told = fail(2, "usage", &compile);
+    assert!(told.contains("rows.weave is there already") && told.contains("-o"), "{told}");
+    assert!(contents(&folder) == before);
 }

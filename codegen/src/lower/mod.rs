@@ -67,6 +67,17 @@ pub enum LowerError {
     },
 }
 
+impl LowerError {
+    /// The rOperator.
+    pub fn operator(&self) -> OperatorId {
+        match self {
+            Self::Element { operator, .. } | Self::Function { operator, .. } | Self::TooLarge { operator, .. } => {
+                *operator
+            }
+        }
+    }
+}
+
 /// A program and, per rOperator, its kernel and operands; those of all segments are numbered through.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LoweredProgram {
@@ -121,6 +132,13 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
     };
     let program = Program { threads: BLOCK_THREADS as u32, kernels, entry };
     Ok(LoweredProgram { program, bindings, operands })
+}
+
+/// Why rOperators of a plan have no kernels: the first reason of each.
+pub fn refused(plan: &ExecutionPlan) -> Vec<LowerError> {
+    let operators = plan.operators();
+    let lowered = operators.iter().map(|(id, operator)| lower_operator(id, operator, &plan.memory, &[]));
+    lowered.filter_map(Result::err).collect()
 }
 
 /// The kernel that brings what one rOperator keeps on chip, and its operands.

@@ -1,5 +1,6 @@
 //! Why a model is refused.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -45,6 +46,35 @@ pub enum ImportError {
         /// What is wrong with it.
         error: WeightError,
     },
+    /// A choice names what the model does not have.
+    #[error(
+        "the model has no input or dimension `{name}`: its inputs are {}, its named dimensions {}",
+        names(.inputs), names(.dimensions)
+    )]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The inputs.
+        inputs: Vec<String>,
+        /// The dimensions that have names.
+        dimensions: Vec<String>,
+    },
+    /// A chosen extent contradicts the model or another choice.
+    #[error("{culprit} cannot be chosen so: {reason}")]
+    Choice {
+        /// The input or dimension.
+        culprit: String,
+        /// What contradicts it.
+        reason: String,
+    },
+    /// An input cannot be fixed to what is given.
+    #[error("the input {input} cannot be fixed so: {reason}")]
+    Constant {
+        /// The input as the model declares it.
+        input: String,
+        /// Why not.
+        reason: String,
+    },
     /// Inputs have dimensions that nobody chose.
     #[error("the shapes of {} inputs are not known:{}", .0.len(), lines(.0))]
     Shapes(Vec<MissingShape>),
@@ -56,9 +86,38 @@ pub enum ImportError {
         /// The inputs with their types.
         inputs: Vec<String>,
     },
-    /// Nodes are not supported; all of them are listed.
-    #[error("{} nodes are not supported:{}", .0.len(), lines(.0))]
-    Unsupported(Vec<UnsupportedNode>),
+    /// Types or nodes are not supported; all of them are listed.
+    #[error("{0}")]
+    Unsupported(Unsupported),
+}
+
+/// What of a model is not supported.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Unsupported {
+    /// Inputs and constants whose types are not supported.
+    pub tensors: Vec<UnsupportedTensor>,
+    /// Nodes that are not supported for reasons of their own.
+    pub nodes: Vec<UnsupportedNode>,
+}
+
+/// An input or a constant whose type is not supported.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnsupportedTensor {
+    /// Where it stands.
+    pub place: TensorPlace,
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub holds: String,
+}
+
+/// Where a tensor of a model stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TensorPlace {
+    /// Among the inputs.
+    Input,
+    /// Among the initializers.
+    Constant,
 }
 
 /// An input with dimensions that nobody chose.
@@ -94,6 +153,9 @@ impl ImportError {
             Self::Decode(_) => "model-decode",
             Self::Invalid { .. } => "model-invalid",
             Self::Weight { .. } => "model-weight",
+            Self::UnknownName { .. } => "model-name",
+            Self::Choice { .. } => "model-choice",
+            Self::Constant { .. } => "model-constant",
             Self::Shapes(_) => "model-shapes",
             Self::Batch { .. } => "model-batch",
             Self::Unsupported(_) => "model-unsupported",
@@ -101,19 +163,28 @@ impl ImportError {
     }
 
     /// What a person can do about it.
-    pub fn remedy(&self) -> &'static str {
-        match self {
+    pub fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::File { .. } => "check the path and its permissions",
             Self::Limit { .. } => "export a smaller model, or raise the limit if the model is trusted",
             Self::Decode(_) => "check that the file is complete and an ONNX model",
             Self::Invalid { .. } => "check the model with the ONNX checker and export it again",
             Self::Weight { .. } => "keep external data in the model's folder, without links, and export again",
-            Self::Shapes(_) => "name the shapes with --shape NAME=AxBxC, or the batch with --batch N",
+            Self::UnknownName { .. } => "name one of these",
+            Self::Constant { .. } => "give --constant NAME=VALUE a value of the type and shape that the model declares",
+            Self::Choice { .. } => "choose extents that the model leaves open, each once",
+            Self::Shapes(missing) => return Cow::Owned(shapes_remedy(missing)),
             Self::Batch { .. } => {
                 "leave --batch out, or export the model with an open first dimension or for that batch"
             }
-            Self::Unsupported(_) => "replace these nodes, or export with another opset",
-        }
+            Self::Unsupported(_) => {
+                "replace these, export with another opset, or fix the inputs that they need to know with --constant NAME=VALUE"
+            }
+        })
+    }
+
+    pub(super) fn choice(culprit: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Choice { culprit: culprit.into(), reason: reason.into() }
     }
 
     pub(super) fn invalid(culprit: impl Into<String>, reason: impl Into<String>) -> Self {
@@ -124,9 +195,38 @@ impl ImportError {
 impl fmt::Display for MissingShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.dimensions {
-            Some(dimensions) => write!(f, "{} [{}]", self.input, dimensions.join("x")),
+            Some(dimensions) => write!(f, "{} [{}]", self.input, dimensions.join(", ")),
             None => write!(f, "{} of unknown rank", self.input),
         }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tensors, nodes } = self;
+        if !tensors.is_empty() {
+            write!(f, "the types of {} tensors are not supported:{}", tensors.len(), lines(tensors))?;
+        }
+        match (tensors.is_empty(), nodes.is_empty()) {
+            (_, true) => Ok(()),
+            (true, false) => write!(f, "{} nodes are not supported:{}", nodes.len(), lines(nodes)),
+            (false, false) => write!(f, "\nand {} nodes:{}", nodes.len(), lines(nodes)),
+        }
+    }
+}
+
+impl fmt::Display for UnsupportedTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: it holds {}", self.place, self.name, self.holds)
+    }
+}
+
+impl fmt::Display for TensorPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Input => "input",
+            Self::Constant => "constant",
+        })
     }
 }
 
@@ -136,6 +236,34 @@ impl fmt::Display for UnsupportedNode {
         let domain = if domain.is_empty() { "ai.onnx" } else { domain };
         write!(f, "{node}: {domain}.{operator} (opset {opset}): {reason}")
     }
+}
+
+/// How to give shapes, with what stands for an open extent shown as 1.
+fn shapes_remedy(missing: &[MissingShape]) -> String {
+    let mut options: Vec<String> = Vec::new();
+    for MissingShape { input, dimensions } in missing {
+        let Some(dimensions) = dimensions else {
+            options.push(format!("--shape {input}=AxB"));
+            continue;
+        };
+        let open: Vec<&String> = dimensions.iter().filter(|text| text.parse::<usize>().is_err()).collect();
+        let mut given: Vec<String> = open.iter().map(|name| format!("--shape {name}=1")).collect();
+        if open.is_empty() || open.iter().any(|name| *name == "?") {
+            let extents = dimensions.iter().map(|text| text.parse().unwrap_or(1usize));
+            let extents: Vec<String> = extents.map(|extent| extent.to_string()).collect();
+            given = vec![format!("--shape {input}={}", extents.join("x"))];
+        }
+        let new: Vec<String> = given.into_iter().filter(|option| !options.contains(option)).collect();
+        options.extend(new);
+    }
+    format!(
+        "choose them, such as with {}; --batch N is for all open first dimensions, and arrays that are given decide too",
+        options.join(" ")
+    )
+}
+
+fn names(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 fn lines<T: fmt::Display>(items: &[T]) -> String {

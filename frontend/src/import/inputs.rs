@@ -2,34 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_graph::ops::cast::element_type;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{Shape, TensorType};
 
+use super::declared::{describe, element, extent, named, tensor, unknown};
 use super::error::{ImportError, MissingShape};
 use super::options::ImportOptions;
-use crate::onnx::{DimensionProto, DimensionValue, TensorTypeProto, ValueInfoProto};
+use crate::onnx::{TensorTypeProto, ValueInfoProto};
+
+/// An input with its type as the model declares it.
+type Described<'a> = (&'a ValueInfoProto, &'a TensorTypeProto);
 
 /// The types of the inputs, in order.
 pub(super) fn types(inputs: &[&ValueInfoProto], options: &ImportOptions) -> Result<Vec<TensorType>, ImportError> {
-    for name in options.shapes.keys() {
-        if !inputs.iter().any(|input| input.name == *name) {
-            return Err(ImportError::invalid(name, "a shape is given for an input that the model does not have"));
-        }
-    }
     let described = inputs.iter().map(|input| Ok((*input, tensor(input)?)));
     let described = described.collect::<Result<Vec<_>, ImportError>>()?;
-    let symbols = symbols(&described, options)?;
+    let mut symbols = chosen(&described, options)?;
+    let mut is_batch_taken = take_batch(&mut symbols, &described, options);
+    take_arrays(&mut symbols, &described, options);
     let mut missing = Vec::new();
-    let mut is_batch_taken = false;
     let mut types = Vec::with_capacity(inputs.len());
     for (input, ty) in described {
-        let number = ty.elem_type;
-        let element = element_type(i64::from(number));
-        let unsupported =
-            || ImportError::invalid(&input.name, format!("element type number {number} is not supported"));
-        let element = element.ok_or_else(unsupported)?;
-        match shape(input, ty, &symbols, options)? {
+        let element = element(input, ty)?;
+        match shape((input, ty), &symbols, options)? {
             Some((shape, takes_batch)) => {
                 is_batch_taken |= takes_batch;
                 types.push(TensorType { element, shape });
@@ -56,52 +51,95 @@ fn check_batch(batch: usize, inputs: &[&ValueInfoProto], types: &[TensorType]) -
     Err(ImportError::Batch { batch, inputs })
 }
 
-fn tensor(input: &ValueInfoProto) -> Result<&TensorTypeProto, ImportError> {
-    let ty = input.r#type.as_ref().and_then(|ty| ty.tensor_type.as_ref());
-    ty.ok_or_else(|| ImportError::invalid(&input.name, "the input is no tensor"))
-}
-
-/// Extents of named dimensions: what the caller says of them, directly or by an input's shape.
-fn symbols<'a>(
-    inputs: &[(&'a ValueInfoProto, &'a TensorTypeProto)],
-    options: &'a ImportOptions,
-) -> Result<BTreeMap<&'a str, usize>, ImportError> {
-    let mut symbols: BTreeMap<&str, usize> =
-        options.dimensions.iter().map(|(name, &extent)| (name.as_str(), extent)).collect();
-    for (input, ty) in inputs {
-        let (Some(given), Some(shape)) = (options.shapes.get(&input.name), &ty.shape) else { continue };
-        for (&extent, dimension) in given.iter().zip(&shape.dim) {
-            if let Some(DimensionValue::Symbol(name)) = &dimension.value
-                && is_named(name)
-                && *symbols.entry(name).or_insert(extent) != extent
-            {
-                return Err(ImportError::invalid(&input.name, format!("dimension `{name}` is given two extents")));
-            }
+/// Extents of named dimensions that the caller chooses: by their names, or by an input's shape.
+fn chosen<'a>(inputs: &[Described<'a>], options: &'a ImportOptions) -> Result<BTreeMap<&'a str, usize>, ImportError> {
+    let mut symbols = BTreeMap::new();
+    let mut choose = |name: &'a str, extent: usize| match *symbols.entry(name).or_insert(extent) {
+        known if known == extent => Ok(()),
+        known => {
+            Err(ImportError::choice(format!("dimension `{name}`"), format!("it is given as {known} and as {extent}")))
+        }
+    };
+    let all: Vec<&ValueInfoProto> = inputs.iter().map(|(input, _)| *input).collect();
+    let is_dimension = |name: &str| dimensions(inputs).any(|(.., known)| known == name);
+    for (name, &extent) in &options.dimensions {
+        if !is_dimension(name) {
+            return Err(unknown(name, &all));
+        }
+        choose(name, extent)?;
+    }
+    for (name, shape) in options.shapes.iter().filter(|(name, _)| all.iter().all(|input| input.name != **name)) {
+        match &shape[..] {
+            _ if !is_dimension(name) => return Err(unknown(name, &all)),
+            [extent] => choose(name, *extent)?,
+            _ => return Err(ImportError::choice(format!("dimension `{name}`"), "a dimension has one extent")),
+        }
+    }
+    for ((input, _), at, name) in dimensions(inputs) {
+        if let Some(&extent) = options.shapes.get(&input.name).and_then(|shape| shape.get(at)) {
+            choose(name, extent)?;
         }
     }
     Ok(symbols)
 }
 
-/// Whether a symbol names a dimension: one without letters and digits, such as `?`, may stand for several.
-fn is_named(symbol: &str) -> bool {
-    symbol.contains(char::is_alphanumeric)
+/// Every named dimension of every input with its position.
+fn dimensions<'a>(inputs: &[Described<'a>]) -> impl Iterator<Item = (Described<'a>, usize, &'a str)> {
+    let of_input = |&(input, ty): &Described<'a>| {
+        let all = ty.shape.iter().flat_map(|shape| shape.dim.iter().enumerate());
+        all.filter_map(move |(at, dimension)| Some(((input, ty), at, named(dimension)?)))
+    };
+    inputs.iter().flat_map(of_input)
 }
 
-/// The shape of an input, if all is known, and whether the batch is a part of it.
+/// Gives named first dimensions that nobody chose the batch; whether there are any.
+fn take_batch<'a>(symbols: &mut BTreeMap<&'a str, usize>, inputs: &[Described<'a>], options: &ImportOptions) -> bool {
+    let Some(batch) = options.batch else { return false };
+    let open: Vec<&str> = dimensions(inputs)
+        .filter(|(_, at, name)| *at == 0 && !symbols.contains_key(name))
+        .map(|(.., name)| name)
+        .collect();
+    symbols.extend(open.iter().map(|name| (*name, batch)));
+    !open.is_empty()
+}
+
+/// Gives named dimensions that nobody chose the extents of the first array that has them.
+fn take_arrays<'a>(symbols: &mut BTreeMap<&'a str, usize>, inputs: &[Described<'a>], options: &ImportOptions) {
+    for (input, at, name) in dimensions(inputs) {
+        if let Some(&extent) = array(input, options).and_then(|shape| shape.get(at)) {
+            symbols.entry(name).or_insert(extent);
+        }
+    }
+}
+
+/// The shape of an input's array, if it has the input's rank.
+fn array<'o>((input, ty): Described<'_>, options: &'o ImportOptions) -> Option<&'o Shape> {
+    let has_rank = |array: &&Shape| ty.shape.as_ref().is_none_or(|shape| shape.dim.len() == array.len());
+    options.arrays.get(&input.name).filter(has_rank)
+}
+
+/// The shape of an input, if all is known, and whether the batch is a part of it in a dimension without a name.
 fn shape(
-    input: &ValueInfoProto,
-    ty: &TensorTypeProto,
+    (input, ty): Described<'_>,
     symbols: &BTreeMap<&str, usize>,
     options: &ImportOptions,
 ) -> Result<Option<(Shape, bool)>, ImportError> {
-    let given = options.shapes.get(&input.name);
+    let (given, array) = (options.shapes.get(&input.name), array((input, ty), options));
     let Some(declared) = &ty.shape else {
-        return Ok(given.map(|given| (given.clone(), false)));
+        return Ok(given.or(array).map(|shape| (shape.clone(), false)));
     };
-    if given.is_some_and(|given| given.len() != declared.dim.len()) || declared.dim.len() > MAX_RANK {
-        return Err(ImportError::invalid(&input.name, format!("rank {} does not fit", declared.dim.len())));
+    let rank = declared.dim.len();
+    if rank > MAX_RANK {
+        return Err(ImportError::invalid(
+            &input.name,
+            format!("it has rank {rank}, and at most {MAX_RANK} is supported"),
+        ));
     }
-    let mut extents = Vec::with_capacity(declared.dim.len());
+    if let Some(given) = given.filter(|given| given.len() != rank) {
+        let reason = format!("its rank is {rank}, and the shape {given} has rank {}", given.len());
+        return Err(ImportError::choice(culprit(input, ty), reason));
+    }
+    let mut extents = Vec::with_capacity(rank);
     let mut takes_batch = false;
     for (at, dimension) in declared.dim.iter().enumerate() {
         let given = given.map(|given| given[at]);
@@ -109,37 +147,25 @@ fn shape(
         if let (Some(given), Some(fixed)) = (given, fixed)
             && given != fixed
         {
-            return Err(ImportError::invalid(&input.name, format!("dimension {at} is {fixed}, not {given}")));
+            return Err(ImportError::choice(culprit(input, ty), format!("dimension {at} is {fixed}, not {given}")));
         }
-        let symbol = match &dimension.value {
-            Some(DimensionValue::Symbol(name)) => symbols.get(name.as_str()).copied().filter(|_| is_named(name)),
-            Some(DimensionValue::Extent(_)) | None => None,
-        };
+        let symbol = named(dimension).and_then(|name| symbols.get(name).copied());
         let decided = fixed.or(given).or(symbol);
         let batch = options.batch.filter(|_| at == 0 && decided.is_none());
         takes_batch |= batch.is_some();
-        extents.push(decided.or(batch));
+        extents.push(decided.or(batch).or(array.map(|array| array[at])));
     }
     let shape: Option<Shape> = extents.into_iter().collect();
-    Ok(shape.map(|shape| (shape, takes_batch)))
-}
-
-fn extent(input: &ValueInfoProto, dimension: &DimensionProto) -> Result<Option<usize>, ImportError> {
-    match dimension.value {
-        // Some exporters write −1 for a dimension that they do not know.
-        Some(DimensionValue::Extent(-1) | DimensionValue::Symbol(_)) | None => Ok(None),
-        Some(DimensionValue::Extent(extent)) => {
-            let error = |_| ImportError::invalid(&input.name, format!("extent {extent} is not possible"));
-            usize::try_from(extent).map(Some).map_err(error)
+    match options.arrays.get(&input.name) {
+        Some(other) if shape.is_none() => {
+            let reason = format!("its rank is {rank}, and its array is [{other}]");
+            Err(ImportError::choice(culprit(input, ty), reason))
         }
+        Some(_) | None => Ok(shape.map(|shape| (shape, takes_batch))),
     }
 }
 
-fn describe(ty: &TensorTypeProto) -> Option<Vec<String>> {
-    let text = |dimension: &DimensionProto| match &dimension.value {
-        Some(DimensionValue::Extent(extent)) => extent.to_string(),
-        Some(DimensionValue::Symbol(name)) if !name.is_empty() => name.clone(),
-        Some(DimensionValue::Symbol(_)) | None => "?".to_owned(),
-    };
-    ty.shape.as_ref().map(|shape| shape.dim.iter().map(text).collect())
+fn culprit(input: &ValueInfoProto, ty: &TensorTypeProto) -> String {
+    let declared = MissingShape { input: input.name.clone(), dimensions: describe(ty) };
+    format!("the input {declared}")
 }

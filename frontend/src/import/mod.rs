@@ -7,7 +7,9 @@
 
 mod constant;
 mod control;
+pub mod declared;
 pub mod error;
+pub mod fixed;
 mod flatten;
 mod inputs;
 mod legacy;
@@ -23,10 +25,12 @@ use bytes::Bytes;
 use prost::Message;
 use warpweave_graph::{Graph, Tensor};
 
+use crate::element_name;
 use crate::files::{Files, ReadFiles};
-use crate::onnx::{GraphProto, ModelProto, TensorProto, ValueInfoProto};
-use crate::weights::Weights;
-use error::ImportError;
+use crate::onnx::{GraphProto, ModelProto, SparseTensorProto, TensorProto, ValueInfoProto};
+use crate::weights::{WeightError, Weights};
+use declared::DeclaredPort;
+use error::{ImportError, TensorPlace, Unsupported, UnsupportedTensor};
 use flatten::Flattening;
 use options::ImportOptions;
 use subgraph::{Environment, Scope};
@@ -50,9 +54,16 @@ pub fn import_from(path: &Path, options: &ImportOptions, files: &dyn Files) -> R
 
 /// The tensor of a serialised `TensorProto`, which holds its own data.
 pub fn tensor(bytes: Bytes) -> Result<Tensor, ImportError> {
+    named_tensor(bytes).map(|(_, tensor)| tensor)
+}
+
+/// The same with its name, which may be empty.
+pub fn named_tensor(bytes: Bytes) -> Result<(String, Tensor), ImportError> {
     let proto = TensorProto::decode(bytes)?;
     let error = |error| ImportError::Weight { tensor: proto.name.clone(), error };
-    Weights::new(None, &ReadFiles, ImportOptions::default().limits.weight_bytes).read(&proto).map_err(error)
+    let limit = ImportOptions::default().limits.weight_bytes;
+    let tensor = Weights::new(None, &ReadFiles, limit).read(&proto).map_err(error)?;
+    Ok((proto.name, tensor))
 }
 
 /// The names of a model's inputs, in order, without those that have a default.
@@ -61,6 +72,15 @@ pub fn input_names(bytes: Bytes) -> Result<Vec<String>, ImportError> {
     let graph = graph.ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
     let is_given = |name: &String| graph.initializer.iter().all(|tensor| tensor.name != *name);
     Ok(graph.input.iter().map(|input| input.name.clone()).filter(is_given).collect())
+}
+
+/// The inputs without defaults and the outputs of a model, as it declares them.
+pub fn declared_ports(bytes: Bytes) -> Result<(Vec<DeclaredPort>, Vec<DeclaredPort>), ImportError> {
+    let graph = ModelProto::decode(bytes)?.graph;
+    let graph = graph.ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
+    let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+    let inputs = graph.input.iter().filter(|input| !constants.contains(input.name.as_str()));
+    Ok((inputs.map(declared::port).collect(), graph.output.iter().map(declared::port).collect()))
 }
 
 /// The graph of a model in memory. External data are looked for in `folder`; without one, they are refused.
@@ -79,16 +99,13 @@ fn import_with(
     }
     let model = ModelProto::decode(bytes)?;
     let graph = model.graph.as_ref().ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
-    if let Some(sparse) = graph.sparse_initializer.first() {
-        let name = sparse.values.as_ref().map_or("", |values| &values.name);
-        return Err(ImportError::invalid(name, "sparse constants are not supported"));
-    }
     let weights = Weights::new(folder, files, limits.weight_bytes);
     let flattening = Flattening::new(&model, limits);
     let mut walk = Walk::new(Graph::new(graph.name.clone()), flattening, weights, *limits);
-    let mut scope = walk_main(&mut walk, &model, graph, options)?;
-    if !walk.unsupported.is_empty() {
-        return Err(ImportError::Unsupported(walk.unsupported));
+    let mut tensors: Vec<UnsupportedTensor> = graph.sparse_initializer.iter().map(sparse).collect();
+    let mut scope = walk_main(&mut walk, &model, graph, options, &mut tensors)?;
+    if !walk.unsupported.is_empty() || !tensors.is_empty() {
+        return Err(ImportError::Unsupported(Unsupported { tensors, nodes: walk.unsupported }));
     }
     for output in &graph.output {
         let symbol = scope.remove(output.name.as_str()).flatten();
@@ -99,46 +116,71 @@ fn import_with(
     Ok(walk.graph)
 }
 
-/// Walks the main graph; the symbols of its names.
+/// Walks the main graph; the symbols of its names. Tensors of unsupported types are listed with those that are known.
 fn walk_main<'m>(
     walk: &mut Walk<'m>,
     model: &'m ModelProto,
     graph: &'m GraphProto,
     options: &ImportOptions,
+    tensors: &mut Vec<UnsupportedTensor>,
 ) -> Result<Scope<'m>, ImportError> {
-    // A constant may also stand among the inputs, as its default; the default holds.
-    let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
-    let inputs: Vec<&ValueInfoProto> =
+    // A constant may also stand among the inputs, as its default; the default holds unless the input is fixed otherwise.
+    let is_input: HashSet<&str> = graph.input.iter().map(|input| input.name.as_str()).collect();
+    let holds = |tensor: &&TensorProto| {
+        !(is_input.contains(tensor.name.as_str()) && options.constants.contains_key(&tensor.name))
+    };
+    let initializers: Vec<&TensorProto> = graph.initializer.iter().filter(holds).collect();
+    let constants: HashSet<&str> = initializers.iter().map(|tensor| tensor.name.as_str()).collect();
+    let all: Vec<&ValueInfoProto> =
         graph.input.iter().filter(|input| !constants.contains(input.name.as_str())).collect();
-    let types = inputs::types(&inputs, &options.with_shapes_of_constants())?;
-    let names = inputs.iter().map(|input| &input.name).chain(graph.initializer.iter().map(|tensor| &tensor.name));
+    let (inputs, refused): (Vec<_>, Vec<_>) =
+        all.iter().copied().partition(|input| declared::unsupported(input).is_none());
+    tensors.extend(refused.iter().copied().filter_map(declared::unsupported));
+    let typed = fixed::tensors(&inputs, options)
+        .and_then(|fixed| Ok((inputs::types(&inputs, &options.with_shapes_of(&fixed))?, fixed)));
+    let (types, fixed) = match typed {
+        // What cannot be had at all comes before what can be chosen otherwise.
+        Err(_) if !tensors.is_empty() => {
+            let tensors = std::mem::take(tensors);
+            return Err(ImportError::Unsupported(Unsupported { tensors, nodes: Vec::new() }));
+        }
+        typed => typed?,
+    };
     let mut scope = Scope::new();
-    let mut given = Vec::new();
-    for name in names {
+    let mut symbol = |name: &'m String| {
         let symbol = walk.flattening.symbol("", name);
         scope.insert(name, Some(symbol));
-        given.push(symbol);
-    }
+        symbol
+    };
+    let input_symbols: Vec<_> = inputs.iter().map(|input| symbol(&input.name)).collect();
+    let refused_symbols: Vec<_> = refused.iter().map(|input| symbol(&input.name)).collect();
+    let constant_symbols: Vec<_> = initializers.iter().map(|tensor| symbol(&tensor.name)).collect();
+    let given: Vec<_> = input_symbols.iter().chain(&refused_symbols).chain(&constant_symbols).copied().collect();
     let environment = Environment { names: scope, opsets: &model.opset_import, ..Environment::default() };
     let (nodes, scope) = walk.flattening.expand_all(&graph.node, environment, "")?;
-    let (input_symbols, constant_symbols) = given.split_at(inputs.len());
-    for ((&symbol, input), ty) in input_symbols.iter().zip(&inputs).zip(types) {
+    for ((symbol, input), ty) in input_symbols.into_iter().zip(&inputs).zip(types) {
         walk.check(&ty.clone().into()).map_err(|reason| ImportError::invalid(&input.name, reason))?;
-        let state = match options.constants.get(&input.name) {
-            Some(value) if *value.ty() != ty => {
-                let reason = format!("the input is {ty}, and fixed to a constant {}", value.ty());
-                return Err(ImportError::invalid(&input.name, reason));
-            }
+        let state = match fixed.get(&input.name) {
             Some(value) => State::Constant(value.clone()),
             None => State::Value(walk.graph.input(input.name.clone(), ty.into())),
         };
         walk.define(symbol, state);
     }
-    for (&symbol, proto) in constant_symbols.iter().zip(&graph.initializer) {
-        let error = |error| ImportError::Weight { tensor: proto.name.clone(), error };
-        let value = walk.weights.read(proto).map_err(error)?;
-        walk.define(symbol, State::Constant(value));
+    for (symbol, proto) in constant_symbols.into_iter().zip(initializers) {
+        match walk.weights.read(proto) {
+            Ok(tensor) => walk.define(symbol, State::Constant(tensor)),
+            Err(WeightError::Element(number)) => {
+                let holds = element_name::unsupported(number);
+                tensors.push(UnsupportedTensor { place: TensorPlace::Constant, name: proto.name.clone(), holds });
+            }
+            Err(error) => return Err(ImportError::Weight { tensor: proto.name.clone(), error }),
+        }
     }
     walk.nodes(nodes, &given)?;
     Ok(scope)
+}
+
+fn sparse(proto: &SparseTensorProto) -> UnsupportedTensor {
+    let name = proto.values.as_ref().map(|values| values.name.clone()).unwrap_or_default();
+    UnsupportedTensor { place: TensorPlace::Constant, name, holds: "sparse elements".to_owned() }
 }

@@ -4,16 +4,21 @@ use std::collections::BTreeMap;
 
 use warpweave_graph::{Shape, Tensor};
 
+use super::fixed::Constant;
+
 /// What a caller can say about an import.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ImportOptions {
-    /// Shapes of inputs by name; they must agree with what the model says.
+    /// Shapes of inputs by name, which must agree with what the model says. Where no input has the name, the one extent of a
+    /// named dimension.
     pub shapes: BTreeMap<String, Shape>,
     /// Extents of named dimensions.
     pub dimensions: BTreeMap<String, usize>,
+    /// Shapes of the arrays that inputs will be given. They decide the extents that nothing else decides.
+    pub arrays: BTreeMap<String, Shape>,
     /// Inputs by name that are fixed at compile time: they become constants of the graph. Operators that need to know an
     /// operand, such as a shape, can then be compiled.
-    pub constants: BTreeMap<String, Tensor>,
+    pub constants: BTreeMap<String, Constant>,
     /// The extent of first dimensions of inputs that are otherwise unknown.
     pub batch: Option<usize>,
     /// Sizes above which a model is refused.
@@ -21,10 +26,10 @@ pub struct ImportOptions {
 }
 
 impl ImportOptions {
-    /// The same with the shapes of the constants among the shapes.
-    pub(super) fn with_shapes_of_constants(&self) -> Self {
+    /// The same with the shapes of what inputs are fixed to among the shapes.
+    pub(super) fn with_shapes_of(&self, fixed: &BTreeMap<String, Tensor>) -> Self {
         let mut options = self.clone();
-        for (name, value) in &self.constants {
+        for (name, value) in fixed {
             options.shapes.entry(name.clone()).or_insert_with(|| value.shape().clone());
         }
         options

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::counted::{self, CountedOutput, Place};
-use warpweave_graph::ops::{AttributeReader, Context, Fact, Op};
+use warpweave_graph::ops::{AttributeReader, Context, Fact, InferError, Op};
 use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{Graph, Tensor, ValueId, ValueType};
@@ -175,7 +175,7 @@ impl<'m> Walk<'m> {
         let Some(facts) = self.facts(inputs) else {
             return Ok(());
         };
-        let types = op.infer(&Context::new(&facts, outputs.len())).map_err(|error| error.to_string())?;
+        let types = op.infer(&Context::new(&facts, outputs.len())).map_err(|error| self.refusal(inputs, &error))?;
         if types.len() < outputs.len() {
             return Err(format!("{} outputs are not supported", outputs.len()));
         }
@@ -252,6 +252,16 @@ impl<'m> Walk<'m> {
             });
             graph.counted.push(CountedOutput { output, dimension, count });
         }
+    }
+
+    /// Why inference refuses a node, with the name of an input that should be constant.
+    fn refusal(&self, inputs: &[Option<SymbolId>], error: &InferError) -> String {
+        if let InferError::NotConstant(input) = error
+            && let Some(symbol) = inputs.get(*input).copied().flatten()
+        {
+            return format!("{error}: it is `{}`", self.flattening.symbols[symbol]);
+        }
+        error.to_string()
     }
 
     /// What is known of a symbol; `None` if nothing is.

@@ -1,5 +1,6 @@
 //! What an import resolves, and what it refuses and why.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use warpweave_frontend::onnx::{
     AttributeKind, AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
     StringStringEntryProto, TensorProto,
 };
-use warpweave_frontend::{ImportError, ImportOptions, Limits, import, import_bytes};
+use warpweave_frontend::{Constant, ImportError, ImportOptions, Limits, Number, import, import_bytes};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Shape, Tensor, lower};
 
@@ -45,9 +46,9 @@ fn symbolic_dimensions_need_an_answer() {
     let inputs = vec![value("x", F32, &["N", "3"]), value("mask", F32, &["N", "T"])];
     let nodes = vec![relu(&["x"], &["y"]), relu(&["mask"], &["z"])];
     let model = model(17, inputs, vec![], nodes, &["y", "z"]);
-    check(&refused(&model, &defaults()), "model-shapes", &["2 inputs", "x [Nx3]", "mask [NxT]"]);
+    check(&refused(&model, &defaults()), "model-shapes", &["2 inputs", "x [N, 3]", "mask [N, T]"]);
     let batch = ImportOptions { batch: Some(4), ..defaults() };
-    check(&refused(&model, &batch), "model-shapes", &["1 inputs", "mask [NxT]"]);
+    check(&refused(&model, &batch), "model-shapes", &["1 inputs", "mask [N, T]"]);
 
     let shapes = [("mask".to_owned(), Shape::from([2, 5]))].into();
     let graph = load(&model, &ImportOptions { shapes, ..defaults() }).expect("one shape fixes both inputs");
@@ -55,18 +56,76 @@ fn symbolic_dimensions_need_an_answer() {
     assert_eq!(graph.values[graph.outputs[1]].ty.to_string(), "f32[2x5]");
 
     let wrong = [("x".to_owned(), Shape::from([2, 4]))].into();
-    check(&refused(&model, &ImportOptions { shapes: wrong, ..defaults() }), "model-invalid", &["x", "is 3, not 4"]);
+    check(
+        &refused(&model, &ImportOptions { shapes: wrong, ..defaults() }),
+        "model-choice",
+        &["x [N, 3]", "is 3, not 4"],
+    );
     let unknown = [("w".to_owned(), Shape::from([2]))].into();
-    check(&refused(&model, &ImportOptions { shapes: unknown, ..defaults() }), "model-invalid", &["w"]);
+    check(
+        &refused(&model, &ImportOptions { shapes: unknown, ..defaults() }),
+        "model-name",
+        &["`w`", "x, mask", "N, T"],
+    );
+}
+
+#[test]
+fn a_named_dimension_is_chosen_once_for_all_inputs() {
+    let inputs = vec![value("x", F32, &["N", "3"]), value("mask", F32, &["T", "N"])];
+    let nodes = vec![relu(&["x"], &["y"]), relu(&["mask"], &["z"])];
+    let model = model(17, inputs, vec![], nodes, &["y", "z"]);
+    let types = |options: &ImportOptions| {
+        let graph = load(&model, options).expect("all extents are known");
+        graph.inputs.iter().map(|input| graph.values[*input].ty.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let shapes = |given: &[(&str, &[usize])]| {
+        given.iter().map(|(name, shape)| ((*name).to_owned(), Shape::from(*shape))).collect::<BTreeMap<_, _>>()
+    };
+    let named = shapes(&[("N", &[2]), ("T", &[7])]);
+    assert_eq!(types(&ImportOptions { shapes: named, ..defaults() }), "f32[2x3] f32[7x2]");
+    let batch = ImportOptions { batch: Some(4), ..defaults() };
+    assert_eq!(types(&batch), "f32[4x3] f32[4x4]");
+    let arrays = shapes(&[("x", &[5, 3]), ("mask", &[6, 5])]);
+    assert_eq!(types(&ImportOptions { arrays: arrays.clone(), ..defaults() }), "f32[5x3] f32[6x5]");
+    let both = ImportOptions { arrays, shapes: shapes(&[("T", &[1])]), ..defaults() };
+    assert_eq!(types(&both), "f32[5x3] f32[1x5]");
+    let options = |shapes| ImportOptions { shapes, ..defaults() };
+    let twice = options(shapes(&[("N", &[2]), ("x", &[3, 3])]));
+    check(&refused(&model, &twice), "model-choice", &["`N`", "2", "3"]);
+    check(&refused(&model, &options(shapes(&[("N", &[2, 3])]))), "model-choice", &["`N`", "one extent"]);
+    check(&refused(&model, &options(shapes(&[("M", &[2])]))), "model-name", &["`M`", "x, mask", "N, T"]);
+    let flat = ImportOptions { arrays: shapes(&[("x", &[6])]), ..defaults() };
+    check(&refused(&model, &flat), "model-choice", &["x [N, 3]", "its array is [6]"]);
 }
 
 #[test]
 fn symbols_that_name_nothing_may_stand_for_several_extents() {
-    let inputs = vec![value("x", F32, &["?", "?"])];
-    let model = model(17, inputs, vec![], vec![relu(&["x"], &["y"])], &["y"]);
-    let shapes = [("x".to_owned(), Shape::from([2, 5]))].into();
-    let graph = load(&model, &ImportOptions { shapes, ..defaults() }).expect("each dimension has an extent");
-    assert_eq!(graph.values[graph.outputs[0]].ty.to_string(), "f32[2x5]");
+    for symbol in ["?", "", "-1", "None"] {
+        let inputs = vec![value("x", F32, &[symbol, symbol])];
+        let model = model(17, inputs, vec![], vec![relu(&["x"], &["y"])], &["y"]);
+        let shapes: BTreeMap<String, Shape> = [("x".to_owned(), Shape::from([2, 5]))].into();
+        for options in [
+            ImportOptions { shapes: shapes.clone(), ..defaults() },
+            ImportOptions { arrays: shapes.clone(), ..defaults() },
+        ] {
+            let graph = load(&model, &options).expect("each dimension has an extent");
+            assert_eq!(graph.values[graph.outputs[0]].ty.to_string(), "f32[2x5]");
+        }
+        check(&refused(&model, &defaults()), "model-shapes", &["x [?, ?]"]);
+    }
+}
+
+#[test]
+fn an_input_with_a_default_may_be_fixed_otherwise() {
+    let inputs = vec![value("x", F32, &["2"]), value("s", F32, &[])];
+    let default = vec![constant("s", &Tensor::scalar(2f32))];
+    let model = model(17, inputs, default, vec![node("Mul", &["x", "s"], &["y"], vec![])], &["y"]);
+    for (constants, expected) in [(None, 2f32), (Some(Constant::Number(Number::Integer(3))), 3.0)] {
+        let constants = constants.into_iter().map(|constant| ("s".to_owned(), constant)).collect();
+        let graph = load(&model, &ImportOptions { constants, ..defaults() }).expect("the model is valid");
+        let values = evaluate(&lower(&graph), &[Tensor::new([2], &[1f32, 1.0])]).expect("it is computed");
+        assert_eq!(values[0], Tensor::new([2], &[expected; 2]));
+    }
 }
 
 #[test]
@@ -157,6 +216,32 @@ fn everything_unsupported_is_listed_at_once() {
         "f: com.example.Relu",
     ];
     check(&error, "model-unsupported", &parts);
+}
+
+#[test]
+fn unsupported_types_are_listed_with_the_nodes() {
+    let typed = |name: &str, elem_type: i32| {
+        let mut input = value(name, F32, &["N"]);
+        let tensor = input.r#type.as_mut().and_then(|ty| ty.tensor_type.as_mut());
+        tensor.expect("a tensor").elem_type = elem_type;
+        input
+    };
+    let packed = TensorProto { name: "w".to_owned(), dims: vec![2], data_type: 22, ..TensorProto::default() };
+    let nodes =
+        vec![relu(&["x"], &["a"]), node("If", &["y"], &["b"], vec![]), node("Add", &["q", "w"], &["c"], vec![])];
+    let inputs = vec![typed("x", 8), typed("q", 21), value("y", F32, &["2"])];
+    let error = refused(&model(17, inputs, vec![packed], nodes.clone(), &["a"]), &defaults());
+    let parts = [
+        "3 tensors",
+        "input x: it holds strings",
+        "input q: it holds unsigned 4-bit integers",
+        "constant w: it holds 4-bit integers",
+        "and 1 nodes",
+        "b: ai.onnx.If",
+    ];
+    check(&error, "model-unsupported", &parts);
+    let open = model(17, vec![typed("x", 8), value("y", F32, &["N"])], vec![], nodes[..1].to_vec(), &["a"]);
+    check(&refused(&open, &defaults()), "model-unsupported", &["input x: it holds strings"]);
 }
 
 #[test]

@@ -209,7 +209,7 @@ use qlinear::*;
 
 pub use attribute::{Attribute, AttributeError, AttributeReader};
 pub use context::{Context, Fact, InferError};
-pub use registry::ImportError;
+pub use registry::{ImportError, Registration};
 
 use std::ops::RangeInclusive;
 

@@ -1,5 +1,7 @@
 //! The closed set of operators, made from the registration list.
 
+use std::ops::RangeInclusive;
+
 use super::{AttributeError, AttributeReader};
 
 /// Why a node cannot become an operator.
@@ -23,11 +25,21 @@ pub enum ImportError {
     Attribute(#[from] AttributeError),
 }
 
+/// What is registered of an operator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Registration {
+    /// The ONNX domain; the default one is empty.
+    pub domain: &'static str,
+    /// The ONNX operator type.
+    pub name: &'static str,
+    /// The versions of the domain whose meaning of the operator is implemented.
+    pub opsets: RangeInclusive<i64>,
+    /// How many inputs a node may name.
+    pub inputs: RangeInclusive<usize>,
+}
+
 /// Checks that an opset lies in a range.
-pub(super) fn check_opset(
-    range: std::ops::RangeInclusive<i64>,
-    attributes: &AttributeReader,
-) -> Result<(), ImportError> {
+pub(super) fn check_opset(range: RangeInclusive<i64>, attributes: &AttributeReader) -> Result<(), ImportError> {
     let opset = attributes.opset();
     if range.contains(&opset) {
         return Ok(());
@@ -69,9 +81,14 @@ macro_rules! operators {
                 Err(ImportError::Unknown(name.to_owned()))
             }
 
-            /// The ONNX names of all operators with their domain and opset ranges.
-            pub fn all() -> Vec<(&'static str, &'static str, RangeInclusive<i64>)> {
-                vec![$((<$module::$name as Operator>::DOMAIN, <$module::$name as Operator>::NAME, <$module::$name as Operator>::OPSETS)),*]
+            /// All operators.
+            pub fn registered() -> Vec<Registration> {
+                vec![$(Registration {
+                    domain: <$module::$name as Operator>::DOMAIN,
+                    name: <$module::$name as Operator>::NAME,
+                    opsets: <$module::$name as Operator>::OPSETS,
+                    inputs: <$module::$name as Operator>::INPUTS,
+                }),*]
             }
 
             /// The ONNX operator type.

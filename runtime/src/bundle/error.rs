@@ -79,7 +79,7 @@ pub enum BundleError {
         reason: String,
     },
     /// The bundle was not compiled for this target.
-    #[error("the bundle holds {}, not {wanted}; compile the model with --target {wanted}", list(held))]
+    #[error("the bundle holds {}, not {wanted}; compile the model with --target {}", list(held), with(wanted, held))]
     Target {
         /// What is needed.
         wanted: String,
@@ -131,6 +131,12 @@ impl BundleError {
             Self::Version { .. } | Self::Target { .. } => FailureKind::Environment,
         }
     }
+}
+
+/// What holds all that there is, and what is needed.
+fn with(wanted: &str, held: &[BundleTarget]) -> String {
+    let held: String = held.iter().map(|target| format!(",{target}")).collect();
+    format!("{wanted}{held}")
 }
 
 fn list(targets: &[BundleTarget]) -> String {

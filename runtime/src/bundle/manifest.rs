@@ -46,6 +46,9 @@ pub struct ModelRecord {
     pub name: String,
     /// BLAKE3 of the model file, in hexadecimal digits; empty if there was none.
     pub blake3: String,
+    /// Inputs of the file that were fixed when the model was compiled, and what to; of large arrays the type.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub constants: BTreeMap<String, String>,
 }
 
 /// An input or an output.

@@ -7,7 +7,7 @@ use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::lower::{LoweredProgram, lower};
 use warpweave::codegen::print::UnitSize;
 use warpweave::compiler::{CompileOptions, Prepared};
-use warpweave::frontend::{ImportError, ImportOptions, import_bytes, input_names, tensor};
+use warpweave::frontend::{Constant, ImportError, ImportOptions, import_bytes, input_names, tensor};
 use warpweave::fusion::schedule::Verified;
 use warpweave::graph::counted;
 use warpweave::graph::reference::evaluate;
@@ -114,9 +114,9 @@ impl Case {
         let mut refused = String::new();
         for &fixed in choices {
             let pairs = || names.iter().zip(inputs).enumerate();
-            let constants: BTreeMap<String, Tensor> = pairs()
+            let constants: BTreeMap<String, Constant> = pairs()
                 .filter(|(at, (_, value))| fixed(*at, value))
-                .map(|(_, (name, value))| (name.clone(), value.clone()))
+                .map(|(_, (name, value))| (name.clone(), value.clone().into()))
                 .collect();
             let free =
                 pairs().filter(|(at, (_, value))| !fixed(*at, value)).map(|(_, (_, value))| value.clone()).collect();

@@ -1,0 +1,51 @@
+//! Mistakes on the command line, as its parser finds them.
+
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue};
+use warpweave::runtime::json::{Value, json};
+
+use super::error::EXIT_USAGE;
+use super::output::Output;
+
+/// Prints what the parser says: help and version, or a mistake, as JSON too where --json is among the arguments.
+pub fn report(error: &clap::Error) -> ExitCode {
+    // A reader that has gone away needs no message.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args_os().any(|argument| argument == "--json") {
+        let text = error.render().to_string();
+        let message = text.lines().next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let help = "`warpweave help COMMAND` lists what a command takes";
+        let value = json!({"code": "usage", "message": message, "help": help, "culprits": culprits(error)});
+        Output::new(true).result("error", &json!({"error": value}), "");
+    }
+    ExitCode::from(EXIT_USAGE)
+}
+
+fn culprits(error: &clap::Error) -> Vec<Value> {
+    let texts = |kind: ContextKind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    };
+    let mut found = Vec::new();
+    for name in texts(ContextKind::InvalidArg) {
+        let option = name.split([' ', '=']).next().unwrap_or_default().to_owned();
+        let mut culprit = json!({"kind": "option", "name": option});
+        if let Some(value) = texts(ContextKind::InvalidValue).into_iter().next() {
+            culprit["value"] = json!(value);
+        }
+        let known = [ContextKind::ValidValue, ContextKind::SuggestedArg].map(texts).concat();
+        if !known.is_empty() {
+            culprit["known"] = json!(known);
+        }
+        found.push(culprit);
+    }
+    let command = |name| json!({"kind": "command", "name": name, "known": texts(ContextKind::SuggestedSubcommand)});
+    found.extend(texts(ContextKind::InvalidSubcommand).into_iter().map(command));
+    found
+}

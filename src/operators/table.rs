@@ -1,0 +1,63 @@
+//! Operators as a table in Markdown.
+
+use std::fmt::Write;
+
+use warpweave_graph::ElementType;
+
+use super::{ElementSupport, OperatorSupport};
+
+const HEAD: &str = "# Operators
+
+`warpweave ops --markdown` writes this file. Versions come of the registry. Element types are those that the smallest application of
+an operator takes, tried one by one; of several inputs they are those of the first whose type is not fixed. `float` is f16, bf16, f32
+and f64; `int` is i8 to i64 and u8 to u64. *Host* is the processor's back end, *kernels* are what GPU, emulator and printed text run.
+*Not tried* means that no small application was found, which says nothing of larger ones.
+`Constant` nodes and a model's own functions are resolved at import. A model is refused with all nodes and types that are not here.
+
+";
+
+/// The file `docs/operators.md`.
+pub fn markdown(operators: &[OperatorSupport]) -> String {
+    let mut text = HEAD.to_owned();
+    let _ = writeln!(text, "{} operators.\n", operators.len());
+    let _ = writeln!(text, "| Operator | Opsets | Reference | Host | Kernels |\n|---|---|---|---|---|");
+    for operator in operators {
+        let OperatorSupport { domain, name, opsets, .. } = operator;
+        let domain = if domain.is_empty() { String::new() } else { format!("{domain}.") };
+        let [reference, host, kernels] = devices(operator);
+        let _ = writeln!(
+            text,
+            "| {domain}{name} | {}–{} | {reference} | {host} | {kernels} |",
+            opsets.start(),
+            opsets.end()
+        );
+    }
+    text
+}
+
+/// What reference, host and kernels compute, in few words.
+pub fn devices(operator: &OperatorSupport) -> [String; 3] {
+    if operator.elements.is_empty() {
+        return ["not tried"; 3].map(str::to_owned);
+    }
+    let present: [fn(&ElementSupport) -> bool; 3] =
+        [|support| support.reference, |support| support.host, |support| support.kernels];
+    present.map(|is_present| elements(&operator.elements(is_present)))
+}
+
+/// Element types in few words: `float` and `int` where all of them are there.
+fn elements(present: &[ElementType]) -> String {
+    let mut words = Vec::new();
+    let mut describe = |word: &str, is_kind: &dyn Fn(ElementType) -> bool| {
+        let all = ElementType::ALL.into_iter().filter(|element| is_kind(*element)).count();
+        let own: Vec<&ElementType> = present.iter().filter(|element| is_kind(**element)).collect();
+        match own.len() == all {
+            true => words.push(word.to_owned()),
+            false => words.extend(own.into_iter().map(ToString::to_string)),
+        }
+    };
+    describe("bool", &|element| element == ElementType::Bool);
+    describe("int", &ElementType::is_integer);
+    describe("float", &ElementType::is_float);
+    if words.is_empty() { "–".to_owned() } else { words.join(", ") }
+}

@@ -1,0 +1,84 @@
+//! Nodes of a model for which a GPU has no kernels.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use warpweave_codegen::lower::{LowerError, refused};
+use warpweave_fusion::partition::{FusionGroup, Partition};
+use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_graph::program::{Statement, TensorId};
+use warpweave_graph::{NodeId, TensorProgram};
+
+/// A node without a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefusedNode {
+    /// The node with its operator, or what of the plan has no node.
+    pub node: String,
+    /// Why there is no kernel.
+    pub reason: String,
+}
+
+impl fmt::Display for RefusedNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.node, self.reason)
+    }
+}
+
+/// The nodes whose groups have no kernels, in the program's order; `names` are those of the model's nodes.
+pub(crate) fn refused_nodes(
+    plan: &ExecutionPlan,
+    partition: &Partition,
+    program: &TensorProgram,
+    names: &BTreeMap<NodeId, String>,
+) -> Vec<RefusedNode> {
+    let mut nodes: Vec<RefusedNode> = Vec::new();
+    for error in refused(plan) {
+        let outputs = &plan.operators()[error.operator()].body.outputs;
+        let own = |group: &&FusionGroup| {
+            group.statements.iter().any(|statement| outputs.contains(&program.statements[*statement].output))
+        };
+        let group = partition.groups.iter().find(own);
+        let named = |statement: &Statement| names.get(&statement.origin?).cloned();
+        let of = |is_culprit: &dyn Fn(&Statement) -> bool| -> Vec<String> {
+            let all = group.into_iter().flat_map(|group| &group.statements);
+            let all = all.map(|statement| &program.statements[*statement]);
+            all.filter(|statement| is_culprit(statement)).filter_map(named).collect()
+        };
+        let mut culprits = of(&|statement| is_culprit(&error, statement, program));
+        if culprits.is_empty() {
+            culprits = of(&|_| true);
+        }
+        if culprits.is_empty() {
+            culprits.push(error.operator().to_string());
+        }
+        for node in culprits {
+            let refused = RefusedNode { node, reason: reason(&error) };
+            if !nodes.contains(&refused) {
+                nodes.push(refused);
+            }
+        }
+    }
+    nodes
+}
+
+/// Whether a statement has what the error is about.
+fn is_culprit(error: &LowerError, statement: &Statement, program: &TensorProgram) -> bool {
+    let mut tensors = statement.operands.iter().chain([&statement.output]);
+    let element = |tensor: &TensorId| program.tensors[*tensor].ty.element;
+    match error {
+        LowerError::Element { element: wanted, .. } | LowerError::Function { element: wanted, .. } => {
+            tensors.any(|tensor| element(tensor) == *wanted)
+        }
+        LowerError::TooLarge { tensor: wanted, .. } => tensors.any(|tensor| tensor == wanted),
+    }
+}
+
+fn reason(error: &LowerError) -> String {
+    match error {
+        LowerError::Element { element, .. } => format!("kernels do not support {element} elements"),
+        LowerError::Function { function, element, .. } => {
+            format!("kernels do not compute {function} of {element} elements")
+        }
+        LowerError::TooLarge { .. } => "a tensor is too large: kernels address 2^31 elements".to_owned(),
+    }
+}

@@ -1,0 +1,94 @@
+//! What errors name: the culprit, the alternatives and the remedy, for people and as JSON.
+
+use warpweave::runtime::json::{self, Value};
+
+use crate::model_builder::{F32, INT4, STRING, node, value, write};
+use crate::models_by_hand::open_batch;
+use crate::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
+
+/// The error that a command prints as JSON.
+#[track_caller]
+fn told(exit: i32, arguments: &[&str]) -> Value {
+    let output = tool(&[arguments, &["--json"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {errors}");
+    let value: Value = json::from_slice(&output.stdout).expect("JSON is printed");
+    assert_eq!(value["schema"], "warpweave.error/1");
+    let error = value["error"].clone();
+    assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{error}");
+    error
+}
+
+#[test]
+fn unsupported_types_and_nodes_are_told_together() {
+    let folder = Folder::new();
+    let inputs = vec![value("words", STRING, &["N"]), value("packed", INT4, &["2"]), value("x", F32, &["2"])];
+    let nodes = vec![node("NonMaxSuppression", &["x", "x"], "y")];
+    let path = write(&folder, "strings.onnx", inputs, nodes, vec![value("y", F32, &["2"])]);
+    let error = told(3, &["inspect", &path]);
+    assert_eq!(error["code"], "model-unsupported");
+    let culprits = error["culprits"].as_array().expect("a list");
+    let names: Vec<(&Value, &Value)> = culprits.iter().map(|culprit| (&culprit["kind"], &culprit["name"])).collect();
+    let expected = [("input", "words"), ("input", "packed"), ("node", "NonMaxSuppression_y")];
+    assert_eq!(names.len(), expected.len());
+    assert!(names.iter().zip(expected).all(|((kind, name), (k, n))| **kind == k && **name == n), "{error}");
+    assert!(culprits[0]["reason"].as_str().is_some_and(|reason| reason.contains("strings")));
+}
+
+#[test]
+fn mistakes_on_the_command_line_have_culprits() {
+    let folder = Folder::new();
+    let path = open_batch(&folder);
+    for (arguments, kind, name) in [
+        (&["run", &path, "--thread", "2"][..], "option", "--thread"),
+        (&["run", &path, "--threads", "0"], "option", "--threads"),
+        (&["compare", &path], "option", "--io"),
+        (&["rum", &path], "command", "rum"),
+        (&["run", &path, "--batch", "2", "--shape", "x=2x8", "--shape", "x=2x8"], "option", "--shape"),
+        (&["run", &path, "--shape", "y=2x8"], "name", "y"),
+        (&["run", "absent.onnx"], "file", "absent.onnx"),
+        (&["run", &path, "--batch", "2", "--input", "y=absent.npy"], "file", "absent.npy"),
+        (&["run", &path], "input", "x"),
+    ] {
+        let exit = if kind == "input" { 3 } else { 2 };
+        let error = told(exit, arguments);
+        assert_eq!(
+            (&error["culprits"][0]["kind"], &error["culprits"][0]["name"]),
+            (&kind.into(), &name.into()),
+            "{error}"
+        );
+    }
+    let known = &told(2, &["run", &path, "--shape", "y=2x8"])["culprits"][0]["known"];
+    assert_eq!(known.as_array().map(Vec::len), Some(2), "the input and the dimension: {known}");
+    assert_eq!(told(2, &["rum"])["culprits"][0]["known"][0], "run");
+    let output = tool(&["--help"]);
+    assert!(output.status.success() && output.stderr.is_empty());
+}
+
+#[test]
+fn a_bundle_is_no_model_and_an_array_no_archive() {
+    let folder = Folder::new();
+    let bundle = host_bundle(&folder);
+    for arguments in [&["explain", &bundle][..], &["compile", &bundle, "-o", "x.weave"]] {
+        let message = fail(2, "file-kind", arguments);
+        assert!(
+            message.contains("dlrm.weave") && message.contains("is a bundle") && message.contains("inspect"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_bundle_without_the_host_says_what_it_has() {
+    if !has_nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    let path = folder.join("gpu.weave").display().to_string();
+    succeed(&["compile", &model("dlrm", "torchscript.onnx"), "-o", &path, "--target", "sm_90a"]);
+    let message = fail(4, "bundle-target", &["run", &path]);
+    let parts = ["holds sm_90a, not host", "--target host,sm_90a", "--device emulator"];
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    let error = told(4, &["run", &path]);
+    assert_eq!(error["culprits"][0]["known"][0], "sm_90a");
+}
