@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::quantization::{centered, parameter, placed, quantized};
+use super::quantization::{Granularity, centered, parameter, placed, quantized};
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast, elementwise,
 };
@@ -10,11 +10,12 @@ use crate::expr::BinaryOp;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// The first input less the zero point, times the scale: of one scale, or of one a place of an axis. The output has the
+/// The first input less the zero point, times the scale: of one scale, of one a place of an axis, or of one a
+/// block of places. The output has the
 /// scale's type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DequantizeLinear {
-    axis: i64,
+    granularity: Granularity,
 }
 
 impl Operator for DequantizeLinear {
@@ -23,17 +24,17 @@ impl Operator for DequantizeLinear {
     const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        let axis = attributes.int("axis")?.unwrap_or(1);
-        for name in ["block_size", "output_dtype"] {
+        let granularity = Granularity::from_attributes(attributes)?;
+        for name in ["output_dtype"] {
             if attributes.int(name)?.unwrap_or(0) != 0 {
                 return Err(AttributeError::Value { name, reason: "only 0 is supported".to_owned() });
             }
         }
-        Ok(Self { axis })
+        Ok(Self { granularity })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("axis", Attribute::Int(self.axis))]
+        self.granularity.attributes()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -42,9 +43,9 @@ impl Operator for DequantizeLinear {
             quantized(data.element)?;
         }
         elementwise::floating(scale.element)?;
-        placed(scale, &data.shape, self.axis)?;
+        placed(scale, &data.shape, self.granularity)?;
         if let Some(zero) = context.optional(2)? {
-            placed(zero, &data.shape, self.axis)?;
+            placed(zero, &data.shape, self.granularity)?;
             if zero.element != data.element {
                 return Err(InferError::Mismatch(format!("a zero point of {zero} does not go with {data}")));
             }
@@ -54,7 +55,7 @@ impl Operator for DequantizeLinear {
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (from, to) = (context.accepted(0).element, context.accepted(1).element);
-        let [scale, zero] = [1, 2].map(|input| parameter(context, inputs, program, (input, self.axis)));
+        let [scale, zero] = [1, 2].map(|input| parameter(context, inputs, program, (input, self.granularity)));
         let operands: Vec<Option<TensorId>> = [inputs[0], scale].into_iter().chain(zero.map(Some)).collect();
         vec![broadcast::map(&operands, program, to, |operands| {
             let mut operands = operands.into_iter();

@@ -14,10 +14,12 @@ pub mod fused_conv;
 pub mod fused_gemm;
 pub mod fused_matmul;
 pub mod matmul_integer_to_float;
+pub mod matmul_nbits;
 pub mod multi_head_attention;
 pub mod nhwc_max_pool;
 pub mod projected_attention;
 pub mod quick_gelu;
+pub mod rotary_embedding_at;
 pub mod skip_layer_normalization;
 pub mod skip_simplified_layer_normalization;
 
