@@ -47,6 +47,26 @@ class Case:
         return model, {names[at]: self.inputs[at] for at in free}
 
 
+class Whole:
+    """A model of several operators: nodes over `x` and constants by name."""
+
+    tolerance = 1e-5
+
+    def __init__(self, name, data, nodes, constants, opset=OPSET):
+        self.name, self.data, self.nodes, self.constants, self.opset = name, data, nodes, constants, opset
+
+    def model(self):
+        result = onnx.ValueInfoProto(name=self.nodes[-1].output[0])
+        constants = [numpy_helper.from_array(numpy.asarray(array), name) for name, array in self.constants.items()]
+        graph = helper.make_graph(self.nodes, self.name, [value("x", self.data)], [result], constants)
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid(MICROSOFT, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10), {"x": self.data}
+
+
+def node(operator, inputs, output, domain="", **attributes):
+    return helper.make_node(operator, inputs.split(), [output], domain=domain, **attributes)
+
+
 def value(name, array):
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
@@ -190,6 +210,59 @@ def quantised_elements():
         case(f"nhwc_pool_{short}", "NhwcMaxPool", [integers(element, 1, 7, 6, 3)], kernel_shape=[3, 2], strides=[2, 2])
 
 
+def blocks():
+    case("dequantise_blocks", "DequantizeLinear", [integers(numpy.int8, 4, 6), singles(4, 2), integers(numpy.int8, 4, 2)],
+         domain="", axis=1, block_size=3)
+    case("quantise_blocks", "QuantizeLinear", [singles(4, 6), singles(2, 6) ** 2 + 0.1], domain="", axis=0, block_size=2)
+    w = integers(numpy.int8, 8, 24)
+    case("q_attention", "QAttention", [integers(numpy.uint8, 1, 5, 8), w, singles(24), scale(0.01), scale(0.01), None,
+                                       zero(numpy.uint8, 120), zero(numpy.int8, 0)], num_heads=2)
+
+
+def mobile_net():
+    """A block of MobileNet v2 — expand, depthwise, project, add — in both forms of quantisation."""
+    x = integers(numpy.uint8, 1, 4, 6, 6)
+    shapes = {"e": (8, 4, 1, 1), "d": (8, 1, 3, 3), "p": (4, 8, 1, 1)}
+    constants = {"z": zero(numpy.uint8, 120), "zw": zero(numpy.int8, 0), "s": scale(0.02137)}
+    for at, (name, shape) in enumerate(shapes.items()):
+        constants[f"w{name}"] = integers(numpy.int8, *shape)
+        constants[f"sw{name}"], constants[f"s{name}"] = scale(0.01171), scale([0.04913, 0.15317, 0.21713][at])
+        constants[f"b{name}"] = RANDOM.integers(-99, 99, shape[0], numpy.int32)
+    constants["sy"] = scale(0.19171)
+    windows = {"e": {}, "d": {"group": 8, "pads": [1, 1, 1, 1]}, "p": {}}
+    order = [("x", "s", "e"), ("e", "se", "d"), ("d", "sd", "p")]
+    nodes = [node("QLinearConv", f"{data} {s} z w{n} sw{n} zw s{n} z b{n}", n, **windows[n]) for data, s, n in order]
+    nodes.append(node("QLinearAdd", "x s z p sp z sy z", "y", MICROSOFT))
+    CASES.append(Whole("mobile_net_qlinear", x, nodes, constants))
+    nodes = [node("DequantizeLinear", "x s z", "x_real")]
+    for data, s, n in order:
+        constants[f"sb{n}"] = scale(constants[s] * constants[f"sw{n}"])
+        nodes.append(node("DequantizeLinear", f"w{n} sw{n} zw", f"{n}_weight"))
+        nodes.append(node("DequantizeLinear", f"b{n} sb{n}", f"{n}_bias"))
+        nodes.append(node("Conv", f"{data}_real {n}_weight {n}_bias", f"{n}_conv", **windows[n]))
+        nodes.append(node("QuantizeLinear", f"{n}_conv s{n} z", f"{n}_q"))
+        nodes.append(node("DequantizeLinear", f"{n}_q s{n} z", f"{n}_real"))
+    nodes += [node("Add", "x_real p_real", "sum"), node("QuantizeLinear", "sum sy z", "y")]
+    CASES.append(Whole("mobile_net_qdq", x, nodes, constants))
+
+
+def transformer():
+    """A layer of BERT as ONNX Runtime's optimiser fuses it."""
+    shapes = {"w": (16, 48), "b": (48,), "wo": (16, 16), "bo": (16,), "g": (16,), "h": (16,), "w1": (16, 32), "b1": (32,),
+              "w2": (32, 16), "b2": (16,)}
+    constants = {name: singles(*shape) / 3 for name, shape in shapes.items()}
+    nodes = [
+        node("Attention", "x w b", "a", MICROSOFT, num_heads=4),
+        node("MatMul", "a wo", "o"),
+        node("SkipLayerNormalization", "o x g h bo", "n", MICROSOFT, epsilon=1e-6),
+        node("MatMul", "n w1", "m"),
+        node("BiasGelu", "m b1", "f", MICROSOFT),
+        node("MatMul", "f w2", "r"),
+        node("SkipLayerNormalization", "r n g h b2", "y", MICROSOFT, epsilon=1e-6),
+    ]
+    CASES.append(Whole("transformer", singles(2, 7, 16), nodes, constants))
+
+
 def run(case, options, folder):
     """Why a case fails on which devices."""
     model, inputs = case.model()
@@ -224,7 +297,8 @@ def main():
     parser.add_argument("--only", help="the cases whose names contain this")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder in which models and arrays stay")
     options = parser.parse_args()
-    for group in (activations, normalisations, products, attention, rotations, quantised_products, quantised_elements):
+    for group in (activations, normalisations, products, attention, rotations, quantised_products, quantised_elements, blocks,
+                  mobile_net, transformer):
         group()
     chosen = [case for case in CASES if not options.only or options.only in case.name]
     if not chosen:

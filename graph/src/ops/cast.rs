@@ -35,6 +35,11 @@ pub fn element_type(number: i64) -> Option<ElementType> {
     NUMBERS.iter().find(|(known, _)| *known == number).map(|(_, element)| *element)
 }
 
+/// ONNX's number of an element type.
+pub fn number(element: ElementType) -> Option<i64> {
+    NUMBERS.iter().find(|(_, known)| *known == element).map(|(number, _)| *number)
+}
+
 /// The number of an element type that has this name in ONNX, as the attribute was before opset 6.
 fn numbered(name: &str) -> Result<i64, AttributeError> {
     let element = match name {
@@ -52,8 +57,7 @@ fn numbered(name: &str) -> Result<i64, AttributeError> {
         "UINT64" => ElementType::U64,
         _ => return Err(AttributeError::Value { name: "to", reason: format!("element type {name} is not supported") }),
     };
-    let number = NUMBERS.iter().find(|(_, known)| *known == element).map(|(number, _)| *number);
-    number.ok_or(AttributeError::Missing("to"))
+    number(element).ok_or(AttributeError::Missing("to"))
 }
 
 impl Operator for Cast {
@@ -74,8 +78,7 @@ impl Operator for Cast {
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        let number = NUMBERS.iter().find(|(_, element)| *element == self.to).map(|(number, _)| *number);
-        number.map(|number| ("to", Attribute::Int(number))).into_iter().collect()
+        number(self.to).map(|number| ("to", Attribute::Int(number))).into_iter().collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {

@@ -295,6 +295,7 @@ registry::operators! {
     qlinear_sigmoid::QLinearSigmoid,
     qlinear_softmax::QLinearSoftmax,
     quantize_linear::QuantizeLinear,
+    quantized_attention::QuantizedAttention,
     quick_gelu::QuickGelu,
     range::Range,
     reciprocal::Reciprocal,

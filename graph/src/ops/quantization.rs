@@ -1,5 +1,6 @@
 //! What the operators of quantisation have in common: scales and zero points beside what they belong to.
 
+use super::cast::{element_type, number};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, broadcast, movement};
 use crate::expr::{AxisId, BinaryOp, Index, Range, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
@@ -19,6 +20,23 @@ pub fn quantized(element: ElementType) -> Result<ElementType, InferError> {
         | ElementType::F32
         | ElementType::F64 => Err(InferError::Mismatch(format!("element type {element} is not a quantised one"))),
     }
+}
+
+/// Takes the type that the output is to have, an attribute that may be 0 for none.
+pub fn output_type(attributes: &mut AttributeReader) -> Result<Option<ElementType>, AttributeError> {
+    let name = "output_dtype";
+    let number = attributes.int(name)?.unwrap_or(0);
+    let reason = || format!("element type number {number} is not supported");
+    match (number, element_type(number)) {
+        (0, _) => Ok(None),
+        (_, Some(element)) => Ok(Some(element)),
+        (_, None) => Err(AttributeError::Value { name, reason: reason() }),
+    }
+}
+
+/// The attribute from which [`output_type`] takes a type.
+pub fn output_attribute(element: Option<ElementType>) -> Option<(&'static str, Attribute)> {
+    element.and_then(number).map(|number| ("output_dtype", Attribute::Int(number)))
 }
 
 /// Along which axis there are several scales and zero points, and for how many places each.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::quantization::{Granularity, parameter, placed, quantized, rounded};
+use super::quantization::{Granularity, output_attribute, output_type, parameter, placed, quantized, rounded};
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast, elementwise,
 };
@@ -14,6 +14,8 @@ use crate::types::{ElementType, TensorType, ValueType};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantizeLinear {
     granularity: Granularity,
+    /// The type of the output, where no zero point says it.
+    output: Option<ElementType>,
 }
 
 impl Operator for QuantizeLinear {
@@ -24,16 +26,14 @@ impl Operator for QuantizeLinear {
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         attributes.int("saturate")?;
         let granularity = Granularity::from_attributes(attributes)?;
-        for name in ["output_dtype", "precision"] {
-            if attributes.int(name)?.unwrap_or(0) != 0 {
-                return Err(AttributeError::Value { name, reason: "only 0 is supported".to_owned() });
-            }
+        if attributes.int("precision")?.unwrap_or(0) != 0 {
+            return Err(AttributeError::Value { name: "precision", reason: "only 0 is supported".to_owned() });
         }
-        Ok(Self { granularity })
+        Ok(Self { granularity, output: output_type(attributes)? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        self.granularity.attributes()
+        self.granularity.attributes().into_iter().chain(output_attribute(self.output)).collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -46,9 +46,14 @@ impl Operator for QuantizeLinear {
         let element = match context.optional(2)? {
             Some(zero) => {
                 placed(zero, &data.shape, self.granularity)?;
+                if self.output.is_some_and(|output| output != zero.element) {
+                    return Err(InferError::Mismatch(format!(
+                        "a zero point of {zero} does not have the output's type"
+                    )));
+                }
                 quantized(zero.element)?
             }
-            None => ElementType::U8,
+            None => quantized(self.output.unwrap_or(ElementType::U8))?,
         };
         Ok(vec![TensorType { element, shape: data.shape.clone() }.into()])
     }

@@ -18,6 +18,7 @@ pub mod matmul_nbits;
 pub mod multi_head_attention;
 pub mod nhwc_max_pool;
 pub mod projected_attention;
+pub mod quantized_attention;
 pub mod quick_gelu;
 pub mod rotary_embedding_at;
 pub mod skip_layer_normalization;
