@@ -187,6 +187,22 @@ fn loops_are_unrolled_as_far_as_they_are_known_to_run() {
 }
 
 #[test]
+fn what_a_body_cannot_do_is_listed_once() {
+    let inputs = vec![value("i", I64, &[]), value("go", BOOL, &[]), value("sum", F32, &["2"])];
+    let outputs = vec![value("go", BOOL, &[]), value("next", F32, &["2"]), value("next", F32, &["2"])];
+    let body = subgraph(inputs, vec![], vec![unary("NonMaxSuppression", "sum", "next")], outputs);
+    let repeat = node("Loop", &["many", "", "x"], &["y", "all"], vec![graph_attribute("body", body)]);
+    let many = vec![constant("many", &Tensor::scalar(9i64))];
+    let model = typed(vec![value("x", F32, &["2"])], many, vec![repeat], &["y"]);
+    refused(
+        &model,
+        &ImportOptions::default(),
+        "model-unsupported",
+        &["1 nodes", "y/0/next: ai.onnx.NonMaxSuppression"],
+    );
+}
+
+#[test]
 fn scans_run_forwards_and_backwards_along_their_axes() {
     let inputs = vec![value("sum", F32, &["2"]), value("row", F32, &["2"])];
     let nodes = vec![node("Add", &["sum", "row"], &["next"], vec![]), unary("Identity", "next", "out")];
