@@ -213,6 +213,8 @@ def quantised_elements():
 def blocks():
     case("dequantise_blocks", "DequantizeLinear", [integers(numpy.int8, 4, 6), singles(4, 2), integers(numpy.int8, 4, 2)],
          domain="", axis=1, block_size=3)
+    case("dequantise_vector", "DequantizeLinear", [integers(numpy.int8, 6), singles(2), integers(numpy.int8, 2)],
+         domain="", axis=0, block_size=3)
     case("quantise_blocks", "QuantizeLinear", [singles(4, 6), singles(2, 6) ** 2 + 0.1], domain="", axis=0, block_size=2)
     w = integers(numpy.int8, 8, 24)
     case("q_attention", "QAttention", [integers(numpy.uint8, 1, 5, 8), w, singles(24), scale(0.01), scale(0.01), None,

@@ -82,7 +82,7 @@ pub fn placed(ty: &TensorType, data: &Shape, granularity: Granularity) -> Result
     if ty.shape.checked_elements() == Some(1) && ty.shape.len() <= 1 {
         return Ok(Shape::scalar());
     }
-    if ty.shape.len() != 1 {
+    if ty.shape.len() != 1 || granularity.block > 0 {
         return in_blocks(ty, data, granularity);
     }
     let dimension = axes::dimension(axis, data.len())?;
@@ -102,7 +102,7 @@ pub fn parameter(
     let tensor = inputs.get(input).copied().flatten()?;
     let (ty, data) = (context.accepted(input), &context.accepted(0).shape);
     let shape = placed(ty, data, granularity).expect("inference accepted the input");
-    if ty.shape.len() < 2 || ty.shape.checked_elements() == shape.checked_elements() {
+    if granularity.block == 0 || ty.shape.checked_elements() == shape.checked_elements() {
         return Some(movement::reshape(program, tensor, &shape));
     }
     let dimension = axes::dimension(granularity.axis, data.len()).expect("inference accepted the axis");
