@@ -211,6 +211,11 @@ def quantised_elements():
 
 
 def blocks():
+    gates = [integers(numpy.int8, 1, 6, 16), integers(numpy.int8, 1, 4, 16), singles(1, 32), None, None, None, None]
+    scales = [scale([0.01]), zero(numpy.int8, [3]), scale([0.02]), zero(numpy.int8, [0])]
+    case("quantised_lstm", "DynamicQuantizeLSTM", [singles(3, 1, 6), *gates, *scales], outputs=3, hidden_size=4)
+    case("quantised_lstm_state", "DynamicQuantizeLSTM",
+         [singles(2, 1, 6), *gates[:4], singles(1, 1, 4), singles(1, 1, 4), None, *scales], outputs=2, hidden_size=4)
     case("dequantise_blocks", "DequantizeLinear", [integers(numpy.int8, 4, 6), singles(4, 2), integers(numpy.int8, 4, 2)],
          domain="", axis=1, block_size=3)
     case("dequantise_vector", "DequantizeLinear", [integers(numpy.int8, 6), singles(2), integers(numpy.int8, 2)],

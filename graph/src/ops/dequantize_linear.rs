@@ -20,6 +20,13 @@ pub struct DequantizeLinear {
     output: Option<ElementType>,
 }
 
+impl DequantizeLinear {
+    /// Of one scale and zero point.
+    pub(super) fn of_one_scale() -> Self {
+        Self { granularity: Granularity::NONE, output: None }
+    }
+}
+
 impl Operator for DequantizeLinear {
     const NAME: &'static str = "DequantizeLinear";
     const OPSETS: RangeInclusive<i64> = 10..=NEWEST_OPSET;

@@ -224,6 +224,7 @@ registry::operators! {
     div::Div,
     dropout::Dropout,
     dynamic_quantize_linear::DynamicQuantizeLinear,
+    dynamic_quantize_lstm::DynamicQuantizeLstm,
     dynamic_quantize_matmul::DynamicQuantizeMatMul,
     einsum::Einsum,
     elu::Elu,

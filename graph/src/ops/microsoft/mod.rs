@@ -6,6 +6,7 @@ mod activation;
 mod heads;
 
 pub mod bias_gelu;
+pub mod dynamic_quantize_lstm;
 pub mod dynamic_quantize_matmul;
 pub mod embed_layer_normalization;
 pub mod exact_gelu;
