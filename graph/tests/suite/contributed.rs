@@ -17,6 +17,7 @@ fn attributes_make_the_same_operator_again() {
     let int = Attribute::Int;
     let cases: Vec<(&str, Vec<(&str, Attribute)>)> = vec![
         ("Attention", vec![("num_heads", int(2)), ("unidirectional", int(1)), ("scale", Attribute::Float(0.5))]),
+        ("DynamicQuantizeLSTM", vec![("hidden_size", int(4)), ("direction", text("reverse"))]),
         ("EmbedLayerNormalization", vec![("epsilon", Attribute::Float(0.5)), ("mask_index_type", int(0))]),
         ("FusedConv", vec![("activation", text("Clip")), ("activation_params", Attribute::Floats(vec![-1.0, 2.0]))]),
         ("FusedGemm", vec![("activation", text("LeakyRelu")), ("activation_alpha", Attribute::Float(0.5))]),
@@ -24,6 +25,7 @@ fn attributes_make_the_same_operator_again() {
         ("MatMulNBits", vec![("K", int(32)), ("N", int(5)), ("bits", int(8)), ("block_size", int(16))]),
         ("MultiHeadAttention", vec![("num_heads", int(2)), ("mask_filter_value", Attribute::Float(-9.0))]),
         ("NhwcMaxPool", window.to_vec()),
+        ("QAttention", vec![("num_heads", int(2)), ("unidirectional", int(1))]),
         ("QLinearAveragePool", window.to_vec()),
         ("QLinearConcat", vec![("axis", int(1))]),
         ("QLinearLeakyRelu", vec![("alpha", Attribute::Float(0.5))]),
@@ -41,6 +43,20 @@ fn attributes_make_the_same_operator_again() {
         let again = import("com.microsoft", name, NEWEST_OPSET, &operator.attributes());
         assert_eq!(again, Ok(operator), "{name}");
     }
+}
+
+#[test]
+fn blocks_and_output_types_of_quantisation_stay() {
+    let attributes =
+        [("axis", Attribute::Int(0)), ("block_size", Attribute::Int(4)), ("output_dtype", Attribute::Int(5))];
+    for name in ["QuantizeLinear", "DequantizeLinear"] {
+        let operator = import("", name, NEWEST_OPSET, &attributes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_ne!(import("", name, NEWEST_OPSET, &attributes[..2]).as_ref(), Ok(&operator));
+        assert_ne!(import("", name, NEWEST_OPSET, &attributes[2..]).as_ref(), Ok(&operator));
+        assert_eq!(import("", name, NEWEST_OPSET, &operator.attributes()), Ok(operator));
+    }
+    let negative = import("", "QuantizeLinear", NEWEST_OPSET, &[("block_size", Attribute::Int(-1))]);
+    assert_eq!(negative, Err("attribute block_size: -1 is no number of places".to_owned()));
 }
 
 #[test]
