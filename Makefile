@@ -9,6 +9,7 @@ TESTED := --workspace --exclude warpweave-benches
 WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
 RANDOM_GRAPHS := env PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py
+CONTRIB_CASES := env PYTHONPATH=.onnxruntime python3 scripts/contrib_cases.py
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
 .PHONY: all demo test check full zoo fetch clean
@@ -44,6 +45,7 @@ test: fetch
 	$(TIMED) random 240 sh -c '\
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:50 --device emulator,text'
+	$(TIMED) contrib 60 $(CONTRIB_CASES) --warpweave target/debug/warpweave
 	$(TIMED) zoo 300 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
 
 demo:

@@ -1,7 +1,10 @@
 //! Control flow over graphs: what is folded, what becomes a choice, and what is refused.
 
-use crate::model::{constant, graph_attribute, int, ints, load, model, node, subgraph, value};
-use warpweave_frontend::onnx::{FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto};
+use crate::model::{constant, float, graph_attribute, int, ints, load, model, node, subgraph, value};
+use warpweave_frontend::onnx::{
+    AttributeKind, AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
+    ValueInfoProto,
+};
 use warpweave_frontend::{ImportError, ImportOptions, Limits};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Tensor, lower};
@@ -187,6 +190,22 @@ fn loops_are_unrolled_as_far_as_they_are_known_to_run() {
 }
 
 #[test]
+fn what_a_body_cannot_do_is_listed_once() {
+    let inputs = vec![value("i", I64, &[]), value("go", BOOL, &[]), value("sum", F32, &["2"])];
+    let outputs = vec![value("go", BOOL, &[]), value("next", F32, &["2"]), value("next", F32, &["2"])];
+    let body = subgraph(inputs, vec![], vec![unary("NonMaxSuppression", "sum", "next")], outputs);
+    let repeat = node("Loop", &["many", "", "x"], &["y", "all"], vec![graph_attribute("body", body)]);
+    let many = vec![constant("many", &Tensor::scalar(9i64))];
+    let model = typed(vec![value("x", F32, &["2"])], many, vec![repeat], &["y"]);
+    refused(
+        &model,
+        &ImportOptions::default(),
+        "model-unsupported",
+        &["1 nodes", "y/0/next: ai.onnx.NonMaxSuppression"],
+    );
+}
+
+#[test]
 fn scans_run_forwards_and_backwards_along_their_axes() {
     let inputs = vec![value("sum", F32, &["2"]), value("row", F32, &["2"])];
     let nodes = vec![node("Add", &["sum", "row"], &["next"], vec![]), unary("Identity", "next", "out")];
@@ -230,6 +249,22 @@ fn functions_hold_control_flow_and_graphs_apply_functions() {
     model.functions = vec![function("Outer", outer), function("Double", double)];
     let outputs = run(&model, &ImportOptions::default(), &[pair(1.0, -2.0)]);
     assert_eq!(outputs, [[-2.0, 4.0], [1.0, -2.0]]);
+
+    // Attributes of the function count inside its branches.
+    let slope = AttributeProto {
+        name: "alpha".to_owned(),
+        ref_attr_name: "slope".to_owned(),
+        r#type: AttributeKind::Float as i32,
+        ..AttributeProto::default()
+    };
+    let leak = node("LeakyRelu", &["a"], &["r"], vec![slope]);
+    model.functions[0].node = vec![branches("c", "b", &[leak], &[unary("Neg", "a", "r")])];
+    model.functions[0].attribute = vec!["slope".to_owned()];
+    for applied in &mut model.graph.as_mut().expect("there is a graph").node {
+        applied.attribute = vec![float("slope", 0.25)];
+    }
+    let outputs = run(&model, &ImportOptions::default(), &[pair(1.0, -2.0)]);
+    assert_eq!(outputs, [[1.0, -0.5], [-1.0, 2.0]]);
 
     // A function that applies itself in a branch has no end.
     let endless = branches("c", "b", &[apply("Outer", &["a", "c"], "r")], &[unary("Neg", "a", "r")]);

@@ -13,6 +13,13 @@ pub struct Concat {
     axis: i64,
 }
 
+impl Concat {
+    /// Along an axis, as ONNX names it.
+    pub(super) fn along(axis: i64) -> Self {
+        Self { axis }
+    }
+}
+
 impl Operator for Concat {
     const NAME: &'static str = "Concat";
     const INPUTS: RangeInclusive<usize> = 1..=usize::MAX;

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::quantization::{centered, parameter, placed, quantized};
+use super::quantization::{Granularity, centered, output_attribute, output_type, parameter, placed, quantized};
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast, elementwise,
 };
@@ -10,11 +10,21 @@ use crate::expr::BinaryOp;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// The first input less the zero point, times the scale: of one scale, or of one a place of an axis. The output has the
-/// scale's type.
+/// The first input less the zero point, times the scale: of one scale, of one a place of an axis, or of one a
+/// block of places. The output has the
+/// scale's type, unless an attribute says another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DequantizeLinear {
-    axis: i64,
+    granularity: Granularity,
+    /// The type of the output, where it is not the scale's.
+    output: Option<ElementType>,
+}
+
+impl DequantizeLinear {
+    /// Of one scale and zero point.
+    pub(super) fn of_one_scale() -> Self {
+        Self { granularity: Granularity::NONE, output: None }
+    }
 }
 
 impl Operator for DequantizeLinear {
@@ -23,17 +33,12 @@ impl Operator for DequantizeLinear {
     const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        let axis = attributes.int("axis")?.unwrap_or(1);
-        for name in ["block_size", "output_dtype"] {
-            if attributes.int(name)?.unwrap_or(0) != 0 {
-                return Err(AttributeError::Value { name, reason: "only 0 is supported".to_owned() });
-            }
-        }
-        Ok(Self { axis })
+        let granularity = Granularity::from_attributes(attributes)?;
+        Ok(Self { granularity, output: output_type(attributes)? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("axis", Attribute::Int(self.axis))]
+        self.granularity.attributes().into_iter().chain(output_attribute(self.output)).collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -42,25 +47,29 @@ impl Operator for DequantizeLinear {
             quantized(data.element)?;
         }
         elementwise::floating(scale.element)?;
-        placed(scale, &data.shape, self.axis)?;
+        placed(scale, &data.shape, self.granularity)?;
         if let Some(zero) = context.optional(2)? {
-            placed(zero, &data.shape, self.axis)?;
+            placed(zero, &data.shape, self.granularity)?;
             if zero.element != data.element {
                 return Err(InferError::Mismatch(format!("a zero point of {zero} does not go with {data}")));
             }
         }
-        Ok(vec![TensorType { element: scale.element, shape: data.shape.clone() }.into()])
+        let element = elementwise::floating(self.output.unwrap_or(scale.element))?;
+        Ok(vec![TensorType { element, shape: data.shape.clone() }.into()])
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
-        let (from, to) = (context.accepted(0).element, context.accepted(1).element);
-        let [scale, zero] = [1, 2].map(|input| parameter(context, inputs, program, (input, self.axis)));
+        let (from, scaled_by) = (context.accepted(0).element, context.accepted(1).element);
+        let to = self.output.unwrap_or(scaled_by);
+        let [scale, zero] = [1, 2].map(|input| parameter(context, inputs, program, (input, self.granularity)));
         let operands: Vec<Option<TensorId>> = [inputs[0], scale].into_iter().chain(zero.map(Some)).collect();
         vec![broadcast::map(&operands, program, to, |operands| {
             let mut operands = operands.into_iter();
             let mut next = || operands.next();
             let (value, scale) = next().zip(next()).expect("value and scale are operands");
-            centered(from, value, next()).cast(ElementType::I32, to).binary(BinaryOp::Multiply, scale)
+            centered(from, value, next())
+                .cast(ElementType::I32, to)
+                .binary(BinaryOp::Multiply, scale.cast(scaled_by, to))
         })]
     }
 }

@@ -118,6 +118,55 @@ impl Lstm {
     }
 }
 
+impl Lstm {
+    /// Appends the layer, in which the products with the recurrent weight have `consume` of the states.
+    pub(super) fn lower_with(
+        &self,
+        context: &Context,
+        inputs: &[Option<TensorId>],
+        program: &mut ProgramBuilder,
+        consume: impl Fn(&mut ProgramBuilder, TensorId) -> TensorId,
+    ) -> Vec<TensorId> {
+        let extents = self.extents(context).expect("inference accepted the inputs");
+        let lengths = SequenceLengths::of(context, inputs, &extents);
+        let weight = inputs[2].expect("inference found the recurrent weight");
+        let rows = GATES * extents.hidden;
+        let (mut all, mut last, mut cells): (Vec<Vec<TensorId>>, Vec<TensorId>, Vec<TensorId>) = Default::default();
+        for direction in 0..extents.directions {
+            let projected = self.recurrent.project(program, inputs, &extents, direction, &[0, rows]);
+            let mut state = self.recurrent.initial(context, inputs, 5, direction);
+            let mut cell = self.recurrent.initial(context, inputs, 6, direction);
+            let peepholes = inputs.get(7).copied().flatten().map(|weights| Peepholes { weights, direction });
+            let mut states = vec![None; extents.steps];
+            let mut ends = None;
+            for step in self.recurrent.order(direction, extents.steps) {
+                let projection = Addend { tensor: projected, kind: AddendKind::Projection(step) };
+                let part = (direction, 0..rows);
+                let consumed = match state {
+                    State::Zero => State::Zero,
+                    State::Step(tensor) => State::Step(consume(program, tensor)),
+                    State::Initial(tensor, direction) => State::Initial(consume(program, tensor), direction),
+                };
+                let sums = self.recurrent.recur(program, weight, consumed, &extents, part, &[projection]);
+                let gates = sums.map_or(projection, |tensor| Addend { tensor, kind: AddendKind::Plain });
+                let (next_cell, next_state) = self.step(program, &extents, gates, cell, peepholes);
+                states[step] = Some(lengths.shown(&self.recurrent, program, step, next_state));
+                let kept_state = lengths.kept(&self.recurrent, program, step, next_state, state);
+                let kept_cell = lengths.kept(&self.recurrent, program, step, next_cell, cell);
+                ends = Some((kept_state, kept_cell));
+                (state, cell) = (State::Step(kept_state), State::Step(kept_cell));
+            }
+            let (end_state, end_cell) = ends.expect("inference found a step");
+            all.push(states.into_iter().flatten().collect());
+            last.push(end_state);
+            cells.push(end_cell);
+        }
+        let states = self.recurrent.join(program, &all);
+        let last = self.recurrent.join_last(program, &extents, &last);
+        vec![states, last, self.recurrent.join_last(program, &extents, &cells)]
+    }
+}
+
 impl Operator for Lstm {
     const NAME: &'static str = "LSTM";
     const INPUTS: RangeInclusive<usize> = 3..=8;
@@ -143,37 +192,6 @@ impl Operator for Lstm {
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
-        let extents = self.extents(context).expect("inference accepted the inputs");
-        let lengths = SequenceLengths::of(context, inputs, &extents);
-        let weight = inputs[2].expect("inference found the recurrent weight");
-        let rows = GATES * extents.hidden;
-        let (mut all, mut last, mut cells): (Vec<Vec<TensorId>>, Vec<TensorId>, Vec<TensorId>) = Default::default();
-        for direction in 0..extents.directions {
-            let projected = self.recurrent.project(program, inputs, &extents, direction, &[0, rows]);
-            let mut state = self.recurrent.initial(context, inputs, 5, direction);
-            let mut cell = self.recurrent.initial(context, inputs, 6, direction);
-            let peepholes = inputs.get(7).copied().flatten().map(|weights| Peepholes { weights, direction });
-            let mut states = vec![None; extents.steps];
-            let mut ends = None;
-            for step in self.recurrent.order(direction, extents.steps) {
-                let projection = Addend { tensor: projected, kind: AddendKind::Projection(step) };
-                let part = (direction, 0..rows);
-                let sums = self.recurrent.recur(program, weight, state, &extents, part, &[projection]);
-                let gates = sums.map_or(projection, |tensor| Addend { tensor, kind: AddendKind::Plain });
-                let (next_cell, next_state) = self.step(program, &extents, gates, cell, peepholes);
-                states[step] = Some(lengths.shown(&self.recurrent, program, step, next_state));
-                let kept_state = lengths.kept(&self.recurrent, program, step, next_state, state);
-                let kept_cell = lengths.kept(&self.recurrent, program, step, next_cell, cell);
-                ends = Some((kept_state, kept_cell));
-                (state, cell) = (State::Step(kept_state), State::Step(kept_cell));
-            }
-            let (end_state, end_cell) = ends.expect("inference found a step");
-            all.push(states.into_iter().flatten().collect());
-            last.push(end_state);
-            cells.push(end_cell);
-        }
-        let states = self.recurrent.join(program, &all);
-        let last = self.recurrent.join_last(program, &extents, &last);
-        vec![states, last, self.recurrent.join_last(program, &extents, &cells)]
+        self.lower_with(context, inputs, program, |_, state| state)
     }
 }

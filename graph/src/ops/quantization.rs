@@ -1,7 +1,8 @@
 //! What the operators of quantisation have in common: scales and zero points beside what they belong to.
 
-use super::{Context, InferError, axes, broadcast, movement};
-use crate::expr::{BinaryOp, Scalar, UnaryOp};
+use super::cast::{element_number, element_type};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, broadcast, movement};
+use crate::expr::{AxisId, BinaryOp, Index, Range, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 
@@ -21,13 +22,71 @@ pub fn quantized(element: ElementType) -> Result<ElementType, InferError> {
     }
 }
 
-/// The shape with which a scale or zero point broadcasts to data: one for all, or one a place of an axis.
-pub fn placed(ty: &TensorType, data: &Shape, axis: i64) -> Result<Shape, InferError> {
+/// Takes the type that the output is to have, an attribute that may be 0 for none.
+pub fn output_type(attributes: &mut AttributeReader) -> Result<Option<ElementType>, AttributeError> {
+    let name = "output_dtype";
+    let number = attributes.int(name)?.unwrap_or(0);
+    let reason = || format!("element type number {number} is not supported");
+    match (number, element_type(number)) {
+        (0, _) => Ok(None),
+        (_, Some(element)) => Ok(Some(element)),
+        (_, None) => Err(AttributeError::Value { name, reason: reason() }),
+    }
+}
+
+/// The attribute from which [`output_type`] takes a type.
+pub fn output_attribute(element: Option<ElementType>) -> Option<(&'static str, Attribute)> {
+    element.map(|element| ("output_dtype", Attribute::Int(element_number(element))))
+}
+
+/// Along which axis there are several scales and zero points, and for how many places each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Granularity {
+    axis: i64,
+    /// Places of a block; 0 where there are no blocks.
+    block: usize,
+}
+
+impl Granularity {
+    /// As where the attributes are left out.
+    pub const NONE: Self = Self { axis: 1, block: 0 };
+
+    /// Takes the attributes.
+    pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        let name = "block_size";
+        let block = attributes.int(name)?.unwrap_or(0);
+        let reason = || format!("{block} is no number of places");
+        let block = usize::try_from(block).map_err(|_| AttributeError::Value { name, reason: reason() })?;
+        Ok(Self { axis: attributes.int("axis")?.unwrap_or(1), block })
+    }
+
+    /// The attributes.
+    pub fn attributes(self) -> Vec<(&'static str, Attribute)> {
+        vec![("axis", Attribute::Int(self.axis)), ("block_size", Attribute::Int(self.block as i64))]
+    }
+}
+
+/// The shape with which a scale or zero point of blocks, one each, broadcasts to data: that of the data.
+fn in_blocks(ty: &TensorType, data: &Shape, Granularity { axis, block }: Granularity) -> Result<Shape, InferError> {
+    let dimension = axes::dimension(axis, data.len())?;
+    let blocks = |(at, &extent): (usize, &usize)| if at == dimension { extent.div_ceil(block.max(1)) } else { extent };
+    let shape: Shape = data.iter().enumerate().map(blocks).collect();
+    if block == 0 || ty.shape != shape {
+        return Err(InferError::Mismatch(format!(
+            "{ty} does not go with blocks of {block} along axis {axis} of [{data}]"
+        )));
+    }
+    Ok(data.clone())
+}
+
+/// The shape with which a scale or zero point broadcasts to data: one for all, one a place of an axis, or one a block.
+pub fn placed(ty: &TensorType, data: &Shape, granularity: Granularity) -> Result<Shape, InferError> {
+    let axis = granularity.axis;
     if ty.shape.checked_elements() == Some(1) && ty.shape.len() <= 1 {
         return Ok(Shape::scalar());
     }
-    if ty.shape.len() != 1 {
-        return Err(InferError::Unsupported(format!("{ty} is a scale or zero point of blocks")));
+    if ty.shape.len() != 1 || granularity.block > 0 {
+        return in_blocks(ty, data, granularity);
     }
     let dimension = axes::dimension(axis, data.len())?;
     if data[dimension] != ty.shape[0] {
@@ -41,12 +100,26 @@ pub fn parameter(
     context: &Context,
     inputs: &[Option<TensorId>],
     program: &mut ProgramBuilder,
-    (input, axis): (usize, i64),
+    (input, granularity): (usize, Granularity),
 ) -> Option<TensorId> {
     let tensor = inputs.get(input).copied().flatten()?;
-    let shape =
-        placed(context.accepted(input), &context.accepted(0).shape, axis).expect("inference accepted the input");
-    Some(movement::reshape(program, tensor, &shape))
+    let (ty, data) = (context.accepted(input), &context.accepted(0).shape);
+    let shape = placed(ty, data, granularity).expect("inference accepted the input");
+    if granularity.block == 0 || ty.shape.checked_elements() == shape.checked_elements() {
+        return Some(movement::reshape(program, tensor, &shape));
+    }
+    let dimension = axes::dimension(granularity.axis, data.len()).expect("inference accepted the axis");
+    Some(movement::rearrange(program, tensor, &shape, |axes| {
+        let ranges = |axis: AxisId| {
+            let at = axes.iter().position(|&known| known == axis);
+            Range { minimum: 0, maximum: at.map_or(0, |at| shape[at] as i64 - 1).max(0) }
+        };
+        let place = |(at, &axis): (usize, &AxisId)| match Index::axis(axis) {
+            index if at == dimension => index.floor_div(granularity.block.max(1) as i64, &ranges),
+            index => index,
+        };
+        axes.iter().enumerate().map(place).collect()
+    }))
 }
 
 /// An integer less its zero point, in 32 bits.

@@ -2,18 +2,20 @@
 
 use std::ops::RangeInclusive;
 
-use super::quantization::{parameter, placed, quantized, rounded};
+use super::quantization::{Granularity, output_attribute, output_type, parameter, placed, quantized, rounded};
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast, elementwise,
 };
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// The first input divided by the scale, rounded to even, plus the zero point, saturated: of one scale, or of one a place of
-/// an axis. The output has the zero point's type, unsigned bytes without one.
+/// The first input divided by the scale, rounded to even, plus the zero point, saturated: of one scale, of one a place of an axis,
+/// or of one a block of places. The output has the zero point's type, unsigned bytes without one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantizeLinear {
-    axis: i64,
+    granularity: Granularity,
+    /// The type of the output, where no zero point says it.
+    output: Option<ElementType>,
 }
 
 impl Operator for QuantizeLinear {
@@ -23,17 +25,15 @@ impl Operator for QuantizeLinear {
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         attributes.int("saturate")?;
-        let axis = attributes.int("axis")?.unwrap_or(1);
-        for name in ["block_size", "output_dtype", "precision"] {
-            if attributes.int(name)?.unwrap_or(0) != 0 {
-                return Err(AttributeError::Value { name, reason: "only 0 is supported".to_owned() });
-            }
+        let granularity = Granularity::from_attributes(attributes)?;
+        if attributes.int("precision")?.unwrap_or(0) != 0 {
+            return Err(AttributeError::Value { name: "precision", reason: "only 0 is supported".to_owned() });
         }
-        Ok(Self { axis })
+        Ok(Self { granularity, output: output_type(attributes)? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("axis", Attribute::Int(self.axis))]
+        self.granularity.attributes().into_iter().chain(output_attribute(self.output)).collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -42,20 +42,25 @@ impl Operator for QuantizeLinear {
         if scale.element != data.element {
             return Err(InferError::Mismatch(format!("a scale of {scale} does not go with {data}")));
         }
-        placed(scale, &data.shape, self.axis)?;
+        placed(scale, &data.shape, self.granularity)?;
         let element = match context.optional(2)? {
             Some(zero) => {
-                placed(zero, &data.shape, self.axis)?;
+                placed(zero, &data.shape, self.granularity)?;
+                if self.output.is_some_and(|output| output != zero.element) {
+                    return Err(InferError::Mismatch(format!(
+                        "a zero point of {zero} does not have the output's type"
+                    )));
+                }
                 quantized(zero.element)?
             }
-            None => ElementType::U8,
+            None => quantized(self.output.unwrap_or(ElementType::U8))?,
         };
         Ok(vec![TensorType { element, shape: data.shape.clone() }.into()])
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (from, to) = (context.accepted(0).element, self.output(context).element);
-        let [scale, zero] = [1, 2].map(|input| parameter(context, inputs, program, (input, self.axis)));
+        let [scale, zero] = [1, 2].map(|input| parameter(context, inputs, program, (input, self.granularity)));
         let operands: Vec<Option<TensorId>> = [inputs[0], scale].into_iter().chain(zero.map(Some)).collect();
         vec![broadcast::map(&operands, program, to, |operands| {
             let mut operands = operands.into_iter();

@@ -1,5 +1,6 @@
 //! Tests of graphs, operators and expressions.
 
+mod contributed;
 mod index;
 mod indices;
 mod npy;

@@ -38,10 +38,17 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
     };
     let collected = vec![Vec::new(); collected];
     let mut iterations = Iterations { trips, condition: input(1), carried, collected };
-    let mut at = 0;
-    while iterations.another(walk, node, at)? {
-        iterations.run(walk, node, &block, at)?;
-        at += 1;
+    let listed = walk.unsupported.len();
+    for at in 0.. {
+        match iterations.another(walk, node, at)? {
+            Some(true) => iterations.run(walk, node, &block, at)?,
+            Some(false) => break,
+            None => return Ok(()),
+        }
+        // Later iterations would say the same.
+        if walk.unsupported.len() > listed {
+            return Ok(());
+        }
     }
     let Iterations { carried, collected, .. } = iterations;
     let (finals, stacks) = node.outputs.split_at(carried.len().min(node.outputs.len()));
@@ -60,16 +67,15 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
 }
 
 impl Iterations {
-    /// Whether there is an iteration of this number.
-    fn another(&self, walk: &Walk, node: &FlatNode, at: i64) -> Result<bool, Refusal> {
+    /// Whether there is an iteration of this number; `None` if what says so is refused itself.
+    fn another(&self, walk: &Walk, node: &FlatNode, at: i64) -> Result<Option<bool>, Refusal> {
         if self.trips.is_some_and(|trips| at >= trips) {
-            return Ok(false);
+            return Ok(Some(false));
         }
         match self.condition.map(|symbol| truth(walk, symbol)).transpose()? {
-            Some(Decision::Known(false)) => return Ok(false),
+            Some(Decision::Known(false)) => return Ok(Some(false)),
             None | Some(Decision::Known(true)) => {}
-            // What the condition depends on is refused itself; nothing more can be said of the loop.
-            Some(Decision::Unknown) => return Ok(false),
+            Some(Decision::Unknown) => return Ok(None),
             Some(Decision::Open) => {
                 let reason = format!("whether there is an iteration {at} is not known at compile time");
                 return Err(reason.into());
@@ -79,7 +85,7 @@ impl Iterations {
             let (culprit, limit) = (node.name.clone(), walk.limits.trips);
             return Err(ImportError::Limit { culprit, what: "number of iterations", limit }.into());
         }
-        Ok(true)
+        Ok(Some(true))
     }
 
     fn run<'m>(&mut self, walk: &mut Walk<'m>, node: &FlatNode<'m>, block: &Block<'m>, at: i64) -> Result<(), Refusal> {

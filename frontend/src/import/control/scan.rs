@@ -36,6 +36,7 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
         let (culprit, limit) = (node.name.clone(), walk.limits.trips);
         return Err(ImportError::Limit { culprit, what: "number of iterations", limit }.into());
     }
+    let listed = walk.unsupported.len();
     let mut parts = vec![Vec::new(); collected];
     for at in 0..trips {
         let prefix = format!("{}/{at}", node.name);
@@ -49,6 +50,10 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
             arguments.push(slice);
         }
         let mut outputs = block.run(walk, &arguments, &prefix)?;
+        // Later iterations would say the same.
+        if walk.unsupported.len() > listed {
+            return Ok(());
+        }
         parts.iter_mut().zip(outputs.drain(states..)).for_each(|(parts, part)| parts.push(part));
         carried = outputs;
     }

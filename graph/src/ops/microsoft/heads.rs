@@ -79,7 +79,9 @@ impl Heads {
         }
         let scores = Shape::from([batch, self.count, queries, keys]);
         match context.optional(bias)? {
-            Some(ty) if broadcast::shapes(&ty.shape, &scores).as_ref() != Ok(&scores) => {
+            Some(ty)
+                if ty.element != ElementType::F32 || broadcast::shapes(&ty.shape, &scores).as_ref() != Ok(&scores) =>
+            {
                 Err(InferError::Mismatch(format!("a bias of {ty} does not broadcast to [{scores}]")))
             }
             Some(_) | None => Ok(()),

@@ -6,6 +6,7 @@ mod activation;
 mod heads;
 
 pub mod bias_gelu;
+pub mod dynamic_quantize_lstm;
 pub mod dynamic_quantize_matmul;
 pub mod embed_layer_normalization;
 pub mod exact_gelu;
@@ -14,10 +15,13 @@ pub mod fused_conv;
 pub mod fused_gemm;
 pub mod fused_matmul;
 pub mod matmul_integer_to_float;
+pub mod matmul_nbits;
 pub mod multi_head_attention;
 pub mod nhwc_max_pool;
 pub mod projected_attention;
+pub mod quantized_attention;
 pub mod quick_gelu;
+pub mod rotary_embedding_at;
 pub mod skip_layer_normalization;
 pub mod skip_simplified_layer_normalization;
 

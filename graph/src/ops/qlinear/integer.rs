@@ -6,12 +6,12 @@ use crate::ops::{Context, InferError, broadcast, elementwise, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 
-/// Scales of singles, of which there is one or one a place: the shape with which they broadcast.
+/// Scales, of which there is one or one a place: the shape with which they broadcast.
 pub fn scale(context: &Context, input: usize, (extent, placed): (usize, Shape)) -> Result<Shape, InferError> {
     let ty = context.tensor(input)?;
     let fits = ty.shape.checked_elements() == Some(1) || *ty.shape == [extent];
-    if ty.element != ElementType::F32 || !fits {
-        return Err(InferError::Mismatch(format!("a scale of {ty} is neither one single nor {extent}")));
+    if !ty.element.is_float() || !fits {
+        return Err(InferError::Mismatch(format!("a scale of {ty} is neither one number nor {extent}")));
     }
     Ok(if ty.shape.checked_elements() == Some(1) { Shape::scalar() } else { placed })
 }
@@ -31,19 +31,27 @@ pub fn requantize(
     program: &mut ProgramBuilder,
     sums: TensorId,
     [left, right, result]: [(TensorId, Shape); 3],
-    zero: TensorId,
+    (element, zero): (ElementType, Option<TensorId>),
 ) -> TensorId {
-    let element = program.ty(zero).element;
-    let scales = [left, right, result].map(|(scale, shape)| Some(movement::reshape(program, scale, &shape)));
-    let zero = movement::reshape(program, zero, &Shape::scalar());
+    let scales = [left, right, result].map(|(scale, shape)| {
+        let element = program.ty(scale).element;
+        let placed = movement::reshape(program, scale, &shape);
+        let single = |mut scale: Vec<Scalar>| scale.remove(0).cast(element, ElementType::F32);
+        Some(broadcast::map(&[Some(placed)], program, ElementType::F32, single))
+    });
+    let zero = zero.map(|zero| movement::reshape(program, zero, &Shape::scalar()));
     let factor = broadcast::map(&scales, program, ElementType::F32, |scales| {
         let [left, right, result]: [Scalar; 3] = elementwise::operands(scales);
         left.binary(BinaryOp::Multiply, right).binary(BinaryOp::Divide, result)
     });
-    broadcast::map(&[Some(sums), Some(factor), Some(zero)], program, element, |operands| {
-        let [sum, factor, zero]: [Scalar; 3] = elementwise::operands(operands);
+    let operands: Vec<Option<TensorId>> = [Some(sums), Some(factor)].into_iter().chain(zero.map(Some)).collect();
+    broadcast::map(&operands, program, element, |operands| {
+        let mut operands = operands.into_iter();
+        let mut next = || operands.next();
+        let (sum, factor) = next().zip(next()).expect("sums and factor are operands");
         let scaled = sum.cast(ElementType::I32, ElementType::F32).binary(BinaryOp::Multiply, factor);
-        let moved = scaled.unary(UnaryOp::RoundEven).binary(BinaryOp::Add, zero.cast(element, ElementType::F32));
-        moved.cast(ElementType::F32, element)
+        let steps = scaled.unary(UnaryOp::RoundEven);
+        let add = |steps: Scalar, zero: Scalar| steps.binary(BinaryOp::Add, zero.cast(element, ElementType::F32));
+        next().into_iter().fold(steps, add).cast(ElementType::F32, element)
     })
 }

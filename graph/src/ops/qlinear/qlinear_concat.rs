@@ -33,7 +33,8 @@ impl Operator for QLinearConcat {
     const INPUTS: RangeInclusive<usize> = 5..=usize::MAX;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        Ok(Self { function: Concat::from_attributes(attributes)? })
+        let axis = attributes.int("axis")?.ok_or(AttributeError::Missing("axis"))?;
+        Ok(Self { function: Concat::along(axis) })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {

@@ -68,7 +68,7 @@ impl Operator for QLinearConv {
         }
         let [a, b, c] = shapes;
         let scale = |input: usize, shape| (inputs[input].expect("inference found the scale"), shape);
-        let zero = inputs[7].expect("inference found the zero point");
-        vec![requantize(program, convolved, [scale(1, a), scale(4, b), scale(6, c)], zero)]
+        let element = self.output(context).element;
+        vec![requantize(program, convolved, [scale(1, a), scale(4, b), scale(6, c)], (element, inputs[7]))]
     }
 }

@@ -50,7 +50,7 @@ impl Operator for QLinearMatMul {
         let factors: Vec<Option<TensorId>> = FACTORS.iter().map(|&input| inputs[input]).collect();
         let sums = program.apply(&MatMulInteger, &factors, 1)[0];
         let scale = |input: usize, shape| (inputs[input].expect("inference found the scale"), shape);
-        let zero = inputs[7].expect("inference found the zero point");
-        vec![requantize(program, sums, [scale(1, a), scale(4, b), scale(6, c)], zero)]
+        let element = self.output(context).element;
+        vec![requantize(program, sums, [scale(1, a), scale(4, b), scale(6, c)], (element, inputs[7]))]
     }
 }

@@ -2,12 +2,13 @@
 
 use std::ops::RangeInclusive;
 
+use super::integer::requantize;
 use super::tensor::{Parameters, Quantized};
 use crate::expr::{BinaryOp, Scalar};
 use crate::ops::microsoft::DOMAIN;
 use crate::ops::{AttributeError, AttributeReader, Context, InferError, Operator, broadcast, elementwise};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, TensorType, ValueType};
+use crate::types::{ElementType, Shape, TensorType, ValueType};
 
 /// The product of two tensors, broadcast, quantised anew. The inputs are the operands, each before its scale and zero point, and the
 /// scale and zero point of the output.
@@ -38,11 +39,14 @@ impl Operator for QLinearMul {
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
-        let operands = OPERANDS.map(|operand| Some(operand.dequantize(program, inputs)));
-        let result = broadcast::map(&operands, program, ElementType::F32, |operands| {
+        let element = context.accepted(0).element;
+        let [left, right] = OPERANDS.map(|operand| Some(operand.center(program, inputs)));
+        let product = broadcast::map(&[left, right], program, ElementType::I32, |operands| {
             let [left, right]: [Scalar; 2] = elementwise::operands(operands);
             left.binary(BinaryOp::Multiply, right)
         });
-        vec![RESULT.quantize(program, inputs, result, context.accepted(0).element)]
+        let scale = |input: usize| (inputs[input].expect("inference found the scale"), Shape::scalar());
+        let zero = inputs.get(7).copied().flatten();
+        vec![requantize(program, product, [scale(1), scale(4), scale(6)], (element, zero))]
     }
 }

@@ -1,7 +1,7 @@
 //! Quantised tensors as operands and results: a value beside its scale and zero point.
 
 use crate::expr::{BinaryOp, Scalar};
-use crate::ops::quantization::{centered, quantized, rounded};
+use crate::ops::quantization::{centered, centered_factor, quantized, rounded};
 use crate::ops::{AttributeError, AttributeReader, Context, Fact, InferError, broadcast, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
@@ -75,6 +75,13 @@ impl Quantized {
     pub fn fact(self, context: &Context) -> Result<Option<Fact>, InferError> {
         let ty = TensorType { element: ElementType::F32, shape: self.infer(context)?.shape.clone() };
         Ok(Some(Fact { ty: ty.into(), value: None }))
+    }
+
+    /// Appends the value less its zero point, in 32 bits.
+    pub fn center(self, program: &mut ProgramBuilder, inputs: &[Option<TensorId>]) -> TensorId {
+        let value = inputs[self.value].expect("inference found the value");
+        let zero = inputs.get(self.parameters.zero).copied().flatten();
+        centered_factor(program, value, zero.map(|zero| (zero, Shape::scalar())))
     }
 
     /// Appends the value as singles.
