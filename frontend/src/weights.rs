@@ -20,6 +20,9 @@ pub enum WeightError {
     /// The extents are negative, too many, or too large.
     #[error("extents {0:?} are not possible")]
     Extents(Vec<i64>),
+    /// There are more dimensions than tensors may have.
+    #[error("it has rank {0}, and at most {MAX_RANK} is supported")]
+    Rank(usize),
     /// The data are not as long as type and shape say.
     #[error("{found} bytes or elements of data, {expected} expected")]
     Length {
@@ -68,7 +71,7 @@ impl<'f> Weights<'f> {
         let element = element_type(i64::from(proto.data_type)).ok_or(WeightError::Element(proto.data_type))?;
         let extents = || WeightError::Extents(proto.dims.clone());
         if proto.dims.len() > MAX_RANK {
-            return Err(extents());
+            return Err(WeightError::Rank(proto.dims.len()));
         }
         let shape = proto.dims.iter().map(|&extent| usize::try_from(extent)).collect::<Result<Shape, _>>();
         let shape = shape.map_err(|_| extents())?;

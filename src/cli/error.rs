@@ -185,6 +185,7 @@ impl CliError {
                 BuildError::Device(_) => "device-compiler",
                 BuildError::Cubin(_) => "cubin",
                 BuildError::Registers { .. } => "registers",
+                BuildError::Tasks { .. } => "tasks",
                 BuildError::Timings(_) => "timings",
                 BuildError::Bundle(error) => error.code(),
             },
@@ -261,7 +262,7 @@ impl CliError {
 
 fn build_exit(error: &BuildError) -> u8 {
     match error {
-        BuildError::Compile(CompileError::Lower(_)) => EXIT_UNSUPPORTED,
+        BuildError::Compile(CompileError::Lower(_)) | BuildError::Tasks { .. } => EXIT_UNSUPPORTED,
         BuildError::Compile(CompileError::Program(_) | CompileError::Plan(_) | CompileError::Kernels(_))
         | BuildError::Cubin(_)
         | BuildError::Registers { .. } => EXIT_CHECK,

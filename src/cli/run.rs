@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use clap::Args;
 use warpweave::graph::{ElementType, Tensor, TensorType, npy};
+use warpweave::runtime::bundle::{Port, Signature};
 use warpweave::runtime::json::json;
-use warpweave::{Source, random_inputs};
+use warpweave::{MOST_RANDOM_BYTES, Source, random_inputs};
 
 use super::arguments::ProgramArguments;
 use super::error::CliError;
@@ -87,6 +88,7 @@ fn file_name(position: usize) -> String {
 fn read_inputs(arguments: &Arguments, source: &Source, output: &Output) -> Result<Vec<Tensor>, CliError> {
     let signature = source.signature();
     if arguments.inputs.is_empty() {
+        check_random(signature)?;
         if !signature.inputs.is_empty() {
             output.note(&format!("no input is given: inputs are random with seed {}", arguments.seed));
         }
@@ -101,6 +103,20 @@ fn read_inputs(arguments: &Arguments, source: &Source, output: &Output) -> Resul
         }
     }
     inputs::from_arrays(signature, arrays, "--input NAME=FILE.npy")
+}
+
+/// Refuses to make up more than anyone would ask for, before it is allocated.
+fn check_random(signature: &Signature) -> Result<(), CliError> {
+    let bytes = |port: &Port| port.ty.bytes() as u64;
+    let all = signature.inputs.iter().map(bytes).fold(0, u64::saturating_add);
+    match signature.inputs.iter().max_by_key(|port| bytes(port)) {
+        Some(largest) if all > MOST_RANDOM_BYTES => Err(CliError::Usage(format!(
+            "no input is given, and random ones would take {all} bytes, `{}` ({}) most of them; give them with --input, or \
+             choose smaller shapes with --shape",
+            largest.name, largest.ty
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Writes each output; nothing of a failed write is left.

@@ -36,6 +36,10 @@ pub(super) struct Flat<'m> {
     pub(super) symbols: Arena<SymbolId, String>,
     /// The symbols of the main graph's names.
     pub(super) scope: HashMap<String, SymbolId>,
+    /// Functions that were expanded.
+    calls: usize,
+    /// Bytes of all names.
+    name_bytes: u64,
 }
 
 /// A list of nodes that is being expanded.
@@ -77,7 +81,7 @@ impl<'m> Flat<'m> {
                 continue;
             };
             frame.next += 1;
-            let inner = flat.expand(node, frame, &functions)?;
+            let inner = flat.expand(node, frame, &functions, limits)?;
             frames.extend(inner);
             if frames.len() > limits.function_depth {
                 let culprit = node.op_type.clone();
@@ -115,15 +119,10 @@ impl<'m> Flat<'m> {
         node: &'m NodeProto,
         frame: &mut Frame<'m>,
         functions: &HashMap<(&str, &str), &'m FunctionProto>,
+        limits: &Limits,
     ) -> Result<Option<Frame<'m>>, ImportError> {
-        let mut resolve = |names: &'m [String]| -> Vec<Option<SymbolId>> {
-            let mut symbols: Vec<Option<SymbolId>> = names.iter().map(|name| self.resolve(name, frame)).collect();
-            while symbols.last() == Some(&None) {
-                symbols.pop();
-            }
-            symbols
-        };
-        let (inputs, outputs) = (resolve(&node.input), resolve(&node.output));
+        let inputs = self.resolve_all(&node.input, frame, limits)?;
+        let outputs = self.resolve_all(&node.output, frame, limits)?;
         let attributes = node.attribute.iter().filter_map(|attribute| {
             let value = match attribute.ref_attr_name.as_str() {
                 "" => attribute,
@@ -134,6 +133,7 @@ impl<'m> Flat<'m> {
         let attributes: Vec<(&str, &AttributeProto)> = attributes.collect();
         let first_output = || node.output.iter().find(|name| !name.is_empty());
         let own = if node.name.is_empty() { first_output().map_or("", String::as_str) } else { &node.name };
+        self.charge(frame.prefix.len() + 1 + own.len() + node.domain.len() + node.op_type.len(), limits)?;
         let name = if frame.prefix.is_empty() { own.to_owned() } else { format!("{}/{own}", frame.prefix) };
         let domain = canonical(&node.domain);
         let Some(function) = functions.get(&(domain, node.op_type.as_str())) else {
@@ -143,6 +143,11 @@ impl<'m> Flat<'m> {
             self.nodes.push(FlatNode { name, domain, operator, opset, attributes, inputs, outputs });
             return Ok(None);
         };
+        self.calls += 1;
+        if self.calls > limits.function_calls {
+            let limit = limits.function_calls as u64;
+            return Err(ImportError::Limit { culprit: node.op_type.clone(), what: "number of function calls", limit });
+        }
         if inputs.len() > function.input.len() || outputs.len() > function.output.len() {
             return Err(ImportError::invalid(name, "more inputs or outputs than the function has"));
         }
@@ -179,15 +184,49 @@ impl<'m> Flat<'m> {
         Ok(Some(Frame { nodes: &function.node, next: 0, scope, opsets, attributes: bound, prefix: name }))
     }
 
-    fn resolve(&mut self, name: &'m str, frame: &mut Frame<'m>) -> Option<SymbolId> {
-        if name.is_empty() {
-            return None;
+    /// The symbols of a node's inputs or outputs, without those that are left out at the end.
+    fn resolve_all(
+        &mut self,
+        names: &'m [String],
+        frame: &mut Frame<'m>,
+        limits: &Limits,
+    ) -> Result<Vec<Option<SymbolId>>, ImportError> {
+        let symbols = names.iter().map(|name| self.resolve(name, frame, limits));
+        let mut symbols = symbols.collect::<Result<Vec<_>, ImportError>>()?;
+        while symbols.last() == Some(&None) {
+            symbols.pop();
         }
-        let Frame { scope, prefix, .. } = frame;
-        *scope.entry(name).or_insert_with(|| {
-            let full = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
-            Some(self.symbols.push(full))
-        })
+        Ok(symbols)
+    }
+
+    fn resolve(
+        &mut self,
+        name: &'m str,
+        frame: &mut Frame<'m>,
+        limits: &Limits,
+    ) -> Result<Option<SymbolId>, ImportError> {
+        if name.is_empty() {
+            return Ok(None);
+        }
+        if let Some(&known) = frame.scope.get(name) {
+            return Ok(known);
+        }
+        let prefix = &frame.prefix;
+        self.charge(prefix.len() + 1 + name.len(), limits)?;
+        let full = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
+        let symbol = Some(self.symbols.push(full));
+        frame.scope.insert(name, symbol);
+        Ok(symbol)
+    }
+
+    /// Counts the bytes of a name that is about to be made.
+    fn charge(&mut self, bytes: usize, limits: &Limits) -> Result<(), ImportError> {
+        self.name_bytes = self.name_bytes.saturating_add(bytes as u64);
+        if self.name_bytes > limits.name_bytes {
+            let (culprit, what) = ("model".to_owned(), "bytes of all names, functions expanded,");
+            return Err(ImportError::Limit { culprit, what, limit: limits.name_bytes });
+        }
+        Ok(())
     }
 }
 

@@ -98,8 +98,15 @@ fn shape(
     let Some(declared) = &ty.shape else {
         return Ok(given.map(|given| (given.clone(), false)));
     };
-    if given.is_some_and(|given| given.len() != declared.dim.len()) || declared.dim.len() > MAX_RANK {
-        return Err(ImportError::invalid(&input.name, format!("rank {} does not fit", declared.dim.len())));
+    let rank = declared.dim.len();
+    if rank > MAX_RANK {
+        return Err(ImportError::invalid(
+            &input.name,
+            format!("it has rank {rank}, and at most {MAX_RANK} is supported"),
+        ));
+    }
+    if let Some(given) = given.filter(|given| given.len() != rank) {
+        return Err(ImportError::invalid(&input.name, format!("it has rank {rank}, not {}", given.len())));
     }
     let mut extents = Vec::with_capacity(declared.dim.len());
     let mut takes_batch = false;

@@ -40,6 +40,10 @@ pub struct Limits {
     pub nodes: usize,
     /// Depth to which functions may use functions.
     pub function_depth: usize,
+    /// Function calls, those inside functions too.
+    pub function_calls: usize,
+    /// Bytes of all names, functions expanded.
+    pub name_bytes: u64,
     /// Bytes of all constants in the model together.
     pub weight_bytes: u64,
     /// Bytes of any one value.
@@ -48,6 +52,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { file_bytes: 1 << 32, nodes: 1 << 18, function_depth: 32, weight_bytes: 1 << 36, value_bytes: 1 << 38 }
+        Self {
+            file_bytes: 1 << 32,
+            nodes: 1 << 18,
+            function_depth: 32,
+            function_calls: 1 << 16,
+            name_bytes: 1 << 26,
+            weight_bytes: 1 << 36,
+            value_bytes: 1 << 38,
+        }
     }
 }

@@ -31,6 +31,7 @@ use warpweave_graph::index_check::IndexFault;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
 
+use crate::session::memory_limit::{NotEnoughMemory, check_plan};
 pub use delays::Delays;
 use indices::IndexFaults;
 use memory::{Memory, SharedArena};
@@ -76,6 +77,9 @@ pub enum HostError {
     /// An element names no place of a dimension that it indexes. Of several it is the first.
     #[error("{0}")]
     Index(IndexFault),
+    /// The machine has less memory than the plan takes.
+    #[error(transparent)]
+    Memory(#[from] NotEnoughMemory),
     /// A thread of the launch failed.
     #[error("a host thread failed while it ran the plan")]
     Thread,
@@ -112,6 +116,7 @@ pub struct HostMoments {
 impl HostSession {
     /// Folds the plan onto at most `threads` streams, verifies it again and prepares its rOperators.
     pub fn new(plan: &Verified, weights: Arc<[u8]>, threads: usize) -> Result<Self, HostError> {
+        check_plan(plan.plan(), 1)?;
         let folded = fold(plan.plan(), threads);
         let plan = verify(folded).map_err(|violations| HostError::Plan { threads, violations })?;
         let memory = &plan.plan().memory;

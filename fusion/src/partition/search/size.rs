@@ -10,6 +10,9 @@ use warpweave_graph::program::{Definition, TensorProgram};
 /// Scalar nodes of one composed expression beyond which a set of statements is not taken for a group.
 const LARGEST: u64 = 4096;
 
+/// Statements beyond which a set is not taken for a group. What a body takes to build grows with their square.
+pub(super) const MOST_STATEMENTS: usize = 128;
+
 /// Per statement, the nodes of its own scalars and how often they read each producer.
 #[derive(Debug)]
 pub(super) struct ScalarSizes {
@@ -38,6 +41,9 @@ impl ScalarSizes {
 
     /// Whether every composed expression of these statements, ascending, stays within what a kernel is made of.
     pub(super) fn fit(&self, members: &[usize]) -> bool {
+        if members.len() > MOST_STATEMENTS {
+            return false;
+        }
         let mut composed: Vec<u64> = Vec::with_capacity(members.len());
         for &member in members {
             let behind = self.reads[member].iter().map(|(producer, count)| match members.binary_search(producer) {
