@@ -15,6 +15,7 @@ use warpweave_fusion::partition::{FusionGroup, FusionLevel, Partition, SearchRep
 use warpweave_fusion::schedule::{Backend, BackendChoice, BackendReason, ExecutionPlan, verify};
 use warpweave_graph::TensorType;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::legible::legible;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
 };
@@ -74,7 +75,8 @@ pub enum BuildError {
     Timings(#[from] TimingsFileError),
     /// A tensor takes more rTasks than a plan may have.
     #[error(
-        "`{name}` ({ty}) takes {tasks} rTasks on {target}, and a plan has at most {MOST_TASKS}; choose smaller shapes"
+        "`{}` ({ty}) takes {tasks} rTasks on {target}, and a plan has at most {MOST_TASKS}; choose smaller shapes",
+        legible(name)
     )]
     Tasks {
         /// The value in the model, or its tensor in the program.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
+use warpweave_graph::legible::legible;
 use warpweave_graph::ops::cast::element_type;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
@@ -35,7 +36,7 @@ pub enum WeightError {
     #[error("the tensors take more than {0} bytes together")]
     Limit(u64),
     /// The data lie in another file, whose place is not allowed.
-    #[error("external data `{location}`: {reason}")]
+    #[error("external data `{}`: {reason}", legible(location))]
     Place {
         /// The path in the model.
         location: String,
@@ -43,7 +44,7 @@ pub enum WeightError {
         reason: &'static str,
     },
     /// Another file cannot be read.
-    #[error("external data `{location}`: {reason}")]
+    #[error("external data `{}`: {reason}", legible(location))]
     File {
         /// The path in the model.
         location: String,

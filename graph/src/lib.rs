@@ -5,6 +5,7 @@ pub mod arithmetic;
 pub mod expr;
 pub mod index_check;
 pub mod ir;
+pub mod legible;
 pub mod lower;
 pub mod npy;
 pub mod online_softmax;

@@ -7,6 +7,7 @@ use warpweave::bench::BenchError;
 use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
 use warpweave::graph::TensorType;
+use warpweave::graph::legible::{escaped, legible};
 use warpweave::graph::npy::NpyError;
 use warpweave::lab::LabError;
 use warpweave::models;
@@ -27,6 +28,7 @@ const EXIT_ENVIRONMENT: u8 = 4;
 const EXIT_DEVICE_FAULT: u8 = 5;
 const EXIT_TIME_OUT: u8 = 6;
 const EXIT_INDEX: u8 = 7;
+const EXIT_DAMAGE: u8 = 8;
 
 /// Why a command ends without a result.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +64,7 @@ pub enum CliError {
         source: NpyError,
     },
     /// An input is named that the program does not have.
-    #[error("the program has no input `{name}`; its inputs are {known}")]
+    #[error("the program has no input `{}`; its inputs are {}", legible(name), escaped(known))]
     UnknownInput {
         /// The name.
         name: String,
@@ -70,7 +72,7 @@ pub enum CliError {
         known: String,
     },
     /// An input is missing.
-    #[error("the input `{name}` ({ty}) is missing; give it with {how}")]
+    #[error("the input `{}` ({ty}) is missing; give it with {how}", legible(name))]
     MissingInput {
         /// The name.
         name: String,
@@ -80,7 +82,10 @@ pub enum CliError {
         how: &'static str,
     },
     /// An input has the wrong type.
-    #[error("the input `{name}` must be {expected} and is {found}; convert it, or compile the model for that shape")]
+    #[error(
+        "the input `{}` must be {expected} and is {found}; convert it, or compile the model for that shape",
+        legible(name)
+    )]
     WrongInput {
         /// The name.
         name: String,
@@ -298,5 +303,6 @@ fn of_kind(kind: FailureKind) -> u8 {
         FailureKind::DeviceFault => EXIT_DEVICE_FAULT,
         FailureKind::TimeOut => EXIT_TIME_OUT,
         FailureKind::Index => EXIT_INDEX,
+        FailureKind::Damage => EXIT_DAMAGE,
     }
 }

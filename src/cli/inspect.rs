@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use warpweave::compiler::CompileError;
 use warpweave::fusion::schedule::PlanBackend;
+use warpweave::graph::legible::legible;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
@@ -49,7 +50,7 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
         ports
             .iter()
             .map(|port| {
-                let _ = writeln!(text, "{kind} {}: {}", port.name, port.ty);
+                let _ = writeln!(text, "{kind} {}: {}", legible(&port.name), port.ty);
                 json!({"name": port.name, "type": port.ty.to_string()})
             })
             .collect()
@@ -59,7 +60,7 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
 
 fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
     let (model, program) = (&build.model, &build.model.program);
-    let _ = writeln!(text, "ONNX model {}", model.record.name);
+    let _ = writeln!(text, "ONNX model {}", legible(&model.record.name));
     let ports = signature(&model.signature, text);
     let constants = program.tensors.ids().filter_map(|id| program.constant(id));
     let bytes: usize = constants.map(|constant| constant.bytes().len()).sum();
@@ -105,7 +106,9 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
     let _ = writeln!(
         text,
         "bundle of {}, format {}, by {}",
-        manifest.model.name, manifest.format_version, manifest.producer
+        legible(&manifest.model.name),
+        manifest.format_version,
+        legible(&manifest.producer)
     );
     let _ = writeln!(text, "model BLAKE3 {}", manifest.model.blake3);
     signature(&manifest.signature, text);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use warpweave::graph::legible::legible;
 use warpweave::graph::{ElementType, Tensor, TensorType, npy};
 use warpweave::runtime::bundle::{Port, Signature};
 use warpweave::runtime::json::json;
@@ -59,7 +60,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let _ = writeln!(
             text,
             "out_{position} {} {}: minimum {minimum}, maximum {maximum}, mean {mean}",
-            port.name,
+            legible(&port.name),
             tensor.ty()
         );
         let ty = tensor.ty().to_string();
@@ -113,7 +114,8 @@ fn check_random(signature: &Signature) -> Result<(), CliError> {
         Some(largest) if all > MOST_RANDOM_BYTES => Err(CliError::Usage(format!(
             "no input is given, and random ones would take {all} bytes, `{}` ({}) most of them; give them with --input, or \
              choose smaller shapes with --shape",
-            largest.name, largest.ty
+            legible(&largest.name),
+            largest.ty
         ))),
         Some(_) | None => Ok(()),
     }

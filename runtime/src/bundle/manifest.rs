@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::schedule::{Backend, BackendReason, PlanBackend};
+use warpweave_fusion::schedule::{Backend, BackendReason, MemoryPlan, PlanBackend};
 use warpweave_graph::TensorType;
+use warpweave_graph::program::TensorId;
 
 use super::name::{BundleTarget, EntryName};
 use super::references::References;
 use crate::session::TensorNames;
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// The entry `manifest.json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -67,6 +68,17 @@ pub struct Signature {
     pub inputs: Vec<Port>,
     /// What the caller gets.
     pub outputs: Vec<Port>,
+}
+
+impl Signature {
+    /// Whether these are the types of a plan's inputs and outputs.
+    pub(super) fn is_of(&self, memory: &MemoryPlan) -> bool {
+        let same = |ports: &[Port], tensors: &[TensorId]| {
+            let types = tensors.iter().map(|&tensor| memory.tensors.get(tensor).map(|planned| &planned.ty));
+            ports.iter().map(|port| Some(&port.ty)).eq(types)
+        };
+        same(&self.inputs, &memory.inputs) && same(&self.outputs, &memory.outputs)
+    }
 }
 
 /// The rules that kernels of all targets keep.

@@ -80,6 +80,9 @@ pub enum HostError {
     /// The machine has less memory than the plan takes.
     #[error(transparent)]
     Memory(#[from] NotEnoughMemory),
+    /// A task reads or writes outside the memory of the plan.
+    #[error("a task of the plan reads or writes outside its memory")]
+    Outside,
     /// A thread of the launch failed.
     #[error("a host thread failed while it ran the plan")]
     Thread,
@@ -168,6 +171,9 @@ impl HostSession {
                     self.trace.extend(nodes::run(segment, operators, &shared, self.threads)?);
                 }
             }
+        }
+        if self.arena.was_left() {
+            return Err(HostError::Outside);
         }
         if let Some(fault) = faults.first() {
             return Err(HostError::Index(fault));

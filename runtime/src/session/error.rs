@@ -93,6 +93,8 @@ pub enum FailureKind {
     TimeOut,
     /// An element is no index of the dimension that it indexes.
     Index,
+    /// A bundle is not what was written.
+    Damage,
 }
 
 impl From<HostError> for SessionError {
