@@ -146,9 +146,25 @@ struct Summary {
 
 impl Summary {
     fn of(tensor: &Tensor) -> Self {
-        let elements = tensor.to_f64();
-        let fold = |start: f64, pick: fn(f64, f64) -> f64| elements.iter().copied().fold(start, pick);
-        let mean = elements.iter().sum::<f64>() / elements.len().max(1) as f64;
-        Self { minimum: fold(f64::INFINITY, f64::min), maximum: fold(f64::NEG_INFINITY, f64::max), mean }
+        let (mut minimum, mut maximum, mut sum) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
+        // A part after another: as doubles, large outputs would take several times their bytes.
+        for part in parts(tensor) {
+            for element in part.to_f64() {
+                (minimum, maximum) = (minimum.min(element), maximum.max(element));
+                sum += element;
+            }
+        }
+        Self { minimum, maximum, mean: sum / tensor.shape().elements().max(1) as f64 }
     }
+}
+
+/// A tensor's elements, in order, in short vectors.
+fn parts(tensor: &Tensor) -> impl Iterator<Item = Tensor> {
+    const ELEMENTS: usize = 1 << 16;
+    let bytes = tensor.bytes();
+    let width = tensor.element().bytes();
+    (0..bytes.len()).step_by(ELEMENTS * width).filter_map(move |start| {
+        let part = bytes.slice(start..bytes.len().min(start + ELEMENTS * width));
+        Tensor::from_bytes(TensorType::new(tensor.element(), [part.len() / width]), part)
+    })
 }

@@ -164,7 +164,7 @@ fn signatures_that_are_not_the_plans_are_refused() {
     let folder = Folder::new();
     let path = host_bundle(&folder);
     let mut bytes = fs::read(&path).expect("the bundle is there");
-    replace(&mut bytes, "manifest.json", "\"element\": \"F32\"", "\"element\": \"I32\"");
+    replace(&mut bytes, "manifest.json", "\"element\": \"f32\"", "\"element\": \"i32\"");
     fs::write(&path, &bytes).expect("the file can be written");
     let message = fail(8, "bundle-plan", &["run", &path]);
     assert!(message.contains("inputs and outputs"), "{message}");

@@ -69,8 +69,8 @@ impl Bundle {
         check_seal(&file, &text, path)?;
         let bundle = Self { path: path.to_owned(), file, places, manifest };
         bundle.check_entries()?;
-        bundle.check_bindings()?;
         bundle.check_references()?;
+        bundle.check_bindings()?;
         Ok(bundle)
     }
 
