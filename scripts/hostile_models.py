@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mutated_models import execute, own_models
 
-HUGE = [1 << 27, 1 << 31, (1 << 31) - 1, 1 << 33, 1 << 40, 1 << 62, (1 << 63) - 1]
+HUGE = [1 << 25, 1 << 31, (1 << 31) - 1, 1 << 33, 1 << 40, 1 << 62, (1 << 63) - 1]
 PLACEHOLDER = b"NOT_UTF_8"
 NAMES = {
     "quotes": "{}'\"`",

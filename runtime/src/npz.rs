@@ -1,7 +1,6 @@
 //! NumPy archives: named arrays in a zip of `.npy` entries.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,8 @@ use warpweave_graph::Tensor;
 use warpweave_graph::npy::{self, NpyError};
 use zip::ZipArchive;
 use zip::result::ZipError;
+
+use crate::mapped::open_regular;
 
 /// An archive that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +44,7 @@ pub enum NpzError {
 
 /// The arrays of the archive at `path`, by name.
 pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>, NpzError> {
-    let file = File::open(path).map_err(|source| NpzError::File { path: path.to_owned(), source })?;
+    let file = open_regular(path).map_err(|source| NpzError::File { path: path.to_owned(), source })?;
     let size = file.metadata().map_err(|source| NpzError::File { path: path.to_owned(), source })?.len();
     parse(BufReader::new(file), size, path)
 }
