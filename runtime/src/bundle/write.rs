@@ -1,7 +1,7 @@
 //! Writing a bundle: the same contents give the same bytes.
 
 use std::collections::BTreeMap;
-use std::io::{self, Seek, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
@@ -98,7 +98,7 @@ pub fn write(contents: &BundleContents, path: &Path) -> Result<(), BundleError> 
 
 /// A bundle that is being written; it is seen once it is whole. What depends on no target is written at the beginning, while others still plan and compile.
 pub struct BundleWriter<'p> {
-    archive: Archive<'p, NewFile>,
+    archive: Archive<'p, Silenced<NewFile>>,
     references: References,
 }
 
@@ -106,7 +106,7 @@ impl<'p> BundleWriter<'p> {
     /// Begins with the constants of `program`, without those that stay in `files`.
     pub fn begin(program: &TensorProgram, files: &[WeightFile], path: &'p Path) -> Result<Self, BundleError> {
         let file = NewFile::create(path).map_err(failed("create", path))?;
-        let mut archive = Archive { zip: ZipWriter::new(file), entries: BTreeMap::new(), path };
+        let mut archive = Archive { zip: ZipWriter::new(Silenced::new(file)), entries: BTreeMap::new(), path };
         let references = References::of(program, files, path)?;
         let constants = weights::embedded(program, &references).filter_map(|id| program.constant(id));
         let size: u64 = constants.map(|constant| constant.bytes().len() as u64 + 256).sum();
@@ -118,7 +118,7 @@ impl<'p> BundleWriter<'p> {
     pub fn finish(self, contents: &BundleContents) -> Result<(), BundleError> {
         let Self { archive, references } = self;
         let path = archive.path;
-        archive.finish(contents, references)?.publish().map_err(failed("write", path))
+        archive.finish(contents, references)?.inner.publish().map_err(failed("write", path))
     }
 }
 
@@ -192,6 +192,42 @@ impl<W: Write + Seek> Archive<'_, W> {
         let record = EntryRecord { bytes: out.bytes, blake3: out.hasher.finalize().to_hex().to_string() };
         self.entries.insert(name, record);
         Ok(())
+    }
+}
+
+/// A file that has failed once takes whatever comes: an archive that is given up writes its end all the same, and would say
+/// on the standard error that it cannot.
+struct Silenced<W> {
+    inner: W,
+    has_failed: bool,
+}
+
+impl<W> Silenced<W> {
+    fn new(inner: W) -> Self {
+        Self { inner, has_failed: false }
+    }
+
+    fn attempt<T>(&mut self, otherwise: T, act: impl FnOnce(&mut W) -> io::Result<T>) -> io::Result<T> {
+        if self.has_failed {
+            return Ok(otherwise);
+        }
+        act(&mut self.inner).inspect_err(|_| self.has_failed = true)
+    }
+}
+
+impl<W: Write> Write for Silenced<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(bytes.len(), |inner| inner.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.attempt((), W::flush)
+    }
+}
+
+impl<W: Seek> Seek for Silenced<W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.attempt(0, |inner| inner.seek(to))
     }
 }
 
