@@ -143,14 +143,12 @@ fn parts_of_different_bundles_do_not_go_together() {
     let folder = Folder::new();
     let path = host_bundle(&folder);
     let bytes = fs::read(&path).expect("the bundle is there");
-    let cases: [(&str, fn(&mut [u8])); 3] = [
-        ("program.bin", |data| data[data.len() - 1] ^= 1),
-        ("weights.safetensors", |data| data[data.len() - 1] ^= 1),
-        ("plan/host.bin", |data| data[0] ^= 1),
-    ];
-    for (name, change) in cases {
+    let last = |data: &[u8]| data.len() - 1;
+    let first = |_: &[u8]| 0;
+    let places: [fn(&[u8]) -> usize; 3] = [last, last, first];
+    for (name, place) in ["program.bin", "weights.safetensors", "plan/host.bin"].into_iter().zip(places) {
         let mut forged = bytes.clone();
-        forge(&mut forged, name, change);
+        forge(&mut forged, name, |data| data[place(data)] ^= 1);
         fs::write(&path, &forged).expect("the file can be written");
         for device in ["host", "reference"] {
             let message = fail(8, "bundle-plan", &["run", &path, "--device", device]);
