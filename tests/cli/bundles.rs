@@ -169,6 +169,22 @@ fn signatures_that_are_not_the_plans_are_refused() {
 }
 
 #[test]
+fn a_full_disk_is_called_so() {
+    let folder = Folder::new();
+    let path = folder.join("out.weave").display().to_string();
+    let arguments = ["compile", &model("dlrm", "torchscript.onnx"), "-o", &path, "--target", "host"];
+    // No file may be longer than some blocks; the signal that would say so is ignored.
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+    let output = Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_warpweave")]).args(arguments).output();
+    let output = output.expect("there is a shell");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.starts_with("error[bundle-file]: cannot write") && errors.contains("File too large"), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert_eq!(folder.names(), [] as [&str; 0]);
+}
+
+#[test]
 fn pipes_are_not_opened() {
     let folder = Folder::new();
     let (own, bundle) = beside(&folder);

@@ -29,6 +29,7 @@ mod plan_tests;
 mod read;
 mod references;
 mod seal;
+mod silenced;
 mod weights;
 mod write;
 

@@ -1,7 +1,7 @@
 //! Writing a bundle: the same contents give the same bytes.
 
 use std::collections::BTreeMap;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Seek, Write};
 use std::path::Path;
 
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
@@ -15,6 +15,7 @@ use super::name::{BundleTarget, EntryName};
 use super::plan::{TargetPlan, segment_records};
 use super::references::{References, WeightFile};
 use super::seal::{binding, seal};
+use super::silenced::Silenced;
 use super::weights;
 use crate::new_file::NewFile;
 use crate::session::TensorNames;
@@ -118,7 +119,7 @@ impl<'p> BundleWriter<'p> {
     pub fn finish(self, contents: &BundleContents) -> Result<(), BundleError> {
         let Self { archive, references } = self;
         let path = archive.path;
-        archive.finish(contents, references)?.inner.publish().map_err(failed("write", path))
+        archive.finish(contents, references)?.into_inner().publish().map_err(failed("write", path))
     }
 }
 
@@ -192,42 +193,6 @@ impl<W: Write + Seek> Archive<'_, W> {
         let record = EntryRecord { bytes: out.bytes, blake3: out.hasher.finalize().to_hex().to_string() };
         self.entries.insert(name, record);
         Ok(())
-    }
-}
-
-/// A file that has failed once takes whatever comes: an archive that is given up writes its end all the same, and would say
-/// on the standard error that it cannot.
-struct Silenced<W> {
-    inner: W,
-    has_failed: bool,
-}
-
-impl<W> Silenced<W> {
-    fn new(inner: W) -> Self {
-        Self { inner, has_failed: false }
-    }
-
-    fn attempt<T>(&mut self, otherwise: T, act: impl FnOnce(&mut W) -> io::Result<T>) -> io::Result<T> {
-        if self.has_failed {
-            return Ok(otherwise);
-        }
-        act(&mut self.inner).inspect_err(|_| self.has_failed = true)
-    }
-}
-
-impl<W: Write> Write for Silenced<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.attempt(bytes.len(), |inner| inner.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.attempt((), W::flush)
-    }
-}
-
-impl<W: Seek> Seek for Silenced<W> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.attempt(0, |inner| inner.seek(to))
     }
 }
 
