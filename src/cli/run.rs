@@ -40,6 +40,9 @@ fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
     Ok((name.to_owned(), path.into()))
 }
 
+/// Most bytes of outputs where no input is given.
+const MOST_OUTPUT_BYTES: u64 = 4 * MOST_RANDOM_BYTES;
+
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let source = arguments.program.load()?;
@@ -106,19 +109,22 @@ fn read_inputs(arguments: &Arguments, source: &Source, output: &Output) -> Resul
     inputs::from_arrays(signature, arrays, "--input NAME=FILE.npy")
 }
 
-/// Refuses to make up more than anyone would ask for, before it is allocated.
+/// Refuses to make up more than anyone would ask for, and what follows from it, before it is allocated.
 fn check_random(signature: &Signature) -> Result<(), CliError> {
-    let bytes = |port: &Port| port.ty.bytes() as u64;
-    let all = signature.inputs.iter().map(bytes).fold(0, u64::saturating_add);
-    match signature.inputs.iter().max_by_key(|port| bytes(port)) {
-        Some(largest) if all > MOST_RANDOM_BYTES => Err(CliError::Usage(format!(
-            "no input is given, and random ones would take {all} bytes, `{}` ({}) most of them; give them with --input, or \
-             choose smaller shapes with --shape",
+    let sides =
+        [(&signature.inputs, "", MOST_RANDOM_BYTES), (&signature.outputs, "the outputs of ", MOST_OUTPUT_BYTES)];
+    for (ports, of, most) in sides {
+        let bytes = |port: &Port| port.ty.bytes() as u64;
+        let all = ports.iter().map(bytes).fold(0, u64::saturating_add);
+        let Some(largest) = ports.iter().max_by_key(|port| bytes(port)).filter(|_| all > most) else { continue };
+        return Err(CliError::Usage(format!(
+            "no input is given, and {of}random ones would take {all} bytes, `{}` ({}) most of them; give inputs with --input, \
+             or choose smaller shapes with --shape",
             legible(&largest.name),
             largest.ty
-        ))),
-        Some(_) | None => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 /// Writes each output; nothing of a failed write is left.
