@@ -10,6 +10,9 @@ WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
 RANDOM_GRAPHS := env PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py
 CONTRIB_CASES := env PYTHONPATH=.onnxruntime python3 scripts/contrib_cases.py
+MUTATED := env PYTHONPATH=.onnxruntime python3 scripts/mutated_models.py
+HOSTILE := env PYTHONPATH=.onnxruntime python3 scripts/hostile_models.py
+SCALING := env PYTHONPATH=.onnxruntime python3 scripts/scaling.py
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
 .PHONY: all demo test check full zoo fetch clean
@@ -37,6 +40,7 @@ test: fetch
 	$(TIMED) lints 300 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(TIMED) unit 300 $(CARGO) test $(TESTED) --exclude warpweave-tests
 	$(TIMED) files 120 $(CARGO) test $(SUITES) --test tidy --test filetests
+	$(TIMED) fuzz 120 $(CARGO) test $(SUITES) --test fuzz
 	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
 	$(TIMED) emulator 480 $(CARGO) test $(SUITES) --test plans --test lowering
 	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
@@ -46,6 +50,9 @@ test: fetch
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:50 --device emulator,text'
 	$(TIMED) contrib 60 $(CONTRIB_CASES) --warpweave target/debug/warpweave
+	$(TIMED) mutated 240 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:2000
+	$(TIMED) hostile 240 $(HOSTILE) --warpweave target/debug/warpweave
+	$(TIMED) scaling 120 $(SCALING) --warpweave target/debug/warpweave --check
 	$(TIMED) zoo 300 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
 
 demo:
@@ -59,6 +66,8 @@ full: test
 	$(CARGO) build --release --quiet
 	sh scripts/compare_models.sh $(WARPWEAVE)
 	WARPWEAVE_FULL=1 $(CARGO) test $(SUITES) --test plans --test models
+	WARPWEAVE_FUZZ_SECONDS=600 $(CARGO) test $(SUITES) --test fuzz
+	$(MUTATED) --warpweave $(WARPWEAVE) --seeds 0:20000
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:500 --device emulator,text
 	python3 scripts/check_report.py --warpweave $(WARPWEAVE)

@@ -11,9 +11,11 @@ use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::{UnitSize, cuda, entry_names};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionLevel, Partition, SearchReport};
+use warpweave_fusion::partition::{FusionGroup, FusionLevel, Partition, SearchReport};
 use warpweave_fusion::schedule::{Backend, BackendChoice, BackendReason, ExecutionPlan, verify};
+use warpweave_graph::TensorType;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::legible::legible;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
 };
@@ -80,10 +82,28 @@ pub enum BuildError {
     /// The recorded times are of no use for the target.
     #[error(transparent)]
     Timings(#[from] TimingsFileError),
+    /// A tensor takes more rTasks than a plan may have.
+    #[error(
+        "`{}` ({ty}) takes {tasks} rTasks on {target}, and a plan has at most {MOST_TASKS}; choose smaller shapes",
+        legible(name)
+    )]
+    Tasks {
+        /// The value in the model, or its tensor in the program.
+        name: String,
+        /// Its type.
+        ty: TensorType,
+        /// How many rTasks compute it.
+        tasks: u64,
+        /// The target.
+        target: BundleTarget,
+    },
     /// The contents cannot be encoded.
     #[error(transparent)]
     Bundle(#[from] BundleError),
 }
+
+/// Most rTasks of a plan: beyond, tables and streams take gigabytes.
+pub const MOST_TASKS: u64 = 1 << 20;
 
 /// A model that is being built.
 #[derive(Clone, Debug)]
@@ -190,6 +210,7 @@ impl Build {
         self.prepared.verify().map_err(BuildError::from)?;
         let options = self.options(target)?;
         let (partition, search) = self.prepared.partition_within(&options, &self.limit);
+        self.check_tasks(&partition, target)?;
         watch(Stage::Schedule(target));
         let mut planning = options.plan_options();
         if let BundleTarget::Gpu(gpu) = target {
@@ -198,6 +219,25 @@ impl Build {
         }
         let planned = self.prepared.plan(&partition, &options, &planning);
         Ok(Draft { target, partition, search, plan: planned.plan, reason: planned.reason })
+    }
+
+    /// Refuses a partition of more rTasks than a plan may have, before they are laid out.
+    fn check_tasks(&self, partition: &Partition, target: BundleTarget) -> Result<(), BuildError> {
+        let tasks = |group: &FusionGroup| {
+            let grid = group.params.grid(&group.body);
+            grid.iter().fold(group.params.parts() as u64, |tasks, &tiles| tasks.saturating_mul(tiles as u64))
+        };
+        let all = partition.groups.iter().map(tasks).fold(0, u64::saturating_add);
+        let Some(largest) = partition.groups.iter().max_by_key(|group| tasks(group)) else { return Ok(()) };
+        if all <= MOST_TASKS {
+            return Ok(());
+        }
+        let program = &self.prepared.program;
+        let tensor = largest.body.outputs[0];
+        let origin = program.producer(tensor).and_then(|statement| program.statements[statement].origin);
+        let name = origin.and_then(|node| self.model.results.get(&node).cloned()).unwrap_or_else(|| tensor.to_string());
+        let ty = program.tensors[tensor].ty.clone();
+        Err(BuildError::Tasks { name, ty, tasks: tasks(largest), target })
     }
 
     /// What a target's part is decided by.

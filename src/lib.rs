@@ -32,7 +32,7 @@ pub use check::{Checked, WithoutWait};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess, ProgramCode, compile_program};
 pub use model::{Model, ModelError};
 pub use open::{CompilerSource, OpenError, Source, open};
-pub use random_inputs::random_inputs;
+pub use random_inputs::{MOST_RANDOM_BYTES, random_inputs};
 pub use refused::RefusedNode;
 pub use search_limit::{Interrupt, SearchLimit};
 pub use timings_file::{TimingsFile, TimingsFileError, architecture};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
+use warpweave_graph::legible::legible;
 use warpweave_graph::ops::cast::element_type;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
@@ -21,6 +22,9 @@ pub enum WeightError {
     /// The extents are negative, too many, or too large.
     #[error("extents {0:?} are not possible")]
     Extents(Vec<i64>),
+    /// There are more dimensions than tensors may have.
+    #[error("it has rank {0}, and at most {MAX_RANK} is supported")]
+    Rank(usize),
     /// The data are not as long as type and shape say.
     #[error("{found} bytes or elements of data, {expected} expected")]
     Length {
@@ -33,7 +37,7 @@ pub enum WeightError {
     #[error("the tensors take more than {0} bytes together")]
     Limit(u64),
     /// The data lie in another file, whose place is not allowed.
-    #[error("external data `{location}`: {reason}")]
+    #[error("external data `{}`: {reason}", legible(location))]
     Place {
         /// The path in the model.
         location: String,
@@ -41,7 +45,7 @@ pub enum WeightError {
         reason: &'static str,
     },
     /// Another file cannot be read.
-    #[error("external data `{location}`: {reason}")]
+    #[error("external data `{}`: {reason}", legible(location))]
     File {
         /// The path in the model.
         location: String,
@@ -69,7 +73,7 @@ impl<'f> Weights<'f> {
         let element = element_type(i64::from(proto.data_type)).ok_or(WeightError::Element(proto.data_type))?;
         let extents = || WeightError::Extents(proto.dims.clone());
         if proto.dims.len() > MAX_RANK {
-            return Err(extents());
+            return Err(WeightError::Rank(proto.dims.len()));
         }
         let shape = proto.dims.iter().map(|&extent| usize::try_from(extent)).collect::<Result<Shape, _>>();
         let shape = shape.map_err(|_| extents())?;

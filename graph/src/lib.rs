@@ -6,6 +6,7 @@ pub mod counted;
 pub mod expr;
 pub mod index_check;
 pub mod ir;
+pub mod legible;
 pub mod lower;
 pub mod npy;
 pub mod online_softmax;

@@ -69,11 +69,12 @@ fn composable<'a>(
 
 /// The expression over distinct operands, with operands that it no longer reads left out.
 pub fn merge_operands<T: Copy + Eq>(expr: &TensorExpr, operands: &[T]) -> (TensorExpr, Vec<T>) {
-    let used = |position: usize| expr.reads.values().any(|read| read.operand == position);
+    let mut used = vec![false; operands.len()];
+    expr.reads.values().for_each(|read| used[read.operand] = true);
     let mut kept: Vec<T> = Vec::new();
     let mut types: Vec<TensorType> = Vec::new();
     let mut moved = vec![usize::MAX; operands.len()];
-    for (position, operand) in operands.iter().enumerate().filter(|(position, _)| used(*position)) {
+    for (position, operand) in operands.iter().enumerate().filter(|(position, _)| used[*position]) {
         let known = kept.iter().position(|other| other == operand);
         moved[position] = known.unwrap_or_else(|| {
             kept.push(*operand);

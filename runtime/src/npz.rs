@@ -1,7 +1,6 @@
 //! NumPy archives: named arrays in a zip of `.npy` entries.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,8 @@ use warpweave_graph::npy::{self, NpyError};
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
+
+use crate::mapped::open_regular;
 
 /// The most that a deflated entry holds, in multiples of its archive's bytes: deflate's own bound.
 const INFLATION: u64 = 1032;
@@ -59,7 +60,7 @@ pub fn is_archive(bytes: &[u8]) -> bool {
 /// The arrays of the archive at `path`, by name.
 pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>, NpzError> {
     let failed = |source| NpzError::File { path: path.to_owned(), source };
-    let mut file = BufReader::new(File::open(path).map_err(failed)?);
+    let mut file = BufReader::new(open_regular(path).map_err(failed)?);
     let size = file.get_ref().metadata().map_err(failed)?.len();
     if npy::is_npy(file.fill_buf().map_err(failed)?) {
         return Err(NpzError::OneArray { path: path.to_owned() });

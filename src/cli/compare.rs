@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use warpweave::fusion::schedule::ExecutionPlan;
+use warpweave::graph::legible::legible;
 use warpweave::graph::{ElementType, Tensor};
 use warpweave::runtime::bundle::Port;
 use warpweave::runtime::json::json;
@@ -156,7 +157,7 @@ fn judge(
     let failures = (0..values.len()).filter(|at| excess(*at) > 1.0).count();
     let passed = failures == 0;
     let verdict = if passed { "ok" } else { "differs" };
-    let head = format!("out_{position} {} {}: {verdict}", port.name, found.ty());
+    let head = format!("out_{position} {} {}: {verdict}", legible(&port.name), found.ty());
     let Some(worst) = worst else {
         let record = json!({"index": position, "name": port.name, "passed": true, "elements": 0});
         return Ok(Verdict { passed: true, line: format!("{head}, empty"), record });

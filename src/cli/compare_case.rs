@@ -135,7 +135,14 @@ fn kind(error: &CliError) -> &'static str {
     match session_error(error).map(SessionError::kind) {
         Some(FailureKind::DeviceFault) => "device-fault",
         Some(FailureKind::TimeOut) => "time-out",
-        Some(FailureKind::Check | FailureKind::Usage | FailureKind::Environment | FailureKind::Index) | None => "error",
+        Some(
+            FailureKind::Check
+            | FailureKind::Usage
+            | FailureKind::Environment
+            | FailureKind::Index
+            | FailureKind::Damage,
+        )
+        | None => "error",
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use warpweave::bench::BenchError;
 use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
+use warpweave::graph::legible::{escaped, legible};
 use warpweave::graph::npy::NpyError;
 use warpweave::graph::{ElementType, TensorType};
 use warpweave::lab::LabError;
@@ -29,6 +30,7 @@ const EXIT_ENVIRONMENT: u8 = 4;
 const EXIT_DEVICE_FAULT: u8 = 5;
 const EXIT_TIME_OUT: u8 = 6;
 const EXIT_INDEX: u8 = 7;
+const EXIT_DAMAGE: u8 = 8;
 
 /// Why a command ends without a result.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +102,7 @@ pub enum CliError {
         outputs: Vec<String>,
     },
     /// An input is named that the program does not have.
-    #[error("the program has no input `{name}`; its inputs are {}", known.join(", "))]
+    #[error("the program has no input `{}`; its inputs are {}", legible(name), escaped(&known.join(", ")))]
     UnknownInput {
         /// The name.
         name: String,
@@ -108,7 +110,7 @@ pub enum CliError {
         known: Vec<String>,
     },
     /// An input is missing.
-    #[error("the input `{name}` ({ty}) is missing; give it with {how}")]
+    #[error("the input `{}` ({ty}) is missing; give it with {how}", legible(name))]
     MissingInput {
         /// The name.
         name: String,
@@ -118,7 +120,7 @@ pub enum CliError {
         how: &'static str,
     },
     /// An input has the wrong type.
-    #[error("the input `{name}` must be {expected} and is {found}; {}", conversion(expected, found))]
+    #[error("the input `{}` must be {expected} and is {found}; {}", legible(name), conversion(expected, found))]
     WrongInput {
         /// The name.
         name: String,
@@ -249,6 +251,7 @@ impl CliError {
                 BuildError::Device(_) => "device-compiler",
                 BuildError::Cubin(_) => "cubin",
                 BuildError::Registers { .. } => "registers",
+                BuildError::Tasks { .. } => "tasks",
                 BuildError::Timings(_) => "timings",
                 BuildError::Bundle(error) => error.code(),
             },
@@ -355,7 +358,9 @@ impl CliError {
 
 fn build_exit(error: &BuildError) -> u8 {
     match error {
-        BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => EXIT_UNSUPPORTED,
+        BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } | BuildError::Tasks { .. } => {
+            EXIT_UNSUPPORTED
+        }
         BuildError::Compile(CompileError::Program(_) | CompileError::Plan(_) | CompileError::Kernels(_))
         | BuildError::Cubin(_)
         | BuildError::Registers { .. } => EXIT_CHECK,
@@ -391,5 +396,6 @@ fn of_kind(kind: FailureKind) -> u8 {
         FailureKind::DeviceFault => EXIT_DEVICE_FAULT,
         FailureKind::TimeOut => EXIT_TIME_OUT,
         FailureKind::Index => EXIT_INDEX,
+        FailureKind::Damage => EXIT_DAMAGE,
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use warpweave::frontend::{DeclaredPort, ImportError};
 use warpweave::fusion::schedule::PlanBackend;
+use warpweave::graph::legible::legible;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
@@ -56,7 +57,7 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
         ports
             .iter()
             .map(|port| {
-                let _ = writeln!(text, "{kind} {}: {}", port.name, port.ty);
+                let _ = writeln!(text, "{kind} {}: {}", legible(&port.name), port.ty);
                 json!({"name": port.name, "type": port.ty.to_string()})
             })
             .collect()
@@ -88,7 +89,7 @@ fn fixed(record: &ModelRecord, text: &mut String) {
 
 fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
     let (model, program) = (&build.model, &build.model.program);
-    let _ = writeln!(text, "ONNX model {}", model.record.name);
+    let _ = writeln!(text, "ONNX model {}", legible(&model.record.name));
     fixed(&model.record, text);
     let ports = signature(&model.signature, text);
     let constants = program.tensors.ids().filter_map(|id| program.constant(id));
@@ -135,7 +136,9 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
     let _ = writeln!(
         text,
         "bundle of {}, format {}, by {}",
-        manifest.model.name, manifest.format_version, manifest.producer
+        legible(&manifest.model.name),
+        manifest.format_version,
+        legible(&manifest.producer)
     );
     let _ = writeln!(text, "model BLAKE3 {}", manifest.model.blake3);
     fixed(&manifest.model, text);

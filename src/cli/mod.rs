@@ -47,7 +47,7 @@ use output::Output;
 /// Compiles whole ONNX graphs ahead of time into persistent GPU programs.
 ///
 /// Exit codes: 0 success, 1 a failed check, 2 wrong usage, 3 an unsupported model, 4 a missing part of the environment,
-/// 5 a device fault, 6 a time-out, 7 an index out of its range, 128 and its number after a signal: 130 after Ctrl-C.
+/// 5 a device fault, 6 a time-out, 7 an index out of its range, 8 a damaged bundle, 128 and its number after a signal: 130 after Ctrl-C.
 #[derive(Parser)]
 #[command(name = "warpweave", version)]
 struct Cli {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use warpweave::graph::{Tensor, npy};
-use warpweave::runtime::bundle::Signature;
+use warpweave::graph::legible::legible;
+use warpweave::graph::{Tensor, TensorType, npy};
+use warpweave::runtime::bundle::{Port, Signature};
 use warpweave::runtime::json::json;
-use warpweave::{Source, random_inputs};
+use warpweave::{MOST_RANDOM_BYTES, Source, random_inputs};
 
 use super::arguments::ProgramArguments;
 use super::arrays::{self, ArrayArgument, Arrays};
@@ -35,6 +36,9 @@ pub struct Arguments {
     seed: u64,
 }
 
+/// Most bytes of outputs where no input is given.
+const MOST_OUTPUT_BYTES: u64 = 4 * MOST_RANDOM_BYTES;
+
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let arrays = Arrays::read(&arguments.inputs)?;
@@ -58,7 +62,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let _ = writeln!(
             text,
             "out_{position} {} {}: minimum {minimum}, maximum {maximum}, mean {mean}",
-            port.name,
+            legible(&port.name),
             tensor.ty()
         );
         let ty = tensor.ty().to_string();
@@ -102,6 +106,7 @@ fn read_inputs(
 ) -> Result<Vec<Tensor>, CliError> {
     let signature = source.signature();
     if arrays.is_empty() {
+        check_random(signature)?;
         if !signature.inputs.is_empty() {
             output.note(&format!("no input is given: inputs are random with seed {}", arguments.seed));
         }
@@ -116,6 +121,24 @@ fn write_archive(path: &Path, signature: &Signature, inputs: &[Tensor], outputs:
     let bytes = arrays::print_archive(ports.zip(inputs.iter().chain(outputs)));
     let bytes = bytes.ok_or_else(|| CliError::WrongOutputs("no archive holds the outputs".to_owned()))?;
     write_file(path, &bytes)
+}
+
+/// Refuses to make up more than anyone would ask for, and what follows from it, before it is allocated.
+fn check_random(signature: &Signature) -> Result<(), CliError> {
+    let sides =
+        [(&signature.inputs, "", MOST_RANDOM_BYTES), (&signature.outputs, "the outputs of ", MOST_OUTPUT_BYTES)];
+    for (ports, of, most) in sides {
+        let bytes = |port: &Port| port.ty.bytes() as u64;
+        let all = ports.iter().map(bytes).fold(0, u64::saturating_add);
+        let Some(largest) = ports.iter().max_by_key(|port| bytes(port)).filter(|_| all > most) else { continue };
+        return Err(CliError::Usage(format!(
+            "no input is given, and {of}random ones would take {all} bytes, `{}` ({}) most of them; give inputs with --input, \
+             or choose smaller shapes with --shape",
+            legible(&largest.name),
+            largest.ty
+        )));
+    }
+    Ok(())
 }
 
 /// Writes each output; nothing of a failed write is left.
@@ -137,9 +160,25 @@ struct Summary {
 
 impl Summary {
     fn of(tensor: &Tensor) -> Self {
-        let elements = tensor.to_f64();
-        let fold = |start: f64, pick: fn(f64, f64) -> f64| elements.iter().copied().fold(start, pick);
-        let mean = elements.iter().sum::<f64>() / elements.len().max(1) as f64;
-        Self { minimum: fold(f64::INFINITY, f64::min), maximum: fold(f64::NEG_INFINITY, f64::max), mean }
+        let (mut minimum, mut maximum, mut sum) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
+        // A part after another: as doubles, large outputs would take several times their bytes.
+        for part in parts(tensor) {
+            for element in part.to_f64() {
+                (minimum, maximum) = (minimum.min(element), maximum.max(element));
+                sum += element;
+            }
+        }
+        Self { minimum, maximum, mean: sum / tensor.shape().elements().max(1) as f64 }
     }
+}
+
+/// A tensor's elements, in order, in short vectors.
+fn parts(tensor: &Tensor) -> impl Iterator<Item = Tensor> {
+    const ELEMENTS: usize = 1 << 16;
+    let bytes = tensor.bytes();
+    let width = tensor.element().bytes();
+    (0..bytes.len()).step_by(ELEMENTS * width).filter_map(move |start| {
+        let part = bytes.slice(start..bytes.len().min(start + ELEMENTS * width));
+        Tensor::from_bytes(TensorType::new(tensor.element(), [part.len() / width]), part)
+    })
 }

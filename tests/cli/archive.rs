@@ -1,5 +1,7 @@
 //! Zip archives of stored entries, taken apart by hand to be damaged.
 
+use warpweave::runtime::bundle::seal;
+
 /// An entry: its name, where its data lie, and where its checksum stands in the local header.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -26,14 +28,42 @@ pub fn entries(bytes: &[u8]) -> Vec<Entry> {
     entries
 }
 
-/// Replaces text by other text of the same length in an entry, and makes its checksums right again.
+/// Replaces text by other text of the same length in an entry, and makes the archive's checksums and its seal right again.
 pub fn replace(bytes: &mut [u8], name: &str, from: &str, to: &str) {
+    replace_unsealed(bytes, name, from, to);
+    reseal(bytes);
+}
+
+/// The same with the old seal.
+pub fn replace_unsealed(bytes: &mut [u8], name: &str, from: &str, to: &str) {
     assert_eq!(from.len(), to.len());
-    let entry = entries(bytes).into_iter().find(|entry| entry.name == name).expect("the entry is there");
+    change(bytes, name, |data| {
+        let at = data.windows(from.len()).position(|part| part == from.as_bytes()).expect("the text is there");
+        data[at..at + to.len()].copy_from_slice(to.as_bytes());
+    });
+}
+
+/// Changes an entry, and makes its hash in the manifest, the checksums and the seal right again.
+pub fn forge(bytes: &mut [u8], name: &str, change_data: impl FnOnce(&mut [u8])) {
+    let hash = |bytes: &[u8]| {
+        let entry = entry(bytes, name);
+        seal(&bytes[entry.start..entry.start + entry.bytes])
+    };
+    let old = hash(bytes);
+    change(bytes, name, change_data);
+    let new = hash(bytes);
+    replace(bytes, "manifest.json", &old, &new);
+}
+
+fn entry(bytes: &[u8], name: &str) -> Entry {
+    entries(bytes).into_iter().find(|entry| entry.name == name).expect("the entry is there")
+}
+
+/// Changes an entry and makes its checksums right again.
+fn change(bytes: &mut [u8], name: &str, change_data: impl FnOnce(&mut [u8])) {
+    let entry = entry(bytes, name);
     let data = entry.start..entry.start + entry.bytes;
-    let at =
-        bytes[data.clone()].windows(from.len()).position(|part| part == from.as_bytes()).expect("the text is there");
-    bytes[entry.start + at..][..to.len()].copy_from_slice(to.as_bytes());
+    change_data(&mut bytes[data.clone()]);
     let old = bytes[entry.header + 14..entry.header + 18].to_vec();
     let new = checksum(&bytes[data]).to_le_bytes();
     bytes[entry.header + 14..entry.header + 18].copy_from_slice(&new);
@@ -41,6 +71,14 @@ pub fn replace(bytes: &mut [u8], name: &str, from: &str, to: &str) {
         .find(|&at| bytes[at..].starts_with(b"PK\x01\x02") && bytes[at + 16..at + 20] == old[..])
         .expect("the entry is in the directory");
     bytes[central + 16..central + 20].copy_from_slice(&new);
+}
+
+/// Makes the archive's comment the hash of the manifest again.
+fn reseal(bytes: &mut [u8]) {
+    let manifest = entry(bytes, "manifest.json");
+    let hash = seal(&bytes[manifest.start..manifest.start + manifest.bytes]);
+    let comment = bytes.len() - hash.len();
+    bytes[comment..].copy_from_slice(hash.as_bytes());
 }
 
 /// CRC-32.

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
+use warpweave_graph::legible::{escaped, legible};
+
 use crate::weights::WeightError;
 
 /// Why a model is refused. Every kind has a stable code and a remedy; the text names culprit and reason.
@@ -18,7 +20,7 @@ pub enum ImportError {
         error: std::io::Error,
     },
     /// The model exceeds a limit.
-    #[error("{culprit}: {what} exceeds the limit of {limit}")]
+    #[error("{}: {what} exceeds the limit of {limit}", legible(culprit))]
     Limit {
         /// What is too large.
         culprit: String,
@@ -31,7 +33,7 @@ pub enum ImportError {
     #[error("not an ONNX model: {0}")]
     Decode(#[from] prost::DecodeError),
     /// The model contradicts itself.
-    #[error("{culprit}: {reason}")]
+    #[error("{}: {}", legible(culprit), escaped(reason))]
     Invalid {
         /// The node or value.
         culprit: String,
@@ -39,7 +41,7 @@ pub enum ImportError {
         reason: String,
     },
     /// A constant cannot be read.
-    #[error("tensor `{tensor}`: {error}")]
+    #[error("tensor `{}`: {error}", legible(tensor))]
     Weight {
         /// The tensor.
         tensor: String,
@@ -79,7 +81,7 @@ pub enum ImportError {
     #[error("the shapes of {} inputs are not known:{}", .0.len(), lines(.0))]
     Shapes(Vec<MissingShape>),
     /// A batch is chosen for a model whose first dimensions are all decided.
-    #[error("batch {batch} cannot be chosen: the model fixes its shapes, no first dimension is open ({})", .inputs.join(", "))]
+    #[error("batch {batch} cannot be chosen: the model fixes its shapes, no first dimension is open ({})", escaped(&.inputs.join(", ")))]
     Batch {
         /// The batch.
         batch: usize,
@@ -195,8 +197,8 @@ impl ImportError {
 impl fmt::Display for MissingShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.dimensions {
-            Some(dimensions) => write!(f, "{} [{}]", self.input, dimensions.join(", ")),
-            None => write!(f, "{} of unknown rank", self.input),
+            Some(dimensions) => write!(f, "{} [{}]", legible(&self.input), escaped(&dimensions.join(", "))),
+            None => write!(f, "{} of unknown rank", legible(&self.input)),
         }
     }
 }
@@ -234,7 +236,8 @@ impl fmt::Display for UnsupportedNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, domain, operator, opset, reason } = self;
         let domain = if domain.is_empty() { "ai.onnx" } else { domain };
-        write!(f, "{node}: {domain}.{operator} (opset {opset}): {reason}")
+        let (node, operator) = (legible(node), legible(operator));
+        write!(f, "{node}: {}.{operator} (opset {opset}): {}", legible(domain), escaped(reason))
     }
 }
 

@@ -47,6 +47,10 @@ pub(super) struct Flattening<'m> {
     functions: HashMap<(&'m str, &'m str), &'m FunctionProto>,
     nodes: usize,
     limits: Limits,
+    /// Functions that were expanded.
+    calls: usize,
+    /// Bytes of all names.
+    name_bytes: u64,
 }
 
 /// A list of nodes that is being expanded.
@@ -66,7 +70,7 @@ impl<'m> Flattening<'m> {
             .iter()
             .map(|function| ((canonical(&function.domain), function.name.as_str()), function))
             .collect();
-        Self { symbols: Arena::new(), functions, nodes: 0, limits: *limits }
+        Self { symbols: Arena::new(), functions, nodes: 0, limits: *limits, calls: 0, name_bytes: 0 }
     }
 
     /// A new symbol.
@@ -116,14 +120,8 @@ impl<'m> Flattening<'m> {
         frame: &mut Frame<'m>,
         flat: &mut Vec<FlatNode<'m>>,
     ) -> Result<Option<Frame<'m>>, ImportError> {
-        let mut resolve = |names: &'m [String]| -> Vec<Option<SymbolId>> {
-            let mut symbols: Vec<Option<SymbolId>> = names.iter().map(|name| self.resolve(name, frame)).collect();
-            while symbols.last() == Some(&None) {
-                symbols.pop();
-            }
-            symbols
-        };
-        let (inputs, outputs) = (resolve(&node.input), resolve(&node.output));
+        let inputs = self.resolve_all(&node.input, frame)?;
+        let outputs = self.resolve_all(&node.output, frame)?;
         let attributes = node.attribute.iter().filter_map(|attribute| {
             let value = match attribute.ref_attr_name.as_str() {
                 "" => attribute,
@@ -134,16 +132,22 @@ impl<'m> Flattening<'m> {
         let attributes: Vec<(&str, &AttributeProto)> = attributes.collect();
         let first_output = || node.output.iter().find(|name| !name.is_empty());
         let own = if node.name.is_empty() { first_output().map_or("", String::as_str) } else { &node.name };
+        self.charge(frame.prefix.len() + 1 + own.len() + node.domain.len() + node.op_type.len())?;
         let name = joined(&frame.prefix, own);
         let domain = canonical(&node.domain);
         let Some(&function) = self.functions.get(&(domain, node.op_type.as_str())) else {
             let opset = frame.environment.opsets.iter().find(|opset| canonical(&opset.domain) == domain);
             let (domain, operator) = (domain.to_owned(), node.op_type.clone());
             let opset = opset.map(|opset| opset.version);
-            let environment = self.captured(node, frame);
+            let environment = self.captured(node, frame)?;
             flat.push(FlatNode { name, domain, operator, opset, attributes, inputs, outputs, environment });
             return Ok(None);
         };
+        self.calls += 1;
+        if self.calls > self.limits.function_calls {
+            let limit = self.limits.function_calls as u64;
+            return Err(ImportError::Limit { culprit: node.op_type.clone(), what: "number of function calls", limit });
+        }
         if inputs.len() > function.input.len() || outputs.len() > function.output.len() {
             return Err(ImportError::invalid(name, "more inputs or outputs than the function has"));
         }
@@ -183,21 +187,53 @@ impl<'m> Flattening<'m> {
     }
 
     /// What the graphs of a node are read in, if it has some: what they read from outside, and no more.
-    fn captured(&mut self, node: &'m NodeProto, frame: &mut Frame<'m>) -> Option<Environment<'m>> {
-        let mut graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref()).peekable();
-        graphs.peek()?;
-        let names: Vec<&str> = graphs.flat_map(captured_names).collect();
-        let names = names.into_iter().map(|name| (name, self.resolve(name, frame))).collect();
+    fn captured(&mut self, node: &'m NodeProto, frame: &mut Frame<'m>) -> Result<Option<Environment<'m>>, ImportError> {
+        let graphs: Vec<_> = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref()).collect();
+        if graphs.is_empty() {
+            return Ok(None);
+        }
+        let names: Vec<&str> = graphs.into_iter().flat_map(captured_names).collect();
+        let names = names.into_iter().map(|name| Ok((name, self.resolve(name, frame)?)));
+        let names = names.collect::<Result<Scope<'m>, ImportError>>()?;
         let Environment { opsets, attributes, .. } = &frame.environment;
-        Some(Environment { names, opsets, attributes: attributes.clone() })
+        Ok(Some(Environment { names, opsets, attributes: attributes.clone() }))
     }
 
-    fn resolve(&mut self, name: &'m str, frame: &mut Frame<'m>) -> Option<SymbolId> {
-        if name.is_empty() {
-            return None;
+    /// The symbols of a node's inputs or outputs, without those that are left out at the end.
+    fn resolve_all(
+        &mut self,
+        names: &'m [String],
+        frame: &mut Frame<'m>,
+    ) -> Result<Vec<Option<SymbolId>>, ImportError> {
+        let symbols = names.iter().map(|name| self.resolve(name, frame));
+        let mut symbols = symbols.collect::<Result<Vec<_>, ImportError>>()?;
+        while symbols.last() == Some(&None) {
+            symbols.pop();
         }
-        let Frame { environment, prefix, .. } = frame;
-        *environment.names.entry(name).or_insert_with(|| Some(self.symbols.push(joined(prefix, name))))
+        Ok(symbols)
+    }
+
+    fn resolve(&mut self, name: &'m str, frame: &mut Frame<'m>) -> Result<Option<SymbolId>, ImportError> {
+        if name.is_empty() {
+            return Ok(None);
+        }
+        if let Some(&known) = frame.environment.names.get(name) {
+            return Ok(known);
+        }
+        self.charge(frame.prefix.len() + 1 + name.len())?;
+        let symbol = Some(self.symbols.push(joined(&frame.prefix, name)));
+        frame.environment.names.insert(name, symbol);
+        Ok(symbol)
+    }
+
+    /// Counts the bytes of a name that is about to be made.
+    fn charge(&mut self, bytes: usize) -> Result<(), ImportError> {
+        self.name_bytes = self.name_bytes.saturating_add(bytes as u64);
+        if self.name_bytes > self.limits.name_bytes {
+            let (culprit, what) = ("model".to_owned(), "bytes of all names, functions expanded,");
+            return Err(ImportError::Limit { culprit, what, limit: self.limits.name_bytes });
+        }
+        Ok(())
     }
 }
 

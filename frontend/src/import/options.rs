@@ -49,6 +49,10 @@ pub struct Limits {
     pub graph_depth: usize,
     /// Iterations of any one loop.
     pub trips: u64,
+    /// Function calls, those inside functions too.
+    pub function_calls: usize,
+    /// Bytes of all names, functions expanded.
+    pub name_bytes: u64,
     /// Bytes of all constants in the model together.
     pub weight_bytes: u64,
     /// Bytes of any one value.
@@ -63,6 +67,8 @@ impl Default for Limits {
             function_depth: 32,
             graph_depth: 32,
             trips: 1 << 16,
+            function_calls: 1 << 16,
+            name_bytes: 1 << 26,
             weight_bytes: 1 << 36,
             value_bytes: 1 << 38,
         }

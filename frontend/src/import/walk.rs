@@ -290,12 +290,17 @@ impl<'m> Walk<'m> {
         let Some(tensor) = ty.as_tensor() else {
             return Err(format!("a value of type {ty} is not supported"));
         };
+        if tensor.shape.len() > MAX_RANK {
+            return Err(format!("{tensor} has rank {}, and at most {MAX_RANK} is supported", tensor.shape.len()));
+        }
         // Extents of 0 count as 1: sums and products of extents must not overflow anywhere.
         let cells = tensor.shape.iter().try_fold(1u64, |cells, &extent| cells.checked_mul(extent.max(1) as u64));
         let bytes = cells.and_then(|cells| cells.checked_mul(tensor.element.bytes() as u64));
         match bytes {
-            Some(bytes) if bytes <= self.limits.value_bytes && tensor.shape.len() <= MAX_RANK => Ok(()),
-            Some(_) | None => Err(format!("a value of type {tensor} is too large")),
+            Some(bytes) if bytes <= self.limits.value_bytes => Ok(()),
+            Some(_) | None => {
+                Err(format!("a value of type {tensor} is larger than the limit of {} bytes", self.limits.value_bytes))
+            }
         }
     }
 }

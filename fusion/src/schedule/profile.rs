@@ -76,12 +76,18 @@ impl Profile {
     fn take(&mut self, round: Round) {
         let (first, end) = (self.split(round.start), self.split(round.end()));
         self.changes[first..end].iter_mut().for_each(|change| change.free -= round.tasks);
+        self.merge(first, end);
     }
 
     /// Gives the units of a round back.
     pub fn give_back(&mut self, round: Round) {
         let (first, end) = (self.split(round.start), self.split(round.end()));
         self.changes[first..end].iter_mut().for_each(|change| change.free += round.tasks);
+        self.merge(first, end);
+    }
+
+    /// Drops changes at the ends of a stretch that have become none, so that a search does not step through them.
+    fn merge(&mut self, first: usize, end: usize) {
         for at in [end, first] {
             if at > 0 && self.changes[at].free == self.changes[at - 1].free {
                 self.changes.remove(at);

@@ -111,6 +111,16 @@ pub fn sigmoid(element: ElementType, operand: Scalar) -> Scalar {
     one.clone().binary(BinaryOp::Divide, one.binary(BinaryOp::Add, exp))
 }
 
+/// ln(1 + x) for x ≥ 0, as exact where x vanishes beside 1: the error of rounding 1 + x is in both factors and cancels.
+pub fn log_one_plus(element: ElementType, x: Scalar) -> Scalar {
+    let one = || Scalar::literal(element, 1.0);
+    let sum = one().binary(BinaryOp::Add, x.clone());
+    let rounded = sum.clone().binary(BinaryOp::Subtract, one());
+    let scale = x.clone().binary(BinaryOp::Divide, rounded);
+    let log = sum.clone().unary(UnaryOp::Log).binary(BinaryOp::Multiply, scale);
+    sum.binary(BinaryOp::Equal, one()).select(x, log)
+}
+
 /// The literal that a tensor of one element holds.
 pub fn constant(value: &Tensor) -> Scalar {
     Scalar::Literal(literal(value))

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::{ElementWise, floating, operands};
+use super::elementwise::{ElementWise, floating, log_one_plus, operands};
 use super::{AttributeError, AttributeReader, InferError, NEWEST_OPSET};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::types::ElementType;
@@ -27,7 +27,7 @@ impl ElementWise for Mish {
         let [x] = operands(inputs);
         let literal = |value| Scalar::literal(element, value);
         let exp = x.clone().unary(UnaryOp::Absolute).unary(UnaryOp::Negate).unary(UnaryOp::Exp);
-        let tail = literal(1.0).binary(BinaryOp::Add, exp).unary(UnaryOp::Log);
+        let tail = log_one_plus(element, exp);
         let softplus = x.clone().binary(BinaryOp::Maximum, literal(0.0)).binary(BinaryOp::Add, tail);
         x.binary(BinaryOp::Multiply, softplus.unary(UnaryOp::Tanh))
     }

@@ -38,6 +38,9 @@ impl Operator for Range {
             let error = || InferError::Mismatch(format!("input {input} is not one number"));
             if one { Ok(value.to_f64()[0]) } else { Err(error()) }
         };
+        if bound(2)? == 0.0 {
+            return Err(InferError::Mismatch("the step is 0".to_owned()));
+        }
         let count = ((bound(1)? - bound(0)?) / bound(2)?).ceil().max(0.0);
         let element = context.tensor(0)?.element;
         let same = (1..3).all(|input| context.tensor(input).is_ok_and(|ty| ty.element == element));

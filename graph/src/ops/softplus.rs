@@ -1,6 +1,6 @@
 //! `Softplus`: ln(1 + eˣ).
 
-use super::elementwise::{ElementWise, floating, operands};
+use super::elementwise::{ElementWise, floating, log_one_plus, operands};
 use super::{AttributeError, AttributeReader, InferError};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::types::ElementType;
@@ -24,7 +24,7 @@ impl ElementWise for Softplus {
         let [x] = operands(inputs);
         let literal = |value| Scalar::literal(element, value);
         let exp = x.clone().unary(UnaryOp::Absolute).unary(UnaryOp::Negate).unary(UnaryOp::Exp);
-        let tail = literal(1.0).binary(BinaryOp::Add, exp).unary(UnaryOp::Log);
+        let tail = log_one_plus(element, exp);
         x.binary(BinaryOp::Maximum, literal(0.0)).binary(BinaryOp::Add, tail)
     }
 }

@@ -127,7 +127,7 @@ impl BundleError {
             | Self::Missing(_)
             | Self::Damaged { .. }
             | Self::Plan { .. }
-            | Self::Program(_) => FailureKind::Check,
+            | Self::Program(_) => FailureKind::Damage,
             Self::Version { .. } | Self::Target { .. } => FailureKind::Environment,
         }
     }

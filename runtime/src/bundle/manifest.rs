@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::schedule::{Backend, BackendReason, PlanBackend};
-use warpweave_graph::TensorType;
-use warpweave_graph::counted::CountedOutput;
+use warpweave_fusion::schedule::{Backend, BackendReason, MemoryPlan, PlanBackend};
+use warpweave_graph::counted::{self, CountedOutput};
+use warpweave_graph::program::TensorId;
+use warpweave_graph::{ElementType, TensorType};
 
 use super::name::{BundleTarget, EntryName};
 use super::references::References;
 use crate::session::TensorNames;
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// The entry `manifest.json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -74,6 +75,29 @@ pub struct Signature {
     /// The outputs whose extents depend on data; those that hold counts stand behind all that the caller gets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<CountedOutput>,
+}
+
+impl Signature {
+    /// Whether these are the types of a plan's inputs and outputs.
+    pub(super) fn is_of(&self, memory: &MemoryPlan) -> bool {
+        let same = |ports: &[Port], tensors: &[TensorId]| {
+            let types = tensors.iter().map(|&tensor| memory.tensors.get(tensor).map(|planned| &planned.ty));
+            ports.iter().map(|port| Some(&port.ty)).eq(types)
+        };
+        let shown = self.outputs.len().min(memory.outputs.len());
+        let is_counted = |counted: &CountedOutput| {
+            let port = self.outputs.get(counted.output);
+            let count = memory.outputs.get(counted.count).and_then(|&tensor| memory.tensors.get(tensor));
+            port.is_some_and(|port| counted.dimension < port.ty.shape.len())
+                && counted.count >= shown
+                && count.is_some_and(|count| count.ty == TensorType::new(ElementType::I64, []))
+        };
+        let hidden = counted::shown(memory.outputs.len(), &self.counted);
+        same(&self.inputs, &memory.inputs)
+            && same(&self.outputs, &memory.outputs[..shown])
+            && hidden == shown
+            && self.counted.iter().all(is_counted)
+    }
 }
 
 /// The rules that kernels of all targets keep.

@@ -16,7 +16,8 @@
 //! Constants may also stay in the files that the model came of, in the bundle's folder; the manifest says which, where, and those
 //! files' hashes.
 //!
-//! The hashes find damage, not malice. The same contents give the same bytes.
+//! The archive's comment is the hash of the manifest, which has those of all other entries; a plan begins with a hash of the
+//! program and the constants that it was made for. The hashes find damage, not malice. The same contents give the same bytes.
 
 mod decode;
 mod error;
@@ -27,6 +28,8 @@ mod plan;
 mod plan_tests;
 mod read;
 mod references;
+mod seal;
+mod silenced;
 mod weights;
 mod write;
 
@@ -41,5 +44,6 @@ pub use name::{BundleTarget, EntryName, UnknownEntry};
 pub use plan::TargetPlan;
 pub use read::{Bundle, file_hash, is_bundle};
 pub use references::{FileRecord, PlaceRecord, References, WeightFile};
+pub use seal::seal;
 pub use weights::WeightsReader;
 pub use write::{BundleContents, BundleWriter, DeviceCode, TargetContents, write};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::partition::Template;
-use warpweave_fusion::schedule::plan::OperatorId;
+use warpweave_fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, OperatorId};
 use warpweave_fusion::schedule::tables::{self, Binding, Tables};
 use warpweave_fusion::schedule::{Backend, BackendReason, ExecutionPlan, MemoryPlan, Segment, Verified, verify};
 use warpweave_graph::arena::Arena;
@@ -116,6 +116,12 @@ impl TargetPlan {
     }
 }
 
+/// The plan in an entry, not verified.
+#[cfg(test)]
+pub(super) fn stored_plan(bytes: &[u8]) -> Result<ExecutionPlan, BundleError> {
+    Ok(super::decode::decode::<Loaded>(EntryName::Plan(BundleTarget::Host), bytes)?.plan)
+}
+
 /// What a manifest says of the segments of a plan; nothing where there is only one.
 pub(super) fn segment_records(plan: &ExecutionPlan) -> Vec<SegmentRecord> {
     match plan.segments.as_slice() {
@@ -135,11 +141,21 @@ fn verified(target: BundleTarget, plan: ExecutionPlan) -> Result<Verified, Bundl
     })
 }
 
-/// Whether every input, output and constant has a buffer of its root's size.
+/// Whether every input and output has a buffer of its own in the arena, and every constant among the weights, which hold
+/// nothing else: what the host copies whole.
 fn host_tensors_have_buffers(memory: &MemoryPlan) -> bool {
-    let has_buffer = |tensor: &TensorId| {
+    let lies_in = |tensor: &TensorId, space: BufferSpace, limit: u64| {
         let planned = &memory.tensors[*tensor];
-        planned.buffer.is_some_and(|buffer| buffer.bytes == memory.tensors[planned.layout.root].ty.bytes() as u64)
+        let fits = |buffer: Buffer| {
+            let end = buffer.offset.checked_add(buffer.bytes);
+            buffer.space == space && buffer.bytes == planned.ty.bytes() as u64 && end.is_some_and(|end| end <= limit)
+        };
+        planned.layout.is_own(*tensor, &planned.ty) && planned.buffer.is_some_and(fits)
     };
-    [&memory.inputs, &memory.outputs, &memory.constants].into_iter().flatten().all(has_buffer)
+    let mut touched = memory.inputs.iter().chain(&memory.outputs);
+    let weights = memory.constants.iter().map(|tensor| memory.tensors[*tensor].ty.bytes() as u64);
+    let most = weights.fold(0u64, |all, bytes| all.saturating_add(bytes).saturating_add(BUFFER_ALIGNMENT));
+    touched.all(|tensor| lies_in(tensor, BufferSpace::Arena, memory.arena_bytes))
+        && memory.constants.iter().all(|tensor| lies_in(tensor, BufferSpace::Weights, memory.weights_bytes))
+        && memory.weights_bytes <= most
 }

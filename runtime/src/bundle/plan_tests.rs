@@ -14,7 +14,9 @@ use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
 
 use super::manifest::TargetRecord;
 use super::name::BundleTarget;
-use super::plan::{TargetPlan, segment_records};
+use super::plan::{TargetPlan, segment_records, stored_plan};
+use crate::host::{HostError, HostSession};
+use crate::session::pack_weights;
 use crate::target::Target;
 
 const UNITS: usize = 3;
@@ -100,6 +102,42 @@ fn no_changed_byte_makes_it_panic() {
             }
         }
     }
+}
+
+/// Decoded with a manifest that says what the plan says, as whoever forges both would have it.
+fn forged(target: BundleTarget, record: &TargetRecord, bytes: &[u8]) -> Option<TargetPlan> {
+    let mut record = record.clone();
+    if let Ok(plan) = stored_plan(bytes) {
+        (record.arena_bytes, record.weights_bytes) = (plan.memory.arena_bytes, plan.memory.weights_bytes);
+        (record.units, record.counters) = (plan.units() as u32, plan.arrivals().len() as u32);
+        (record.backend, record.segments) = (plan.backend(), segment_records(&plan));
+    }
+    TargetPlan::decode(target, &record, bytes).ok()
+}
+
+#[test]
+fn whatever_is_accepted_runs() {
+    let [Case { target, plan, record }, _] = cases();
+    let bytes = plan.encode(target).expect("a plan can be encoded");
+    let mut accepted = 0;
+    for at in 0..bytes.len() {
+        for change in [1, 2, 4, 8, 0x10, 0x40, 0x7f, 0x80, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= change;
+            let Some(plan) = forged(target, &record, &damaged) else { continue };
+            let memory = &plan.plan.plan().memory;
+            let inputs: Vec<Tensor> = memory.inputs.iter().map(|&input| zeros(&memory.tensors[input].ty)).collect();
+            let weights = pack_weights(memory, |_, _, _| Ok::<_, ()>(())).expect("nothing is read");
+            let ran = HostSession::new(&plan.plan, weights, 2).map(|mut session| session.run(&inputs));
+            accepted += usize::from(matches!(ran, Ok(Ok(_))));
+            assert!(!matches!(ran, Ok(Err(HostError::Thread))), "byte {at} changed by {change}");
+        }
+    }
+    assert!(accepted > 100, "only {accepted} changed plans were run");
+}
+
+fn zeros(ty: &TensorType) -> Tensor {
+    Tensor::from_bytes(ty.clone(), vec![0; ty.bytes()].into()).expect("as many bytes as the type has")
 }
 
 #[test]

@@ -14,13 +14,16 @@ use super::error::BundleError;
 use super::manifest::{EntryRecord, FORMAT_VERSION, FormatVersion, Manifest};
 use super::name::{BundleTarget, EntryName};
 use super::plan::TargetPlan;
+use super::seal::{BINDING_BYTES, END_BYTES, binding, seal};
 use super::weights::WeightsReader;
 use super::write::{DeviceCode, TargetContents, archive_error};
+use crate::mapped::open_regular;
 
 /// The entries that are read into memory whole are not larger.
 const MAX_LOADED_BYTES: u64 = 1 << 30;
 const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 const CHUNK_BYTES: usize = 1 << 20;
+const END_MAGIC: &[u8] = b"PK\x05\x06";
 const LOCAL_HEADER_MAGIC: &[u8] = b"PK\x03\x04";
 
 /// An opened bundle: its names, sizes and hashes have been checked.
@@ -41,7 +44,7 @@ struct Place {
 /// Whether the file begins as a bundle does. A model does not.
 pub fn is_bundle(path: &Path) -> Result<bool, BundleError> {
     let mut magic = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(4).read_to_end(&mut magic));
+    let read = open_regular(path).and_then(|file| file.take(4).read_to_end(&mut magic));
     read.map_err(|source| BundleError::File { action: "read", path: path.to_owned(), source })?;
     Ok(magic == LOCAL_HEADER_MAGIC)
 }
@@ -49,7 +52,7 @@ pub fn is_bundle(path: &Path) -> Result<bool, BundleError> {
 /// BLAKE3 of a whole file, in hexadecimal digits: how a manifest names its model.
 pub fn file_hash(path: &Path) -> Result<String, BundleError> {
     let failed = |source| BundleError::File { action: "read", path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open_regular(path).map_err(failed)?;
     let bytes = file.metadata().map_err(failed)?.len();
     Ok(hash(&mut file, Place { start: 0, bytes }).map_err(failed)?.to_hex().to_string())
 }
@@ -58,13 +61,16 @@ impl Bundle {
     /// Opens and checks the bundle at `path`.
     pub fn open(path: &Path) -> Result<Self, BundleError> {
         let unreadable = |source| BundleError::File { action: "read", path: path.to_owned(), source };
-        let file = File::open(path).map_err(unreadable)?;
+        let file = open_regular(path).map_err(unreadable)?;
         let mut archive = ZipArchive::new(BufReader::new(&file)).map_err(|error| archive_error(path, &error))?;
         let places = places(&mut archive, path)?;
-        let manifest = parse_manifest(&manifest_text(&mut archive, path)?)?;
+        let text = manifest_text(&mut archive, path)?;
+        let manifest = parse_manifest(&text)?;
+        check_seal(&file, &text, path)?;
         let bundle = Self { path: path.to_owned(), file, places, manifest };
         bundle.check_entries()?;
         bundle.check_references()?;
+        bundle.check_bindings()?;
         Ok(bundle)
     }
 
@@ -112,7 +118,12 @@ impl Bundle {
             let held = self.manifest.targets.keys().copied().collect();
             return Err(BundleError::Target { wanted: target.to_string(), held });
         };
-        let plan = TargetPlan::decode(target, record, &self.load(EntryName::Plan(target))?)?;
+        let unsound = |reason: &str| BundleError::Plan { target, reason: reason.to_owned() };
+        let bytes = self.load(EntryName::Plan(target))?;
+        let plan = TargetPlan::decode(target, record, &bytes[self.check_binding(target, &bytes)?..])?;
+        if !self.manifest.signature.is_of(&plan.plan.plan().memory) {
+            return Err(unsound("the manifest says otherwise of its inputs and outputs"));
+        }
         let code = match target {
             BundleTarget::Host => None,
             BundleTarget::Gpu(gpu) => {
@@ -174,6 +185,25 @@ impl Bundle {
         Ok(bytes)
     }
 
+    /// Every plan was made for the program and the constants that are there.
+    fn check_bindings(&self) -> Result<(), BundleError> {
+        for &target in self.manifest.targets.keys() {
+            let Place { start, bytes } = self.place(EntryName::Plan(target))?;
+            let place = Place { start, bytes: bytes.min(BINDING_BYTES as u64) };
+            self.check_binding(target, &load(&mut self.handle()?, EntryName::Plan(target), place)?)?;
+        }
+        Ok(())
+    }
+
+    /// The same of the bytes that a plan begins with; their number.
+    fn check_binding(&self, target: BundleTarget, plan: &[u8]) -> Result<usize, BundleError> {
+        if plan.starts_with(&binding(&self.manifest.entries, &self.manifest.references)) {
+            return Ok(BINDING_BYTES);
+        }
+        let reason = "it was made for another program or other weights".to_owned();
+        Err(BundleError::Plan { target, reason })
+    }
+
     /// Every file beside the bundle is the one that it was compiled with.
     fn check_references(&self) -> Result<(), BundleError> {
         let references = &self.manifest.references;
@@ -225,7 +255,25 @@ fn places(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<BTr
     Ok(places)
 }
 
-/// The manifest, which no hash covers: the archive's checksum does.
+/// The end of the file is the archive's, whose comment is the manifest's hash: nothing stands behind it.
+fn check_seal(mut file: &File, manifest: &[u8], path: &Path) -> Result<(), BundleError> {
+    let failed = |reason: &str| BundleError::Archive { path: path.to_owned(), reason: reason.to_owned() };
+    let seal = seal(manifest);
+    let length = END_BYTES + seal.len();
+    let mut end = vec![0; length];
+    let read = file.seek(SeekFrom::End(-(length as i64))).and_then(|_| file.read_exact(&mut end));
+    read.map_err(|error| failed(&error.to_string()))?;
+    let comment = [end[END_BYTES - 2], end[END_BYTES - 1]];
+    if !end.starts_with(END_MAGIC) || usize::from(u16::from_le_bytes(comment)) != seal.len() {
+        return Err(failed("it does not end where its archive ends"));
+    }
+    match end[END_BYTES..] == *seal.as_bytes() {
+        true => Ok(()),
+        false => Err(damaged(EntryName::Manifest, "its hash is another")),
+    }
+}
+
+/// The manifest.
 fn manifest_text(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<Vec<u8>, BundleError> {
     let entry = match archive.by_name(&EntryName::Manifest.to_string()) {
         Ok(entry) => entry,

@@ -126,6 +126,10 @@ impl FileRecord {
         if !matches!((components.next(), components.next()), (Some(Component::Normal(_)), None)) {
             return Err(other("is named by more than a file name".to_owned()));
         }
+        let kind = path.symlink_metadata().map_err(|error| other(format!("cannot be opened: {error}")))?;
+        if !kind.is_file() {
+            return Err(other("is no regular file: links and pipes are not followed".to_owned()));
+        }
         let file = File::open(&path).map_err(|error| other(format!("cannot be opened: {error}")))?;
         let bytes = file.metadata().map_err(|error| other(format!("cannot be read: {error}")))?.len();
         if bytes == self.bytes { Ok(file) } else { Err(other(format!("has {bytes} bytes, not {}", self.bytes))) }

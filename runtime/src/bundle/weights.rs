@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use warpweave_graph::program::TensorId;
@@ -18,7 +19,12 @@ const MAX_HEADER_BYTES: u64 = 100 << 20;
 
 /// Writes the constants of `program` that stay in no file straight from their bytes. The largest elements come first, so that
 /// each tensor is aligned to its element.
-pub(super) fn write(program: &TensorProgram, references: &References, out: &mut impl Write) -> Result<(), BundleError> {
+pub(super) fn write(
+    program: &TensorProgram,
+    references: &References,
+    out: &mut impl Write,
+    path: &Path,
+) -> Result<(), BundleError> {
     let damaged = |reason: String| BundleError::Damaged { entry: EntryName::Weights, reason };
     let mut constants: Vec<(TensorId, &Tensor)> =
         embedded(program, references).filter_map(|id| Some((id, program.constant(id)?))).collect();
@@ -34,7 +40,8 @@ pub(super) fn write(program: &TensorProgram, references: &References, out: &mut 
     let metadata = Metadata::new(None, infos).map_err(|error| damaged(error.to_string()))?;
     let mut header = serde_json::to_vec(&metadata).map_err(|error| damaged(error.to_string()))?;
     header.resize((header.len() + 8).next_multiple_of(DATA_ALIGNMENT) - 8, b' ');
-    let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(|error| damaged(error.to_string()));
+    let failed = |source| BundleError::File { action: "write", path: path.to_owned(), source };
+    let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(failed);
     put(&(header.len() as u64).to_le_bytes())?;
     put(&header)?;
     constants.iter().try_for_each(|(_, tensor)| put(tensor.bytes()))

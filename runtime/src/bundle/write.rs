@@ -5,6 +5,7 @@ use std::io::{self, Seek, Write};
 use std::path::Path;
 
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
+use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -13,6 +14,8 @@ use super::manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numeri
 use super::name::{BundleTarget, EntryName};
 use super::plan::{TargetPlan, segment_records};
 use super::references::{References, WeightFile};
+use super::seal::{binding, seal};
+use super::silenced::Silenced;
 use super::weights;
 use crate::new_file::NewFile;
 use crate::session::TensorNames;
@@ -96,7 +99,7 @@ pub fn write(contents: &BundleContents, path: &Path) -> Result<(), BundleError> 
 
 /// A bundle that is being written; it is seen once it is whole. What depends on no target is written at the beginning, while others still plan and compile.
 pub struct BundleWriter<'p> {
-    archive: Archive<'p, NewFile>,
+    archive: Archive<'p, Silenced<NewFile>>,
     references: References,
 }
 
@@ -104,11 +107,11 @@ impl<'p> BundleWriter<'p> {
     /// Begins with the constants of `program`, without those that stay in `files`.
     pub fn begin(program: &TensorProgram, files: &[WeightFile], path: &'p Path) -> Result<Self, BundleError> {
         let file = NewFile::create(path).map_err(failed("create", path))?;
-        let mut archive = Archive { zip: ZipWriter::new(file), entries: BTreeMap::new(), path };
+        let mut archive = Archive { zip: ZipWriter::new(Silenced::new(file)), entries: BTreeMap::new(), path };
         let references = References::of(program, files, path)?;
         let constants = weights::embedded(program, &references).filter_map(|id| program.constant(id));
         let size: u64 = constants.map(|constant| constant.bytes().len() as u64 + 256).sum();
-        archive.entry(EntryName::Weights, size, |out| weights::write(program, &references, out))?;
+        archive.entry(EntryName::Weights, size, |out| weights::write(program, &references, out, path))?;
         Ok(Self { archive, references })
     }
 
@@ -116,7 +119,7 @@ impl<'p> BundleWriter<'p> {
     pub fn finish(self, contents: &BundleContents) -> Result<(), BundleError> {
         let Self { archive, references } = self;
         let path = archive.path;
-        archive.finish(contents, references)?.publish().map_err(failed("write", path))
+        archive.finish(contents, references)?.into_inner().publish().map_err(failed("write", path))
     }
 }
 
@@ -137,8 +140,10 @@ impl<W: Write + Seek> Archive<'_, W> {
         self.bytes(EntryName::Graph, contents.graph_text.as_bytes())?;
         let skeleton = ProgramSkeleton::of(&contents.program);
         self.bytes(EntryName::Program, &super::decode::encode(EntryName::Program, &skeleton)?)?;
+        let bound = binding(&self.entries, &references);
         for (&target, part) in &contents.targets {
-            self.bytes(EntryName::Plan(target), &part.plan.encode(target)?)?;
+            let plan = part.plan.encode(target)?;
+            self.bytes(EntryName::Plan(target), &[&bound[..], &plan].concat())?;
             if let Some(code) = &part.code {
                 self.bytes(EntryName::KernelIr(code.target), &code.kernel_ir)?;
                 self.bytes(EntryName::Source(code.target), code.source.as_bytes())?;
@@ -160,7 +165,8 @@ impl<W: Write + Seek> Archive<'_, W> {
             .map_err(|error| BundleError::Damaged { entry: EntryName::Manifest, reason: error.to_string() })?;
         text.push(b'\n');
         self.bytes(EntryName::Manifest, &text)?;
-        self.zip.finish().map_err(|error| archive_error(self.path, &error))
+        let sealed = self.zip.set_comment(seal(&text));
+        sealed.and_then(|()| self.zip.finish()).map_err(|error| write_error(self.path, error))
     }
 
     fn bytes(&mut self, name: EntryName, bytes: &[u8]) -> Result<(), BundleError> {
@@ -181,7 +187,7 @@ impl<W: Write + Seek> Archive<'_, W> {
             .unix_permissions(0o644)
             .with_alignment(ENTRY_ALIGNMENT)
             .large_file(size >= LARGE_ENTRY);
-        self.zip.start_file(name.to_string(), options).map_err(|error| archive_error(self.path, &error))?;
+        self.zip.start_file(name.to_string(), options).map_err(|error| write_error(self.path, error))?;
         let mut out = Hashing { inner: &mut self.zip, hasher: blake3::Hasher::new(), bytes: 0 };
         write(&mut out)?;
         let record = EntryRecord { bytes: out.bytes, blake3: out.hasher.finalize().to_hex().to_string() };
@@ -210,6 +216,14 @@ impl<W: Write> Write for Hashing<'_, W> {
     }
 }
 
-pub(super) fn archive_error(path: &Path, error: &zip::result::ZipError) -> BundleError {
+/// What the file system refuses is no fault of the archive.
+fn write_error(path: &Path, error: ZipError) -> BundleError {
+    match error {
+        ZipError::Io(source) => failed("write", path)(source),
+        other => archive_error(path, &other),
+    }
+}
+
+pub(super) fn archive_error(path: &Path, error: &ZipError) -> BundleError {
     BundleError::Archive { path: path.to_owned(), reason: error.to_string() }
 }

@@ -1,6 +1,7 @@
 //! The memory that rTasks on the host share.
 
 use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use warpweave_fusion::schedule::plan::{Buffer, BufferSpace};
 use warpweave_graph::ElementType;
@@ -10,8 +11,12 @@ use super::indices::IndexFaults;
 use super::lanes::{LANES, Lanes};
 
 /// An arena that threads read and write at the same time, in disjoint or ordered places.
+///
+/// The verifier proves nothing of the addresses of constants and of guarded reads, which follow from expressions. Those of a
+/// forged plan may lie anywhere: what lies outside is read as zeros, not written, and noted.
 pub(super) struct SharedArena {
     words: Box<[UnsafeCell<u64>]>,
+    is_left: AtomicBool,
 }
 
 #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
@@ -23,25 +28,38 @@ unsafe impl Sync for SharedArena {}
 impl SharedArena {
     /// A zeroed arena of at least this many bytes.
     pub(super) fn new(bytes: usize) -> Self {
-        Self { words: (0..bytes.div_ceil(8)).map(|_| UnsafeCell::new(0)).collect() }
+        let words = (0..bytes.div_ceil(8)).map(|_| UnsafeCell::new(0)).collect();
+        Self { words, is_left: AtomicBool::new(false) }
+    }
+
+    /// Whether an access lay outside some memory since this was asked last.
+    pub(super) fn was_left(&self) -> bool {
+        self.is_left.swap(false, Ordering::Relaxed)
+    }
+
+    /// Notes an access outside some memory.
+    fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
     }
 
     fn bytes(&self) -> usize {
         self.words.len() * 8
     }
 
-    /// A pointer to `length` bytes from `offset` on, which lie inside.
-    fn pointer(&self, offset: usize, length: usize) -> *mut u8 {
-        let end = offset.checked_add(length).expect("an address does not overflow");
-        assert!(end <= self.bytes(), "an access stays inside the arena");
+    /// A pointer to `length` bytes from `offset` on; none if they do not lie inside, which is noted.
+    fn pointer(&self, offset: usize, length: usize) -> Option<*mut u8> {
+        let is_inside = offset.checked_add(length).is_some_and(|end| end <= self.bytes());
+        if !is_inside {
+            self.leave();
+        }
         let start = self.words.as_ptr().cast_mut().cast::<u8>();
-        start.wrapping_add(offset)
+        is_inside.then(|| start.wrapping_add(offset))
     }
 
     /// Copies bytes out.
     #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
     pub(super) fn read(&self, offset: usize, out: &mut [u8]) {
-        let from = self.pointer(offset, out.len());
+        let Some(from) = self.pointer(offset, out.len()) else { return out.fill(0) };
         // SAFETY: `pointer` checked the bounds, `out` is a different allocation, and no other thread writes these bytes
         // meanwhile (see the impl of Sync).
         unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()) }
@@ -50,7 +68,7 @@ impl SharedArena {
     /// Copies bytes in.
     #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
     pub(super) fn write(&self, offset: usize, data: &[u8]) {
-        let to = self.pointer(offset, data.len());
+        let Some(to) = self.pointer(offset, data.len()) else { return };
         // SAFETY: as for `read`; `words` hands out interior mutability.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) }
     }
@@ -116,17 +134,23 @@ impl Memory<'_> {
     }
 
     fn copy(&self, space: HostSpace, offset: i64, out: &mut [u8]) {
-        let inside = |offset: i64| usize::try_from(offset).expect("addresses are not negative");
         match space {
-            HostSpace::Plan(BufferSpace::Arena) => self.arena.read(inside(offset), out),
-            HostSpace::Plan(BufferSpace::Weights) => {
-                let offset = inside(offset);
-                out.copy_from_slice(&self.weights[offset..offset + out.len()]);
-            }
+            HostSpace::Plan(BufferSpace::Arena) => self.arena.read(place(offset), out),
+            HostSpace::Plan(BufferSpace::Weights) => self.copy_from(self.weights, offset, out),
             HostSpace::Staged(staged) => {
                 let StagedValues { first, values } = &self.staged[staged];
-                let offset = inside(offset - 4 * first);
-                out.copy_from_slice(&bytemuck::cast_slice(values)[offset..offset + out.len()]);
+                self.copy_from(bytemuck::cast_slice(values), offset - 4 * first, out);
+            }
+        }
+    }
+
+    fn copy_from(&self, bytes: &[u8], offset: i64, out: &mut [u8]) {
+        let start = place(offset);
+        match start.checked_add(out.len()).and_then(|end| bytes.get(start..end)) {
+            Some(found) => out.copy_from_slice(found),
+            None => {
+                self.arena.leave();
+                out.fill(0);
             }
         }
     }
@@ -134,17 +158,20 @@ impl Memory<'_> {
     /// Stores elements from byte `offset` of the arena on, `stride` bytes apart.
     pub(super) fn store(&self, element: ElementType, offset: i64, stride: i64, lanes: &Lanes, count: usize) {
         let size = element.bytes();
-        let offset = usize::try_from(offset).expect("addresses are not negative");
         let contiguous = stride == size as i64;
         if let (Lanes::Float(values), ElementType::F32, true) = (lanes, element, contiguous) {
-            return self.arena.write(offset, bytemuck::cast_slice(&values[..count]));
+            return self.arena.write(place(offset), bytemuck::cast_slice(&values[..count]));
         }
         let bytes = encode(element, lanes, count);
         for (lane, value) in bytes.chunks_exact(size).enumerate() {
-            let at = offset as i64 + lane as i64 * stride;
-            self.arena.write(at as usize, value);
+            self.arena.write(place(offset + lane as i64 * stride), value);
         }
     }
+}
+
+/// The place of an offset; one that is negative lies outside of everything.
+fn place(offset: i64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
 fn decode(element: ElementType, bytes: &[u8]) -> Lanes {

@@ -31,6 +31,7 @@ use warpweave_graph::index_check::IndexFault;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
 
+use crate::session::memory_limit::{NotEnoughMemory, check_plan};
 pub use delays::Delays;
 use indices::IndexFaults;
 use memory::{Memory, SharedArena};
@@ -76,6 +77,12 @@ pub enum HostError {
     /// An element names no place of a dimension that it indexes. Of several it is the first.
     #[error("{0}")]
     Index(IndexFault),
+    /// The machine has less memory than the plan takes.
+    #[error(transparent)]
+    Memory(#[from] NotEnoughMemory),
+    /// A task reads or writes outside the memory of the plan.
+    #[error("a task of the plan reads or writes outside its memory")]
+    Outside,
     /// A thread of the launch failed.
     #[error("a host thread failed while it ran the plan")]
     Thread,
@@ -112,6 +119,7 @@ pub struct HostMoments {
 impl HostSession {
     /// Folds the plan onto at most `threads` streams, verifies it again and prepares its rOperators.
     pub fn new(plan: &Verified, weights: Arc<[u8]>, threads: usize) -> Result<Self, HostError> {
+        check_plan(plan.plan(), 1)?;
         let folded = fold(plan.plan(), threads);
         let plan = verify(folded).map_err(|violations| HostError::Plan { threads, violations })?;
         let memory = &plan.plan().memory;
@@ -163,6 +171,9 @@ impl HostSession {
                     self.trace.extend(nodes::run(segment, operators, &shared, self.threads)?);
                 }
             }
+        }
+        if self.arena.was_left() {
+            return Err(HostError::Outside);
         }
         if let Some(fault) = faults.first() {
             return Err(HostError::Index(fault));

@@ -2,6 +2,7 @@
 
 use warpweave_graph::TensorType;
 
+use super::memory_limit::NotEnoughMemory;
 use super::{Device, IndexError};
 use crate::bundle::BundleError;
 use crate::host::HostError;
@@ -68,7 +69,10 @@ pub enum SessionError {
     Cuda(#[from] crate::cuda::CudaError),
     /// The host back end refuses or fails.
     #[error("the host back end failed: {0}; report this as an error of warpweave")]
-    Host(#[from] HostError),
+    Host(HostError),
+    /// The machine has less memory than the run takes.
+    #[error(transparent)]
+    Memory(#[from] NotEnoughMemory),
     /// A failure inside warpweave.
     #[error("{0}; report this as an error of warpweave")]
     Internal(String),
@@ -89,6 +93,17 @@ pub enum FailureKind {
     TimeOut,
     /// An element is no index of the dimension that it indexes.
     Index,
+    /// A bundle is not what was written.
+    Damage,
+}
+
+impl From<HostError> for SessionError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Memory(error) => Self::Memory(error),
+            other => Self::Host(other),
+        }
+    }
 }
 
 impl SessionError {
@@ -105,6 +120,7 @@ impl SessionError {
             Self::Index(_) => "index",
             Self::Cuda(_) => "cuda",
             Self::Host(_) => "host",
+            Self::Memory(_) => "memory",
             Self::Internal(_) => "internal",
         }
     }
@@ -114,7 +130,7 @@ impl SessionError {
         match self {
             Self::InputCount { .. } | Self::InputType { .. } => FailureKind::Usage,
             Self::Bundle(error) => error.kind(),
-            Self::Unavailable { .. } => FailureKind::Environment,
+            Self::Unavailable { .. } | Self::Memory(_) => FailureKind::Environment,
             Self::Violations { .. } | Self::OrderDependent { .. } | Self::Host(_) | Self::Internal(_) => {
                 FailureKind::Check
             }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_graph::index_check::{FaultyElement, FaultyIndex, IndexCheck, IndexFault};
+use warpweave_graph::legible::legible;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
 
@@ -38,9 +39,9 @@ pub struct IndexTensor {
 impl fmt::Display for IndexTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.input, &self.name) {
-            (Some(_), Some(name)) => write!(f, "the input `{name}`"),
+            (Some(_), Some(name)) => write!(f, "the input `{}`", legible(name)),
             (Some(position), None) => write!(f, "input {position}"),
-            (None, Some(name)) => write!(f, "the tensor `{name}`"),
+            (None, Some(name)) => write!(f, "the tensor `{}`", legible(name)),
             (None, None) => write!(f, "the tensor {}", self.id),
         }
     }

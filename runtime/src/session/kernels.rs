@@ -8,7 +8,7 @@ use super::emulator::{EmulatorOptions, EmulatorSession};
 use super::error::SessionError;
 use super::open::OpenOptions;
 use super::text::TextSession;
-use super::{Device, Session};
+use super::{Device, Session, memory_limit};
 use crate::bundle::{BundleTarget, TargetPlan};
 use crate::target::Target;
 
@@ -17,6 +17,9 @@ pub const DEFAULT_KERNEL_TARGET: Target = Target::Sm90a;
 /// The units that the emulator and the text run with unless told otherwise: enough to interleave, few enough to be
 /// quick.
 pub const DEFAULT_UNITS: usize = 8;
+
+/// How many times the bytes of the arena the emulator takes: who has written a byte, and when, is more than the byte.
+const COPIES: u64 = 8;
 
 /// The kernels of an architecture with their plan.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,6 +40,7 @@ pub fn open_kernels(
     options: &OpenOptions,
 ) -> Result<Box<dyn Session>, SessionError> {
     let Kernels { target, plan, program } = kernels;
+    memory_limit::check_plan(plan.plan.plan(), COPIES)?;
     let plan = plan.folded(BundleTarget::Gpu(target), options.units.unwrap_or(DEFAULT_UNITS))?;
     match device {
         Device::Emulator => {

@@ -6,6 +6,7 @@ mod host;
 mod index_error;
 #[cfg(feature = "compile")]
 mod kernels;
+pub mod memory_limit;
 mod named;
 mod open;
 mod reference;

@@ -7,6 +7,7 @@ use super::Session;
 use super::error::SessionError;
 use super::exchange::check_inputs;
 use super::index_error::IndexError;
+use super::memory_limit::check_reference;
 
 /// A program that the reference evaluates.
 pub struct ReferenceSession {
@@ -24,6 +25,7 @@ impl Session for ReferenceSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         let types: Vec<_> = self.program.inputs.iter().map(|input| &self.program.tensors[*input].ty).collect();
         check_inputs(types.into_iter(), inputs)?;
+        check_reference(&self.program)?;
         evaluate(&self.program, inputs).map_err(|error| match error {
             ReferenceError::Index(fault) => {
                 let ty = &self.program.tensors[fault.check.tensor].ty;

@@ -17,17 +17,30 @@ const NARROWEST: usize = 8;
 const PLACEMENTS: usize = 60_000;
 /// Open groups beyond which a state takes the time of several.
 const FEW_OPEN: usize = 64;
-/// A node that reads more groups than this joins one, two or all of them.
+/// A node that reads more groups than this joins all of them, or one or two of the first [`FEW_READ`].
 const ALL_SUBSETS: usize = 5;
+/// Groups of which a node that reads many joins one or two.
+const FEW_READ: usize = 16;
+/// Values that may be open at once; beyond, the search begins anew with the nodes that are left. What a state takes to copy
+/// grows with what is open.
+const MOST_OPEN: usize = 1024;
 
 /// The best partition that a beam finds, its width fitted to the number of nodes; nodes that a spent budget leaves over
 /// stay by themselves.
 pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
     let placement = Placement::of(memo.graph());
+    let windows = placement.windows(MOST_OPEN);
+    let groups = windows.iter().flat_map(|window| solve_window(window, memo)).collect();
+    Solution::new(groups, memo)
+}
+
+/// The groups of one stretch of the order.
+fn solve_window<P: PartitionProblem>(placement: &Placement, memo: &mut Memo<'_, P>) -> Vec<NodeSet> {
     let graph = placement.graph();
+    let nodes = memo.graph().len();
     let width = |open: usize| {
         let weight = open.max(FEW_OPEN);
-        (PLACEMENTS * FEW_OPEN / (graph.len().max(1) * weight)).clamp(NARROWEST, WIDEST)
+        (PLACEMENTS * FEW_OPEN / (nodes.max(1) * weight)).clamp(NARROWEST, WIDEST)
     };
     let mut beam = vec![Ranked::default()];
     let mut placed = 0;
@@ -37,7 +50,7 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
         }
         placed = node + 1;
         let choices: Vec<Choice> =
-            (0..beam.len()).flat_map(|position| choices(&beam, position, &placement, node)).collect();
+            (0..beam.len()).flat_map(|position| choices(&beam, position, placement, node)).collect();
         memo.prepare(choices.iter().map(|choice| choice.named.clone()).collect());
         let priced = choices.into_iter().filter_map(|choice| {
             let cost = memo.price(&choice.named)?;
@@ -49,8 +62,7 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
         beam = best(&beam, graph, &priced, width(beam[0].state.open_groups()));
     }
     let left = (placed..graph.len()).map(|node| NodeSet::from([node]));
-    let groups = beam[0].state.groups().into_iter().chain(left).map(|group| placement.named(&group));
-    Solution::new(groups.collect(), memo)
+    beam[0].state.groups().into_iter().chain(left).map(|group| placement.named(&group)).collect()
 }
 
 /// A state and the cost of all its groups.
@@ -133,6 +145,7 @@ fn subsets(read: &[usize], companions: &[Option<Vec<usize>>]) -> Vec<Vec<usize>>
     if able.len() == read.len() && complete(&able) {
         found.push(named(&able));
     }
+    let able = &able[..able.len().min(FEW_READ)];
     for (at, &first) in able.iter().enumerate() {
         if complete(&[first]) {
             found.push(vec![first.0]);

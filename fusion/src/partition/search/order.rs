@@ -1,6 +1,7 @@
 //! The order in which a search places nodes: what it costs grows with the groups that are open at once.
 
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use super::problem::{DependenceGraph, NodeSet};
 
@@ -22,6 +23,41 @@ impl Placement {
         let named = nodes.iter().map(|&node| graph.predecessors(node).iter().map(|&before| place[before]).collect());
         let graph = DependenceGraph::new(named.collect());
         Self { nodes, graph }
+    }
+
+    /// The order in stretches at whose ends at most `most` nodes of the stretch have readers to come. What is placed in one
+    /// depends on nothing of a later one, so that groups of different stretches never make a cycle.
+    pub(super) fn windows(self, most: usize) -> Vec<Self> {
+        let mut windows = Vec::new();
+        let mut first = 0;
+        let mut unread: Vec<usize> = (0..self.graph.len()).map(|node| self.graph.successors(node).len()).collect();
+        let mut open = 0;
+        for node in 0..self.graph.len() {
+            if open >= most {
+                windows.push(self.window(first..node));
+                (first, open) = (node, 0);
+            }
+            open += usize::from(unread[node] > 0);
+            for &before in self.graph.predecessors(node) {
+                unread[before] -= 1;
+                open -= usize::from(unread[before] == 0 && before >= first);
+            }
+        }
+        if first == 0 {
+            return vec![self];
+        }
+        windows.push(self.window(first..self.graph.len()));
+        windows
+    }
+
+    /// A stretch of the order, with the dependences inside it.
+    fn window(&self, places: Range<usize>) -> Self {
+        let inside = |node: usize| {
+            let before = self.graph.predecessors(node).iter().filter(|&&before| before >= places.start);
+            before.map(|&before| before - places.start).collect()
+        };
+        let graph = DependenceGraph::new(places.clone().map(inside).collect());
+        Self { nodes: self.nodes[places].to_vec(), graph }
     }
 
     /// Who depends on whom, by place.

@@ -25,7 +25,8 @@ impl DependenceGraph {
             let mut distinct: Vec<usize> = Vec::with_capacity(named.len());
             for predecessor in named {
                 assert!(predecessor < node, "nodes come after those that they depend on");
-                if !distinct.contains(&predecessor) {
+                // Readers are added in their order, so that a repetition finds its node last.
+                if graph.successors[predecessor].last() != Some(&node) {
                     distinct.push(predecessor);
                     graph.successors[predecessor].push(node);
                 }

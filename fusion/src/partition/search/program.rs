@@ -238,10 +238,14 @@ impl<C: KernelCost> ProgramProblem<'_, C> {
         if members.iter().any(|&node| self.is_join(node)) {
             return (members.len() == 1).then_some(0.0);
         }
-        if !self.sizes.fit(members) {
+        let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();
+        let leaves = |node: usize| {
+            let output = self.program.statements[StatementId::from_index(node)].output;
+            self.uses.leaves_slice(output, &statements)
+        };
+        if !self.sizes.fit(members, leaves) {
             return None;
         }
-        let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();
         let key = self.structures.key(self.program, &self.uses, &statements);
         let statements: BTreeSet<StatementId> = statements.into_iter().collect();
         let registers = self.price(&self.registers, (level, &key), || build(self.program, &self.uses, &statements));

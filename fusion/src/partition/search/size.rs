@@ -10,6 +10,12 @@ use warpweave_graph::program::{Definition, TensorProgram};
 /// Scalar nodes of one composed expression beyond which a set of statements is not taken for a group.
 const LARGEST: u64 = 4096;
 
+/// Scalar nodes beyond which those expressions of a set that leave it are too many together: each holds what it composes.
+const LARGEST_TOGETHER: u64 = 2 * LARGEST;
+
+/// Statements beyond which a set is not taken for a group. What a body takes to build grows with their square.
+pub(super) const MOST_STATEMENTS: usize = 128;
+
 /// Per statement, the nodes of its own scalars and how often they read each producer.
 #[derive(Debug)]
 pub(super) struct ScalarSizes {
@@ -36,16 +42,24 @@ impl ScalarSizes {
         sizes
     }
 
-    /// Whether every composed expression of these statements, ascending, stays within what a kernel is made of.
-    pub(super) fn fit(&self, members: &[usize]) -> bool {
+    /// Whether every composed expression of these statements, ascending, stays within what a kernel is made of, and those that
+    /// leave the group do together.
+    pub(super) fn fit(&self, members: &[usize], leaves: impl Fn(usize) -> bool) -> bool {
+        if members.len() > MOST_STATEMENTS {
+            return false;
+        }
         let mut composed: Vec<u64> = Vec::with_capacity(members.len());
+        let mut together: u64 = 0;
         for &member in members {
             let behind = self.reads[member].iter().map(|(producer, count)| match members.binary_search(producer) {
                 Ok(position) if !self.reduces[*producer] => count.saturating_mul(composed[position]),
                 Ok(_) | Err(_) => 0,
             });
             let size = behind.fold(self.own[member], u64::saturating_add);
-            if size > LARGEST && members.len() > 1 {
+            if leaves(member) {
+                together = together.saturating_add(size);
+            }
+            if (size > LARGEST || together > LARGEST_TOGETHER) && members.len() > 1 {
                 return false;
             }
             composed.push(size);

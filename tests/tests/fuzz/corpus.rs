@@ -1,0 +1,109 @@
+//! Inputs to begin with.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use warpweave::frontend::ImportOptions;
+use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::partition::params::RowThreads;
+use warpweave::fusion::partition::timings::{Machine, TimedKernel, Timing, Timings, Version};
+use warpweave::fusion::partition::{ContractionShape, ScheduleParams, Template};
+use warpweave::graph::{Tensor, npy};
+use warpweave::runtime::bundle::{self, BundleTarget, TargetContents};
+use warpweave::{Build, Model, write_arch};
+
+/// Larger models are left out: most of their bytes are weights.
+const LARGEST_MODEL: u64 = 8 << 10;
+
+/// The files of a folder, sorted; none if it is not there.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// ONNX's node tests.
+pub fn models() -> Vec<Vec<u8>> {
+    let folders = std::fs::read_dir(here("../.onnx/node")).expect("the node tests are there");
+    let mut paths: Vec<PathBuf> = folders.flatten().map(|folder| folder.path().join("model.onnx")).collect();
+    paths.sort();
+    let is_small = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST_MODEL);
+    paths.into_iter().filter(is_small).map(|path| read(&path)).collect()
+}
+
+/// A small model for the host, as a bundle.
+pub fn bundles() -> Vec<Vec<u8>> {
+    let model = Model::import(&here("models/dlrm/torchscript.onnx"), &ImportOptions::default());
+    let build = Build::new(model.expect("the model is supported"), &mut |_| {});
+    let part = build.part(BundleTarget::Host, &mut |_| {}).expect("the model can be planned");
+    let contents = TargetContents { plan: part.plan, code: None };
+    let path = here(&format!("../target/fuzz/corpus-{}.weave", std::process::id()));
+    let contents = build.contents(BTreeMap::from([(BundleTarget::Host, contents)]));
+    bundle::write(&contents, &path).expect("the bundle can be written");
+    let bytes = read(&path);
+    std::fs::remove_file(&path).expect("the bundle can be removed");
+    vec![bytes]
+}
+
+/// Stored arrays.
+pub fn npz() -> Vec<Vec<u8>> {
+    ["dlrm", "lstm"].map(|model| read(&here(&format!("models/{model}/io.npz")))).into()
+}
+
+/// Arrays of a few types and shapes.
+pub fn npy() -> Vec<Vec<u8>> {
+    let tensors = [
+        Tensor::new([2, 3], &[0.5f32; 6]),
+        Tensor::scalar(7i64),
+        Tensor::new([0, 4], &[0u8; 0]),
+        Tensor::from_bools([3], &[true, false, true]),
+        Tensor::new([1, 1, 2], &[1.5f64, -2.0]),
+    ];
+    tensors.iter().filter_map(npy::print).collect()
+}
+
+/// Times of a few kernels.
+pub fn timings() -> Vec<Vec<u8>> {
+    let version = Version { major: 13, minor: 0 };
+    let architecture = || "sm_90a".parse().expect("that is a name");
+    let machine = || Machine { architecture: architecture(), driver: version, compiler: version };
+    let templates = [
+        Template::Pointwise { per_thread: 4 },
+        Template::Row(RowThreads::Warp),
+        Template::Contraction(ContractionShape::square(4, 2)),
+        Template::Attention { keys: 64 },
+    ];
+    let record = |template: &Template| {
+        let params = ScheduleParams { template: *template, tile: vec![1, 64] };
+        let signature = "f32[8x64] = reads of f32[8x64]".parse().expect("that is a line");
+        let timing = Timing { measured: 2.5, estimated: 3.25 };
+        (TimedKernel { machine: machine(), signature, params }, timing)
+    };
+    vec![Timings { records: templates.iter().map(record).collect() }.to_string().into_bytes()]
+}
+
+/// The constants of the devices that are known.
+pub fn arch() -> Vec<Vec<u8>> {
+    let path = here(&format!("../target/fuzz/corpus-{}.json", std::process::id()));
+    let written = |arch: &GpuArch| {
+        write_arch(&path, arch).expect("constants can be written");
+        read(&path)
+    };
+    let found = [GpuArch::a100(), GpuArch::h200()].iter().map(written).collect();
+    std::fs::remove_file(&path).expect("the file can be removed");
+    found
+}
+
+/// A record of the lab.
+pub fn lab() -> Vec<Vec<u8>> {
+    vec![read(&here("lab/synthetic.json"))]
+}
