@@ -70,7 +70,7 @@ fn a_branch_is_chosen_by_an_input_that_is_fixed() {
     let fast = constant("fast", &Tensor::scalar(16_000i64));
     let model = typed(vec![value("x", F32, &["2"]), value("rate", I64, &[])], vec![fast], nodes, &["y"]);
     let rate = |rate: i64| {
-        let constants = [("rate".to_owned(), Tensor::scalar(rate))].into();
+        let constants = [("rate".to_owned(), Tensor::scalar(rate).into())].into();
         ImportOptions { constants, ..ImportOptions::default() }
     };
     assert_eq!(run(&model, &rate(16_000), &[pair(1.0, -2.0)]), [[1.0, 2.0]]);
