@@ -34,7 +34,11 @@ fn contents() -> BundleContents {
     BundleContents {
         index_tensors: TensorNames::new(),
         model: ModelRecord { name: "small \"model\"\n".to_owned(), ..ModelRecord::default() },
-        signature: Signature { inputs: ports(&program, &program.inputs), outputs: ports(&program, &program.outputs) },
+        signature: Signature {
+            inputs: ports(&program, &program.inputs),
+            outputs: ports(&program, &program.outputs),
+            counted: Vec::new(),
+        },
         graph_text: program.to_string(),
         program,
         targets: BTreeMap::from([(BundleTarget::Host, TargetContents { plan, code: None })]),
