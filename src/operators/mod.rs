@@ -4,6 +4,7 @@
 //! and the kernels about the smallest application of each operator.
 
 mod sample;
+mod stated;
 mod table;
 
 use std::ops::RangeInclusive;

@@ -3,6 +3,8 @@
 use warpweave_graph::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, ImportError, Op, Registration};
 use warpweave_graph::{ElementType, Graph, Shape, Tensor, TensorType, ValueType};
 
+use super::stated::{Stated, stated};
+
 /// An operator with inputs that it accepts.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
@@ -13,7 +15,7 @@ pub(super) struct Sample {
 
 /// One input of a sample.
 #[derive(Clone, PartialEq, Debug)]
-enum Given {
+pub(super) enum Given {
     /// A tensor of the element type that is asked about.
     Own(Shape),
     /// The same, known when the model is compiled: this number.
@@ -37,6 +39,10 @@ const SHAPES: [&[usize]; 6] = [&[2, 2], &[1, 1, 2, 2], &[2], &[], &[1, 2, 2, 2],
 impl Sample {
     /// A sample of a registered operator in its newest version, with the fewest inputs; `None` if none is found.
     pub(super) fn find(registered: &Registration) -> Option<Self> {
+        if let Some(Stated { attributes, inputs }) = stated(registered.domain, registered.name) {
+            let op = imported(registered, attributes)?;
+            return Some(Self { op, inputs, outputs: 1 });
+        }
         let operators: Vec<Op> = [false, true].into_iter().filter_map(|axis| import(registered, axis)).collect();
         let most = (*registered.inputs.end()).min(MOST_INPUTS);
         let counts = (*registered.inputs.start()).max(1)..=most;
@@ -130,6 +136,11 @@ fn import(registered: &Registration, axis: bool) -> Option<Op> {
     if axis {
         attributes.push(("axis", Attribute::Int(0)));
     }
+    imported(registered, attributes)
+}
+
+/// The operator with those of the attributes that it has.
+fn imported(registered: &Registration, mut attributes: Vec<(&'static str, Attribute)>) -> Option<Op> {
     loop {
         let named = attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         match Op::import(registered.domain, registered.name, &mut AttributeReader::new(named, *registered.opsets.end()))

@@ -44,5 +44,8 @@ fn every_operator_is_listed_with_what_runs_it() {
         assert_eq!((has(name, "host", element), has(name, "kernels", element)), (host, kernels), "{name} {element}");
     }
     let tried = operators.iter().filter(|operator| operator["host"].as_array().is_some_and(|types| !types.is_empty()));
-    assert!(tried.count() * 10 >= operators.len() * 9, "samples of most operators are found");
+    let tried: Vec<&str> = tried.filter_map(|operator| operator["name"].as_str()).collect();
+    let all = operators.iter().filter_map(|operator| operator["name"].as_str());
+    let without: Vec<&str> = all.filter(|name| !tried.contains(name)).collect();
+    assert!(without.is_empty(), "no sample is found of {without:?}: state one in src/operators/stated.rs");
 }
