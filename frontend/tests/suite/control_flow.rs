@@ -193,7 +193,7 @@ fn loops_are_unrolled_as_far_as_they_are_known_to_run() {
 fn what_a_body_cannot_do_is_listed_once() {
     let inputs = vec![value("i", I64, &[]), value("go", BOOL, &[]), value("sum", F32, &["2"])];
     let outputs = vec![value("go", BOOL, &[]), value("next", F32, &["2"]), value("next", F32, &["2"])];
-    let body = subgraph(inputs, vec![], vec![unary("NonMaxSuppression", "sum", "next")], outputs);
+    let body = subgraph(inputs, vec![], vec![unary("StringNormalizer", "sum", "next")], outputs);
     let repeat = node("Loop", &["many", "", "x"], &["y", "all"], vec![graph_attribute("body", body)]);
     let many = vec![constant("many", &Tensor::scalar(9i64))];
     let model = typed(vec![value("x", F32, &["2"])], many, vec![repeat], &["y"]);

@@ -199,7 +199,7 @@ fn everything_unsupported_is_listed_at_once() {
     };
     let nodes = vec![
         node("If", &["x"], &["a"], vec![graph]),
-        node("NonMaxSuppression", &["a", "x"], &["b"], vec![]),
+        node("StringNormalizer", &["a", "x"], &["b"], vec![]),
         relu(&["b"], &["c"]),
         node("Conv", &["c", "x"], &["d"], vec![crate::model::string("auto_pad", "SIDEWAYS")]),
         node("Relu", &["x"], &["e"], vec![int("slope", 1)]),
@@ -210,7 +210,7 @@ fn everything_unsupported_is_listed_at_once() {
     let parts = [
         "5 nodes",
         "a: ai.onnx.If (opset 17): a single truth value is needed, and f32[2] is given",
-        "b: ai.onnx.NonMaxSuppression (opset 17): operator NonMaxSuppression is not supported",
+        "b: ai.onnx.StringNormalizer (opset 17): operator StringNormalizer is not supported",
         "d: ai.onnx.Conv (opset 17): attribute auto_pad: `SIDEWAYS` is unknown",
         "e: ai.onnx.Relu (opset 17): unknown attribute slope",
         "f: com.example.Relu",
@@ -276,12 +276,12 @@ fn sizes_are_checked_before_anything_is_allocated() {
     }
     for dims in [["0", "9223372036854775807"], ["9223372036854775807", "9223372036854775807"]] {
         let model = model(17, vec![value("x", F32, &dims)], vec![], vec![relu(&["x"], &["y"])], &["y"]);
-        check(&refused(&model, &defaults()), "model-invalid", &["x", "too large"]);
+        check(&refused(&model, &defaults()), "model-invalid", &["x", "larger than the limit"]);
     }
     let target = constant("s", &Tensor::vector_i64(&[1 << 40, 1 << 40]));
     let nodes = vec![node("Expand", &["x", "s"], &["y"], vec![])];
     let expand = model(17, vec![value("x", F32, &["1"])], vec![target], nodes, &["y"]);
-    check(&refused(&expand, &defaults()), "model-unsupported", &["too large"]);
+    check(&refused(&expand, &defaults()), "model-unsupported", &["larger than the limit"]);
 
     let small = ImportOptions { limits: Limits { file_bytes: 8, ..Limits::default() }, ..defaults() };
     check(&refused(&expand, &small), "model-limit", &["file size"]);

@@ -119,6 +119,7 @@ impl TensorExpr {
                 require(left == right, "operands have different types")?;
                 let logical = matches!(op, BinaryOp::And | BinaryOp::Or);
                 require(!logical || left == ElementType::Bool, "a function does not take this type")?;
+                require(!op.is_bitwise() || left.is_integer(), "a function of bits takes integers")?;
                 Ok(if op.is_comparison() { ElementType::Bool } else { left })
             }
             Scalar::Select(condition, then, otherwise) => {

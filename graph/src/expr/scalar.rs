@@ -162,6 +162,11 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    /// Whether it is a function of the bits of integers.
+    pub fn is_bitwise(self) -> bool {
+        matches!(self, Self::BitAnd | Self::BitOr | Self::BitXor | Self::ShiftLeft | Self::ShiftRight)
+    }
+
     /// Whether the result is a truth value whatever the operands' type.
     pub fn is_comparison(self) -> bool {
         match self {

@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 
 use super::scatter_elements::ScatterElements;
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
-/// `ScatterElements`, of which the last update replaces what is there.
+/// `ScatterElements`, of which the last update replaces what is there. ONNX deprecates it since opset 11; models still have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scatter {
     axis: i64,
@@ -15,7 +15,7 @@ pub struct Scatter {
 
 impl Operator for Scatter {
     const NAME: &'static str = "Scatter";
-    const OPSETS: RangeInclusive<i64> = 9..=10;
+    const OPSETS: RangeInclusive<i64> = 9..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 3..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
