@@ -9,6 +9,7 @@ TESTED := --workspace --exclude warpweave-benches
 WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
 RANDOM_GRAPHS := env PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py
+EXPORTERS := env PYTHONPATH=.onnxruntime:models/check python3 models/check/exporters_check.py
 CONTRIB_CASES := env PYTHONPATH=.onnxruntime python3 scripts/contrib_cases.py
 MUTATED := env PYTHONPATH=.onnxruntime python3 scripts/mutated_models.py
 HOSTILE := env PYTHONPATH=.onnxruntime python3 scripts/hostile_models.py
@@ -50,6 +51,7 @@ test: fetch
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:50 --device emulator,text'
 	$(TIMED) contrib 60 $(CONTRIB_CASES) --warpweave target/debug/warpweave
+	$(TIMED) exporters 120 $(EXPORTERS) --warpweave target/debug/warpweave
 	$(TIMED) mutated 240 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:2000
 	$(TIMED) hostile 240 $(HOSTILE) --warpweave target/debug/warpweave
 	$(TIMED) scaling 120 $(SCALING) --warpweave target/debug/warpweave --check
