@@ -14,11 +14,6 @@ pub struct Normalizer {
 }
 
 impl Normalizer {
-    /// Over the last dimension.
-    pub(super) fn along_last() -> Self {
-        Self { axis: -1, onward: false }
-    }
-
     /// Takes the attributes.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let old = attributes.opset() < 13;

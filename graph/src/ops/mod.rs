@@ -199,6 +199,7 @@ pub mod tile;
 pub mod top_k;
 pub mod transpose;
 pub mod trilu;
+pub mod unique;
 pub mod unsqueeze;
 pub mod upsample;
 pub mod where_;
@@ -462,6 +463,7 @@ registry::operators! {
     top_k::TopK,
     transpose::Transpose,
     trilu::Trilu,
+    unique::Unique,
     unsqueeze::Unsqueeze,
     upsample::Upsample,
     where_::Where,

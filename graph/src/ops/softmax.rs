@@ -19,11 +19,6 @@ impl Softmax {
     pub fn along(dimension: usize) -> Self {
         Self { normalizer: Normalizer::along(dimension) }
     }
-
-    /// The softmax over the last dimension.
-    pub(super) fn along_last() -> Self {
-        Self { normalizer: Normalizer::along_last() }
-    }
 }
 
 impl Operator for Softmax {

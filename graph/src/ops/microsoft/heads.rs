@@ -1,9 +1,8 @@
 //! Attention of heads side by side, as the operators of the domain have it.
 
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
-use crate::ops::matmul::MatMul;
-use crate::ops::softmax::Softmax;
-use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, broadcast, movement};
+use crate::ops::dot_product_attention::{self, Scoring, attend, merge_heads, split_heads};
+use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, broadcast, compose};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 
@@ -96,25 +95,24 @@ impl Heads {
         [queries, keys, values]: [TensorId; 3],
         [mask, bias]: [Option<TensorId>; 2],
     ) -> TensorId {
-        let queries = self.split(program, queries, [0, 2, 1, 3]);
-        let keys = self.split(program, keys, [0, 2, 3, 1]);
-        let values = self.split(program, values, [0, 2, 1, 3]);
-        let products = program.apply(&MatMul, &[Some(queries), Some(keys)], 1)[0];
         let mask = mask.map(|mask| self.mask(program, extents, mask));
-        let scores = self.scores(program, extents, products, [mask, bias]);
-        let weights = program.apply(&Softmax::along_last(), &[Some(scores)], 1)[0];
-        let heads = program.apply(&MatMul, &[Some(weights), Some(values)], 1)[0];
-        let places = movement::transpose(program, heads, &[0, 2, 1, 3]);
-        let shape = Shape::from([extents.batch, extents.queries, extents.value_width]);
-        movement::reshape(program, places, &shape)
-    }
-
-    /// `[batch, places, width]` as heads of their own, in the order of `permutation` of batch, place, head and element.
-    fn split(&self, program: &mut ProgramBuilder, tensor: TensorId, permutation: [usize; 4]) -> TensorId {
-        let shape = &program.ty(tensor).shape;
-        let apart = Shape::from([shape[0], shape[1], self.count, shape[2] / self.count]);
-        let apart = movement::reshape(program, tensor, &apart);
-        movement::transpose(program, apart, &permutation)
+        let mask = match (mask, bias) {
+            (Some(mask), Some(bias)) => Some(compose::map(program, [mask, bias], ElementType::F32, |[mask, bias]| {
+                mask.binary(BinaryOp::Add, bias)
+            })),
+            (mask, bias) => mask.or(bias),
+        };
+        let scoring = Scoring {
+            scale: self.scale.unwrap_or(1.0 / ((extents.width / self.count) as f32).sqrt()),
+            softcap: None,
+            mask,
+            causal: self.is_causal.then_some(0),
+            lengths: None,
+            precision: ElementType::F32,
+        };
+        let [queries, keys, values] = [queries, keys, values].map(|part| split_heads(program, part, self.count));
+        let output = attend(program, dot_product_attention::Heads { queries, keys, values }, &scoring).output;
+        merge_heads(program, output)
     }
 
     /// What a mask adds: of lengths `[batch]`, or of truth values `[batch, keys]`.
@@ -133,38 +131,5 @@ impl Heads {
         };
         let body = is_seen.select(literal(0.0), literal(self.hidden));
         program.compute(expr.map(ElementType::F32, body), &[mask])
-    }
-
-    /// Products scaled, with what is added to them, and without what a query does not see.
-    fn scores(
-        &self,
-        program: &mut ProgramBuilder,
-        extents: &Extents,
-        products: TensorId,
-        addends: [Option<TensorId>; 2],
-    ) -> TensorId {
-        let ty = program.ty(products).clone();
-        let head = (extents.width / self.count) as f64;
-        let scale = self.scale.map_or(1.0 / head.sqrt(), f64::from);
-        let operands: Vec<TensorId> = [Some(products)].into_iter().chain(addends).flatten().collect();
-        let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&ty.shape);
-        let mut body: Option<Scalar> = None;
-        for &tensor in &operands {
-            let operand = expr.operand(program.ty(tensor));
-            let read = expr.broadcast_read(operand, &axes);
-            body = Some(match body {
-                None => read.binary(BinaryOp::Multiply, Scalar::literal(ty.element, scale)),
-                Some(sum) => sum.binary(BinaryOp::Add, read),
-            });
-        }
-        let mut body = body.expect("the products are read");
-        if self.is_causal {
-            let ahead = Index::axis(axes[3]).add(&Index::axis(axes[2]).times(-1));
-            let ahead = Scalar::Index(ahead, ElementType::I32);
-            let is_ahead = Scalar::literal(ElementType::I32, 0.0).binary(BinaryOp::Less, ahead);
-            body = is_ahead.select(Scalar::literal(ty.element, f64::from(f32::MIN)), body);
-        }
-        program.compute(expr.map(ty.element, body), &operands)
     }
 }

@@ -4,12 +4,12 @@ use std::ops::RangeInclusive;
 
 use super::DOMAIN;
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
+use crate::ops::dot_product_attention::{merge_heads, split_heads};
 use crate::ops::gather::Gather;
-use crate::ops::{
-    Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator, broadcast, elementwise, movement,
-};
+use crate::ops::rotary::{Pairs, rotate};
+use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator, elementwise};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, Shape, TensorType, ValueType};
+use crate::types::{ElementType, TensorType, ValueType};
 
 /// Of each head, the first elements turned in pairs: each with its neighbour, or with the one half of them further on. The inputs
 /// are the data `[batch, places, heads · width]` or `[batch, heads, places, width]`, the positions, which are the first one or one
@@ -23,10 +23,8 @@ pub struct RotaryEmbeddingAt {
 
 /// What the shapes say.
 struct Extents {
-    batch: usize,
     places: usize,
     heads: usize,
-    width: usize,
     /// Half of the elements that are turned.
     half: usize,
 }
@@ -53,7 +51,7 @@ impl RotaryEmbeddingAt {
         if !whole || !tables || half == 0 || 2 * half > width || self.turned.is_some_and(|turned| turned != 2 * half) {
             return Err(mismatch());
         }
-        let extents = Extents { batch, places, heads, width, half };
+        let extents = Extents { places, heads, half };
         let positions = context.tensor(1)?;
         if positions.element != ElementType::I64 || (*positions.shape != [1] && *positions.shape != [batch, places]) {
             return Err(InferError::Mismatch(format!("positions of {positions} do not go with {data}")));
@@ -80,18 +78,6 @@ impl RotaryEmbeddingAt {
         let first = expr.read(operand, vec![Index::constant(0)]);
         let body = first.binary(BinaryOp::Add, Scalar::Index(Index::axis(axes[1]), ElementType::I64));
         program.compute(expr.map(ElementType::I64, body), &[positions])
-    }
-
-    /// Both elements of each pair, turned, in the order that they had.
-    fn join(&self, program: &mut ProgramBuilder, pairs: [TensorId; 2], extents: &Extents) -> TensorId {
-        if !self.interleaved {
-            return program.join(3, &pairs);
-        }
-        let Extents { batch, places, heads, half, .. } = *extents;
-        let apart = Shape::from([batch, places, heads, half, 1]);
-        let apart = pairs.map(|part| movement::reshape(program, part, &apart));
-        let joined = program.join(4, &apart);
-        movement::reshape(program, joined, &Shape::from([batch, places, heads, 2 * half]))
     }
 }
 
@@ -132,42 +118,16 @@ impl Operator for RotaryEmbeddingAt {
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let extents = self.extents(context).expect("inference accepted the inputs");
-        let Extents { batch, places, heads, width, half } = extents;
-        let given = inputs[0].expect("inference found the data");
-        let flat = context.accepted(0).shape.len() == 3;
-        let data = match flat {
-            true => movement::reshape(program, given, &Shape::from([batch, places, heads, width])),
-            false => movement::transpose(program, given, &[0, 2, 1, 3]),
-        };
-        let positions = inputs[1].expect("inference found the positions");
-        let positions = Self::positions(program, positions, &extents);
-        let rows = Shape::from([program.ty(positions).shape[0], places, 1, half]);
-        let [cosines, sines] = [2, 3].map(|table: usize| {
-            let row = program.apply(&Gather::along(0), &[inputs[table], Some(positions)], 1)[0];
-            movement::reshape(program, row, &rows)
-        });
-        let (second, step) = if self.interleaved { (1, 2) } else { (half as i64, 1) };
-        let [one, other] = [0, second].map(|start| {
-            movement::slice(program, data, &[0, 0, 0, start], &[1, 1, 1, step], &[batch, places, heads, half])
-        });
-        let element = context.accepted(0).element;
-        let mut turn = |parts: [TensorId; 4], op: BinaryOp| {
-            broadcast::map(&parts.map(Some), program, element, |operands| {
-                let [a, b, c, d]: [Scalar; 4] = elementwise::operands(operands);
-                a.binary(BinaryOp::Multiply, b).binary(op, c.binary(BinaryOp::Multiply, d))
-            })
-        };
-        let first = turn([one, cosines, other, sines], BinaryOp::Subtract);
-        let second = turn([other, cosines, one, sines], BinaryOp::Add);
-        let mut turned = self.join(program, [first, second], &extents);
-        if 2 * half < width {
-            let rest = [batch, places, heads, width - 2 * half];
-            let rest = movement::slice(program, data, &[0, 0, 0, 2 * half as i64], &[1; 4], &rest);
-            turned = program.join(3, &[turned, rest]);
+        let data = inputs[0].expect("inference found the data");
+        let positions = Self::positions(program, inputs[1].expect("inference found the positions"), &extents);
+        let [cosines, sines] =
+            [2, 3].map(|table: usize| program.apply(&Gather::along(0), &[inputs[table], Some(positions)], 1)[0]);
+        let pairs = if self.interleaved { Pairs::Interleaved } else { Pairs::Halves };
+        if context.accepted(0).shape.len() == 4 {
+            return vec![rotate(program, data, (cosines, sines), 2 * extents.half, pairs)];
         }
-        vec![match flat {
-            true => movement::reshape(program, turned, &context.accepted(0).shape),
-            false => movement::transpose(program, turned, &[0, 2, 1, 3]),
-        }]
+        let heads = split_heads(program, data, extents.heads);
+        let turned = rotate(program, heads, (cosines, sines), 2 * extents.half, pairs);
+        vec![merge_heads(program, turned)]
     }
 }
