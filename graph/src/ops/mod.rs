@@ -164,6 +164,7 @@ pub mod resize;
 pub mod reverse_sequence;
 pub mod rms_normalization;
 pub mod rnn;
+pub mod roi_align;
 pub mod rotary_embedding;
 pub mod round;
 pub mod scatter_elements;
@@ -425,6 +426,7 @@ registry::operators! {
     reverse_sequence::ReverseSequence,
     rms_normalization::RmsNormalization,
     rnn::Rnn,
+    roi_align::RoiAlign,
     rotary_embedding::RotaryEmbedding,
     rotary_embedding_at::RotaryEmbeddingAt,
     round::Round,
