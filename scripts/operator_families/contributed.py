@@ -98,7 +98,7 @@ def quantised_function(chooser, name):
         inputs += quantised(chooser, [], element)[1:]
         attributes["alpha"] = chooser.choice([None, 0.1, 0.3])
     else:
-        inputs += [numpy.float32(1 / 256).reshape(()), numpy.array(numpy.iinfo(element).min, element)]
+        inputs += [numpy.array(1 / 255, numpy.float32), numpy.array(numpy.iinfo(element).min, element)]
     case = Case(name, inputs, domain=MICROSOFT, **attributes)
     if name == "QLinearSoftmax":
         case.attributes.update(axis=chooser.axis(len(shape)), opset=13)

@@ -31,9 +31,12 @@ def grid_sample(chooser, name):
 def affine_grid(chooser, name):
     spatial = [chooser.extent(7) for _ in range(chooser.choice([2, 3]))]
     batch = chooser.extent(3)
+    aligned = chooser.choice([None, 0, 1])
+    if aligned and 1 in spatial:
+        raise Unfit("PyTorch, ONNX Runtime and ONNX's reference evaluator have 0, 1 and -1 for the corner of one pixel")
     theta = chooser.quarters([batch, len(spatial), len(spatial) + 1])
     size = numpy.array([batch, chooser.extent(3), *spatial], numpy.int64)
-    return Case(name, [theta, size], opset=20, align_corners=chooser.choice([None, 0, 1]))
+    return Case(name, [theta, size], opset=20, align_corners=aligned)
 
 
 @operator("Resize")
@@ -65,11 +68,15 @@ def resize(chooser, name):
         if axes:
             policies = [None, None, "stretch", "not_larger", "not_smaller"]
             attributes["keep_aspect_ratio_policy"] = chooser.choice(policies)
+            # With a policy, ONNX Runtime does not count axes from the back.
+            axes = [2, 3]
     else:
         factors = [chooser.choice([0.5, 0.75, 1, 1.5, 2, 2.5, 3]) for _ in range(2)]
         scales = numpy.array([*([] if axes else [1, 1]), *factors], numpy.float32)
         if any(extent * factor < 1 for extent, factor in zip(spatial, factors)):
             raise Unfit("an empty output")
+        if roi is not None and any(extent * factor % 1 for extent, factor in zip(spatial, factors)):
+            raise Unfit("ONNX Runtime rounds the extent of a resized crop, ONNX does not")
     element = chooser.element([numpy.float32, numpy.float32, numpy.uint8, numpy.int8, numpy.int32, numpy.float64])
     if element is not numpy.float32 and mode not in (None, "nearest"):
         # Rounding to integers of what is interpolated is defined nowhere.
@@ -84,6 +91,8 @@ def resize(chooser, name):
 def upsample(chooser, name):
     shape = [chooser.extent(3), chooser.extent(3), chooser.extent(7), chooser.extent(7)]
     scales = numpy.array([1, 1, chooser.choice([1, 1.5, 2, 3]), chooser.choice([1, 1.3, 2])], numpy.float32)
+    if scales.max() > 1 and all(int(extent * factor) == extent for extent, factor in zip(shape, scales)):
+        raise Unfit("ONNX Runtime copies where no extent changes")
     return Case(name, [chooser.quarters(shape), scales], opset=9, mode=chooser.choice([None, "nearest", "linear"]))
 
 
@@ -93,6 +102,10 @@ def window(chooser, spatial):
     attributes = {"kernel_shape": taps, "strides": chooser.maybe([chooser.between(1, 3) for _ in spatial])}
     if chooser.chance(0.3):
         attributes["auto_pad"] = chooser.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        strides = attributes["strides"] or [1] * len(spatial)
+        if any((-(-extent // step) - 1) * step + tap < extent
+               for extent, step, tap in zip(spatial, strides, taps)):
+            raise Unfit("ONNX Runtime has negative padding where strides leave elements out")
     elif chooser.chance(0.6):
         attributes["pads"] = [chooser.between(0, tap - 1) for tap in taps * 2]
     return attributes
@@ -138,7 +151,8 @@ def columns(chooser, name):
         places *= room // strides[at] + 1
     data = chooser.quarters([chooser.extent(3), chooser.extent(3) * int(numpy.prod(block)), places])
     inputs = [data, numpy.array(image, numpy.int64), numpy.array(block, numpy.int64)]
-    return Case(name, inputs, opset=18, strides=strides, dilations=dilations, pads=pads)
+    return Case(name, inputs, opset=18, strides=strides, dilations=dilations, pads=pads,
+                by_reference="ONNX Runtime is wrong in other than two dimensions with dilations")
 
 
 @operator("Det")

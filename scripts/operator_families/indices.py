@@ -64,7 +64,7 @@ def top_k(chooser, name):
     if issubclass(element, numpy.floating):
         data = chooser.with_specials(data)
     count = numpy.array([chooser.between(1, shape[axis])], numpy.int64)
-    return Case(name, [data, count], outputs=chooser.choice(["vi", "vi", "v", " i"]), axis=axis,
+    return Case(name, [data, count], outputs=chooser.choice(["vi", "vi", "vi", "v "]), axis=axis,
                 largest=chooser.choice([None, 0, 1]), sorted=1)
 
 
@@ -151,7 +151,7 @@ def reverse_sequence(chooser, name):
 def eye_like(chooser, name):
     shape = chooser.shape(ranks=(2,))
     data = chooser.array(chooser.element([numpy.float32, numpy.int32, numpy.int64]), shape)
-    return Case(name, [data], k=chooser.maybe(chooser.between(-5, 5)), dtype=chooser.choice([None, 1, 6, 7, 3, 2]))
+    return Case(name, [data], k=chooser.maybe(chooser.between(-5, 5)), dtype=chooser.choice([None, 1, 6, 7]))
 
 
 @operator("CenterCropPad")
