@@ -80,7 +80,7 @@ def one_hot(chooser, name):
     shape = chooser.shape(ranks=(1, 2, 3))
     depth = chooser.extent(7)
     index = chooser.numbers.integers(-depth - 2, depth + 2, shape).astype(numpy.int64)
-    element = chooser.element([numpy.float32, numpy.int32, numpy.int64])
+    element = chooser.element([numpy.float32, numpy.int64])
     values = numpy.array([0, 1] if chooser.chance(0.5) else [2, -3]).astype(element)
     return Case(name, [index, numpy.array(depth, numpy.int64), values], axis=chooser.between(-len(shape) - 1, len(shape)))
 
@@ -160,7 +160,9 @@ def transposed_convolution(chooser, name):
 def softmax(chooser, name):
     shape = chooser.shape()
     data = chooser.quarters(shape) * numpy.float32(chooser.choice([1, 1, 40]))
-    return Case(name, [data], axis=chooser.maybe(chooser.axis(len(shape))), opset=chooser.choice([11, 13]))
+    # Before opset 13 the axis is the second unless it is given.
+    opset = 13 if len(shape) == 1 else chooser.choice([11, 13])
+    return Case(name, [data], axis=chooser.maybe(chooser.axis(len(shape))), opset=opset)
 
 
 @operator("Gemm")

@@ -210,3 +210,43 @@ def linear(chooser, name):
     else:
         data = chooser.integers(element, shape)
     return Case(name, [data, steps] + ([] if zero is None else [zero]), **attributes)
+
+
+@operator("com.microsoft.Attention")
+def projected_attention(chooser, name):
+    batch, steps, heads, width = chooser.extent(3), chooser.extent(5), chooser.choice([1, 2, 3]), chooser.choice([2, 4])
+    hidden, inner = heads * width, chooser.choice([4, 6, 8])
+    mask = None
+    if chooser.chance(0.5):
+        mask = chooser.integers(numpy.int32, [batch, steps], 0, 1)
+        mask[:, 0] = 1
+    inputs = [chooser.normal([batch, steps, inner]), chooser.normal([inner, 3 * hidden]), chooser.normal([3 * hidden]), mask]
+    while inputs[-1] is None:
+        inputs.pop()
+    return Case("Attention", inputs, domain=MICROSOFT, num_heads=heads, scale=chooser.choice([None, 0.4]),
+                unidirectional=chooser.choice([None, 0, 1]), tolerance=1e-3)
+
+
+@operator("com.microsoft.RotaryEmbedding")
+def rotary(chooser, name):
+    batch, heads, steps, width = chooser.extent(3), chooser.extent(3), chooser.extent(5), chooser.choice([2, 4, 8])
+    flat = chooser.chance(0.5)
+    data = chooser.normal([batch, steps, heads * width] if flat else [batch, heads, steps, width])
+    places = chooser.integers(numpy.int64, [batch, steps], 0, 8) if chooser.chance(0.5) else None
+    if places is None:
+        places = chooser.integers(numpy.int64, [1], 0, 9 - steps)
+    tables = [chooser.normal([9, width // 2]) for _ in range(2)]
+    return Case("RotaryEmbedding", [data, places, *tables], domain=MICROSOFT, free=chooser.between(1, 2),
+                interleaved=chooser.choice([None, 0, 1]))
+
+
+@operator("DynamicQuantizeMatMul")
+def dynamic_product(chooser, name):
+    inner, columns = chooser.extent(17), chooser.extent(7)
+    element = chooser.choice([numpy.uint8, numpy.int8])
+    form = chooser.choice([[1], [columns]])
+    inputs = [chooser.normal([*chooser.shape(ranks=(1, 2), most=5), inner]), chooser.integers(element, [inner, columns]),
+              scale(chooser, form), chooser.maybe(chooser.integers(element, form)), chooser.maybe(chooser.normal([columns]))]
+    while inputs[-1] is None:
+        inputs.pop()
+    return Case(name, inputs, domain=MICROSOFT, tolerance=1e-3)

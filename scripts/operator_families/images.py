@@ -75,8 +75,9 @@ def resize(chooser, name):
         scales = numpy.array([*([] if axes else [1, 1]), *factors], numpy.float32)
         if any(extent * factor < 1 for extent, factor in zip(spatial, factors)):
             raise Unfit("an empty output")
-        if roi is not None and any(extent * factor % 1 for extent, factor in zip(spatial, factors)):
-            raise Unfit("ONNX Runtime rounds the extent of a resized crop, ONNX does not")
+    extents = sizes[-2:] if sizes is not None else [int(extent * factor) for extent, factor in zip(spatial, factors)]
+    if roi is not None and list(extents) == spatial:
+        raise Unfit("ONNX Runtime copies where no extent changes")
     element = chooser.element([numpy.float32, numpy.float32, numpy.uint8, numpy.int8, numpy.int32, numpy.float64])
     if element is not numpy.float32 and mode not in (None, "nearest"):
         # Rounding to integers of what is interpolated is defined nowhere.
