@@ -2,7 +2,7 @@
 
 import numpy
 
-from .case import MICROSOFT, Case, operator
+from .case import MICROSOFT, Case, Unfit, operator
 from .images import window
 
 
@@ -98,10 +98,13 @@ def quantised_function(chooser, name):
         inputs += quantised(chooser, [], element)[1:]
         attributes["alpha"] = chooser.choice([None, 0.1, 0.3])
     else:
-        inputs += [numpy.array(1 / 255, numpy.float32), numpy.array(numpy.iinfo(element).min, element)]
+        inputs += [numpy.array(1 / 256, numpy.float32), numpy.array(numpy.iinfo(element).min, element)]
     case = Case(name, inputs, domain=MICROSOFT, **attributes)
     if name == "QLinearSoftmax":
-        case.attributes.update(axis=chooser.axis(len(shape)), opset=13)
+        axis = chooser.axis(len(shape))
+        if shape[axis] == 1:
+            raise Unfit("ONNX Runtime's 256 becomes 0, not 255")
+        case.attributes.update(axis=axis, opset=13)
     return case
 
 

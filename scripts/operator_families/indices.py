@@ -64,7 +64,7 @@ def top_k(chooser, name):
     if issubclass(element, numpy.floating):
         data = chooser.with_specials(data)
     count = numpy.array([chooser.between(1, shape[axis])], numpy.int64)
-    return Case(name, [data, count], outputs=chooser.choice(["vi", "vi", "vi", "v "]), axis=axis,
+    return Case(name, [data, count], outputs="vi", axis=axis,
                 largest=chooser.choice([None, 0, 1]), sorted=1)
 
 
@@ -83,7 +83,8 @@ def extreme_place(chooser, name):
 def hardmax(chooser, name):
     shape = chooser.shape()
     data = chooser.array(chooser.element([numpy.float32]), shape)
-    return Case(name, [data], axis=chooser.maybe(chooser.axis(len(shape))), opset=chooser.choice([7, 11, 13, 21]))
+    opset = 13 if len(shape) == 1 else chooser.choice([7, 11, 13, 21])
+    return Case(name, [data], axis=chooser.maybe(chooser.axis(len(shape)) if opset > 7 else len(shape) - 1), opset=opset)
 
 
 @operator("GatherND")
