@@ -10,6 +10,7 @@ WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
 RANDOM_GRAPHS := env PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py
 EXPORTERS := env PYTHONPATH=.onnxruntime:models/check python3 models/check/exporters_check.py
+OPERATOR_CASES := env PYTHONPATH=.onnxruntime python3 scripts/operator_cases.py
 CONTRIB_CASES := env PYTHONPATH=.onnxruntime python3 scripts/contrib_cases.py
 MUTATED := env PYTHONPATH=.onnxruntime python3 scripts/mutated_models.py
 HOSTILE := env PYTHONPATH=.onnxruntime python3 scripts/hostile_models.py
@@ -50,6 +51,9 @@ test: fetch
 	$(TIMED) random 240 sh -c '\
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:50 --device emulator,text'
+	$(TIMED) operators 120 sh -c '\
+	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
+	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:40 --device emulator,text'
 	$(TIMED) contrib 60 $(CONTRIB_CASES) --warpweave target/debug/warpweave
 	$(TIMED) exporters 120 $(EXPORTERS) --warpweave target/debug/warpweave
 	$(TIMED) mutated 240 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:2000
@@ -72,6 +76,8 @@ full: test
 	$(MUTATED) --warpweave $(WARPWEAVE) --seeds 0:20000
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:500 --device emulator,text
+	$(OPERATOR_CASES) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
+	$(OPERATOR_CASES) --warpweave $(WARPWEAVE) --seeds 0:300 --device emulator,text
 	python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 
 # Every benchmark model at full size: compiled for host and sm_90a within bars for time and memory, and the peak of two on

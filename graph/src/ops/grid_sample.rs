@@ -102,7 +102,10 @@ impl GridSample {
         if self.sampling == Sampling::Nearest {
             place = place.unary(UnaryOp::RoundEven);
         }
-        let place = self.padding.place(place, &border, &literal);
+        if self.sampling != Sampling::Cubic {
+            // A cubic's pixels are brought to the image one by one, so that it goes on beyond the border.
+            place = self.padding.place(place, &border, &literal);
+        }
         let place = program.compute(expr.map(element, place), &[grid]);
 
         let (first, count) = self.sampling.reach();

@@ -146,22 +146,28 @@ impl Resampling {
         let Table { places, weights, taps } = self.table();
         let shape = [self.output, taps];
         let places = program.constant(Tensor::from_i64(TensorType::new(ElementType::I64, shape), &places));
-        let weights = program.constant(Tensor::from_f64(TensorType::new(element, shape), &weights));
         let mut extents = ty.shape.to_vec();
         extents[dimension] = self.output;
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&extents);
-        let tap = expr.reduced(taps);
-        let entry = vec![Index::axis(axes[dimension]), Index::axis(tap)];
-        let (place_operand, weight_operand) = (expr.operand(program.ty(places)), expr.operand(program.ty(weights)));
+        let copies = matches!(self.interpolation, Interpolation::Nearest(_));
+        let tap = if copies { Index::constant(0) } else { Index::axis(expr.reduced(taps)) };
+        let entry = vec![Index::axis(axes[dimension]), tap];
+        let place_operand = expr.operand(program.ty(places));
         let place = expr.read(place_operand, entry.clone());
-        let weight = expr.read(weight_operand, entry);
         let mut index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
         index[dimension] = expr.indirect(&place, self.input);
         let operand = expr.operand(&ty);
-        let value = expr.read(operand, index).cast(ty.element, element).binary(BinaryOp::Multiply, weight);
+        let value = expr.read(operand, index);
+        if copies {
+            return program.compute(expr.map(ty.element, value), &[places, input]);
+        }
+        let weights = program.constant(Tensor::from_f64(TensorType::new(element, shape), &weights));
+        let weight_operand = expr.operand(program.ty(weights));
+        let weight = expr.read(weight_operand, entry);
+        let value = value.cast(ty.element, element).binary(BinaryOp::Multiply, weight);
         let back = (element != ty.element).then(|| Scalar::Reduced.cast(element, ty.element));
-        program.compute(expr.reduce(ty.element, Reducer::Sum, value, back), &[places, weights, input])
+        program.compute(expr.reduce(ty.element, Reducer::Sum, value, back), &[places, input, weights])
     }
 
     /// Appends `value` in place of what stands where the position along a dimension lies outside the input.

@@ -5,7 +5,7 @@ use super::{Attribute, AttributeError, AttributeReader, InferError, NEWEST_OPSET
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
 
-/// x + bias below −λ, x − bias above λ, and 0 between, element-wise.
+/// x + bias below −λ, x − bias above λ, and 0 between, element-wise. Integers are shrunk as singles and lose their fractions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shrink {
     bias: f32,
@@ -30,11 +30,13 @@ impl ElementWise for Shrink {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
-        let literal = |value: f32| Scalar::literal(element, f64::from(value));
+        let real = if element.is_float() { element } else { ElementType::F32 };
+        let x = x.cast(element, real);
+        let literal = |value: f32| Scalar::literal(real, f64::from(value));
         let below = x.clone().binary(BinaryOp::Less, literal(-self.lambda));
         let above = literal(self.lambda).binary(BinaryOp::Less, x.clone());
         let lowered = x.clone().binary(BinaryOp::Subtract, literal(self.bias));
         let raised = x.binary(BinaryOp::Add, literal(self.bias));
-        below.select(raised, above.select(lowered, literal(0.0)))
+        below.select(raised, above.select(lowered, literal(0.0))).cast(real, element)
     }
 }
