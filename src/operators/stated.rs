@@ -19,7 +19,7 @@ const QUANTISED: &str = "own 1x1x2x2, f32 , own , f32 , own ";
 /// A line of the table: domain and name, attributes, inputs.
 type Line = (&'static str, &'static str, &'static [(&'static str, i64)], &'static str);
 
-const LINES: [Line; 20] = [
+const LINES: [Line; 21] = [
     ("", "AffineGrid", &[], "own 2x2x3, i64 4=2"),
     ("", "BitShift", &[], "own 2x2, own 2x2"),
     ("", "NonMaxSuppression", &[], "f32 1x2x4, f32 1x1x2, i64 1=1"),
@@ -27,6 +27,7 @@ const LINES: [Line; 20] = [
     ("", "QLinearMatMul", &[], "own 2x2, f32 , own , own 2x2, f32 , own , f32 , own "),
     ("", "RandomNormal", &[], ""),
     ("", "RandomUniform", &[], ""),
+    ("", "RoiAlign", &[("sampling_ratio", 1)], "own 1x1x2x2, f32 1x4, i64 1"),
     ("", "RotaryEmbedding", &[], "own 1x1x2x2, own 1x2x1, own 1x2x1"),
     ("com.microsoft", "Attention", &[("num_heads", 1)], "own 1x2x2, own 2x6, own 6"),
     ("com.microsoft", "DynamicQuantizeLSTM", &[("hidden_size", 1)], LSTM),
