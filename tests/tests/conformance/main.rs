@@ -47,7 +47,9 @@ fn main() -> ExitCode {
         suite.trial(format!("{runtime:?} passes nothing that is not listed"), move || list.assert_complete(&cases));
     }
     suite.trial("the report counts what the lists name", report::assert_current);
-    suite.run()
+    let end = suite.run();
+    eprint!("{}", report::matrix());
+    end
 }
 
 fn bless(cases: &[Case]) {

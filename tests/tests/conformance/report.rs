@@ -9,6 +9,8 @@ use super::case::{Binding, Case, Runtime};
 use super::lists::PassList;
 use warpweave_tests::suite::is_full;
 
+const HEAD: &str = "| Passes on | node | pytorch-converted | pytorch-operator |\n|---|---|---|---|\n";
+
 /// How every case ended.
 #[derive(Debug)]
 pub struct Report {
@@ -68,7 +70,7 @@ impl Report {
             `BLESS=1 cargo test -p warpweave -p warpweave-tests --test conformance`. A shape, an axis or a count that an \
             operator must know is bound to the case's value; the last line counts models without that.\n\n"
             .to_owned();
-        page.push_str("| Passes on | node | pytorch-converted | pytorch-operator |\n|---|---|---|---|\n");
+        page.push_str(HEAD);
         for runtime in Runtime::ALL {
             page.push_str(&line(name(runtime), &self.passing(runtime)));
         }
@@ -94,6 +96,16 @@ impl Report {
         }
         std::fs::write(path(), page).expect("the page can be written");
     }
+}
+
+/// The cases that the pass lists demand, by group and runtime.
+pub fn matrix() -> String {
+    let line_of = |runtime: Runtime| {
+        let names: Vec<String> = PassList::read(runtime).names().iter().cloned().collect();
+        line(name(runtime), &names)
+    };
+    let lines: String = Runtime::ALL.into_iter().map(line_of).collect();
+    format!("{HEAD}{lines}")
 }
 
 /// Fails unless the page counts what the pass lists name.
