@@ -14,7 +14,7 @@ use warpweave_graph::index_check::IndexCheck;
 use warpweave_graph::passes::{self, InvalidRewrite};
 use warpweave_graph::program::{Source, TensorId};
 use warpweave_graph::skeleton::SkeletonError;
-use warpweave_graph::{Graph, Node, NodeId, ProgramSkeleton, TensorProgram, ValueId, lower};
+use warpweave_graph::{Graph, Node, NodeId, ProgramSkeleton, TensorProgram, lower};
 use warpweave_runtime::bundle::{ModelRecord, Port, Signature, WeightFile, file_hash};
 use warpweave_runtime::mapped;
 
@@ -107,8 +107,8 @@ impl Model {
     /// A graph after all passes.
     pub fn from_graph(graph: &Graph) -> Result<Self, ModelError> {
         let graph = passes::run(graph)?;
-        let names = |values: &[ValueId]| values.iter().map(|&value| graph.values[value].name.clone()).collect();
-        let (inputs, outputs): (Vec<String>, Vec<String>) = (names(&graph.inputs), names(&graph.outputs));
+        let inputs: Vec<String> = graph.inputs.iter().map(|&value| graph.values[value].name.clone()).collect();
+        let outputs: Vec<String> = graph.outputs.iter().map(|output| output.name.clone()).collect();
         let program = lower(&graph);
         ProgramSkeleton::of(&program).check()?;
         let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));

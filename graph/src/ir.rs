@@ -51,6 +51,15 @@ pub struct Node {
     pub outputs: Vec<ValueId>,
 }
 
+/// What the caller gets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GraphOutput {
+    /// The name that the model gives the output, which may differ from its value's: several outputs may be one value.
+    pub name: String,
+    /// The value.
+    pub value: ValueId,
+}
+
 /// A graph. Nodes stand in topological order: a node reads inputs, constants and outputs of earlier nodes only.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Graph {
@@ -63,7 +72,7 @@ pub struct Graph {
     /// What the caller provides, in order.
     pub inputs: Vec<ValueId>,
     /// What the caller gets, in order, and behind it how many elements of that count.
-    pub outputs: Vec<ValueId>,
+    pub outputs: Vec<GraphOutput>,
     /// The outputs whose extents depend on data.
     pub counted: Vec<CountedOutput>,
 }
@@ -102,6 +111,11 @@ impl Graph {
         });
         let outputs = outputs.collect();
         self.nodes.push(Node { name: name.into(), op, inputs, outputs })
+    }
+
+    /// Declares the next output under the name of its value.
+    pub fn output(&mut self, value: ValueId) {
+        self.outputs.push(GraphOutput { name: self.values[value].name.clone(), value });
     }
 
     /// The value's tensor, if it is a constant.

@@ -26,7 +26,7 @@ pub mod types;
 pub mod verify;
 pub mod views;
 
-pub use ir::{Graph, Node, NodeId, ValueId};
+pub use ir::{Graph, GraphOutput, Node, NodeId, ValueId};
 pub use lower::lower;
 pub use program::TensorProgram;
 pub use skeleton::ProgramSkeleton;

@@ -38,6 +38,6 @@ pub fn lower(graph: &Graph) -> TensorProgram {
             tensors[value] = Some(output);
         }
     }
-    let outputs = graph.outputs.iter().map(|&output| tensor(output, &mut program, &mut tensors)).collect();
+    let outputs = graph.outputs.iter().map(|output| tensor(output.value, &mut program, &mut tensors)).collect();
     program.finish(outputs).pruned()
 }

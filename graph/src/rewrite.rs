@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::arena::Arena;
-use crate::ir::{Graph, Node, NodeId, Origin, ValueId};
+use crate::ir::{Graph, GraphOutput, Node, NodeId, Origin, ValueId};
 use crate::ops::{Context, Op};
 use crate::tensor::Tensor;
 use crate::types::ValueType;
@@ -84,9 +84,9 @@ pub fn apply(graph: &Graph, patches: &[Patch]) -> Graph {
             }
         }
     }
-    for &output in &graph.outputs {
-        let output = rebuild.value(output);
-        rebuild.graph.outputs.push(output);
+    for GraphOutput { name, value } in &graph.outputs {
+        let value = rebuild.value(*value);
+        rebuild.graph.outputs.push(GraphOutput { name: name.clone(), value });
     }
     rebuild.graph
 }

@@ -69,8 +69,8 @@ pub fn verify(graph: &Graph) -> Vec<Violation> {
     for (id, node) in graph.nodes.iter() {
         check_node(graph, id, node, &mut violations);
     }
-    let unknown_outputs = graph.outputs.iter().filter(|&&output| graph.values.get(output).is_none());
-    violations.extend(unknown_outputs.map(|&output| Violation::UnknownOutput(output)));
+    let unknown_outputs = graph.outputs.iter().filter(|output| graph.values.get(output.value).is_none());
+    violations.extend(unknown_outputs.map(|output| Violation::UnknownOutput(output.value)));
     violations
 }
 

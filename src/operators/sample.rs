@@ -69,7 +69,7 @@ impl Sample {
         if self.inputs.iter().any(Given::is_asked_about) {
             return ElementType::ALL.into_iter().filter_map(|element| Some((element, self.graph(element)?))).collect();
         }
-        let output = |graph: &Graph| graph.values[*graph.outputs.first()?].ty.as_tensor().map(|ty| ty.element);
+        let output = |graph: &Graph| graph.values[graph.outputs.first()?.value].ty.as_tensor().map(|ty| ty.element);
         let graph = self.graph(ElementType::F32);
         graph.and_then(|graph| Some((output(&graph)?, graph))).into_iter().collect()
     }
@@ -93,7 +93,7 @@ impl Sample {
         let inputs = inputs.collect();
         let outputs = types.into_iter().take(self.outputs).enumerate().map(|(at, ty)| (format!("y{at}"), ty)).collect();
         let node = graph.node(self.op.name(), self.op.clone(), inputs, outputs);
-        graph.outputs = graph.nodes[node].outputs.clone();
+        graph.nodes[node].outputs.clone().into_iter().for_each(|value| graph.output(value));
         Some(graph)
     }
 }

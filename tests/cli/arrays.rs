@@ -77,6 +77,29 @@ fn names_may_be_plain_or_prefixed() {
 }
 
 #[test]
+fn outputs_that_are_one_value_keep_their_names() {
+    let folder = Folder::new();
+    let nodes = vec![
+        node("Relu", &["x"], "inner"),
+        node("Identity", &["inner"], "first"),
+        node("Identity", &["inner"], "second"),
+        node("Identity", &["x"], "copy"),
+    ];
+    let outputs = ["first", "second", "copy"].map(|name| value(name, F32, &["1"])).to_vec();
+    let model = write(&folder, "names.onnx", vec![value("x", F32, &["1"])], nodes, outputs);
+    let [minus, zero] = [-1f32, 0.0].map(|number| Tensor::new([1], &[number]));
+    let arrays = [("x", &minus), ("first", &zero), ("second", &zero), ("copy", &minus)];
+    let io = archive(&folder, "io.npz", &arrays);
+    let bundle = folder.join("names.weave").display().to_string();
+    succeed(&["compile", &model, "--target", "host", "-o", &bundle]);
+    for program in [&model, &bundle] {
+        let told = succeed(&["compare", program, "--io", &io]);
+        let names: Vec<_> = (0..3).map(|output| told["outputs"][output]["name"].clone()).collect();
+        assert_eq!((&told["passed"], names), (&true.into(), ["first", "second", "copy"].map(Into::into).to_vec()));
+    }
+}
+
+#[test]
 fn an_archive_is_no_array_and_an_array_no_archive() {
     let folder = Folder::new();
     let model = open_batch(&folder);

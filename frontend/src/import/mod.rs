@@ -23,7 +23,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use prost::Message;
-use warpweave_graph::{Graph, Tensor};
+use warpweave_graph::{Graph, GraphOutput, Tensor};
 
 use crate::element_name;
 use crate::files::{Files, ReadFiles};
@@ -110,7 +110,8 @@ fn import_with(
     for output in &graph.output {
         let symbol = scope.remove(output.name.as_str()).flatten();
         let value = symbol.and_then(|symbol| walk.value(symbol));
-        walk.graph.outputs.push(value.ok_or_else(|| ImportError::invalid(&output.name, "the output is not defined"))?);
+        let value = value.ok_or_else(|| ImportError::invalid(&output.name, "the output is not defined"))?;
+        walk.graph.outputs.push(GraphOutput { name: output.name.clone(), value });
     }
     walk.count_outputs();
     Ok(walk.graph)

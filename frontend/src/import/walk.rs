@@ -245,9 +245,9 @@ impl<'m> Walk<'m> {
         let graph = &mut self.graph;
         let mut known: BTreeMap<ValueId, usize> = BTreeMap::new();
         for output in 0..graph.outputs.len() {
-            let Some(&Count { dimension, count }) = self.counts.get(&graph.outputs[output]) else { continue };
+            let Some(&Count { dimension, count }) = self.counts.get(&graph.outputs[output].value) else { continue };
             let count = *known.entry(count).or_insert_with(|| {
-                graph.outputs.push(count);
+                graph.output(count);
                 graph.outputs.len() - 1
             });
             graph.counted.push(CountedOutput { output, dimension, count });

@@ -53,7 +53,7 @@ fn symbolic_dimensions_need_an_answer() {
     let shapes = [("mask".to_owned(), Shape::from([2, 5]))].into();
     let graph = load(&model, &ImportOptions { shapes, ..defaults() }).expect("one shape fixes both inputs");
     assert_eq!(graph.values[graph.inputs[0]].ty.to_string(), "f32[2x3]");
-    assert_eq!(graph.values[graph.outputs[1]].ty.to_string(), "f32[2x5]");
+    assert_eq!(graph.values[graph.outputs[1].value].ty.to_string(), "f32[2x5]");
 
     let wrong = [("x".to_owned(), Shape::from([2, 4]))].into();
     check(
@@ -109,7 +109,7 @@ fn symbols_that_name_nothing_may_stand_for_several_extents() {
             ImportOptions { arrays: shapes.clone(), ..defaults() },
         ] {
             let graph = load(&model, &options).expect("each dimension has an extent");
-            assert_eq!(graph.values[graph.outputs[0]].ty.to_string(), "f32[2x5]");
+            assert_eq!(graph.values[graph.outputs[0].value].ty.to_string(), "f32[2x5]");
         }
         check(&refused(&model, &defaults()), "model-shapes", &["x [?, ?]"]);
     }
@@ -152,7 +152,7 @@ fn shapes_of_values_fold() {
     let graph = load(&model(17, vec![value("x", F32, &["2", "3"])], constants, nodes, &["y"]), &defaults());
     let graph = graph.expect("all shapes are known");
     assert_eq!(graph.nodes.len(), 1);
-    assert_eq!(graph.values[graph.outputs[0]].ty.to_string(), "f32[3x2]");
+    assert_eq!(graph.values[graph.outputs[0].value].ty.to_string(), "f32[3x2]");
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn external_data_stay_in_the_models_folder() {
         import(&path, &defaults())
     };
     let graph = load(&[("location", "data/weights.bin"), ("offset", "4"), ("length", "4")]).expect("a plain file");
-    assert_eq!(graph.constant_value(graph.outputs[0]).map(Tensor::to_f32), Some(vec![1.0]));
+    assert_eq!(graph.constant_value(graph.outputs[0].value).map(Tensor::to_f32), Some(vec![1.0]));
 
     let outside = folder.0.join("secret.bin").display().to_string();
     let mut places = vec!["../secret.bin", &outside, "", "data", "data/none.bin", "data\\weights.bin"];

@@ -10,7 +10,7 @@ pub const NAME: &str = "dead_code";
 /// Removes the nodes that no output of the graph depends on.
 pub fn dead_code(graph: &Graph) -> Vec<Patch> {
     let mut needed: Arena<ValueId, bool> = graph.values.ids().map(|_| false).collect();
-    graph.outputs.iter().for_each(|&output| needed[output] = true);
+    graph.outputs.iter().for_each(|output| needed[output.value] = true);
     let mut patches = Vec::new();
     for (id, node) in graph.nodes.iter().rev() {
         if node.outputs.iter().any(|&output| needed[output]) {

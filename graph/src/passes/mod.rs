@@ -66,5 +66,5 @@ fn verified(pass: &'static str, graph: Graph) -> Result<Graph, InvalidRewrite> {
 /// How often a value is read by nodes and named as an output of the graph.
 fn uses(graph: &Graph, value: ValueId) -> usize {
     let read = graph.nodes.values().flat_map(|node| &node.inputs).filter(|input| **input == Some(value));
-    read.count() + graph.outputs.iter().filter(|output| **output == value).count()
+    read.count() + graph.outputs.iter().filter(|output| output.value == value).count()
 }

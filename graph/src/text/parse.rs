@@ -4,7 +4,7 @@ use super::lexer::{Token, tokens};
 use super::{ContentHash, Tensors, literal};
 use crate::arena::Id;
 use crate::counted::CountedOutput;
-use crate::ir::{Graph, ValueId};
+use crate::ir::{Graph, GraphOutput, ValueId};
 use crate::ops::{Attribute, AttributeReader, NEWEST_OPSET, Op};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, MAX_RANK, Shape, TensorType, ValueType};
@@ -65,7 +65,7 @@ impl<'t> Line<'_, 't> {
             }
             Some(Token::Word("output")) => {
                 self.at += 1;
-                self.graph.outputs = self.values()?;
+                self.graph.outputs = self.outputs()?;
             }
             Some(Token::Word("counted")) => {
                 self.at += 1;
@@ -240,6 +240,22 @@ impl<'t> Line<'_, 't> {
             values.push(self.known(word)?);
         }
         Ok(values)
+    }
+
+    /// The outputs, each under the name that follows it or its value's.
+    fn outputs(&mut self) -> Result<Vec<GraphOutput>, String> {
+        let mut outputs = Vec::new();
+        while self.at < self.tokens.len() {
+            if !outputs.is_empty() {
+                self.expect(',')?;
+            }
+            let word = self.word()?;
+            let value = self.known(word)?;
+            let has_name = matches!(self.peek(), Some(Token::Text(_)));
+            let name = if has_name { self.text()? } else { self.graph.values[value].name.clone() };
+            outputs.push(GraphOutput { name, value });
+        }
+        Ok(outputs)
     }
 
     /// The value that a word names.

@@ -6,7 +6,7 @@ use super::literal;
 use super::{ContentHash, Tensors};
 use crate::arena::Arena;
 use crate::counted::CountedOutput;
-use crate::ir::{Graph, Node, NodeId, Origin, Value, ValueId};
+use crate::ir::{Graph, GraphOutput, Node, NodeId, Origin, Value, ValueId};
 use crate::ops::Attribute;
 use crate::tensor::Tensor;
 
@@ -27,14 +27,22 @@ pub fn print(graph: &Graph) -> String {
         text.push_str(&line);
         text.push('\n');
     }
-    for (keyword, values) in [("input", &graph.inputs), ("output", &graph.outputs)] {
-        text.push_str(format!("{keyword} {}", list(values)).trim_end());
-        text.push('\n');
-    }
+    text.push_str(format!("input {}", list(&graph.inputs)).trim_end());
+    text.push('\n');
+    let outputs: Vec<String> = graph.outputs.iter().map(|output| named(graph, output)).collect();
+    text.push_str(format!("output {}", outputs.join(", ")).trim_end());
+    text.push('\n');
     for CountedOutput { output, dimension, count } in &graph.counted {
         let _ = writeln!(text, "counted {output}, {dimension}, {count}");
     }
     text
+}
+
+/// An output, with its name where that is not its value's.
+fn named(graph: &Graph, output: &GraphOutput) -> String {
+    let GraphOutput { name, value } = output;
+    let own = graph.values.get(*value).map(|value| value.name.as_str());
+    if own == Some(name.as_str()) { value.to_string() } else { format!("{value} {name:?}") }
 }
 
 /// The tensors that the text of a graph names by their hash.

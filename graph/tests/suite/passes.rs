@@ -59,7 +59,7 @@ v4 "y": f32[2] = Relu "" (v2)
 output v4, v1
 "#;
     let after = check(text, &["Relu"]);
-    assert_eq!(after.outputs[1], after.inputs[0]);
+    assert_eq!(after.outputs[1].value, after.inputs[0]);
 }
 
 #[test]
@@ -76,7 +76,7 @@ v7 "f": f32[2x3x4] = Transpose "" (v6) {perm = ints [2, 0, 1]}
 output v4, v7
 "#;
     let after = check(text, &["Reshape"]);
-    assert_eq!(after.outputs[1], after.inputs[0]);
+    assert_eq!(after.outputs[1].value, after.inputs[0]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ output v7, v6
 #[test]
 fn violations_are_reported() {
     let mut wrong = graph("v0 \"x\": f32[2] = input\nv1 \"y\": f32[2] = Relu \"\" (v0)\noutput v1\n");
-    let (x, y) = (wrong.inputs[0], wrong.outputs[0]);
+    let (x, y) = (wrong.inputs[0], wrong.outputs[0].value);
     let relu = wrong.nodes.ids().next().expect("there is a node");
     wrong.values[y].ty = wrong.values[x].ty.clone();
     assert_eq!(verify(&wrong), []);

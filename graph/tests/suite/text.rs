@@ -3,7 +3,7 @@
 use warpweave_graph::ops::{Op, add::Add, reshape::Reshape};
 use warpweave_graph::text::{Tensors, parse, print, tensors};
 use warpweave_graph::types::TensorType;
-use warpweave_graph::{ElementType, Graph, Tensor, ValueType};
+use warpweave_graph::{ElementType, Graph, GraphOutput, Tensor, ValueType};
 
 fn f32_type(shape: &[usize]) -> ValueType {
     TensorType::new(ElementType::F32, shape).into()
@@ -19,7 +19,8 @@ fn sample() -> Graph {
     let target = graph.constant("target", Tensor::vector_i64(&[3, 2]));
     let inputs = vec![Some(sum), Some(target)];
     let shaped = graph.node("", Reshape::exactly().into(), inputs, vec![("y".to_owned(), f32_type(&[3, 2]))]);
-    graph.outputs = vec![graph.nodes[shaped].outputs[0], large];
+    graph.output(graph.nodes[shaped].outputs[0]);
+    graph.outputs.push(GraphOutput { name: "under another name".to_owned(), value: large });
     graph
 }
 
@@ -33,7 +34,7 @@ v3 "s": f32[2x3] = Add "sum" (v0, v1)
 v4 "target": i64[2] = constant [3, 2]
 v5 "y": f32[3x2] = Reshape "" (v3, v4) {allowzero = int 1}
 input v0
-output v5, v2
+output v5, v2 "under another name"
 "#;
     let (hash, _) = tensors(&sample()).into_iter().next().expect("one tensor is large");
     let expected = expected.replace("1c9ed0d4dd9e14b2fd1b3c2ff1b8e3a5", &hash.to_string());
