@@ -1,12 +1,16 @@
 //! What the scattering operators have in common.
 
 use super::{Attribute, AttributeError, AttributeReader, compose};
-use crate::expr::{BinaryOp, Literal, Reducer, Scalar};
+use crate::expr::{BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::ElementType;
+use crate::tensor::Tensor;
+use crate::types::{ElementType, TensorType};
 
 /// Most pairs of an element and an update that are compared.
 pub const MOST_PAIRS: usize = 1 << 36;
+
+/// Most entries of a table of the updates that go to each place.
+const MOST_ENTRIES: usize = 1 << 26;
 
 /// How updates are combined with what is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +43,76 @@ impl Combination {
         let name = Self::NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name);
         ("reduction", Attribute::String(name.to_owned()))
     }
+}
+
+/// Which updates go to each place, where that is known: `[places, most updates of one place]`, in order, −1 behind the last.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KnownUpdates(Tensor);
+
+impl KnownUpdates {
+    /// Of updates that go to the given places, those that count: where they replace what is there, the last.
+    ///
+    /// `None` if the table is too large.
+    pub fn new(places: usize, goes_to: &[usize], combination: Combination) -> Option<Self> {
+        if places > MOST_ENTRIES {
+            return None;
+        }
+        let mut most = vec![0; places];
+        goes_to.iter().for_each(|&place| most[place] += 1);
+        let width = match combination {
+            Combination::Replace => 1,
+            Combination::With(_) => most.into_iter().max().unwrap_or(0).max(1),
+        };
+        places.checked_mul(width).filter(|&entries| entries <= MOST_ENTRIES)?;
+        let (mut table, mut filled) = (vec![-1i64; places * width], vec![0; places]);
+        for (update, &place) in goes_to.iter().enumerate() {
+            table[place * width + filled[place]] = update as i64;
+            filled[place] = (filled[place] + 1).min(width - 1);
+        }
+        Some(Self(Tensor::new([places, width], &table)))
+    }
+
+    /// `[places, slice]` elements, with those of `[updates, slice]` that go to each place.
+    pub fn apply(self, program: &mut ProgramBuilder, combination: Combination, ids: [TensorId; 2]) -> TensorId {
+        let [data, updates] = ids;
+        let width = self.0.shape()[1];
+        let table = program.constant(self.0);
+        match combination {
+            Combination::Replace => replace(program, data, updates, table),
+            Combination::With(reducer) => {
+                let ty: TensorType = program.ty(data).clone();
+                let mut expr = ExprBuilder::new();
+                let (place, inner) = (expr.parallel(ty.shape[0]), expr.parallel(ty.shape[1]));
+                let entry = expr.reduced(width);
+                let operand = expr.operand(program.ty(table));
+                let number = expr.read(operand, vec![Index::axis(place), Index::axis(entry)]);
+                let operand = expr.operand(program.ty(updates));
+                let update = expr.indirect(&number, program.ty(updates).shape[0]);
+                let value = expr.read(operand, vec![update, Index::axis(inner)]);
+                let none = Scalar::Literal(reducer.identity(ty.element));
+                let body = replaced(number, value, none);
+                let total = program.compute(expr.reduce(ty.element, reducer, body, None), &[table, updates]);
+                combined(program, reducer, data, total)
+            }
+        }
+    }
+}
+
+/// Of `[places, slice]` elements and `[updates, slice]`, those of the update whose number `[places, 1]` says, −1 being none.
+pub fn replace(program: &mut ProgramBuilder, data: TensorId, updates: TensorId, last: TensorId) -> TensorId {
+    let ty: TensorType = program.ty(data).clone();
+    let mut expr = ExprBuilder::new();
+    let axes = expr.parallels(&ty.shape);
+    let [place, inner] = [0, 1].map(|at| Index::axis(axes[at]));
+    let operand = expr.operand(program.ty(last));
+    let number = expr.read(operand, vec![place.clone(), Index::constant(0)]);
+    let operand = expr.operand(&ty);
+    let there = expr.read(operand, vec![place, inner.clone()]);
+    let operand = expr.operand(program.ty(updates));
+    let update = expr.indirect(&number, program.ty(updates).shape[0]);
+    let value = expr.read(operand, vec![update, inner]);
+    let body = replaced(number, value, there);
+    program.compute(expr.map(ty.element, body), &[last, data, updates])
 }
 
 /// What is there and what the updates combine to, combined.

@@ -2,8 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::scatter::{self, Combination, MOST_PAIRS};
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, indices};
+use super::scatter::{self, Combination, KnownUpdates, MOST_PAIRS};
+use super::{
+    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, indices, movement,
+};
 use crate::expr::{BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, ValueType};
@@ -11,7 +13,7 @@ use crate::types::{ElementType, ValueType};
 /// The first input, in which every element of the third is put at its own place, except along an axis, where the second
 /// gives the index. A negative one counts from the back; one that lies outside is an error.
 ///
-/// Every element of the output looks through the updates along the axis.
+/// Every element of the output looks through the updates along the axis, unless the indices are constant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScatterElements {
     axis: i64,
@@ -42,11 +44,28 @@ impl ScatterElements {
             return Err(InferError::Mismatch(format!("{data} has no place along axis {dimension}")));
         }
         let compared = data.shape.checked_elements().and_then(|count| count.checked_mul(places.shape[dimension]));
-        if compared.is_none_or(|count| count > MOST_PAIRS) {
+        indices::accept(context, 1, data.shape[dimension])?;
+        if compared.is_none_or(|count| count > MOST_PAIRS) && self.known(context, dimension).is_none() {
             return Err(InferError::Unsupported(format!("{updates} are too many updates of {data}")));
         }
-        indices::accept(context, 1, data.shape[dimension])?;
         Ok(dimension)
+    }
+
+    /// Which updates go to each place of the flat output, where the indices are known.
+    fn known(&self, context: &Context, dimension: usize) -> Option<KnownUpdates> {
+        let indices = context.fact(1).and_then(|fact| fact.value.as_ref())?;
+        let (shape, given) = (&context.accepted(0).shape, indices.shape().clone());
+        let (strides, own) = (shape.strides(), given.strides());
+        let extent = shape[dimension];
+        let place = |(update, index): (usize, i64)| {
+            let along = |at: usize| match at == dimension {
+                true => index.rem_euclid(extent as i64) as usize,
+                false => update / own[at] % given[at],
+            };
+            (0..given.len()).map(|at| along(at) * strides[at]).sum()
+        };
+        let goes_to: Vec<usize> = indices.to_i64().into_iter().enumerate().map(place).collect();
+        KnownUpdates::new(shape.checked_elements()?, &goes_to, self.combination)
     }
 }
 
@@ -75,6 +94,14 @@ impl Operator for ScatterElements {
         let [data_id, given_id, updates_id] = [0, 1, 2].map(|input| inputs[input].expect("inference found the inputs"));
         if given.shape.elements() == 0 {
             return vec![data_id];
+        }
+        if let Some(known) = self.known(context, dimension) {
+            let flat = [data_id, updates_id].map(|id| {
+                let elements = program.ty(id).shape.elements();
+                movement::reshape(program, id, &[elements, 1].into())
+            });
+            let result = known.apply(program, self.combination, flat);
+            return vec![movement::reshape(program, result, &data.shape)];
         }
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&given.shape);

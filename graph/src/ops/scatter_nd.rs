@@ -3,17 +3,16 @@
 use std::ops::RangeInclusive;
 
 use super::indices::{Tuples, volume};
-use super::scatter::{self, Combination, MOST_PAIRS};
+use super::scatter::{self, Combination, KnownUpdates, MOST_PAIRS};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, movement};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::tensor::Tensor;
-use crate::types::{ElementType, Shape, TensorType, ValueType};
+use crate::types::{ElementType, Shape, ValueType};
 
 /// The first input, in which every slice of the third is put where a tuple of the second's last dimension says. A negative
 /// index counts from the back; one that lies outside is an error.
 ///
-/// Every place looks through all tuples, unless these are constant and replace what is there.
+/// Every place looks through all tuples, unless these are constant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScatterNd {
     combination: Combination,
@@ -40,20 +39,17 @@ impl ScatterNd {
         Ok(Extents { places: volume(named), updates: volume(listed), slice: volume(slice), tuples })
     }
 
-    /// The number of the last update of every place, −1 where there is none; known where the tuples are.
-    fn known(context: &Context, extents: &Extents) -> Option<Tensor> {
+    /// Which updates go to each place, where the tuples are known.
+    fn known(&self, context: &Context, extents: &Extents) -> Option<KnownUpdates> {
         let tuples = context.fact(1).and_then(|fact| fact.value.as_ref())?.to_i64();
         let named = &context.accepted(0).shape[..extents.tuples.length];
-        let mut last = vec![-1i64; extents.places];
-        for update in 0..extents.updates {
+        let place = |update: usize| {
             let tuple = &tuples[update * named.len()..][..named.len()];
-            let place = named
-                .iter()
-                .zip(tuple)
-                .fold(0, |place, (&extent, &index)| place * extent + index.rem_euclid(extent as i64) as usize);
-            last[place] = update as i64;
-        }
-        Some(Tensor::vector_i64(&last))
+            let pairs = named.iter().zip(tuple);
+            pairs.fold(0, |place, (&extent, &index)| place * extent + index.rem_euclid(extent as i64) as usize)
+        };
+        let goes_to: Vec<usize> = (0..extents.updates).map(place).collect();
+        KnownUpdates::new(extents.places, &goes_to, self.combination)
     }
 }
 
@@ -71,11 +67,10 @@ impl Operator for ScatterNd {
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
-        let Extents { places, updates, slice, .. } = Self::extents(context)?;
-        let is_known = context.fact(1).is_some_and(|fact| fact.value.is_some());
-        let each = if self.combination == Combination::Replace { 1 } else { slice };
-        let compared = places.checked_mul(updates).and_then(|pairs| pairs.checked_mul(each));
-        if !(is_known && each == 1) && compared.is_none_or(|pairs| pairs > MOST_PAIRS) {
+        let extents = Self::extents(context)?;
+        let each = if self.combination == Combination::Replace { 1 } else { extents.slice };
+        let compared = extents.places.checked_mul(extents.updates).and_then(|pairs| pairs.checked_mul(each));
+        if compared.is_none_or(|pairs| pairs > MOST_PAIRS) && self.known(context, &extents).is_none() {
             let (data, updates) = (context.tensor(0)?, context.tensor(2)?);
             return Err(InferError::Unsupported(format!("{updates} are too many updates of {data}")));
         }
@@ -91,16 +86,16 @@ impl Operator for ScatterNd {
         }
         let flat = movement::reshape(program, data, &[extents.places, extents.slice].into());
         let updates = movement::reshape(program, updates, &[extents.updates, extents.slice].into());
+        if let Some(known) = self.known(context, &extents) {
+            let result = known.apply(program, self.combination, [flat, updates]);
+            return vec![movement::reshape(program, result, &shape)];
+        }
         let result = match self.combination {
             Combination::Replace => {
-                let last = match Self::known(context, &extents) {
-                    Some(last) => program.constant(last),
-                    None => {
-                        let places = places(program, context, &extents, tuples);
-                        last_update(program, &extents, places)
-                    }
-                };
-                replace(program, flat, updates, last)
+                let places = places(program, context, &extents, tuples);
+                let last = last_update(program, &extents, places);
+                let last = movement::reshape(program, last, &[extents.places, 1].into());
+                scatter::replace(program, flat, updates, last)
             }
             Combination::With(reducer) => {
                 let places = places(program, context, &extents, tuples);
@@ -144,21 +139,4 @@ fn last_update(program: &mut ProgramBuilder, extents: &Extents, places: TensorId
     let [own, number] = [place, update].map(|axis| Scalar::Index(Index::axis(axis), ElementType::I64));
     let body = scatter::last(goes.binary(BinaryOp::Equal, own), number);
     program.compute(expr.reduce(ElementType::I64, Reducer::Maximum, body, None), &[places])
-}
-
-/// `updates` at the places that have one, `data` at the others.
-fn replace(program: &mut ProgramBuilder, data: TensorId, updates: TensorId, last: TensorId) -> TensorId {
-    let ty: TensorType = program.ty(data).clone();
-    let mut expr = ExprBuilder::new();
-    let axes = expr.parallels(&ty.shape);
-    let [place, inner] = [0, 1].map(|at| Index::axis(axes[at]));
-    let operand = expr.operand(program.ty(last));
-    let number = expr.read(operand, vec![place.clone()]);
-    let operand = expr.operand(&ty);
-    let there = expr.read(operand, vec![place, inner.clone()]);
-    let operand = expr.operand(program.ty(updates));
-    let update = expr.indirect(&number, program.ty(updates).shape[0]);
-    let value = expr.read(operand, vec![update, inner]);
-    let body = scatter::replaced(number, value, there);
-    program.compute(expr.map(ty.element, body), &[last, data, updates])
 }
