@@ -77,7 +77,7 @@ fn cheapest(steps: impl IntoIterator<Item = BlockedStep>) -> Option<BlockedStep>
 
 /// The prices of all blocks, if the expression is a contraction of more than one element.
 fn steps(expr: &TensorExpr, extents: &[usize], across: &[Across]) -> Option<Vec<BlockedStep>> {
-    let contraction = Contraction::of_expression(expr)?;
+    let contraction = Contraction::of_expression(expr).filter(|found| found.element == ElementType::F32)?;
     let sides = Sides::of(expr, &contraction, extents);
     let choices = [(4, 4), (4, 2), (2, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
     let loads = [AxisClass::Row, AxisClass::Column].map(|side| SideLoads::of(expr, &contraction, side));

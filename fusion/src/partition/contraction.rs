@@ -1,4 +1,4 @@
-//! Recognises sums of products of two factors: matrix products and convolutions.
+//! Recognises sums of products of two factors: matrix products and convolutions, of singles and of 32-bit integers.
 
 use std::collections::BTreeSet;
 
@@ -26,6 +26,8 @@ pub enum AxisClass {
 /// A contraction: the classes of the first stage's axes and its two factors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contraction {
+    /// What is multiplied and summed: `F32` or `I32`.
+    pub element: ElementType,
     /// One class an axis of the first stage, in order.
     pub classes: Vec<AxisClass>,
     /// The factor that varies along rows.
@@ -44,7 +46,8 @@ impl Contraction {
 
     /// The contraction that an expression is.
     pub fn of_expression(expr: &TensorExpr) -> Option<Self> {
-        if expr.reducer != Some(Reducer::Sum) || expr.body_element() != ElementType::F32 {
+        let element = expr.body_element();
+        if expr.reducer != Some(Reducer::Sum) || !matches!(element, ElementType::F32 | ElementType::I32) {
             return None;
         }
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
@@ -59,7 +62,7 @@ impl Contraction {
         let classes: Vec<AxisClass> = expr.axes.ids().map(class).collect::<Option<_>>()?;
         let innermost = expr.parallel().last().map(|last| classes[last.index()]);
         if innermost != Some(AxisClass::Row) {
-            return Some(Self { classes, row_factor: (**left).clone(), column_factor: (**right).clone() });
+            return Some(Self { element, classes, row_factor: (**left).clone(), column_factor: (**right).clone() });
         }
         let swapped = classes.into_iter().map(|class| match class {
             AxisClass::Row => AxisClass::Column,
@@ -68,7 +71,7 @@ impl Contraction {
             AxisClass::Reduction => AxisClass::Reduction,
         });
         let classes = swapped.collect();
-        Some(Self { classes, row_factor: (**right).clone(), column_factor: (**left).clone() })
+        Some(Self { element, classes, row_factor: (**right).clone(), column_factor: (**left).clone() })
     }
 
     /// The class of an axis.

@@ -1,6 +1,7 @@
 //! Costs from the architecture model alone: what the kernel does against what the device can do, the latencies that a
 //! block waits for one after another, and the cost of a dependent step.
 
+use warpweave_graph::ElementType;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::program::TensorProgram;
 
@@ -24,6 +25,9 @@ use super::traffic::{bytes, moved_bytes};
 
 /// Cycles that a meeting of a block's threads takes.
 pub(super) const MEETING: f64 = 20.0;
+/// 32-bit integer multiply-adds that a multiprocessor of any generation since Volta starts a cycle (CUDA C++ Programming
+/// Guide, throughput of native arithmetic instructions).
+const INTEGER_MULTIPLY_ADDS: f64 = 64.0;
 /// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
 const STORE_INSTRUCTIONS: f64 = 8.0;
 
@@ -392,7 +396,11 @@ impl Kernel<'_> {
         let wavefronts = self.wavefronts(shape) * shape.step as f64;
         let instructions = multiply_adds + loads + fetched * work;
         let lanes = self.arch.lanes.value as f64;
-        (multiply_adds / self.arch.multiply_adds_per_cycle.value).max(wavefronts).max(instructions / lanes)
+        let rate = match self.body.stages[0].expr.body_element() {
+            ElementType::I32 => INTEGER_MULTIPLY_ADDS.min(self.arch.multiply_adds_per_cycle.value),
+            _ => self.arch.multiply_adds_per_cycle.value,
+        };
+        (multiply_adds / rate).max(wavefronts).max(instructions / lanes)
     }
 
     /// Wavefronts of a block's reads from shared memory a point of the reduction.

@@ -30,17 +30,18 @@ pub struct SplitBodies {
     pub ty: TensorType,
 }
 
-/// The bodies of a contraction in `count` parts with `parts` between them; `None` where no reduced axis divides, or where
-/// an index depends on data.
+/// The bodies of a contraction in `count` parts with `parts` between them; `None` where no reduced axis divides, where
+/// an index depends on data, or where the products are no singles.
 pub fn split(body: &GroupBody, count: usize, parts: TensorId) -> Option<SplitBodies> {
     let lead = &body.stages[0].expr;
     let free = lead.reads.values().all(|read| {
         let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
         read.index.iter().chain(conditions).all(Index::is_free_of_reads)
     });
+    let singles = lead.body_element() == ElementType::F32;
     let axis = lead.reduced().find(|axis| lead.axes[*axis].extent.is_multiple_of(count))?;
     let ty = TensorType::new(ElementType::F32, [&[count], &body.tile_extents()[..]].concat());
-    (free && count > 1).then(|| SplitBodies {
+    (free && singles && count > 1).then(|| SplitBodies {
         parts: parts_of(body, axis, count, parts),
         sum: sum_of(body, &ty, parts),
         ty,

@@ -2,11 +2,13 @@
 
 use warpweave_fusion::partition::GroupBody;
 use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
+use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Range, Scalar};
 
 use super::lane_program::{LaneProgram, Step};
 use super::lanes::{LANES, Lanes};
+use super::matrix_product::{Number, Packed};
 use super::memory::Memory;
 use super::operator::{finish, for_each_point};
 use super::stage::{HostStage, Position, ReadSource, Run};
@@ -16,20 +18,13 @@ pub(super) struct HostContraction {
     rows: Factor,
     columns: Factor,
     reduction: Vec<(usize, usize)>,
+    element: ElementType,
 }
 
 struct Factor {
     /// The tile axes that it varies along.
     axes: Vec<usize>,
     program: LaneProgram,
-}
-
-/// A packed factor: `values[element · element_stride + step · step_stride]`.
-struct Packed {
-    values: Vec<f32>,
-    elements: usize,
-    element_stride: usize,
-    step_stride: usize,
 }
 
 impl HostContraction {
@@ -46,19 +41,27 @@ impl HostContraction {
             rows: factor(AxisClass::Row, &contraction.row_factor),
             columns: factor(AxisClass::Column, &contraction.column_factor),
             reduction: reduction.collect(),
+            element: contraction.element,
         })
     }
 
     /// Runs the tile over these ranges of the tile axes.
     pub(super) fn run(&self, stages: &[HostStage], tile: &[Range], memory: &Memory) {
-        let rows = self.pack(&self.rows, &stages[0], tile, memory);
-        let columns = self.pack(&self.columns, &stages[0], tile, memory);
+        match self.element {
+            ElementType::I32 => self.run_as::<i32>(stages, tile, memory),
+            _ => self.run_as::<f32>(stages, tile, memory),
+        }
+    }
+
+    fn run_as<T: Number>(&self, stages: &[HostStage], tile: &[Range], memory: &Memory) {
+        let rows = self.pack::<T>(&self.rows, &stages[0], tile, memory);
+        let columns = self.pack::<T>(&self.columns, &stages[0], tile, memory);
         let length: usize = self.reduction.iter().map(|(_, extent)| extent).product();
-        let product = multiply(&rows, &columns, length);
+        let product = T::multiply(&rows, &columns, length);
         self.finish(stages, tile, memory, &product, columns.elements);
     }
 
-    fn pack(&self, factor: &Factor, stage: &HostStage, tile: &[Range], memory: &Memory) -> Packed {
+    fn pack<T: Number>(&self, factor: &Factor, stage: &HostStage, tile: &[Range], memory: &Memory) -> Packed<T> {
         let elements: usize =
             factor.axes.iter().map(|&axis| (tile[axis].maximum - tile[axis].minimum + 1) as usize).product();
         let length: usize = self.reduction.iter().map(|(_, extent)| extent).product();
@@ -69,7 +72,8 @@ impl HostContraction {
         let innermost = self.reduction.last().map_or(0, |(_, extent)| *extent as i64);
         let along_elements = long(factor.axes.last()) >= innermost;
         let (element_stride, step_stride) = if along_elements { (1, elements) } else { (length, 1) };
-        let mut packed = Packed { values: vec![0.0; elements * length], elements, element_stride, step_stride };
+        let mut packed =
+            Packed { values: vec![T::default(); elements * length], elements, element_stride, step_stride };
         let (mut axes, mut ranges) = (Vec::new(), Vec::new());
         let reduced =
             self.reduction.iter().map(|&(axis, extent)| (axis, Range { minimum: 0, maximum: extent as i64 - 1 }));
@@ -93,9 +97,10 @@ impl HostContraction {
                 let count = ((last.maximum - first + 1) as usize).min(LANES);
                 point[last_axis] = first;
                 let run = Run { point: &point, axis: Some(last_axis), count };
-                if let Lanes::Float(values) = stage.evaluate(&factor.program, memory, &run, &[], None) {
-                    packed.values[cursor..cursor + count].copy_from_slice(&values[..count]);
-                }
+                T::copy(
+                    &stage.evaluate(&factor.program, memory, &run, &[], None),
+                    &mut packed.values[cursor..][..count],
+                );
                 cursor += count;
                 first += count as i64;
             }
@@ -104,7 +109,7 @@ impl HostContraction {
     }
 
     /// Packs a factor that is one unguarded read, contiguous along the whole reduction: a copy an element.
-    fn pack_contiguous(
+    fn pack_contiguous<T: Number>(
         &self,
         factor: &Factor,
         stage: &HostStage,
@@ -112,7 +117,7 @@ impl HostContraction {
         memory: &Memory,
         elements: usize,
         length: usize,
-    ) -> Option<Packed> {
+    ) -> Option<Packed<T>> {
         let [Step::Read(read)] = factor.program.steps.as_slice() else { return None };
         let read = &stage.reads[*read];
         let ReadSource::Memory { space, element, offset, position } = &read.source else { return None };
@@ -128,7 +133,8 @@ impl HostContraction {
             return None;
         }
         let size = element.bytes() as i64;
-        let mut values = Vec::with_capacity(elements * length);
+        let mut values = vec![T::default(); elements * length];
+        let mut cursor = 0;
         let ranges: Vec<Range> = factor.axes.iter().map(|&axis| tile[axis]).collect();
         let mut point = stage_point(stage, tile);
         let mut counter = vec![0; ranges.len()];
@@ -140,16 +146,15 @@ impl HostContraction {
             for first in (0..length).step_by(LANES) {
                 let count = (length - first).min(LANES);
                 let at = offset + (start + first as i64) * size;
-                if let Lanes::Float(lanes) = memory.load(*space, *element, at, size, count) {
-                    values.extend_from_slice(&lanes[..count]);
-                }
+                T::copy(&memory.load(*space, *element, at, size, count), &mut values[cursor..][..count]);
+                cursor += count;
             }
         });
         Some(Packed { values, elements, element_stride: length, step_stride: 1 })
     }
 
     /// The epilogue and later stages on the product, along the innermost tile axis.
-    fn finish(&self, stages: &[HostStage], tile: &[Range], memory: &Memory, product: &[f32], columns: usize) {
+    fn finish<T: Number>(&self, stages: &[HostStage], tile: &[Range], memory: &Memory, product: &[T], columns: usize) {
         let number = |axes: &[usize], point: &[i64]| {
             axes.iter().fold(0, |number, &axis| {
                 let range = tile[axis];
@@ -171,7 +176,7 @@ impl HostContraction {
                 let stride = if in_columns { 1 } else { columns };
                 let count = left.min(LANES);
                 let along = in_columns || self.rows.axes.last() == Some(&axis);
-                let values: Vec<f32> =
+                let values: Vec<T> =
                     (0..count).map(|lane| product[if along { start + lane * stride } else { start }]).collect();
                 finish_run(stages, memory, point, Some(axis), count, &values);
                 first += count as i64;
@@ -180,15 +185,21 @@ impl HostContraction {
     }
 }
 
-fn finish_run(stages: &[HostStage], memory: &Memory, tile: &[i64], axis: Option<usize>, count: usize, product: &[f32]) {
-    let mut lanes = [0f32; LANES];
-    lanes[..count].copy_from_slice(product);
+fn finish_run<T: Number>(
+    stages: &[HostStage],
+    memory: &Memory,
+    tile: &[i64],
+    axis: Option<usize>,
+    count: usize,
+    product: &[T],
+) {
+    let lanes = T::lanes(product);
     let mut values: Vec<Option<Lanes>> = Vec::with_capacity(stages.len());
     for stage in stages {
         let mut point = tile.to_vec();
         point.resize(stage.expr.axes.len(), 0);
         let run = Run { point: &point, axis, count };
-        let reduced = stage.expr.reducer.map(|_| Lanes::Float(lanes));
+        let reduced = stage.expr.reducer.map(|_| lanes.clone());
         let value = finish(stage, memory, &run, &values, reduced);
         stage.store(memory, &run, &value);
         values.push(Some(value));
@@ -199,40 +210,4 @@ fn stage_point(stage: &HostStage, tile: &[Range]) -> Vec<i64> {
     let mut point: Vec<i64> = tile.iter().map(|range| range.minimum).collect();
     point.resize(stage.expr.axes.len(), 0);
     point
-}
-
-/// The product of packed rows and columns, row-major.
-#[expect(unsafe_code, reason = "the matrix product is a native kernel over raw pointers")]
-fn multiply(rows: &Packed, columns: &Packed, length: usize) -> Vec<f32> {
-    let mut product = vec![0f32; rows.elements * columns.elements];
-    for (packed, name) in [(rows, "rows"), (columns, "columns")] {
-        let last = (packed.elements.max(1) - 1) * packed.element_stride + (length.max(1) - 1) * packed.step_stride;
-        assert!(last < packed.values.len().max(1), "{name} are packed completely");
-    }
-    // SAFETY: `product` has rows × columns elements and is written row-major; the assertion above bounds every element
-    // that the strides reach in either factor; the three allocations are distinct.
-    unsafe {
-        gemm::gemm(
-            rows.elements,
-            columns.elements,
-            length,
-            product.as_mut_ptr(),
-            1,
-            columns.elements as isize,
-            false,
-            rows.values.as_ptr(),
-            rows.step_stride as isize,
-            rows.element_stride as isize,
-            columns.values.as_ptr(),
-            columns.element_stride as isize,
-            columns.step_stride as isize,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
-    product
 }

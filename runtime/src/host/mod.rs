@@ -11,6 +11,7 @@ mod delays;
 mod indices;
 mod lane_program;
 mod lanes;
+mod matrix_product;
 mod memory;
 mod nodes;
 mod operator;

@@ -77,7 +77,8 @@ pub(in crate::lower) fn finish_element(
     axes: Vec<Expression>,
     reduced: Expression,
 ) -> Result<(), LowerError> {
-    let reduced = emitter.bind(ScalarType::F32, reduced);
+    let (_, lead) = emitter.body().reductions().next().expect("the group sums products");
+    let reduced = emitter.bind(scalar_type(emitter, lead.expr.body_element())?, reduced);
     let mut stages: Vec<Option<LocalId>> = Vec::new();
     for stage in 0..emitter.body().stages.len() {
         let expr: &TensorExpr = &emitter.body().stages[stage].expr;

@@ -17,6 +17,7 @@ use warpweave_graph::expr::AxisId;
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, multiply};
+use super::scalar::scalar_type;
 use super::tile::TileAxes;
 use crate::kernel_ir::{
     ArrayId, BinaryOp, Builtin, Expression, LocalId, MemoryOrder, Place, ScalarType, Statement, Width,
@@ -39,7 +40,8 @@ pub(super) fn emit(
     let boxes = Boxes::emit(emitter, &tile, (body, padded))?;
     let [row, column] = SIDES.map(|class| Side::emit(emitter, &contraction, &tile, class, &shape, thread));
     let sides = [row?, column?];
-    let products = Products::emit(emitter, shape, thread)?;
+    let scalar = scalar_type(emitter, contraction.element)?;
+    let products = Products::emit(emitter, shape, scalar, thread)?;
     Loop::emit(emitter, &contraction, &tile, (&sides, &boxes), &products, early)?;
     epilogue::emit(emitter, &tile, &sides, &products)
 }
@@ -206,6 +208,14 @@ impl<'l> Loop<'l> {
 
 fn set(array: ArrayId, index: Expression, value: Expression) -> Statement {
     Statement::Assign { place: Place::Element(array, index), value }
+}
+
+/// What sums begin with.
+fn zero(scalar: ScalarType) -> Expression {
+    match scalar {
+        ScalarType::F32 => Expression::f32(0.0),
+        ScalarType::Bool | ScalarType::I32 | ScalarType::I64 => Expression::i32(0),
+    }
 }
 
 /// The access of 1, 2 or 4 elements.

@@ -4,7 +4,7 @@ use warpweave_fusion::partition::params::ContractionShape;
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, add, multiply};
-use super::{Side, access, quotient, remainder, scaled, set};
+use super::{Side, access, quotient, remainder, scaled, set, zero};
 use crate::kernel_ir::{ArrayId, Expression, LocalId, Place, ScalarType, Statement};
 
 /// Steps whose products are written out; the others are iterations of a loop.
@@ -18,21 +18,28 @@ pub(super) struct Products {
     pub(super) shape: ContractionShape,
     /// `rows × columns`, row by row.
     pub(super) accumulators: ArrayId,
+    /// What is multiplied and summed.
+    scalar: ScalarType,
     /// The thread's place along rows and along columns.
     threads: [LocalId; 2],
 }
 
 impl Products {
-    pub(super) fn emit(emitter: &mut Emitter, shape: ContractionShape, thread: LocalId) -> Result<Self, LowerError> {
+    pub(super) fn emit(
+        emitter: &mut Emitter,
+        shape: ContractionShape,
+        scalar: ScalarType,
+        thread: LocalId,
+    ) -> Result<Self, LowerError> {
         let count = shape.rows * shape.columns;
-        let accumulators = emitter.array(ScalarType::F32, count);
+        let accumulators = emitter.array(scalar, count);
         emitter.repeat(Expression::i32(count as i32), true, |emitter, at| {
-            emitter.push(set(accumulators, at.into(), Expression::f32(0.0)));
+            emitter.push(set(accumulators, at.into(), zero(scalar)));
             Ok::<(), LowerError>(())
         })?;
         let row = emitter.bind(ScalarType::I32, quotient(thread, shape.column_threads()));
         let column = emitter.bind(ScalarType::I32, remainder(thread, shape.column_threads()));
-        Ok(Self { shape, accumulators, threads: [row, column] })
+        Ok(Self { shape, accumulators, scalar, threads: [row, column] })
     }
 
     /// Neighbouring elements of a thread, threads, and elements of a thread, along rows and along columns.
@@ -58,7 +65,7 @@ impl Products {
             let base = sides[at].base(emitter, buffer);
             let first = add(base, scaled(self.threads[at].into(), width));
             let first = emitter.bind(ScalarType::I32, first);
-            (&sides[at], emitter.array(ScalarType::F32, count), first, width, threads, count)
+            (&sides[at], emitter.array(self.scalar, count), first, width, threads, count)
         });
         let windows = Expression::i32((self.shape.step / UNROLLED) as i32);
         emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window))
@@ -88,7 +95,10 @@ impl Products {
                 let old = Expression::Element(self.accumulators, Box::new(at.clone()));
                 let left = Expression::Element(left, Box::new(row.into()));
                 let right = Expression::Element(right, Box::new(column.into()));
-                let sum = Expression::FusedMultiplyAdd(Box::new(left), Box::new(right), Box::new(old));
+                let sum = match self.scalar {
+                    ScalarType::F32 => Expression::FusedMultiplyAdd(Box::new(left), Box::new(right), Box::new(old)),
+                    ScalarType::Bool | ScalarType::I32 | ScalarType::I64 => add(multiply(left, right), old),
+                };
                 emitter.push(set(self.accumulators, at, sum));
                 Ok(())
             })

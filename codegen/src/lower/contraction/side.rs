@@ -8,16 +8,18 @@ use warpweave_graph::expr::{AxisId, Index, Scalar};
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, add, both, less};
-use super::super::scalar::Point;
+use super::super::scalar::{Point, scalar_type};
 use super::super::tile::{TileAxes, decode_box};
-use super::{access, quotient, remainder, scaled, set};
-use crate::kernel_ir::{ArrayId, Constant, Expression, LocalId, MemoryType, ScalarType, SharedId, Statement};
+use super::{access, quotient, remainder, scaled, set, zero};
+use crate::kernel_ir::{ArrayId, Constant, Expression, LocalId, ScalarType, SharedId, Statement};
 
 /// Rows or columns of the block tile.
 pub(super) struct Side<'a> {
     factor: &'a Scalar,
     /// Its tile axes.
     pub(super) axes: Vec<usize>,
+    /// What its elements are.
+    scalar: ScalarType,
     pub(super) staging: SideStaging,
     /// Its buffers in shared memory, `[buffer][step][element]`.
     pub(super) shared: SharedId,
@@ -57,12 +59,14 @@ impl<'a> Side<'a> {
         let staging = SideStaging::new(body, contraction, class, shape, &emitter.operator.params.tile);
         let staging = if is_aligned(emitter, factor) { staging } else { staging.narrowed() };
         let axes = contraction.tile_axes(body, class);
+        let scalar = scalar_type(emitter, contraction.element)?;
         let mut side = Self {
             factor,
-            shared: emitter.shared(MemoryType::F32, staging.words() * shape.buffers()),
-            fetched: emitter.array(ScalarType::F32, staging.trips() * staging.width),
+            shared: emitter.shared(emitter.memory_type(contraction.element)?, staging.words() * shape.buffers()),
+            fetched: emitter.array(scalar, staging.trips() * staging.width),
             coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, staging.elements())).collect(),
             axes,
+            scalar,
             staging,
             inside: None,
             is_boxed: is_boxed(body, factor),
@@ -140,7 +144,7 @@ impl<'a> Side<'a> {
             let width = self.staging.width;
             for part in 0..width {
                 let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
-                emitter.push(set(self.fetched, at, Expression::f32(0.0)));
+                emitter.push(set(self.fetched, at, zero(self.scalar)));
             }
             emitter.when(self.exists(step, number, &slot), |emitter| {
                 let mut point = Point::new(0, self.point(emitter, step, number, &slot)?, &[]);

@@ -113,7 +113,7 @@ fn check_template(operator: &ROperator) -> Check {
         }
         Template::Contraction(shape) => {
             require(shape.is_possible(), "a template is impossible")?;
-            require(Contraction::of(body).is_some(), "a template sums something else than products of singles")?;
+            require(Contraction::of(body).is_some(), "a template sums something else than products")?;
             let fits = || boxed::boxes(body, &operator.params).is_some();
             require(body.staged.is_empty() || fits(), "a factor has no box in shared memory")
         }
