@@ -14,6 +14,7 @@ pub mod ops;
 pub mod passes;
 pub mod prepare;
 pub mod program;
+pub mod quantized_products;
 pub mod reduction_order;
 pub mod reference;
 pub mod rewrite;

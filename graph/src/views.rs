@@ -229,6 +229,11 @@ impl Rebuild {
         self.builder.compute(expr.map(ty.element, read), &[tensor])
     }
 
+    /// A tensor of the new program in the place of one of the old.
+    pub(crate) fn replace(&mut self, old: TensorId, new: TensorId) {
+        self.map.insert(old, new);
+    }
+
     pub(crate) fn finish(self, program: &TensorProgram) -> TensorProgram {
         let outputs = program.outputs.iter().map(|&output| self.map(output)).collect();
         self.finish_with(outputs)

@@ -94,7 +94,11 @@ fn compute(expr: &TensorExpr, operands: &[&Values]) -> Values {
             total = Some(total.map_or(value, |total| combine(reducer, total, value)));
         });
         point[parallel..].fill(0);
-        let reduced = total.unwrap_or_else(|| neutral(reducer, expr.element));
+        let element = expr.body_element();
+        let reduced = match total.unwrap_or_else(|| neutral(reducer, element)) {
+            float @ Value::Float(_) => float,
+            integer @ Value::Integer(_) => cast(element, integer),
+        };
         let at = At { expr, operands, point: &point, reduced: Some(reduced) };
         result.push(expr.epilogue.as_ref().map_or(reduced, |epilogue| at.scalar(epilogue)));
     });
@@ -175,7 +179,7 @@ impl At<'_> {
         let read = |read: ReadId| self.expr.operands[self.expr.reads[read].operand].element;
         match value {
             Value::Float(_) => value,
-            Value::Integer(_) => cast(scalar.element(&read, self.expr.element), value),
+            Value::Integer(_) => cast(scalar.element(&read, self.expr.body_element()), value),
         }
     }
 }

@@ -41,7 +41,9 @@ pub fn evaluate_node(op: &Op, facts: &[Option<Fact>], outputs: &[ValueType]) -> 
             return None;
         }
     }
-    if bytes > LARGEST_OUTPUT {
+    // Products of dequantised bytes are computed in integers later, from the bytes.
+    let are_factors = matches!(op, Op::DequantizeLinear(_)) && outputs.iter().any(|output| rank(output) > 1);
+    if bytes > LARGEST_OUTPUT || are_factors {
         return None;
     }
     let mut program = ProgramBuilder::new();
@@ -58,8 +60,12 @@ pub fn evaluate_node(op: &Op, facts: &[Option<Fact>], outputs: &[ValueType]) -> 
     evaluate_constants(&program)
 }
 
+fn rank(ty: &ValueType) -> usize {
+    ty.as_tensor().map_or(0, |ty| ty.shape.len())
+}
+
 /// The outputs of a program that depend on none of its inputs, if they are cheap to find.
-fn evaluate_constants(program: &TensorProgram) -> Option<Vec<Tensor>> {
+pub(crate) fn evaluate_constants(program: &TensorProgram) -> Option<Vec<Tensor>> {
     let program = program.pruned();
     let mut work = 0usize;
     for statement in program.statements.values() {

@@ -52,6 +52,8 @@ pub fn all() -> Vec<Case> {
         exact("batched product", |sketch| product(sketch, &[3, 17, 9], &[3, 9, 18])),
         exact("broadcast batches", |sketch| product(sketch, &[2, 3, 8, 9], &[3, 9, 17])),
         exact("transposed operands", transposed_product),
+        exact("product of integers", |sketch| integer_product(sketch, &[33, 40], &[40, 41])),
+        exact("short product of integers", |sketch| integer_product(sketch, &[2, 5], &[5, 70])),
         close("epilogue", epilogue),
         close("prologue", prologue),
         exact("guarded prologue", guarded_prologue),
@@ -225,6 +227,24 @@ fn product(sketch: &mut Sketch, left: &[usize], right: &[usize]) -> Vec<TensorId
     let x = sketch.input(left);
     let w = sketch.weight(right);
     vec![sketch.matmul(x, w)]
+}
+
+/// Integers that fill 20 bits, so that sums wrap, less one of the left factor.
+fn integer_product(sketch: &mut Sketch, left: &[usize], right: &[usize]) -> Vec<TensorId> {
+    let factors = [(left, 1.0), (right, 0.0)].map(|(shape, less)| {
+        let x = sketch.input(shape);
+        let ty = sketch.builder.ty(x).clone();
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&ty.shape);
+        let operand = expr.operand(&ty);
+        let read = expr.read(operand, axes.into_iter().map(Index::axis).collect());
+        let scaled = read.binary(BinaryOp::Multiply, Scalar::literal(ElementType::F32, 500_000.0));
+        let whole = scaled.cast(ElementType::F32, ElementType::I32);
+        let body = whole.binary(BinaryOp::Subtract, Scalar::literal(ElementType::I32, less));
+        sketch.builder.compute(expr.map(ElementType::I32, body), &[x])
+    });
+    let product = sketch.matmul(factors[0], factors[1]);
+    vec![sketch.relu(product)]
 }
 
 fn transposed_product(sketch: &mut Sketch) -> Vec<TensorId> {
