@@ -10,6 +10,7 @@ use warpweave_graph::expr::{AxisId, BinaryOp, Reducer, Scalar};
 
 use super::lane_program::{LaneProgram, Step};
 use super::lanes::{LANES, Lanes};
+use super::matrix_product::Number;
 use super::memory::Memory;
 use super::operator::for_each_value;
 use super::stage::{HostStage, Line, ReadSource, Run};
@@ -26,6 +27,8 @@ pub(super) struct HostProduct {
     outer: Vec<usize>,
     inner: usize,
     length: usize,
+    /// Whether integers of 32 bits are summed, not singles.
+    is_integer: bool,
 }
 
 struct Factor {
@@ -36,7 +39,7 @@ struct Factor {
 }
 
 enum FactorSource {
-    /// One unguarded read of singles.
+    /// One unguarded read of singles, in a sum of singles.
     Direct(Line),
     /// Anything else.
     Computed {
@@ -51,14 +54,15 @@ impl HostProduct {
         let expr = &stage.expr;
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
         let element = expr.body_element();
-        if expr.reducer != Some(Reducer::Sum) || !(element.is_half() || element == ElementType::F32) {
+        let is_integer = element == ElementType::I32;
+        if expr.reducer != Some(Reducer::Sum) || !(element.is_half() || element == ElementType::F32 || is_integer) {
             return None;
         }
         let mut outer: Vec<usize> = expr.reduced().map(Id::index).collect();
         let inner = outer.pop()?;
         let length = expr.axes[AxisId::from_index(inner)].extent;
         let factors = [left, right].map(|scalar| Factor::new(stage, scalar));
-        (length >= LEAST_LENGTH).then_some(Self { factors, outer, inner, length })
+        (length >= LEAST_LENGTH).then_some(Self { factors, outer, inner, length, is_integer })
     }
 
     /// Whether a factor uses the value of an earlier stage: the points of a tile must then be taken one at a time.
@@ -75,6 +79,9 @@ impl HostProduct {
         lanes: (Option<usize>, usize),
         stages: &[Option<Lanes>],
     ) -> Lanes {
+        if self.is_integer {
+            return self.integer_sums(stage, memory, point, lanes, stages);
+        }
         let (axis, count) = lanes;
         let mut sums = [0f32; LANES];
         let mut buffers = [vec![0f32; self.length], vec![0f32; self.length]];
@@ -104,6 +111,40 @@ impl HostProduct {
             sums = [sums[0]; LANES];
         }
         Lanes::Float(sums)
+    }
+
+    fn integer_sums(
+        &self,
+        stage: &HostStage,
+        memory: &Memory,
+        point: &mut [i64],
+        (axis, count): (Option<usize>, usize),
+        stages: &[Option<Lanes>],
+    ) -> Lanes {
+        let mut sums = [0i32; LANES];
+        let mut buffers = [vec![0i32; self.length], vec![0i32; self.length]];
+        for_each_value(stage, &self.outer, point, &mut |point| {
+            let first = axis.map(|axis| point[axis]);
+            for (lane, sum) in sums[..count].iter_mut().enumerate() {
+                if let Some((axis, first)) = axis.zip(first) {
+                    point[axis] = first + lane as i64;
+                }
+                for (factor, buffer) in self.factors.iter().zip(&mut buffers) {
+                    if lane == 0 || axis.is_some_and(|axis| factor.axes.contains(&axis)) {
+                        factor.compute(self.inner, stage, memory, point, stages, buffer);
+                    }
+                }
+                let products = buffers[0].iter().zip(&buffers[1]).map(|(left, right)| left.wrapping_mul(*right));
+                *sum = products.fold(*sum, i32::wrapping_add);
+            }
+            if let Some((axis, first)) = axis.zip(first) {
+                point[axis] = first;
+            }
+        });
+        if axis.is_none() {
+            sums = [sums[0]; LANES];
+        }
+        Number::lanes(&sums)
     }
 
     /// The factor whose elements lie side by side along the lanes, and the other, which is the same for all of them.
@@ -155,20 +196,26 @@ impl Factor {
                 point[inner] = 0;
                 memory.load_singles(line.space, line.address(point), 4 * line.coefficient(inner), buffer);
             }
-            FactorSource::Computed { .. } => {
-                for (chunk, values) in buffer.chunks_mut(LANES).enumerate() {
-                    point[inner] = (chunk * LANES) as i64;
-                    let run = Run { point, axis: Some(inner), count: values.len() };
-                    match stage.evaluate(&self.program, memory, &run, stages, None) {
-                        Lanes::Float(lanes) => values.copy_from_slice(&lanes[..values.len()]),
-                        Lanes::Double(_) | Lanes::Integer(_) => {
-                            unreachable!("factors have the element type of their product")
-                        }
-                    }
-                }
-                point[inner] = 0;
-            }
+            FactorSource::Computed { .. } => self.compute(inner, stage, memory, point, stages, buffer),
         }
+    }
+
+    /// The same for any factor.
+    fn compute<T: Number>(
+        &self,
+        inner: usize,
+        stage: &HostStage,
+        memory: &Memory,
+        point: &mut [i64],
+        stages: &[Option<Lanes>],
+        buffer: &mut [T],
+    ) {
+        for (chunk, values) in buffer.chunks_mut(LANES).enumerate() {
+            point[inner] = (chunk * LANES) as i64;
+            let run = Run { point, axis: Some(inner), count: values.len() };
+            T::copy(&stage.evaluate(&self.program, memory, &run, stages, None), values);
+        }
+        point[inner] = 0;
     }
 }
 
