@@ -363,13 +363,36 @@ class Generator:
         zeros = [self.constant(self.array(operand.element, [])) for operand in (value, other)]
         return self.add("MatMulInteger", [value, other, *zeros])
 
+    def quantised_product(self):
+        """A product of dequantised bytes, as quantised models have them."""
+        value = self.pick(lambda value: value.array.ndim >= 2 and value.element in (numpy.int8, numpy.uint8))
+        is_convolution = value.array.ndim == 4 and self.random.random() < 0.7
+        channels, columns = value.array.shape[1 if is_convolution else -1], self.random.choice([1, 3, 16])
+        taps = [self.random.choice([1, 3])] * 2 if is_convolution else []
+        weight = self.constant(self.array(self.random.choice([numpy.int8, numpy.uint8]),
+                                          [columns, channels, *taps] if is_convolution else [channels, columns]))
+
+        def dequantised(operand, shape, **attributes):
+            scale = self.constant((2.0 ** self.numbers.integers(-2, 2, shape)).astype(numpy.float32))
+            zero = self.constant(self.array(operand.element, shape))
+            self.add("DequantizeLinear", [operand, scale, zero], **attributes)
+            return self.values[-1]
+
+        if channels * int(numpy.prod(taps)) > 256:
+            raise Rejected("not exact")
+        shape = [columns] if self.random.random() < 0.7 else []
+        factors = [dequantised(value, []), dequantised(weight, shape, axis=0 if is_convolution else 1)]
+        if is_convolution:
+            return self.add("Conv", factors, kernel_shape=taps, pads=[self.random.randrange(2)] * 4)
+        return self.add("MatMul", factors)
+
     def grow(self):
         for _ in range(self.random.choice([1, 2, 3])):
             self.input()
         families = [self.arithmetic] * 4 + [self.function] * 2 + [self.cast] * 4 + [self.comparison] * 2
         families += [self.reduction] * 3 + [self.product] * 2 + [self.pooling] * 2 + [self.movement] * 3
         families += [self.clip, self.logic, self.where, self.convolution, self.softmax]
-        families += [self.place, self.quantisation, self.integer_product]
+        families += [self.place, self.quantisation, self.integer_product, self.quantised_product]
         wanted = self.random.randrange(6, 22)
         for _ in range(12 * wanted):
             if len(self.nodes) == wanted:
@@ -378,7 +401,8 @@ class Generator:
             try:
                 self.random.choice(families)()
             except Rejected:
-                self.constants = known
+                read = {name for node in self.nodes for name in node.input}
+                self.constants = {name: array for name, array in self.constants.items() if name in known or name in read}
         read = {name for node in self.nodes for name in node.input}
         leaves = [value for value in self.values if value.name not in read and value not in self.inputs]
         inner = [value for value in self.values if value.name in read and value not in self.inputs]

@@ -342,6 +342,11 @@ template <int count> WW_FUNCTION void ww_hold(float (&values)[count]) {
   for (int at = 0; at < count; ++at) asm volatile("" : "+f"(values[at]));
 }
 
+template <int count> WW_FUNCTION void ww_hold(ww_u32 (&values)[count]) {
+#pragma unroll
+  for (int at = 0; at < count; ++at) asm volatile("" : "+r"(values[at]));
+}
+
 // The waits of a kernel: thread 0 polls, then the block meets. Whether one of them gave up; copies have then ended.
 template <bool acquire>
 WW_FUNCTION bool ww_await(ww_exchange const& exchange, ww_own_waits const& waits) {

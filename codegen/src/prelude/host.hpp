@@ -284,7 +284,7 @@ WW_FUNCTION ww_exchange ww_exchange_of(ww_arguments const& arguments) {
   return {arguments.control, arguments.status, arguments.time_limit_ns, epoch};
 }
 
-template <int count> static void ww_hold(float (&)[count]) {}
+template <typename type, int count> static void ww_hold(type (&)[count]) {}
 
 // The waits of a kernel: thread 0 polls, then the block meets. Whether one of them gave up.
 template <int order>

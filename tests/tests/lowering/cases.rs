@@ -229,10 +229,10 @@ fn product(sketch: &mut Sketch, left: &[usize], right: &[usize]) -> Vec<TensorId
     vec![sketch.matmul(x, w)]
 }
 
-/// Integers that fill 20 bits, so that sums wrap, less one of the left factor.
+/// Integers so large that sums wrap, those of the left factor less one; those of the right are constants.
 fn integer_product(sketch: &mut Sketch, left: &[usize], right: &[usize]) -> Vec<TensorId> {
-    let factors = [(left, 1.0), (right, 0.0)].map(|(shape, less)| {
-        let x = sketch.input(shape);
+    let given = [(sketch.input(left), 1.0), (sketch.weight(right), 0.0)];
+    let factors = given.map(|(x, less)| {
         let ty = sketch.builder.ty(x).clone();
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&ty.shape);
