@@ -45,7 +45,7 @@ pub fn devices(operator: &OperatorSupport) -> [String; 3] {
     present.map(|is_present| elements(&operator.elements(is_present)))
 }
 
-/// Element types in few words: `float` and `int` where all of them are there.
+/// Element types in few words: `int`, `float` and `storage` where all of them are there.
 fn elements(present: &[ElementType]) -> String {
     let mut words = Vec::new();
     let mut describe = |word: &str, is_kind: &dyn Fn(ElementType) -> bool| {
@@ -57,7 +57,8 @@ fn elements(present: &[ElementType]) -> String {
         }
     };
     describe("bool", &|element| element == ElementType::Bool);
-    describe("int", &ElementType::is_integer);
-    describe("float", &ElementType::is_float);
+    describe("int", &|element| element.is_integer() && !element.is_storage());
+    describe("float", &|element| element.is_float() && !element.is_storage());
+    describe("storage", &ElementType::is_storage);
     if words.is_empty() { "–".to_owned() } else { words.join(", ") }
 }

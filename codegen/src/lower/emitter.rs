@@ -164,9 +164,20 @@ impl<'a> Emitter<'a> {
             ElementType::U32 => Ok(MemoryType::U32),
             ElementType::I64 => Ok(MemoryType::I64),
             ElementType::F32 => Ok(MemoryType::F32),
-            ElementType::U64 | ElementType::F16 | ElementType::BF16 | ElementType::F64 => {
-                Err(LowerError::Element { operator: self.id, element })
-            }
+            ElementType::U64
+            | ElementType::F16
+            | ElementType::BF16
+            | ElementType::F64
+            | ElementType::F8E4M3FN
+            | ElementType::F8E4M3FNUZ
+            | ElementType::F8E5M2
+            | ElementType::F8E5M2FNUZ
+            | ElementType::F8E8M0
+            | ElementType::F4E2M1
+            | ElementType::I4
+            | ElementType::U4
+            | ElementType::I2
+            | ElementType::U2 => Err(LowerError::Element { operator: self.id, element }),
         }
     }
 
