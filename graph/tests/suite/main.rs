@@ -9,5 +9,6 @@ mod passes;
 mod random;
 mod robustness;
 mod slices;
+mod storage;
 mod substitution;
 mod text;
