@@ -6,9 +6,9 @@
 
 use crate::types::ElementType;
 
-/// How codes stand for values.
+/// How codes of a type with a sign, mantissa and exponent stand for values.
 #[derive(Clone, Copy, Debug)]
-struct Format {
+pub struct Format {
     mantissa_bits: u32,
     bias: i32,
     /// The code without its sign of the largest finite value.
@@ -20,7 +20,7 @@ struct Format {
 
 /// What a value becomes that is larger than the largest finite one, or no number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Overflow {
+pub enum Overflow {
     /// An infinity; NaN is another code.
     Infinity,
     /// NaN, the largest code of either sign.
@@ -32,7 +32,7 @@ enum Overflow {
 }
 
 /// The format of a type with a sign, mantissa and exponent; none of [`ElementType::F8E8M0`] and of all other types.
-fn format(element: ElementType) -> Option<Format> {
+pub fn format(element: ElementType) -> Option<Format> {
     let of = |mantissa_bits, bias, largest, overflow| {
         Some(Format { mantissa_bits, bias, largest, sign: if largest < 8 { 8 } else { 128 }, overflow })
     };
@@ -108,6 +108,31 @@ pub fn least(element: ElementType) -> f64 {
 }
 
 impl Format {
+    /// The bits of the mantissa.
+    pub fn mantissa_bits(self) -> i32 {
+        self.mantissa_bits as i32
+    }
+
+    /// What an exponent is more than the power of two that it stands for.
+    pub fn bias(self) -> i32 {
+        self.bias
+    }
+
+    /// The code without its sign of the largest finite value.
+    pub fn largest_code(self) -> i32 {
+        self.largest.into()
+    }
+
+    /// The bit of the sign.
+    pub fn sign_code(self) -> i32 {
+        self.sign.into()
+    }
+
+    /// What a value becomes that is larger than the largest finite one.
+    pub fn overflow(self) -> Overflow {
+        self.overflow
+    }
+
     /// The number in the order of values of the nearest to one that is not negative, as if codes went on without end.
     fn nearest(self, value: f64) -> u32 {
         let least_normal = 1 - self.bias;
