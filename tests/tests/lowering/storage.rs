@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use warpweave::codegen::print::UnitSize;
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::PlanOptions;
 use warpweave::graph::minifloat::{decode, encode};
@@ -9,29 +10,41 @@ use warpweave::graph::ops::cast::element_number;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::text::{Tensors, parse};
 use warpweave::graph::{ElementType, Tensor, TensorType, lower};
+use warpweave::runtime::target::Target;
+use warpweave_tests::gates;
 use warpweave_tests::machine::Machine;
-use warpweave_tests::pipeline::compile_under;
+use warpweave_tests::pipeline::{Compiled, compile_under};
 use warpweave_tests::suite::Suite;
 
 use crate::text::run_text;
 
 const UNITS: usize = 3;
 
-/// Adds a trial a type.
+/// Adds a trial a type, and one for some that the device compiler, which takes seconds, takes them.
 pub fn add(suite: &mut Suite) {
     for element in ElementType::ALL.into_iter().filter(|element| element.is_storage()) {
         suite.trial(format!("conversions of {element}"), move || check(element));
     }
+    for element in [ElementType::F8E5M2, ElementType::F8E8M0, ElementType::I4] {
+        suite.trial(format!("device conversions of {element}"), move || {
+            let (program, _) = compiled(element);
+            gates::check(&program.lowered.program, UnitSize::default(), Target::Sm90a);
+        });
+    }
+}
+
+/// The program of a type, with its inputs.
+fn compiled(element: ElementType) -> (Compiled, [Tensor; 2]) {
+    let (numbers, codes) = (numbers(element), codes(element));
+    let graph = parse(&graph(element, numbers.ty(), codes.ty()), &Tensors::new()).expect("a graph");
+    (compile_under(&lower(&graph), FusionLevel::Full, &PlanOptions::new(UNITS)), [numbers, codes])
 }
 
 /// Emulator and printed text compute what the reference does, to the bit.
 fn check(element: ElementType) {
-    let (numbers, codes) = (numbers(element), codes(element));
-    let graph = parse(&graph(element, numbers.ty(), codes.ty()), &Tensors::new()).expect("a graph");
-    let program = lower(&graph);
-    let inputs = [numbers, codes];
-    let expected = evaluate(&program, &inputs).unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(&compile_under(&program, FusionLevel::Full, &PlanOptions::new(UNITS)));
+    let (compiled, inputs) = compiled(element);
+    let expected = evaluate(&compiled.program, &inputs).unwrap_or_else(|error| panic!("{error}"));
+    let machine = Machine::new(&compiled);
     for found in [machine.run(&inputs, 1), run_text(&machine, &inputs)] {
         assert_eq!(found.len(), expected.len());
         for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
