@@ -42,6 +42,9 @@ pub fn from_arrays(
 /// The tensor as `ty`: arrays have other elements in the place of those that NumPy has no type for. The type found, if it is
 /// another, or if an element stands for none.
 pub fn converted(found: Tensor, ty: &TensorType) -> Result<Tensor, TensorType> {
+    if found.ty() == ty {
+        return Ok(found);
+    }
     let converted = npy::stood_for(&found, ty.element).filter(|tensor| tensor.shape() == &ty.shape);
     converted.ok_or_else(|| found.ty().clone())
 }
