@@ -69,7 +69,13 @@ def model_of(case, chooser):
     ]
     constants = [numpy_helper.from_array(case.inputs[at], names[at]) for at in fixed]
     outputs = [name and f"y{at}" for at, name in enumerate(case.outputs)]
-    nodes = [helper.make_node(case.operator, names, outputs, domain=case.domain, **case.attributes)]
+    stored = {names[at] if at != "y" else "y0" for at in case.stored}
+    own = [[f"{name}_stored" if name in stored else name for name in named] for named in (names, outputs)]
+    nodes = [
+        *(helper.make_node("Cast", [name], [f"{name}_stored"], to=case.storage) for name in names if name in stored),
+        helper.make_node(case.operator, *own, domain=case.domain, **case.attributes),
+        *(helper.make_node("Cast", [f"{name}_stored"], [name], to=TensorProto.FLOAT) for name in outputs if name in stored),
+    ]
     opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("com.microsoft", 1)]
 
     def model(results):

@@ -1,20 +1,10 @@
 //! Names of element types, those that are not supported included.
 
 /// ONNX's names of element types by number, where the graph has no type for them.
-const UNSUPPORTED: [(i32, &str); 14] = [
+const UNSUPPORTED: [(i32, &str); 4] = [
     (8, "strings"),
     (14, "64-bit complex numbers"),
     (15, "128-bit complex numbers"),
-    (17, "8-bit floating point (float8e4m3fn)"),
-    (18, "8-bit floating point (float8e4m3fnuz)"),
-    (19, "8-bit floating point (float8e5m2)"),
-    (20, "8-bit floating point (float8e5m2fnuz)"),
-    (21, "unsigned 4-bit integers (uint4)"),
-    (22, "4-bit integers (int4)"),
-    (23, "4-bit floating point (float4e2m1)"),
-    (24, "8-bit exponents (float8e8m0)"),
-    (25, "unsigned 2-bit integers (uint2)"),
-    (26, "2-bit integers (int2)"),
     (0, "elements of an undefined type"),
 ];
 

@@ -7,6 +7,7 @@ mod element_name;
 pub mod encode;
 pub mod files;
 pub mod onnx;
+mod packed;
 mod weights;
 
 pub use bytes::Bytes;

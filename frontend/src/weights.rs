@@ -12,6 +12,7 @@ use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
 use crate::element_name::unsupported;
 use crate::files::Files;
 use crate::onnx::TensorProto;
+use crate::packed::{is_packed, packed_bytes, unpacked};
 
 /// Why a tensor cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -80,16 +81,17 @@ impl<'f> Weights<'f> {
         let bytes = shape.checked_elements().and_then(|elements| elements.checked_mul(element.bytes()));
         let bytes = bytes.ok_or_else(extents)?;
         self.budget = self.budget.checked_sub(bytes as u64).ok_or(WeightError::Limit(self.limit))?;
+        let elements = shape.elements();
+        let packed = packed_bytes(element, elements).ok_or_else(extents)?;
         let ty = TensorType { element, shape };
         let data = if proto.data_location == 1 {
-            self.external(proto, bytes)?
+            self.external(proto, packed)?
         } else if !proto.raw_data.is_empty() {
             proto.raw_data.clone()
         } else {
             return typed(proto, ty);
         };
-        let found = data.len();
-        Tensor::from_bytes(ty, data).ok_or(WeightError::Length { expected: bytes, found })
+        of_bytes(ty, data)
     }
 
     /// `bytes` bytes of a file in the model's folder.
@@ -142,6 +144,18 @@ fn inside(folder: &Path, location: &str) -> Result<PathBuf, &'static str> {
     if regular && resolved.starts_with(&root) { Ok(resolved) } else { Err("the path is no file in the model's folder") }
 }
 
+/// The tensor whose elements stand one after another in bytes, as a model has them.
+fn of_bytes(ty: TensorType, data: Bytes) -> Result<Tensor, WeightError> {
+    let (element, elements, found) = (ty.element, ty.shape.elements(), data.len());
+    let expected = packed_bytes(element, elements).unwrap_or(usize::MAX);
+    let wrong = WeightError::Length { expected, found };
+    if expected != found {
+        return Err(wrong);
+    }
+    let data = if is_packed(element) { unpacked(element, elements, &data).into() } else { data };
+    Tensor::from_bytes(ty, data).ok_or(wrong)
+}
+
 /// The tensor whose elements stand in the field of their type.
 fn typed(proto: &TensorProto, ty: TensorType) -> Result<Tensor, WeightError> {
     let expected = ty.shape.elements();
@@ -173,6 +187,16 @@ fn typed(proto: &TensorProto, ty: TensorType) -> Result<Tensor, WeightError> {
             let found = bytes.len();
             Tensor::from_bytes(ty, bytes.into()).ok_or(WeightError::Length { expected, found })
         }
+        ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1
+        | ElementType::I4
+        | ElementType::U4
+        | ElementType::I2
+        | ElementType::U2 => of_bytes(ty, proto.int32_data.iter().map(|&byte| byte as u8).collect()),
         ElementType::Bool
         | ElementType::I8
         | ElementType::I16

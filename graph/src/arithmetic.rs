@@ -2,10 +2,14 @@
 //!
 //! Integers are held in 64 bits, `U64` as their two's complement, and wrap at the width of their type. Floating point becomes
 //! an integer by truncation and saturates; NaN becomes 0. A quotient or remainder by zero is zero.
+//!
+//! Nothing is computed in storage types: values are rounded to them and wrap at their width. Floating point becomes an integer of
+//! fewer than 8 bits by way of 32 bits, at which it saturates, and wraps from there, as in ONNX's cases.
 
 use half::{bf16, f16};
 
 use crate::expr::{BinaryOp, UnaryOp};
+use crate::minifloat;
 use crate::types::ElementType;
 
 /// A function of a double.
@@ -108,7 +112,7 @@ pub fn integer_binary(op: BinaryOp, element: ElementType, x: i64, y: i64) -> i64
         BinaryOp::BitAnd => x & y,
         BinaryOp::BitOr => x | y,
         BinaryOp::BitXor => x ^ y,
-        BinaryOp::ShiftLeft | BinaryOp::ShiftRight if y_unsigned >= 8 * element.bytes() as u64 => 0,
+        BinaryOp::ShiftLeft | BinaryOp::ShiftRight if y_unsigned >= element.bits() as u64 => 0,
         BinaryOp::ShiftLeft => wrap(element, x << y),
         BinaryOp::ShiftRight => (x_unsigned >> y) as i64,
     }
@@ -134,13 +138,23 @@ fn power(element: ElementType, x: i64, y: i64) -> i64 {
     wrap(element, result)
 }
 
-/// The nearest value of a floating-point type.
+/// The nearest value of a floating-point type, as [`minifloat::encode`] says for those of 8 bits and fewer.
 pub fn round(element: ElementType, value: f64) -> f64 {
     match element {
         ElementType::F16 => f64::from(f16::from_f64(value)),
         ElementType::BF16 => f64::from(bf16::from_f64(value)),
         ElementType::F32 => f64::from(value as f32),
-        ElementType::F64
+        ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => minifloat::decode(element, minifloat::encode(element, value)),
+        ElementType::I4
+        | ElementType::U4
+        | ElementType::I2
+        | ElementType::U2
+        | ElementType::F64
         | ElementType::Bool
         | ElementType::I8
         | ElementType::I16
@@ -163,12 +177,22 @@ pub fn wrap(element: ElementType, value: i64) -> i64 {
         ElementType::U8 => i64::from(value as u8),
         ElementType::U16 => i64::from(value as u16),
         ElementType::U32 => i64::from(value as u32),
+        ElementType::I4 => value << 60 >> 60,
+        ElementType::U4 => value & 15,
+        ElementType::I2 => value << 62 >> 62,
+        ElementType::U2 => value & 3,
         ElementType::I64
         | ElementType::U64
         | ElementType::F16
         | ElementType::BF16
         | ElementType::F32
-        | ElementType::F64 => value,
+        | ElementType::F64
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => value,
     }
 }
 
@@ -183,7 +207,18 @@ pub fn truncate(element: ElementType, value: f64) -> i64 {
         ElementType::U16 => i64::from(value as u16),
         ElementType::U32 => i64::from(value as u32),
         ElementType::U64 => (value as u64) as i64,
-        ElementType::I64 | ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => value as i64,
+        ElementType::I4 | ElementType::U4 | ElementType::I2 | ElementType::U2 => wrap(element, i64::from(value as i32)),
+        ElementType::I64
+        | ElementType::F16
+        | ElementType::BF16
+        | ElementType::F32
+        | ElementType::F64
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => value as i64,
     }
 }
 
@@ -194,6 +229,8 @@ pub fn lowest(element: ElementType) -> i64 {
         ElementType::I16 => i64::from(i16::MIN),
         ElementType::I32 => i64::from(i32::MIN),
         ElementType::I64 => i64::MIN,
+        ElementType::I4 => -8,
+        ElementType::I2 => -2,
         ElementType::Bool
         | ElementType::U8
         | ElementType::U16
@@ -202,7 +239,15 @@ pub fn lowest(element: ElementType) -> i64 {
         | ElementType::F16
         | ElementType::BF16
         | ElementType::F32
-        | ElementType::F64 => 0,
+        | ElementType::F64
+        | ElementType::U4
+        | ElementType::U2
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => 0,
     }
 }
 
@@ -218,6 +263,19 @@ pub fn highest(element: ElementType) -> i64 {
         ElementType::U16 => i64::from(u16::MAX),
         ElementType::U32 => i64::from(u32::MAX),
         ElementType::U64 => -1,
-        ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => 0,
+        ElementType::I4 => 7,
+        ElementType::U4 => 15,
+        ElementType::I2 => 1,
+        ElementType::U2 => 3,
+        ElementType::F16
+        | ElementType::BF16
+        | ElementType::F32
+        | ElementType::F64
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => 0,
     }
 }

@@ -8,6 +8,7 @@ pub mod index_check;
 pub mod ir;
 pub mod legible;
 pub mod lower;
+pub mod minifloat;
 pub mod npy;
 pub mod online_softmax;
 pub mod ops;

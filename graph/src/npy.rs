@@ -1,13 +1,18 @@
 //! Tensors as NumPy's `.npy` files.
+//!
+//! NumPy has no bfloat16 and no types for storage only. Arrays have other elements in their place: singles for bfloat16, signed
+//! or unsigned bytes with the values for integers of fewer than 8 bits, unsigned bytes with the codes for floating point of 8
+//! bits and fewer.
 
 use bytes::Bytes;
 
+use crate::arithmetic::{highest, lowest};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, MAX_RANK, Shape, TensorType};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Element types with NumPy's little-endian names; bfloat16 has none.
+/// Element types with NumPy's little-endian names; bfloat16 and storage types have none.
 const NAMES: [(ElementType, &str); 12] = [
     (ElementType::Bool, "|b1"),
     (ElementType::I8, "|i1"),
@@ -48,6 +53,65 @@ pub enum NpyError {
 /// Whether bytes begin as those of a `.npy` file.
 pub fn is_npy(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
+}
+
+/// The type of an array's elements in the place of those that NumPy has no type for; the same type where it has one.
+pub fn stand_in(element: ElementType) -> ElementType {
+    match element {
+        ElementType::BF16 => ElementType::F32,
+        ElementType::I4 | ElementType::I2 => ElementType::I8,
+        ElementType::U4
+        | ElementType::U2
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => ElementType::U8,
+        ElementType::Bool
+        | ElementType::I8
+        | ElementType::I16
+        | ElementType::I32
+        | ElementType::I64
+        | ElementType::U8
+        | ElementType::U16
+        | ElementType::U32
+        | ElementType::U64
+        | ElementType::F16
+        | ElementType::F32
+        | ElementType::F64 => element,
+    }
+}
+
+/// The tensor with elements that NumPy has a type for.
+pub fn standing_in(tensor: &Tensor) -> Tensor {
+    let ty = TensorType { element: stand_in(tensor.element()), shape: tensor.shape().clone() };
+    match tensor.element() {
+        element if element == ty.element => tensor.clone(),
+        ElementType::BF16 => Tensor::from_f64(ty, &tensor.to_f64()),
+        _ => Tensor::from_bytes(ty, tensor.bytes().clone()).expect("a byte stands for a byte"),
+    }
+}
+
+/// The tensor of another type that an array stands for; `None` if it has not the elements that stand for those, or one of them
+/// stands for none.
+pub fn stood_for(found: &Tensor, element: ElementType) -> Option<Tensor> {
+    if found.element() != stand_in(element) {
+        return None;
+    }
+    let ty = TensorType { element, shape: found.shape().clone() };
+    match element {
+        element if element == found.element() => Some(found.clone()),
+        ElementType::BF16 => Some(Tensor::from_f64(ty, &found.to_f64())),
+        _ => {
+            let inside = |value: &i64| match element.is_float() {
+                true => *value < 1 << element.bits(),
+                false => (lowest(element)..=highest(element)).contains(value),
+            };
+            let fits = found.to_i64().iter().all(inside);
+            if fits { Tensor::from_bytes(ty, found.bytes().clone()) } else { None }
+        }
+    }
 }
 
 /// The tensor in the bytes of a `.npy` file.

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use half::{bf16, f16};
 
+use crate::arithmetic::{truncate, wrap};
+use crate::minifloat;
 use crate::types::{ElementType, Shape, TensorType};
 
 /// A constant tensor, row-major and little-endian. Cloning shares the bytes.
@@ -122,7 +124,17 @@ impl Tensor {
             ElementType::F32 => f64::from(f32::from_le_bytes(array(bytes))),
             ElementType::F64 => f64::from_le_bytes(array(bytes)),
             ElementType::U64 => u64::from_le_bytes(array(bytes)) as f64,
-            ElementType::Bool
+            ElementType::F8E4M3FN
+            | ElementType::F8E4M3FNUZ
+            | ElementType::F8E5M2
+            | ElementType::F8E5M2FNUZ
+            | ElementType::F8E8M0
+            | ElementType::F4E2M1 => minifloat::decode(self.ty.element, bytes[0]),
+            ElementType::I4
+            | ElementType::U4
+            | ElementType::I2
+            | ElementType::U2
+            | ElementType::Bool
             | ElementType::I8
             | ElementType::I16
             | ElementType::I32
@@ -166,7 +178,17 @@ fn integer(element: ElementType, bytes: &[u8]) -> i64 {
         ElementType::U32 => i64::from(u32::from_le_bytes(array(bytes))),
         ElementType::I64 => i64::from_le_bytes(array(bytes)),
         ElementType::U64 => u64::from_le_bytes(array(bytes)) as i64,
-        ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
+        ElementType::I4 | ElementType::U4 | ElementType::I2 | ElementType::U2 => wrap(element, i64::from(bytes[0])),
+        ElementType::F16
+        | ElementType::BF16
+        | ElementType::F32
+        | ElementType::F64
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => {
             unreachable!("callers convert floating point through doubles")
         }
     }
@@ -187,6 +209,15 @@ fn push_f64(data: &mut Vec<u8>, element: ElementType, value: f64) {
         ElementType::BF16 => data.extend(bf16::from_f64(value).to_le_bytes()),
         ElementType::F32 => data.extend((value as f32).to_le_bytes()),
         ElementType::F64 => data.extend(value.to_le_bytes()),
+        ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => data.push(minifloat::encode(element, value)),
+        ElementType::I4 | ElementType::U4 | ElementType::I2 | ElementType::U2 => {
+            data.push(truncate(element, value) as u8);
+        }
     }
 }
 
@@ -197,7 +228,17 @@ fn push_i64(data: &mut Vec<u8>, element: ElementType, value: i64) {
         ElementType::I16 | ElementType::U16 => data.extend((value as u16).to_le_bytes()),
         ElementType::I32 | ElementType::U32 => data.extend((value as u32).to_le_bytes()),
         ElementType::I64 | ElementType::U64 => data.extend(value.to_le_bytes()),
-        ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
+        ElementType::I4 | ElementType::U4 | ElementType::I2 | ElementType::U2 => data.push(wrap(element, value) as u8),
+        ElementType::F16
+        | ElementType::BF16
+        | ElementType::F32
+        | ElementType::F64
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => {
             push_f64(data, element, value as f64);
         }
     }

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub const MAX_RANK: usize = 8;
 
 /// The type of one tensor element.
+///
+/// In memory an element takes whole bytes: those of two and four bits one byte each, which ONNX packs into bytes. A byte of a
+/// floating-point type of 8 bits or fewer is its code in the low bits, that of a signed integer is extended by its sign.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementType {
@@ -39,11 +42,31 @@ pub enum ElementType {
     F32,
     /// An IEEE double.
     F64,
+    /// Storage only: a sign, 4 exponent and 3 mantissa bits without infinities.
+    F8E4M3FN,
+    /// Storage only: a sign, 4 exponent and 3 mantissa bits without infinities and without −0, whose code is NaN.
+    F8E4M3FNUZ,
+    /// Storage only: a sign, 5 exponent and 2 mantissa bits, as an IEEE half has them.
+    F8E5M2,
+    /// Storage only: a sign, 5 exponent and 2 mantissa bits without infinities and without −0, whose code is NaN.
+    F8E5M2FNUZ,
+    /// Storage only: 8 exponent bits, a power of two.
+    F8E8M0,
+    /// Storage only: a sign, 2 exponent bits and a mantissa bit, neither infinities nor NaN.
+    F4E2M1,
+    /// Storage only: a signed 4-bit integer.
+    I4,
+    /// Storage only: an unsigned 4-bit integer.
+    U4,
+    /// Storage only: a signed 2-bit integer.
+    I2,
+    /// Storage only: an unsigned 2-bit integer.
+    U2,
 }
 
 impl ElementType {
     /// Every element type, in declaration order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 23] = [
         Self::Bool,
         Self::I8,
         Self::I16,
@@ -57,15 +80,82 @@ impl ElementType {
         Self::BF16,
         Self::F32,
         Self::F64,
+        Self::F8E4M3FN,
+        Self::F8E4M3FNUZ,
+        Self::F8E5M2,
+        Self::F8E5M2FNUZ,
+        Self::F8E8M0,
+        Self::F4E2M1,
+        Self::I4,
+        Self::U4,
+        Self::I2,
+        Self::U2,
     ];
 
-    /// Bytes of one element.
+    /// Bytes of one element in memory.
     pub fn bytes(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
+            Self::F8E4M3FN | Self::F8E4M3FNUZ | Self::F8E5M2 | Self::F8E5M2FNUZ | Self::F8E8M0 | Self::F4E2M1 => 1,
+            Self::I4 | Self::U4 | Self::I2 | Self::U2 => 1,
             Self::I16 | Self::U16 | Self::F16 | Self::BF16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
+        }
+    }
+
+    /// Bits of one element.
+    pub fn bits(self) -> usize {
+        match self {
+            Self::I2 | Self::U2 => 2,
+            Self::F4E2M1 | Self::I4 | Self::U4 => 4,
+            Self::Bool
+            | Self::I8
+            | Self::I16
+            | Self::I32
+            | Self::I64
+            | Self::U8
+            | Self::U16
+            | Self::U32
+            | Self::U64
+            | Self::F16
+            | Self::BF16
+            | Self::F32
+            | Self::F64
+            | Self::F8E4M3FN
+            | Self::F8E4M3FNUZ
+            | Self::F8E5M2
+            | Self::F8E5M2FNUZ
+            | Self::F8E8M0 => 8 * self.bytes(),
+        }
+    }
+
+    /// Whether elements are only kept, moved, chosen among and converted: nothing is computed in the type.
+    pub fn is_storage(self) -> bool {
+        match self {
+            Self::F8E4M3FN
+            | Self::F8E4M3FNUZ
+            | Self::F8E5M2
+            | Self::F8E5M2FNUZ
+            | Self::F8E8M0
+            | Self::F4E2M1
+            | Self::I4
+            | Self::U4
+            | Self::I2
+            | Self::U2 => true,
+            Self::Bool
+            | Self::I8
+            | Self::I16
+            | Self::I32
+            | Self::I64
+            | Self::U8
+            | Self::U16
+            | Self::U32
+            | Self::U64
+            | Self::F16
+            | Self::BF16
+            | Self::F32
+            | Self::F64 => false,
         }
     }
 
@@ -73,7 +163,12 @@ impl ElementType {
     pub fn is_float(self) -> bool {
         match self {
             Self::F16 | Self::BF16 | Self::F32 | Self::F64 => true,
-            Self::Bool
+            Self::F8E4M3FN | Self::F8E4M3FNUZ | Self::F8E5M2 | Self::F8E5M2FNUZ | Self::F8E8M0 | Self::F4E2M1 => true,
+            Self::I4
+            | Self::U4
+            | Self::I2
+            | Self::U2
+            | Self::Bool
             | Self::I8
             | Self::I16
             | Self::I32
@@ -111,6 +206,16 @@ impl ElementType {
             Self::BF16 => "bf16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::F8E4M3FN => "f8e4m3fn",
+            Self::F8E4M3FNUZ => "f8e4m3fnuz",
+            Self::F8E5M2 => "f8e5m2",
+            Self::F8E5M2FNUZ => "f8e5m2fnuz",
+            Self::F8E8M0 => "f8e8m0",
+            Self::F4E2M1 => "f4e2m1",
+            Self::I4 => "i4",
+            Self::U4 => "u4",
+            Self::I2 => "i2",
+            Self::U2 => "u2",
         }
     }
 }

@@ -153,6 +153,8 @@ fn corners_of_arithmetic() {
         unary(UnaryOp::RoundEven, f32(-0.5), f32(-0.0)),
         unary(UnaryOp::Sin, f32(-0.0), f32(-0.0)),
         unary(UnaryOp::Sqrt, f32(2.0), f32(2.0f32.sqrt())),
+        unary(UnaryOp::Bits, f32(-0.0), i32(i32::MIN)),
+        unary(UnaryOp::OfBits, i32(1), f32(f32::from_bits(1))),
         cast(f32(f32::NAN), i32(0)),
         cast(f32(f32::NAN), i64(0)),
         cast(f32(3e9), i32(i32::MAX)),

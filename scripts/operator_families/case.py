@@ -18,13 +18,16 @@ class Case:
     """One operator: its inputs by position, of which the first `free` are the model's and the others constants."""
 
     def __init__(self, operator, inputs, outputs="y", free=1, opset=21, domain="", tolerance=1e-4, by_reference=None,
-                 **attributes):
+                 storage=None, **attributes):
         self.operator, self.inputs, self.free, self.opset, self.domain = operator, inputs, free, opset, domain
         # Why ONNX's reference evaluator is asked, and ONNX Runtime is not.
         self.by_reference = by_reference
         # One character an output; a blank is one that is not wanted.
         self.outputs = [name.strip() for name in outputs]
         self.tolerance = tolerance
+        # A type that arrays do not have, of the inputs at these positions and of the first output where "y" is among them: singles
+        # are converted to it and back.
+        self.storage, self.stored = storage or (None, ())
         self.attributes = {name: value for name, value in attributes.items() if value is not None}
 
 

@@ -1,6 +1,7 @@
 """Operators of `com.microsoft` and of quantised elements."""
 
 import numpy
+from onnx import TensorProto
 
 from .case import MICROSOFT, Case, Unfit, operator
 from .images import window
@@ -191,6 +192,50 @@ def few_bits(chooser, name):
     return Case(name, inputs, domain=MICROSOFT, K=inner, N=columns, bits=bits, block_size=size, tolerance=5e-3)
 
 
+# Types that arrays do not have, which ONNX Runtime's processor quantises to, with the least and the largest integer.
+STORED = {
+    TensorProto.FLOAT8E4M3FN: None,
+    TensorProto.FLOAT8E4M3FNUZ: None,
+    TensorProto.FLOAT8E5M2: None,
+    TensorProto.FLOAT8E5M2FNUZ: None,
+    TensorProto.INT4: (-8, 7),
+    TensorProto.UINT4: (0, 15),
+}
+
+
+@operator("Cast")
+def conversion(chooser, name):
+    element, bounds = chooser.choice(list(STORED.items()))
+    shape = chooser.shape()
+    if bounds:
+        # ONNX Runtime rounds, where ONNX's reference truncates.
+        return Case(name, [chooser.integers(numpy.int8, shape, -20, 20).astype(numpy.float32)], storage=(element, "y"), to=element)
+    data = chooser.normal(shape) * numpy.float32(chooser.choice([0.01, 1, 300, 1e5]))
+    data = chooser.with_specials(data, (numpy.nan, numpy.inf, -numpy.inf, numpy.float32(-0.0)))
+    saturate = chooser.choice([None, 0, 1])
+    beyond = "ONNX Runtime takes what rounds to the next exponent otherwise" if saturate == 0 else None
+    return Case(name, [data], storage=(element, "y"), to=element, saturate=saturate, by_reference=beyond)
+
+
+def stored(chooser, name, shape, form, attributes):
+    """Quantised to a type that arrays do not have, or back."""
+    element, bounds = chooser.choice(list(STORED.items()))
+    steps = numpy.asarray(chooser.numbers.choice([0.25, 0.5, 1, 2], form or None), numpy.float32)
+    low, high = bounds or (0, 0)
+    zero = chooser.maybe(chooser.integers(numpy.int8, form, low, high).astype(numpy.float32))
+    if name == "QuantizeLinear":
+        data = chooser.quarters(shape) * numpy.float32(chooser.choice([1, 50]))
+        if zero is None:
+            attributes["output_dtype"] = element
+        if not bounds:
+            attributes["saturate"] = chooser.choice([None, 1])
+        positions = ([] if zero is None else [2]) + ["y"]
+    else:
+        data = chooser.integers(numpy.int8, shape, low, high).astype(numpy.float32) if bounds else chooser.normal(shape)
+        positions = [0] + ([] if zero is None else [2])
+    return Case(name, [data, steps] + ([] if zero is None else [zero]), storage=(element, positions), **attributes)
+
+
 @operator("QuantizeLinear", "DequantizeLinear")
 def linear(chooser, name):
     shape = chooser.shape()
@@ -203,6 +248,8 @@ def linear(chooser, name):
         form = list(shape)
         form[axis] = -(-shape[axis] // size)
         attributes["block_size"] = size
+    if chooser.chance(0.4):
+        return stored(chooser, name, shape, form, attributes)
     bounds = numpy.iinfo(element)
     zero = chooser.maybe(chooser.integers(element, form, bounds.min // 4, bounds.max // 4))
     steps = numpy.asarray(chooser.numbers.choice([0.25, 0.5, 1, 2], form or None), numpy.float32)

@@ -160,7 +160,7 @@ impl Precision {
     /// All precisions.
     pub const ALL: [Self; 4] = [Self::Fp64, Self::Fp32, Self::Bf16, Self::Fp16];
 
-    /// The precision of an element type; `None` for integers and truth values.
+    /// The precision of an element type; `None` for integers, truth values and types of storage only.
     pub fn of(element: ElementType) -> Option<Self> {
         match element {
             ElementType::F64 => Some(Self::Fp64),
@@ -175,7 +175,17 @@ impl Precision {
             | ElementType::U8
             | ElementType::U16
             | ElementType::U32
-            | ElementType::U64 => None,
+            | ElementType::U64
+            | ElementType::F8E4M3FN
+            | ElementType::F8E4M3FNUZ
+            | ElementType::F8E5M2
+            | ElementType::F8E5M2FNUZ
+            | ElementType::F8E8M0
+            | ElementType::F4E2M1
+            | ElementType::I4
+            | ElementType::U4
+            | ElementType::I2
+            | ElementType::U2 => None,
         }
     }
 

@@ -258,6 +258,6 @@ fn read_tensor(path: &Path) -> Result<(String, Tensor), CliError> {
 /// The bytes of an archive of arrays by name. Elements that NumPy has no type for are stored as singles.
 pub fn print_archive<'a>(arrays: impl IntoIterator<Item = (&'a str, &'a Tensor)>) -> Option<Vec<u8>> {
     let printable: BTreeMap<&str, Tensor> =
-        arrays.into_iter().map(|(name, array)| (name, super::inputs::printable(array))).collect();
+        arrays.into_iter().map(|(name, array)| (name, npy::standing_in(array))).collect();
     npz::print(printable.iter().map(|(name, array)| (*name, array)))
 }

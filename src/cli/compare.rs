@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use warpweave::fusion::schedule::ExecutionPlan;
 use warpweave::graph::legible::legible;
-use warpweave::graph::{ElementType, Tensor};
+use warpweave::graph::{ElementType, Tensor, npy};
 use warpweave::runtime::bundle::Port;
 use warpweave::runtime::json::json;
 
@@ -141,6 +141,8 @@ fn judge(
     expected: &Tensor,
     tolerance: Tolerance,
 ) -> Result<Verdict, CliError> {
+    let stood_for = if found.element().is_storage() { npy::stood_for(expected, found.element()) } else { None };
+    let expected = stood_for.as_ref().unwrap_or(expected);
     let stands_in = expected.element() == ElementType::F32 && found.element() == ElementType::BF16;
     if found.shape() != expected.shape() || (found.element() != expected.element() && !stands_in) {
         let text = format!("out_{position} is stored as {}, the program gives {}", expected.ty(), found.ty());

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use warpweave::bench::BenchError;
 use warpweave::compiler::CompileError;
 use warpweave::frontend::ImportError;
+use warpweave::graph::arithmetic::{highest, lowest};
 use warpweave::graph::legible::{escaped, legible};
-use warpweave::graph::npy::NpyError;
+use warpweave::graph::npy::{NpyError, stand_in};
 use warpweave::graph::{ElementType, TensorType};
 use warpweave::lab::LabError;
 use warpweave::models;
@@ -171,7 +172,7 @@ pub enum CliError {
 
 /// How an array becomes one of another type.
 fn conversion(expected: &TensorType, found: &TensorType) -> String {
-    let element = match expected.element {
+    let element = match stand_in(expected.element) {
         ElementType::Bool => "bool",
         ElementType::I8 => "int8",
         ElementType::I16 => "int16",
@@ -182,12 +183,32 @@ fn conversion(expected: &TensorType, found: &TensorType) -> String {
         ElementType::U32 => "uint32",
         ElementType::U64 => "uint64",
         ElementType::F16 => "float16",
-        ElementType::BF16 | ElementType::F32 => "float32",
+        ElementType::F32 => "float32",
         ElementType::F64 => "float64",
+        ElementType::BF16
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1
+        | ElementType::I4
+        | ElementType::U4
+        | ElementType::I2
+        | ElementType::U2 => unreachable!("NumPy has a type for what stands in"),
     };
     let mut remedies = Vec::new();
     if expected.element != found.element {
         remedies.push(format!("convert it with array.astype(\"{element}\")"));
+    }
+    match expected.element {
+        narrow if narrow.is_storage() && narrow.is_float() => {
+            remedies.push(format!("a byte is the code of one {narrow} element, less than {}", 1u32 << narrow.bits()));
+        }
+        narrow if narrow.is_storage() => {
+            remedies.push(format!("a byte is one {narrow} element, {} to {}", lowest(narrow), highest(narrow)));
+        }
+        _ => {}
     }
     if expected.shape != found.shape {
         remedies.push("give an array of that shape, or import the model with --shape for this one".to_owned());

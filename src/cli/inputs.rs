@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warpweave::Source;
-use warpweave::graph::{ElementType, Tensor, TensorType};
+use warpweave::graph::{Tensor, TensorType, npy};
 use warpweave::runtime::bundle::{Port, Signature};
 
 use super::arrays::Arrays;
@@ -39,25 +39,12 @@ pub fn from_arrays(
     signature.inputs.iter().map(input).collect()
 }
 
-/// The tensor as NumPy can hold it: singles stand in for elements that it has no type for.
-pub fn printable(tensor: &Tensor) -> Tensor {
-    match tensor.element() {
-        ElementType::BF16 => {
-            let ty = TensorType::new(ElementType::F32, tensor.shape().clone());
-            Tensor::from_f64(ty, &tensor.to_f64())
-        }
-        _ => tensor.clone(),
-    }
-}
-
-/// The tensor as `ty`: arrays have no bfloat16, so such tensors come as singles. The type found, if it is another.
+/// The tensor as `ty`: arrays have other elements in the place of those that NumPy has no type for. The type found, if it is
+/// another, or if an element stands for none.
 pub fn converted(found: Tensor, ty: &TensorType) -> Result<Tensor, TensorType> {
     if found.ty() == ty {
         return Ok(found);
     }
-    let stands_in = found.element() == ElementType::F32 && ty.element == ElementType::BF16;
-    if stands_in && found.shape() == &ty.shape {
-        return Ok(Tensor::from_f64(ty.clone(), &found.to_f64()));
-    }
-    Err(found.ty().clone())
+    let converted = npy::stood_for(&found, ty.element).filter(|tensor| tensor.shape() == &ty.shape);
+    converted.ok_or_else(|| found.ty().clone())
 }

@@ -145,7 +145,7 @@ fn check_random(signature: &Signature) -> Result<(), CliError> {
 pub fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Result<(), CliError> {
     fs::create_dir_all(folder).map_err(file_error("create", folder))?;
     for (position, tensor) in outputs.iter().enumerate() {
-        let bytes = npy::print(&inputs::printable(tensor));
+        let bytes = npy::print(&npy::standing_in(tensor));
         let bytes = bytes.ok_or_else(|| CliError::WrongOutputs(format!("no array holds {}", tensor.ty())))?;
         write_file(&folder.join(file_name(position)), &bytes)?;
     }

@@ -10,7 +10,8 @@ const HEAD: &str = "# Operators
 
 `warpweave ops --markdown` writes this file. Versions come of the registry. Element types are those that the smallest application of
 an operator takes, tried one by one; of several inputs they are those of the first whose type is not fixed. `float` is f16, bf16, f32
-and f64; `int` is i8 to i64 and u8 to u64. *Host* is the processor's back end, *kernels* are what GPU, emulator and printed text run.
+and f64; `int` is i8 to i64 and u8 to u64; `storage` is what is kept and converted only: f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz,
+f8e8m0, f4e2m1, i4, u4, i2 and u2. *Host* is the processor's back end, *kernels* are what GPU, emulator and printed text run.
 *Not tried* means that no small application was found, which says nothing of larger ones.
 `Constant` nodes and a model's own functions are resolved at import. A model is refused with all nodes and types that are not here.
 
@@ -45,7 +46,7 @@ pub fn devices(operator: &OperatorSupport) -> [String; 3] {
     present.map(|is_present| elements(&operator.elements(is_present)))
 }
 
-/// Element types in few words: `float` and `int` where all of them are there.
+/// Element types in few words: `int`, `float` and `storage` where all of them are there.
 fn elements(present: &[ElementType]) -> String {
     let mut words = Vec::new();
     let mut describe = |word: &str, is_kind: &dyn Fn(ElementType) -> bool| {
@@ -57,7 +58,8 @@ fn elements(present: &[ElementType]) -> String {
         }
     };
     describe("bool", &|element| element == ElementType::Bool);
-    describe("int", &ElementType::is_integer);
-    describe("float", &ElementType::is_float);
+    describe("int", &|element| element.is_integer() && !element.is_storage());
+    describe("float", &|element| element.is_float() && !element.is_storage());
+    describe("storage", &ElementType::is_storage);
     if words.is_empty() { "–".to_owned() } else { words.join(", ") }
 }

@@ -2,7 +2,7 @@
 
 use warpweave::runtime::json::{self, Value};
 
-use crate::model_builder::{F32, INT4, STRING, node, value, write};
+use crate::model_builder::{COMPLEX64, F32, STRING, node, value, write};
 use crate::models_by_hand::open_batch;
 use crate::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
@@ -22,14 +22,14 @@ fn told(exit: i32, arguments: &[&str]) -> Value {
 #[test]
 fn unsupported_types_and_nodes_are_told_together() {
     let folder = Folder::new();
-    let inputs = vec![value("words", STRING, &["N"]), value("packed", INT4, &["2"]), value("x", F32, &["2"])];
+    let inputs = vec![value("words", STRING, &["N"]), value("complex", COMPLEX64, &["2"]), value("x", F32, &["2"])];
     let nodes = vec![node("NonMaxSuppression", &["x", "x"], "y")];
     let path = write(&folder, "strings.onnx", inputs, nodes, vec![value("y", F32, &["2"])]);
     let error = told(3, &["inspect", &path]);
     assert_eq!(error["code"], "model-unsupported");
     let culprits = error["culprits"].as_array().expect("a list");
     let names: Vec<(&Value, &Value)> = culprits.iter().map(|culprit| (&culprit["kind"], &culprit["name"])).collect();
-    let expected = [("input", "words"), ("input", "packed"), ("node", "NonMaxSuppression_y")];
+    let expected = [("input", "words"), ("input", "complex"), ("node", "NonMaxSuppression_y")];
     assert_eq!(names.len(), expected.len());
     assert!(names.iter().zip(expected).all(|((kind, name), (k, n))| **kind == k && **name == n), "{error}");
     assert!(culprits[0]["reason"].as_str().is_some_and(|reason| reason.contains("strings")));

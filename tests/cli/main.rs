@@ -24,5 +24,6 @@ mod outputs;
 mod page;
 mod profile;
 mod results;
+mod storage;
 mod tool;
 mod tuning;

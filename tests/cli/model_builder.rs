@@ -16,7 +16,7 @@ pub const I64: i32 = 7;
 pub const STRING: i32 = 8;
 pub const BOOL: i32 = 9;
 pub const F64: i32 = 11;
-pub const INT4: i32 = 22;
+pub const COMPLEX64: i32 = 14;
 
 /// An input or output: numbers are extents, other text names dimensions.
 pub fn value(name: &str, element: i32, dimensions: &[&str]) -> ValueInfoProto {

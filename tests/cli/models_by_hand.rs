@@ -20,6 +20,9 @@ fn dimension(extent: Option<u8>) -> Vec<u8> {
 
 const SINGLES: u8 = 1;
 const DOUBLES: u8 = 11;
+const FLOAT8E4M3FN: u8 = 17;
+const FLOAT8E5M2: u8 = 19;
+const INT4: u8 = 22;
 
 /// An input or output of these elements.
 fn value(name: &str, elements: u8, extents: &[Option<u8>]) -> Vec<u8> {
@@ -71,4 +74,17 @@ pub fn doubles(folder: &Folder) -> String {
     let node = [field(1, b"x"), field(2, b"y"), field(4, b"Exp")].concat();
     let [x, y] = ["x", "y"].map(|name| value(name, DOUBLES, &[Some(4)]));
     write(folder, "doubles.onnx", &[field(1, &node), field(2, b"doubles"), field(11, &x), field(12, &y)])
+}
+
+/// A model of three elements of 8-bit floating point `c`, which are cast to another such type, and of three 4-bit integers, which are
+/// brought back with the scale `s`.
+pub fn storage(folder: &Folder) -> String {
+    let number = |number: u8| [field(1, b"to"), integer(3, number), vec![0xa0, 1, 2]].concat();
+    let cast = [field(1, b"c"), field(2, b"y"), field(4, b"Cast"), field(5, &number(FLOAT8E5M2))].concat();
+    let back = [field(1, b"w"), field(1, b"s"), field(2, b"d"), field(4, b"DequantizeLinear")].concat();
+    let weight = [integer(1, 3), integer(2, INT4), field(8, b"w"), field(9, &[0x78, 0x0f])].concat();
+    let inputs = [value("c", FLOAT8E4M3FN, &[Some(3)]), value("s", SINGLES, &[])].map(|input| field(11, &input));
+    let outputs = ["y", "d"].map(|name| field(12, &field(1, name.as_bytes())));
+    let graph = [field(1, &cast), field(1, &back), field(2, b"storage"), field(5, &weight)];
+    write(folder, "storage.onnx", &[graph.concat(), inputs.concat(), outputs.concat()])
 }

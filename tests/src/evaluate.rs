@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use warpweave::graph::arena::Id;
+use warpweave::graph::arithmetic::round;
 use warpweave::graph::expr::{AxisId, BinaryOp, Guard, Index, Literal, ReadId, Reducer, Scalar, TensorExpr, UnaryOp};
 use warpweave::graph::program::{Definition, Source, TensorId, TensorProgram};
 use warpweave::graph::{ElementType, Tensor};
@@ -325,6 +326,16 @@ fn integer_function(op: BinaryOp, x: i64, y: i64) -> i64 {
 fn cast(element: ElementType, value: Value) -> Value {
     match element {
         ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => Value::Float(value.float()),
+        ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => Value::Float(round(element, value.float())),
+        ElementType::I4 => Value::Integer((value.integer().rem_euclid(16) ^ 8) - 8),
+        ElementType::U4 => Value::Integer(value.integer().rem_euclid(16)),
+        ElementType::I2 => Value::Integer((value.integer().rem_euclid(4) ^ 2) - 2),
+        ElementType::U2 => Value::Integer(value.integer().rem_euclid(4)),
         ElementType::Bool => Value::truth(value.float() != 0.0),
         ElementType::I8 => Value::Integer(narrow(value, |x| x as i8 as i64, |x| x as i8 as i64)),
         ElementType::I16 => Value::Integer(narrow(value, |x| x as i16 as i64, |x| x as i16 as i64)),

@@ -187,6 +187,7 @@ impl Frame {
                 Floor,
                 Ceil,
                 RoundEven,
+                SameBits,
                 I32ToF32,
                 F32ToI32,
                 BoolToI32,

@@ -6,10 +6,16 @@ use super::scalar::{narrow_binary, narrow_unary, wide_binary, wide_compare, wide
 
 /// The type of `op` on a `scalar`, `None` where it is not defined.
 pub fn unary_result(op: UnaryOp, scalar: ScalarType) -> Option<ScalarType> {
-    match scalar {
-        ScalarType::I64 => wide_unary(op).map(|_| scalar),
-        ScalarType::Bool | ScalarType::I32 | ScalarType::F32 => narrow_unary(op, scalar).map(|_| scalar),
-    }
+    let is_defined = match scalar {
+        ScalarType::I64 => wide_unary(op).is_some(),
+        ScalarType::Bool | ScalarType::I32 | ScalarType::F32 => narrow_unary(op, scalar).is_some(),
+    };
+    let result = match op {
+        UnaryOp::Bits => ScalarType::I32,
+        UnaryOp::OfBits => ScalarType::F32,
+        _ => scalar,
+    };
+    is_defined.then_some(result)
 }
 
 /// The type of `op` on two values of type `scalar`, `None` where it is not defined.

@@ -27,6 +27,7 @@ pub enum NarrowUnary {
     Floor,
     Ceil,
     RoundEven,
+    SameBits,
     I32ToF32,
     F32ToI32,
     BoolToI32,
@@ -118,6 +119,8 @@ pub fn narrow_unary(op: UnaryOp, scalar: ScalarType) -> Option<NarrowUnary> {
         UnaryOp::Floor => (f32_only, NarrowUnary::Floor),
         UnaryOp::Ceil => (f32_only, NarrowUnary::Ceil),
         UnaryOp::RoundEven => (f32_only, NarrowUnary::RoundEven),
+        UnaryOp::Bits => (f32_only, NarrowUnary::SameBits),
+        UnaryOp::OfBits => (i32_only, NarrowUnary::SameBits),
     };
     defined.then_some(code)
 }
@@ -234,6 +237,7 @@ impl NarrowUnary {
             Self::Floor => f.floor().to_bits(),
             Self::Ceil => f.ceil().to_bits(),
             Self::RoundEven => f.round_ties_even().to_bits(),
+            Self::SameBits => x,
             Self::I32ToF32 => (x as i32 as f32).to_bits(),
             Self::F32ToI32 => f as i32 as u32,
             Self::BoolToI32 => x & 1,

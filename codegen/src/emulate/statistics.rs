@@ -101,6 +101,7 @@ fn is_float_unary(op: NarrowUnary) -> bool {
         NarrowUnary::NegateI32
         | NarrowUnary::AbsoluteI32
         | NarrowUnary::Not
+        | NarrowUnary::SameBits
         | NarrowUnary::I32ToF32
         | NarrowUnary::F32ToI32
         | NarrowUnary::BoolToI32

@@ -87,6 +87,10 @@ pub enum UnaryOp {
     Ceil,
     /// Nearest integer of an `F32`, halves to even.
     RoundEven,
+    /// The bits of an `F32`, as an `I32`.
+    Bits,
+    /// The `F32` that has the bits of an `I32`.
+    OfBits,
 }
 
 /// Operations on two scalars of one type.

@@ -1,22 +1,32 @@
 //! Element types in registers: integers of 8 and 16 bits are held in 32 bits, unsigned ones of 32 bits in 64, and brought back
-//! into their range after every function that can leave it.
+//! into their range after every function that can leave it. Of floating point of 8 bits and fewer a register holds the code.
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic::{highest, lowest};
 
 use super::LowerError;
 use super::emitter::Emitter;
+use super::minifloat::{decoded, encoded};
 use super::scalar::scalar_type;
 use crate::kernel_ir::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
 
 /// A value of one element type as another's. Floating point truncates and saturates, integers wrap, anything becomes a
 /// truth value by `≠ 0`.
 pub(super) fn converted(
-    emitter: &Emitter,
+    emitter: &mut Emitter,
     from: ElementType,
     to: ElementType,
     value: Expression,
 ) -> Result<Expression, LowerError> {
+    let is_code = |element: ElementType| element.is_storage() && element.is_float();
+    if is_code(from) {
+        let value = decoded(emitter, from, value);
+        return converted(emitter, ElementType::F32, to, value);
+    }
+    if is_code(to) {
+        let single = converted(emitter, from, ElementType::F32, value)?;
+        return Ok(encoded(emitter, to, single));
+    }
     let (held, wanted) = (scalar_type(emitter, from)?, scalar_type(emitter, to)?);
     let value = if held == wanted { value } else { Expression::Cast(wanted, Box::new(value)) };
     Ok(match held {
@@ -42,7 +52,9 @@ pub(super) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression
         | UnaryOp::Atan
         | UnaryOp::Floor
         | UnaryOp::Ceil
-        | UnaryOp::RoundEven => result,
+        | UnaryOp::RoundEven
+        | UnaryOp::Bits
+        | UnaryOp::OfBits => result,
     }
 }
 
@@ -80,6 +92,10 @@ pub(super) fn wrapped(element: ElementType, value: Expression) -> Expression {
         ElementType::I16 => with(BinaryOp::ShiftRight, with(BinaryOp::ShiftLeft, value, 16), 16),
         ElementType::U8 => with(BinaryOp::BitAnd, value, 255),
         ElementType::U16 => with(BinaryOp::BitAnd, value, 65_535),
+        ElementType::I4 => with(BinaryOp::ShiftRight, with(BinaryOp::ShiftLeft, value, 28), 28),
+        ElementType::I2 => with(BinaryOp::ShiftRight, with(BinaryOp::ShiftLeft, value, 30), 30),
+        ElementType::U4 => with(BinaryOp::BitAnd, value, 15),
+        ElementType::U2 => with(BinaryOp::BitAnd, value, 3),
         ElementType::U32 => Expression::binary(BinaryOp::BitAnd, value, held(element, i64::from(u32::MAX))),
         wide => {
             debug_assert!(!is_narrow(wide), "a narrow integer has its way to wrap");
@@ -88,8 +104,11 @@ pub(super) fn wrapped(element: ElementType, value: Expression) -> Expression {
     }
 }
 
-/// A single that became a register's integer, between the bounds of its element type.
+/// A single that became a register's integer, between the bounds of its element type; one of fewer than 8 bits wraps.
 fn saturated(element: ElementType, value: Expression) -> Expression {
+    if element.is_storage() {
+        return wrapped(element, value);
+    }
     if !is_narrow(element) {
         return value;
     }
@@ -112,7 +131,7 @@ fn held(element: ElementType, value: i64) -> Expression {
 
 /// A shift by any number of bits: 0 where that reaches the width of the element type.
 fn shifted(element: ElementType, op: BinaryOp, left: Expression, right: Expression) -> Expression {
-    let width = 8 * element.bytes() as i64;
+    let width = element.bits() as i64;
     let amount = Expression::binary(BinaryOp::Minimum, right.clone(), held(element, width - 1));
     let shifted = wrapped(element, Expression::binary(op, left, amount));
     let inside = Expression::binary(BinaryOp::Less, right, held(element, width));

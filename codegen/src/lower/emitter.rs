@@ -156,8 +156,15 @@ impl<'a> Emitter<'a> {
     pub(super) fn memory_type(&self, element: ElementType) -> Result<MemoryType, LowerError> {
         match element {
             ElementType::Bool => Ok(MemoryType::Bool),
-            ElementType::I8 => Ok(MemoryType::I8),
-            ElementType::U8 => Ok(MemoryType::U8),
+            ElementType::I8 | ElementType::I4 | ElementType::I2 => Ok(MemoryType::I8),
+            ElementType::U8 | ElementType::U4 | ElementType::U2 => Ok(MemoryType::U8),
+            // A register holds the code.
+            ElementType::F8E4M3FN
+            | ElementType::F8E4M3FNUZ
+            | ElementType::F8E5M2
+            | ElementType::F8E5M2FNUZ
+            | ElementType::F8E8M0
+            | ElementType::F4E2M1 => Ok(MemoryType::U8),
             ElementType::I16 => Ok(MemoryType::I16),
             ElementType::U16 => Ok(MemoryType::U16),
             ElementType::I32 => Ok(MemoryType::I32),

@@ -10,6 +10,7 @@ mod hoist;
 mod index;
 mod index_check;
 mod kept;
+mod minifloat;
 mod pointwise;
 mod reduce;
 mod row;

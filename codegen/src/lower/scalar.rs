@@ -7,6 +7,7 @@ use warpweave_fusion::partition::staged::{extents, is_wide_in_box};
 use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{self, Index, IndirectIndex, Literal, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::minifloat;
 use warpweave_graph::text::reader::Word;
 
 use super::LowerError;
@@ -386,7 +387,11 @@ pub(super) fn scalar_type(emitter: &Emitter, element: ElementType) -> Result<Sca
 
 /// A literal of a register type.
 pub(super) fn emit_literal(emitter: &Emitter, literal: Literal) -> Result<Expression, LowerError> {
-    let constant = match scalar_type(emitter, literal.element())? {
+    let element = literal.element();
+    if element.is_storage() && element.is_float() {
+        return Ok(Expression::i32(i32::from(minifloat::encode(element, literal.to_f64()))));
+    }
+    let constant = match scalar_type(emitter, element)? {
         ScalarType::Bool => Constant::Bool(literal.to_i64() != 0),
         ScalarType::I32 => Constant::I32(literal.to_i64() as i32),
         ScalarType::I64 => Constant::I64(literal.to_i64()),

@@ -126,6 +126,8 @@ impl Printer<'_> {
             UnaryOp::Floor => "ww_floor",
             UnaryOp::Ceil => "ww_ceil",
             UnaryOp::RoundEven => "ww_round_even",
+            UnaryOp::Bits => "ww_bits_of_f32",
+            UnaryOp::OfBits => "ww_f32_of_bits",
         };
         format!("{function}({})", self.whole(value))
     }

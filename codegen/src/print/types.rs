@@ -14,6 +14,7 @@ pub(super) fn type_of(kernel: &Kernel, expression: &Expression) -> ScalarType {
         Expression::Unary(op, value) => match op {
             UnaryOp::Negate | UnaryOp::Absolute => type_of(kernel, value),
             UnaryOp::Not => ScalarType::Bool,
+            UnaryOp::Bits => ScalarType::I32,
             UnaryOp::Exp
             | UnaryOp::Log
             | UnaryOp::Sqrt
@@ -24,7 +25,8 @@ pub(super) fn type_of(kernel: &Kernel, expression: &Expression) -> ScalarType {
             | UnaryOp::Atan
             | UnaryOp::Floor
             | UnaryOp::Ceil
-            | UnaryOp::RoundEven => ScalarType::F32,
+            | UnaryOp::RoundEven
+            | UnaryOp::OfBits => ScalarType::F32,
         },
         Expression::Binary(op, left, _) => match op {
             BinaryOp::Add

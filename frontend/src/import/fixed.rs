@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use warpweave_graph::arithmetic::{highest, lowest};
+use warpweave_graph::minifloat::largest;
+use warpweave_graph::npy::stood_for;
 use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
 
 use super::declared::{self, Declared};
@@ -73,6 +76,10 @@ impl Constant {
             Self::Tensor(tensor) if tensor.element() == declared.element => {
                 tensor.reshape(shape).ok_or_else(|| format!("the array is {}", tensor.ty()))
             }
+            Self::Tensor(tensor) if declared.element.is_storage() && declared.element.is_float() => {
+                let codes = stood_for(tensor, declared.element).and_then(|tensor| tensor.reshape(shape));
+                codes.ok_or_else(|| format!("the array is {} and not one of codes as unsigned bytes", tensor.ty()))
+            }
             Self::Tensor(_) | Self::Number(_) | Self::List(_) => {
                 of_numbers(TensorType::new(declared.element, shape), &numbers)
             }
@@ -116,7 +123,8 @@ fn real(number: Number, element: ElementType) -> Result<f64, String> {
         Number::Real(value) => value,
     };
     let stored = Tensor::from_f64(TensorType::new(element, Shape::scalar()), &[value]).to_f64();
-    let overflows = value.is_finite() && stored.iter().any(|stored| !stored.is_finite());
+    let saturates = element.is_storage() && value.abs() > largest(element);
+    let overflows = value.is_finite() && (saturates || stored.iter().any(|stored| !stored.is_finite()));
     if overflows { Err(format!("{number} is out of the range of {element}")) } else { Ok(value) }
 }
 
@@ -130,12 +138,8 @@ fn integer(number: Number, element: ElementType) -> Result<i64, String> {
         (Number::Real(_), _) => return Err(format!("`{number}` is no integer")),
         (Number::Integer(value), _) => value,
     };
-    let bits = element.bytes() as u32 * 8;
-    let is_unsigned = matches!(element, ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64);
-    let (least, most) = match is_unsigned {
-        true => (0, (1i128 << bits) - 1),
-        false => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
-    };
+    let least = i128::from(lowest(element));
+    let most = if element == ElementType::U64 { u64::MAX.into() } else { i128::from(highest(element)) };
     if (least..=most).contains(&value) {
         return Ok(value as i64);
     }

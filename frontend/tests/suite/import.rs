@@ -226,16 +226,16 @@ fn unsupported_types_are_listed_with_the_nodes() {
         tensor.expect("a tensor").elem_type = elem_type;
         input
     };
-    let packed = TensorProto { name: "w".to_owned(), dims: vec![2], data_type: 22, ..TensorProto::default() };
+    let packed = TensorProto { name: "w".to_owned(), dims: vec![2], data_type: 15, ..TensorProto::default() };
     let nodes =
         vec![relu(&["x"], &["a"]), node("If", &["y"], &["b"], vec![]), node("Add", &["q", "w"], &["c"], vec![])];
-    let inputs = vec![typed("x", 8), typed("q", 21), value("y", F32, &["2"])];
+    let inputs = vec![typed("x", 8), typed("q", 14), value("y", F32, &["2"])];
     let error = refused(&model(17, inputs, vec![packed], nodes.clone(), &["a"]), &defaults());
     let parts = [
         "3 tensors",
         "input x: it holds strings",
-        "input q: it holds unsigned 4-bit integers",
-        "constant w: it holds 4-bit integers",
+        "input q: it holds 64-bit complex numbers",
+        "constant w: it holds 128-bit complex numbers",
         "and 1 nodes",
         "b: ai.onnx.If",
     ];
@@ -313,10 +313,10 @@ fn damaged_files_are_errors() {
 }
 
 /// A folder of its own for a test, removed at the end.
-struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("warpweave-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).expect("the temporary folder can be written");
         Self(path)

@@ -7,3 +7,4 @@ mod import;
 mod model;
 mod models;
 mod npz;
+mod packed;

@@ -19,6 +19,10 @@ fn number(element: ElementType) -> i32 {
         ElementType::I32 => 6,
         ElementType::I64 => 7,
         ElementType::Bool => 9,
+        ElementType::I4 => 22,
+        ElementType::F8E4M3FN => 17,
+        ElementType::F8E5M2 => 19,
+        ElementType::F4E2M1 => 23,
         other => panic!("{other} is not used in tests"),
     }
 }

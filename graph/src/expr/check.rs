@@ -33,6 +33,7 @@ impl TensorExpr {
         require(self.reducer.is_some() == (parallel < kinds.len()), "a reducer and reduced axes belong together")?;
         require(self.reducer.is_some() || self.epilogue.is_none(), "an epilogue needs a reducer")?;
         let body = self.check_scalar(&self.body, None)?;
+        require(self.reducer.is_none() || !body.is_storage(), "a type of storage only is not reduced")?;
         let result = self.epilogue.as_ref().map_or(Ok(body), |epilogue| self.check_scalar(epilogue, Some(body)))?;
         require(result == self.element, "the value has another type")
     }
@@ -55,7 +56,12 @@ impl TensorExpr {
                 Atom::Indirect(IndirectIndex { read, extent }) => {
                     require(*extent > 0 && small(*extent), "an index reads from nothing")?;
                     let operand = self.reads.get(*read).and_then(|read| self.operands.get(read.operand));
-                    require(operand.is_some_and(|operand| operand.element.is_integer()), "an index reads no integer")?;
+                    require(
+                        operand
+                            .map(|operand| operand.element)
+                            .is_some_and(|element| element.is_integer() && !element.is_storage()),
+                        "an index reads no integer",
+                    )?;
                 }
             }
         }
@@ -100,7 +106,7 @@ impl TensorExpr {
             }
             Scalar::Index(index, element) => {
                 self.check_index(index)?;
-                require(element.is_integer(), "an index is an integer")?;
+                require(element.is_integer() && !element.is_storage(), "an index is an integer")?;
                 Ok(*element)
             }
             Scalar::Holds(guard) => {
@@ -111,14 +117,16 @@ impl TensorExpr {
             Scalar::Unary(op, operand) => {
                 let element = self.check_scalar(operand, reduced)?;
                 let logical = *op == UnaryOp::Not;
-                require(logical == (element == ElementType::Bool), "a function does not take this type")?;
+                let takes = logical == (element == ElementType::Bool) && !element.is_storage();
+                require(takes, "a function does not take this type")?;
                 Ok(element)
             }
             Scalar::Binary(op, left, right) => {
                 let (left, right) = (self.check_scalar(left, reduced)?, self.check_scalar(right, reduced)?);
                 require(left == right, "operands have different types")?;
                 let logical = matches!(op, BinaryOp::And | BinaryOp::Or);
-                require(!logical || left == ElementType::Bool, "a function does not take this type")?;
+                let takes = (!logical || left == ElementType::Bool) && !left.is_storage();
+                require(takes, "a function does not take this type")?;
                 require(!op.is_bitwise() || left.is_integer(), "a function of bits takes integers")?;
                 Ok(if op.is_comparison() { ElementType::Bool } else { left })
             }

@@ -141,7 +141,7 @@ impl Operator for Attention {
         let precision = match attributes.int("softmax_precision")? {
             None | Some(0) => None,
             Some(number) => {
-                let found = element_type(number).filter(|element| element.is_float());
+                let found = element_type(number).filter(|element| element.is_float() && !element.is_storage());
                 let reason = || format!("element type {number} is no floating point");
                 Some(found.ok_or_else(|| AttributeError::Value { name: "softmax_precision", reason: reason() })?)
             }

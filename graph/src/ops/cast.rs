@@ -2,20 +2,23 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
+use super::conversion::Conversion;
+use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
 use crate::counted::Place;
 use crate::expr::Scalar;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// Every element converted; floating point to integer truncates and saturates.
+/// Every element converted; floating point to integer truncates and saturates, at 32 bits and then wraps for integers of fewer
+/// than 8 bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cast {
     to: ElementType,
+    conversion: Conversion,
 }
 
 /// ONNX's numbers of the element types.
-const NUMBERS: [(i64, ElementType); 13] = [
+const NUMBERS: [(i64, ElementType); 23] = [
     (1, ElementType::F32),
     (2, ElementType::U8),
     (3, ElementType::I8),
@@ -29,6 +32,16 @@ const NUMBERS: [(i64, ElementType); 13] = [
     (12, ElementType::U32),
     (13, ElementType::U64),
     (16, ElementType::BF16),
+    (17, ElementType::F8E4M3FN),
+    (18, ElementType::F8E4M3FNUZ),
+    (19, ElementType::F8E5M2),
+    (20, ElementType::F8E5M2FNUZ),
+    (21, ElementType::U4),
+    (22, ElementType::I4),
+    (23, ElementType::F4E2M1),
+    (24, ElementType::F8E8M0),
+    (25, ElementType::U2),
+    (26, ElementType::I2),
 ];
 
 /// The element type with this number in ONNX, if it is supported.
@@ -65,6 +78,7 @@ fn numbered(name: &str) -> Result<i64, AttributeError> {
 impl Operator for Cast {
     const NAME: &'static str = "Cast";
     const INPUTS: RangeInclusive<usize> = 1..=1;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let number = match attributes.opset() < 6 {
@@ -72,15 +86,15 @@ impl Operator for Cast {
             false => attributes.int("to")?,
         };
         let number = number.ok_or(AttributeError::Missing("to"))?;
-        attributes.int("saturate")?;
-        attributes.string("round_mode")?;
+        let conversion = Conversion::from_attributes(attributes)?;
         let reason = || format!("element type {number} is not supported");
         let to = element_type(number).ok_or_else(|| AttributeError::Value { name: "to", reason: reason() })?;
-        Ok(Self { to })
+        Ok(Self { to, conversion })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("to", Attribute::Int(element_number(self.to)))]
+        let to = ("to", Attribute::Int(element_number(self.to)));
+        [to].into_iter().chain(self.conversion.attributes()).collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -98,7 +112,7 @@ impl Operator for Cast {
         }
         let body = |reads| {
             let [x]: [Scalar; 1] = super::elementwise::operands(reads);
-            x.cast(from, self.to)
+            self.conversion.apply(from, self.to, x)
         };
         vec![broadcast::map(inputs, program, self.to, body)]
     }

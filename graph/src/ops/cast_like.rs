@@ -2,25 +2,33 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast, elementwise};
+use super::conversion::Conversion;
+use super::{
+    ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast,
+    elementwise,
+};
 use crate::expr::Scalar;
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{TensorType, ValueType};
+use crate::types::{ElementType, TensorType, ValueType};
 
-/// Every element of the first input converted to the type of the second's; floating point to integer truncates and
-/// saturates.
+/// Every element of the first input converted to the type of the second's, as [`super::cast::Cast`] does.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CastLike;
+pub struct CastLike {
+    conversion: Conversion,
+}
 
 impl Operator for CastLike {
     const NAME: &'static str = "CastLike";
     const OPSETS: RangeInclusive<i64> = 15..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 2..=2;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        attributes.int("saturate")?;
-        attributes.string("round_mode")?;
-        Ok(Self)
+        Ok(Self { conversion: Conversion::from_attributes(attributes)? })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        self.conversion.attributes()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -36,7 +44,7 @@ impl Operator for CastLike {
         }
         let body = |reads| {
             let [x]: [Scalar; 1] = elementwise::operands(reads);
-            x.cast(from, to)
+            self.conversion.apply(from, to, x)
         };
         vec![broadcast::map(&[Some(input)], program, to, body)]
     }

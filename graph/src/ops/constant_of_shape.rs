@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
+use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::ExprBuilder;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
-use crate::types::{Shape, TensorType, ValueType};
+use crate::types::{ElementType, Shape, TensorType, ValueType};
 
 /// A tensor of the shape that the input holds, every element the same.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,6 +18,7 @@ impl Operator for ConstantOfShape {
     const NAME: &'static str = "ConstantOfShape";
     const OPSETS: RangeInclusive<i64> = 9..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 1..=1;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let value = attributes.tensor("value")?.unwrap_or_else(|| Tensor::new([1], &[0f32]));

@@ -23,9 +23,12 @@ impl CosineWindow {
     /// Takes the attributes.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let number = attributes.int("output_datatype")?.unwrap_or(1);
-        let element = element_type(number).filter(|element| *element != ElementType::Bool).ok_or_else(|| {
-            AttributeError::Value { name: "output_datatype", reason: format!("element type {number} is not supported") }
-        })?;
+        let element = element_type(number)
+            .filter(|element| *element != ElementType::Bool && !element.is_storage())
+            .ok_or_else(|| AttributeError::Value {
+                name: "output_datatype",
+                reason: format!("element type {number} is not supported"),
+            })?;
         Ok(Self { element, periodic: attributes.flag("periodic")?.unwrap_or(true) })
     }
 

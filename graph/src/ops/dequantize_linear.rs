@@ -2,9 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use super::quantization::{Granularity, centered, output_attribute, output_type, parameter, placed, quantized};
+use super::quantization::{
+    Granularity, centered, centered_type, output_attribute, output_type, parameter, placed, quantized_or_stored,
+};
 use super::{
-    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast, elementwise,
+    ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast,
+    elementwise,
 };
 use crate::expr::BinaryOp;
 use crate::program::{ProgramBuilder, TensorId};
@@ -31,6 +34,7 @@ impl Operator for DequantizeLinear {
     const NAME: &'static str = "DequantizeLinear";
     const OPSETS: RangeInclusive<i64> = 10..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 2..=3;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let granularity = Granularity::from_attributes(attributes)?;
@@ -44,9 +48,11 @@ impl Operator for DequantizeLinear {
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let (data, scale) = (context.tensor(0)?, context.tensor(1)?);
         if data.element != ElementType::I32 {
-            quantized(data.element)?;
+            quantized_or_stored(data.element)?;
         }
-        elementwise::floating(scale.element)?;
+        if scale.element != ElementType::F8E8M0 {
+            elementwise::floating(scale.element)?;
+        }
         placed(scale, &data.shape, self.granularity)?;
         if let Some(zero) = context.optional(2)? {
             placed(zero, &data.shape, self.granularity)?;
@@ -68,7 +74,7 @@ impl Operator for DequantizeLinear {
             let mut next = || operands.next();
             let (value, scale) = next().zip(next()).expect("value and scale are operands");
             centered(from, value, next())
-                .cast(ElementType::I32, to)
+                .cast(centered_type(from), to)
                 .binary(BinaryOp::Multiply, scale.cast(scaled_by, to))
         })]
     }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
+use super::{Attribute, AttributeError, AttributeReader, Context, FLOAT8, InferError, Operator};
 use crate::expr::{ExprBuilder, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
@@ -17,6 +17,7 @@ pub struct Dropout {
 impl Operator for Dropout {
     const NAME: &'static str = "Dropout";
     const INPUTS: RangeInclusive<usize> = 1..=3;
+    const STORAGE: &'static [ElementType] = FLOAT8;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         if attributes.opset() < 7 && attributes.flag("is_test")? != Some(true) {

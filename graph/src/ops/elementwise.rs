@@ -19,6 +19,8 @@ pub trait ElementWise: Sized {
     const OPSETS: RangeInclusive<i64> = 1..=super::NEWEST_OPSET;
     /// See [`Operator::INPUTS`].
     const INPUTS: RangeInclusive<usize> = 1..=1;
+    /// See [`Operator::STORAGE`].
+    const STORAGE: &'static [ElementType] = &[];
 
     /// See [`Operator::from_attributes`].
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError>;
@@ -40,6 +42,7 @@ impl<E: ElementWise> Operator for E {
     const DOMAIN: &'static str = E::DOMAIN;
     const OPSETS: RangeInclusive<i64> = E::OPSETS;
     const INPUTS: RangeInclusive<usize> = E::INPUTS;
+    const STORAGE: &'static [ElementType] = E::STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         E::from_attributes(attributes)
@@ -82,22 +85,31 @@ pub fn fold(op: BinaryOp, operands: Vec<Scalar>) -> Scalar {
 
 /// The same type, if it is floating point.
 pub fn floating(element: ElementType) -> Result<ElementType, InferError> {
-    accept(element, element.is_float())
+    accept(element, element.is_float() && !element.is_storage())
 }
 
 /// The same type, if it is a number.
 pub fn number(element: ElementType) -> Result<ElementType, InferError> {
-    accept(element, element != ElementType::Bool)
+    accept(element, element != ElementType::Bool && !element.is_storage())
 }
 
 /// The same type, if it is an integer.
 pub fn integer(element: ElementType) -> Result<ElementType, InferError> {
-    accept(element, element.is_integer())
+    accept(element, element.is_integer() && !element.is_storage())
 }
 
 /// The same type, if it is the truth values'.
 pub fn truth(element: ElementType) -> Result<ElementType, InferError> {
     accept(element, element == ElementType::Bool)
+}
+
+/// The type that elements of storage are computed in: singles or 32-bit integers; other types are their own.
+pub fn widened(element: ElementType) -> ElementType {
+    match (element.is_storage(), element.is_float()) {
+        (true, true) => ElementType::F32,
+        (true, false) => ElementType::I32,
+        (false, _) => element,
+    }
 }
 
 fn accept(element: ElementType, accepted: bool) -> Result<ElementType, InferError> {

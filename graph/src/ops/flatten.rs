@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
+use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
 use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{TensorType, ValueType};
+use crate::types::{ElementType, TensorType, ValueType};
 
 /// The same elements as a matrix: the dimensions before the axis make its rows, the others its columns.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +16,7 @@ pub struct Flatten {
 impl Operator for Flatten {
     const NAME: &'static str = "Flatten";
     const INPUTS: RangeInclusive<usize> = 1..=1;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { axis: attributes.int("axis")?.unwrap_or(1) })

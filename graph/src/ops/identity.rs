@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AttributeError, AttributeReader, Context, InferError, Operator};
+use super::{ALL_STORAGE, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::ValueType;
+use crate::types::{ElementType, ValueType};
 
 /// The input, unchanged.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +14,7 @@ pub struct Identity;
 impl Operator for Identity {
     const NAME: &'static str = "Identity";
     const INPUTS: RangeInclusive<usize> = 1..=1;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

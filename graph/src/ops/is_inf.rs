@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::{ElementWise, floating, operands};
-use super::{Attribute, AttributeError, AttributeReader, InferError, NEWEST_OPSET};
+use super::elementwise::{ElementWise, floating, operands, widened};
+use super::{Attribute, AttributeError, AttributeReader, FLOAT8, InferError, NEWEST_OPSET};
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
 
@@ -17,6 +17,7 @@ pub struct IsInf {
 impl ElementWise for IsInf {
     const NAME: &'static str = "IsInf";
     const OPSETS: RangeInclusive<i64> = 10..=NEWEST_OPSET;
+    const STORAGE: &'static [ElementType] = FLOAT8;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let mut flag = |name| Ok(attributes.flag(name)?.unwrap_or(true));
@@ -30,12 +31,13 @@ impl ElementWise for IsInf {
     }
 
     fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
-        floating(input).map(|_| ElementType::Bool)
+        floating(widened(input)).map(|_| ElementType::Bool)
     }
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
-        let [x] = operands(inputs);
-        let is = |value| x.clone().binary(BinaryOp::Equal, Scalar::literal(element, value));
+        let wide = widened(element);
+        let [x] = operands(inputs).map(|x: Scalar| x.cast(element, wide));
+        let is = |value| x.clone().binary(BinaryOp::Equal, Scalar::literal(wide, value));
         match (self.positive, self.negative) {
             (true, true) => is(f64::INFINITY).binary(BinaryOp::Or, is(f64::NEG_INFINITY)),
             (true, false) => is(f64::INFINITY),

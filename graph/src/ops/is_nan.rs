@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::{ElementWise, floating, operands};
-use super::{AttributeError, AttributeReader, InferError, NEWEST_OPSET};
+use super::elementwise::{ElementWise, floating, operands, widened};
+use super::{AttributeError, AttributeReader, FLOAT8, InferError, NEWEST_OPSET};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::types::ElementType;
 
@@ -14,17 +14,18 @@ pub struct IsNaN;
 impl ElementWise for IsNaN {
     const NAME: &'static str = "IsNaN";
     const OPSETS: RangeInclusive<i64> = 9..=NEWEST_OPSET;
+    const STORAGE: &'static [ElementType] = FLOAT8;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)
     }
 
     fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
-        floating(input).map(|_| ElementType::Bool)
+        floating(widened(input)).map(|_| ElementType::Bool)
     }
 
-    fn body(&self, _: ElementType, inputs: Vec<Scalar>) -> Scalar {
-        let [x] = operands(inputs);
+    fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
+        let [x] = operands(inputs).map(|x: Scalar| x.cast(element, widened(element)));
         x.clone().binary(BinaryOp::Equal, x).unary(UnaryOp::Not)
     }
 }

@@ -9,6 +9,7 @@ mod boxes;
 mod broadcast;
 mod compaction;
 mod compose;
+mod conversion;
 mod cosine_window;
 mod dot_product_attention;
 mod elementwise;
@@ -217,10 +218,28 @@ use std::ops::RangeInclusive;
 
 use crate::counted::{CountedOutput, Place};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{TensorType, ValueType};
+use crate::types::{ElementType, TensorType, ValueType};
 
 /// The newest opset of the default domain that operators know.
 pub const NEWEST_OPSET: i64 = 27;
+
+/// All storage types.
+pub const ALL_STORAGE: &[ElementType] = &[
+    ElementType::F8E4M3FN,
+    ElementType::F8E4M3FNUZ,
+    ElementType::F8E5M2,
+    ElementType::F8E5M2FNUZ,
+    ElementType::F8E8M0,
+    ElementType::F4E2M1,
+    ElementType::I4,
+    ElementType::U4,
+    ElementType::I2,
+    ElementType::U2,
+];
+
+/// The storage types of 8 bits with a sign and a mantissa.
+pub const FLOAT8: &[ElementType] =
+    &[ElementType::F8E4M3FN, ElementType::F8E4M3FNUZ, ElementType::F8E5M2, ElementType::F8E5M2FNUZ];
 
 /// An operator with its attributes.
 pub trait Operator: Sized {
@@ -233,6 +252,10 @@ pub trait Operator: Sized {
 
     /// How many inputs a node may name, optional ones that are left out before the last included.
     const INPUTS: RangeInclusive<usize>;
+
+    /// The storage types that elements of inputs and outputs may have: those for which ONNX defines the operator. All other
+    /// operators refuse them.
+    const STORAGE: &'static [ElementType] = &[];
 
     /// The operator with these ONNX attributes, as defined by the reader's opset.
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError>;

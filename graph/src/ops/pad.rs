@@ -2,10 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise};
+use super::{
+    ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise,
+};
 use crate::expr::{AxisId, ExprBuilder, Index, Literal, Range};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{TensorType, ValueType};
+use crate::types::{ElementType, TensorType, ValueType};
 
 /// The input with elements added, or with negative counts removed, before and after it along each dimension. Counts and
 /// fill are attributes before opset 11 and inputs from then on.
@@ -70,6 +72,7 @@ fn reflected(index: &Index, extent: i64, range: &impl Fn(AxisId) -> Range) -> In
 impl Operator for Pad {
     const NAME: &'static str = "Pad";
     const INPUTS: RangeInclusive<usize> = 1..=4;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let mode = match attributes.string("mode")?.as_deref() {

@@ -1,12 +1,19 @@
 //! What the operators of quantisation have in common: scales and zero points beside what they belong to.
 
 use super::cast::{element_number, element_type};
+use super::conversion::{Conversion, bounded};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, broadcast, movement};
+use crate::arithmetic::{highest, lowest};
 use crate::expr::{AxisId, BinaryOp, Index, Range, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 
-/// The same type, if it is one that values are quantised to.
+/// The same type, if it is one that values are quantised to, those of storage only included.
+pub fn quantized_or_stored(element: ElementType) -> Result<ElementType, InferError> {
+    if element.is_storage() && element != ElementType::F8E8M0 { Ok(element) } else { quantized(element) }
+}
+
+/// The same type, if it is one of integers that values are quantised to and computed with.
 pub fn quantized(element: ElementType) -> Result<ElementType, InferError> {
     match element {
         ElementType::I8 | ElementType::U8 | ElementType::I16 | ElementType::U16 => Ok(element),
@@ -18,7 +25,17 @@ pub fn quantized(element: ElementType) -> Result<ElementType, InferError> {
         | ElementType::F16
         | ElementType::BF16
         | ElementType::F32
-        | ElementType::F64 => Err(InferError::Mismatch(format!("element type {element} is not a quantised one"))),
+        | ElementType::F64
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1
+        | ElementType::I4
+        | ElementType::U4
+        | ElementType::I2
+        | ElementType::U2 => Err(InferError::Mismatch(format!("element type {element} is not a quantised one"))),
     }
 }
 
@@ -122,13 +139,18 @@ pub fn parameter(
     }))
 }
 
-/// An integer less its zero point, in 32 bits.
+/// A quantised value less its zero point: an integer in 32 bits, floating point as singles.
 pub fn centered(element: ElementType, value: Scalar, zero: Option<Scalar>) -> Scalar {
-    let wide = |scalar: Scalar| scalar.cast(element, ElementType::I32);
+    let wide = |scalar: Scalar| scalar.cast(element, centered_type(element));
     match zero {
         Some(zero) => wide(value).binary(BinaryOp::Subtract, wide(zero)),
         None => wide(value),
     }
+}
+
+/// The type in which a quantised value is brought to its zero point.
+pub fn centered_type(element: ElementType) -> ElementType {
+    if element.is_float() { ElementType::F32 } else { ElementType::I32 }
 }
 
 /// A factor less its zero point, in 32 bits; the zero point stands beside the shape with which it broadcasts.
@@ -143,12 +165,27 @@ pub fn centered_factor(program: &mut ProgramBuilder, factor: TensorId, zero: Opt
     })
 }
 
-/// A number divided by its scale, rounded to even, moved by the zero point and brought between the bounds of `to`.
+/// A number divided by its scale, moved by the zero point and brought between the bounds of `to`; before it is moved, what
+/// becomes an integer is rounded to even.
 pub fn rounded(element: ElementType, to: ElementType, value: Scalar, scale: Scalar, zero: Option<Scalar>) -> Scalar {
-    let steps = value.binary(BinaryOp::Divide, scale).unary(UnaryOp::RoundEven);
+    quantized_value((element, to, Conversion::PLAIN), value, scale, zero)
+}
+
+/// As [`rounded`], with what a node says of the conversion from the first type to the second.
+pub fn quantized_value(
+    (element, to, conversion): (ElementType, ElementType, Conversion),
+    value: Scalar,
+    scale: Scalar,
+    zero: Option<Scalar>,
+) -> Scalar {
+    let scaled = value.binary(BinaryOp::Divide, scale);
+    let steps = if to.is_float() { scaled } else { scaled.unary(UnaryOp::RoundEven) };
     let moved = match zero {
         Some(zero) => steps.binary(BinaryOp::Add, zero.cast(to, element)),
         None => steps,
     };
-    moved.cast(element, to)
+    // Conversions to integers of fewer than 8 bits wrap; all others saturate.
+    let wraps = to.is_storage() && !to.is_float();
+    let within = if wraps { bounded(element, moved, (lowest(to) as f64, highest(to) as f64)) } else { moved };
+    conversion.apply(element, to, within)
 }

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AttributeError, AttributeReader};
+use super::{AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::types::ValueType;
 
 /// Why a node cannot become an operator.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -53,6 +54,23 @@ pub(super) fn take_consumed_inputs(domain: &str, attributes: &mut AttributeReade
         attributes.ints("consumed_inputs")?;
     }
     Ok(())
+}
+
+/// Checks that no input has a storage type for which the operator is not defined.
+pub(super) fn check_storage<O: Operator>(context: &Context) -> Result<(), InferError> {
+    (0..context.inputs()).filter_map(|input| context.fact(input)).try_for_each(|fact| check_stored::<O>(&fact.ty))
+}
+
+/// Checks that a value has no storage type for which the operator is not defined.
+pub(super) fn check_stored<O: Operator>(ty: &ValueType) -> Result<(), InferError> {
+    match ty {
+        ValueType::Tensor(tensor) if tensor.element.is_storage() && !O::STORAGE.contains(&tensor.element) => {
+            let (element, name) = (tensor.element, O::NAME);
+            Err(InferError::Mismatch(format!("ONNX does not define {name} on {element} elements; cast them first")))
+        }
+        ValueType::Tensor(_) => Ok(()),
+        ValueType::Sequence(inner) | ValueType::Optional(inner) => check_stored::<O>(inner),
+    }
 }
 
 macro_rules! operators {
@@ -112,7 +130,8 @@ macro_rules! operators {
                 }
             }
 
-            /// See [`Operator::infer`]. A wrong number of inputs is refused here.
+            /// See [`Operator::infer`]. A wrong number of inputs is refused here, and storage types that the
+            /// operator does not take.
             pub fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
                 let count = context.inputs();
                 match self {
@@ -121,7 +140,10 @@ macro_rules! operators {
                         if !possible.contains(&count) {
                             return Err(InferError::Inputs { count, least: *possible.start(), most: *possible.end() });
                         }
-                        operator.infer(context)
+                        registry::check_storage::<$module::$name>(context)?;
+                        let outputs = operator.infer(context)?;
+                        outputs.iter().try_for_each(registry::check_stored::<$module::$name>)?;
+                        Ok(outputs)
                     })*
                 }
             }

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
+use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
 use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{Shape, TensorType, ValueType};
+use crate::types::{ElementType, Shape, TensorType, ValueType};
 
 /// The first input's elements in order, under the shape that the second holds. There, −1 stands for what is left over,
 /// and 0 for the input's extent at that place unless zeros are allowed.
@@ -26,6 +26,7 @@ impl Reshape {
 impl Operator for Reshape {
     const NAME: &'static str = "Reshape";
     const INPUTS: RangeInclusive<usize> = 1..=2;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let shape = attributes.ints("shape")?;

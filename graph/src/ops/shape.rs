@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
+use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
@@ -27,6 +27,7 @@ impl Shape {
 impl Operator for Shape {
     const NAME: &'static str = "Shape";
     const INPUTS: RangeInclusive<usize> = 1..=1;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { start: attributes.int("start")?.unwrap_or(0), end: attributes.int("end")? })

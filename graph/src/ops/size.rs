@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AttributeError, AttributeReader, Context, InferError, Operator};
+use super::{ALL_STORAGE, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, Shape, TensorType, ValueType};
@@ -14,6 +14,7 @@ pub struct Size;
 impl Operator for Size {
     const NAME: &'static str = "Size";
     const INPUTS: RangeInclusive<usize> = 1..=1;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
+use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
 use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{Shape, TensorType, ValueType};
+use crate::types::{ElementType, Shape, TensorType, ValueType};
 
 /// The input without the named dimensions, all of extent 1; without all such if none are named. The axes are an
 /// attribute before opset 13 and an input from then on.
@@ -17,6 +17,7 @@ pub struct Squeeze {
 impl Operator for Squeeze {
     const NAME: &'static str = "Squeeze";
     const INPUTS: RangeInclusive<usize> = 1..=2;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { axes: attributes.ints("axes")? })

@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, scatter};
+use super::{
+    ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, scatter,
+};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, ValueType};
@@ -36,6 +38,10 @@ impl Operator for TensorScatter {
     const NAME: &'static str = "TensorScatter";
     const OPSETS: RangeInclusive<i64> = 24..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 2..=3;
+    const STORAGE: &'static [ElementType] = match ALL_STORAGE {
+        [wider @ .., ElementType::I2, ElementType::U2] => wider,
+        all => all,
+    };
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let circular = match attributes.string("mode")?.as_deref() {

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
+use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
 use crate::counted::Place;
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{TensorType, ValueType};
+use crate::types::{ElementType, TensorType, ValueType};
 
 /// The input with its dimensions permuted, reversed if no permutation is given.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,6 +34,7 @@ impl Transpose {
 impl Operator for Transpose {
     const NAME: &'static str = "Transpose";
     const INPUTS: RangeInclusive<usize> = 1..=1;
+    const STORAGE: &'static [ElementType] = ALL_STORAGE;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { permutation: attributes.ints("perm")? })

@@ -10,5 +10,6 @@ mod quantized_products;
 mod random;
 mod robustness;
 mod slices;
+mod storage;
 mod substitution;
 mod text;

@@ -137,5 +137,13 @@ fn dtype(element: ElementType) -> Dtype {
         ElementType::BF16 => Dtype::BF16,
         ElementType::F32 => Dtype::F32,
         ElementType::F64 => Dtype::F64,
+        ElementType::F8E4M3FN => Dtype::F8_E4M3,
+        ElementType::F8E4M3FNUZ => Dtype::F8_E4M3FNUZ,
+        ElementType::F8E5M2 => Dtype::F8_E5M2,
+        ElementType::F8E5M2FNUZ => Dtype::F8_E5M2FNUZ,
+        ElementType::F8E8M0 => Dtype::F8_E8M0,
+        // A byte an element, where safetensors would pack them.
+        ElementType::I4 | ElementType::I2 => Dtype::I8,
+        ElementType::F4E2M1 | ElementType::U4 | ElementType::U2 => Dtype::U8,
     }
 }

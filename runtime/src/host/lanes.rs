@@ -13,7 +13,7 @@ pub(super) const LANES: usize = 128;
 /// at their width. 16-bit floating point is held in singles and rounded by conversions and stores.
 #[derive(Clone, Debug)]
 pub(super) enum Lanes {
-    /// `F32`, `F16` and `BF16`.
+    /// `F32`, `F16`, `BF16` and floating point of storage only.
     Float([f32; LANES]),
     /// `F64`.
     Double([f64; LANES]),
@@ -163,13 +163,13 @@ fn choose<T: Copy>(condition: &[i64; LANES], then: &[T; LANES], otherwise: &[T; 
 pub(super) fn cast(from: ElementType, to: ElementType, operand: &Lanes) -> Lanes {
     match (operand, to) {
         (Lanes::Float(values), ElementType::F32) => Lanes::Float(*values),
-        (Lanes::Float(values), ElementType::F16 | ElementType::BF16) => {
+        (Lanes::Float(values), to) if to.is_float() && to != ElementType::F64 => {
             Lanes::Float(values.map(|value| arithmetic::round(to, value.into()) as f32))
         }
         (Lanes::Float(values), ElementType::F64) => Lanes::Double(values.map(f64::from)),
         (Lanes::Float(values), _) => Lanes::Integer(values.map(|value| arithmetic::truncate(to, value.into()))),
         (Lanes::Double(values), ElementType::F64) => Lanes::Double(*values),
-        (Lanes::Double(values), ElementType::F16 | ElementType::BF16 | ElementType::F32) => {
+        (Lanes::Double(values), to) if to.is_float() => {
             Lanes::Float(values.map(|value| arithmetic::round(to, value) as f32))
         }
         (Lanes::Double(values), _) => Lanes::Integer(values.map(|value| arithmetic::truncate(to, value))),
@@ -177,7 +177,7 @@ pub(super) fn cast(from: ElementType, to: ElementType, operand: &Lanes) -> Lanes
             ElementType::U64 => value as u64 as f32,
             _ => value as f32,
         })),
-        (Lanes::Integer(values), ElementType::F16 | ElementType::BF16) => {
+        (Lanes::Integer(values), to) if to.is_float() && to != ElementType::F64 => {
             Lanes::Float(values.map(|value| arithmetic::round(to, integer_as_double(from, value)) as f32))
         }
         (Lanes::Integer(values), ElementType::F64) => Lanes::Double(values.map(|value| integer_as_double(from, value))),

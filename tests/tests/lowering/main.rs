@@ -9,6 +9,7 @@ mod kept;
 mod prepared;
 mod printed;
 mod samples;
+mod storage;
 mod templates;
 mod text;
 mod variants;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     attention::add(&mut suite);
     counts::add(&mut suite);
     prepared::add(&mut suite);
+    storage::add(&mut suite);
     text::add(&mut suite);
     device::add(&mut suite);
     graphs::add(&mut suite);

@@ -6,6 +6,7 @@ use crate::kernel_ir::expression::fast_divide;
 use crate::kernel_ir::{ArrayId, BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
 
 use super::super::bytecode::{Instruction, Preset, Slot, WideSlot};
+use super::super::operations::unary_result;
 use super::super::scalar::{
     NarrowUnary, fused_multiply_add, narrow_binary, narrow_unary, wide_binary, wide_compare, wide_unary,
 };
@@ -121,7 +122,7 @@ impl Compiler<'_> {
             return (Value::Wide(to), ScalarType::I64);
         }
         let code = narrow_unary(op, x.1).expect(VERIFIED);
-        self.narrow_unary(code, x.0, x.1, target)
+        self.narrow_unary(code, x.0, unary_result(op, x.1).expect(VERIFIED), target)
     }
 
     fn narrow_unary(&mut self, op: NarrowUnary, x: Value, result: ScalarType, target: Option<Value>) -> Typed {

@@ -40,6 +40,8 @@ words!(UnaryOp {
     Floor => "floor",
     Ceil => "ceil",
     RoundEven => "round",
+    Bits => "bits",
+    OfBits => "of_bits",
 });
 
 words!(BinaryOp {
