@@ -209,6 +209,7 @@ impl Frame {
                 MultiplyI32,
                 DivideI32,
                 RemainderI32,
+                PowerI32,
                 MinimumI32,
                 MaximumI32,
                 LessI32,
@@ -225,6 +226,7 @@ impl Frame {
                 DivideF32,
                 MinimumF32,
                 MaximumF32,
+                RemainderF32,
                 PowerF32,
                 LessF32,
                 LessEqualF32,
@@ -248,7 +250,7 @@ impl Frame {
                 self.write_wide(to, active, &result);
             },
             [
-                Add, Subtract, Multiply, Divide, Remainder, Minimum, Maximum, BitAnd, BitOr, BitXor, ShiftLeft,
+                Add, Subtract, Multiply, Divide, Remainder, Power, Minimum, Maximum, BitAnd, BitOr, BitXor, ShiftLeft,
                 ShiftRight
             ]
         );

@@ -7,6 +7,7 @@ mod registry;
 mod axes;
 mod boxes;
 mod broadcast;
+mod channels_last;
 mod compaction;
 mod compose;
 mod cosine_window;
@@ -15,6 +16,7 @@ mod elementwise;
 mod exponential;
 mod extreme_place;
 mod fourier;
+mod gate_functions;
 mod grid_padding;
 mod indices;
 mod interpolation;
@@ -49,6 +51,7 @@ pub mod attention;
 pub mod average_pool;
 pub mod batch_normalization;
 pub mod bernoulli;
+pub mod bit_cast;
 pub mod bit_shift;
 pub mod bitwise_and;
 pub mod bitwise_not;
@@ -72,6 +75,7 @@ pub mod cos;
 pub mod cosh;
 pub mod cum_prod;
 pub mod cum_sum;
+pub mod deform_conv;
 pub mod depth_to_space;
 pub mod dequantize_linear;
 pub mod det;
@@ -124,12 +128,16 @@ pub mod matmul;
 pub mod matmul_integer;
 pub mod max;
 pub mod max_pool;
+pub mod max_unpool;
 pub mod mean;
+pub mod mean_variance_normalization;
+pub mod mel_weight_matrix;
 pub mod microsoft;
 pub mod min;
 pub mod mish;
 pub mod modulo;
 pub mod mul;
+pub mod multinomial;
 pub mod neg;
 pub mod negative_log_likelihood_loss;
 pub mod non_max_suppression;
@@ -288,6 +296,7 @@ registry::operators! {
     batch_normalization::BatchNormalization,
     bernoulli::Bernoulli,
     bias_gelu::BiasGelu,
+    bit_cast::BitCast,
     bit_shift::BitShift,
     bitwise_and::BitwiseAnd,
     bitwise_not::BitwiseNot,
@@ -311,6 +320,7 @@ registry::operators! {
     cosh::Cosh,
     cum_prod::CumProd,
     cum_sum::CumSum,
+    deform_conv::DeformConv,
     depth_to_space::DepthToSpace,
     dequantize_linear::DequantizeLinear,
     det::Det,
@@ -373,12 +383,16 @@ registry::operators! {
     matmul_nbits::MatMulNBits,
     max::Max,
     max_pool::MaxPool,
+    max_unpool::MaxUnpool,
     mean::Mean,
+    mean_variance_normalization::MeanVarianceNormalization,
+    mel_weight_matrix::MelWeightMatrix,
     min::Min,
     mish::Mish,
     modulo::Mod,
     mul::Mul,
     multi_head_attention::MultiHeadAttention,
+    multinomial::Multinomial,
     neg::Neg,
     negative_log_likelihood_loss::NegativeLogLikelihoodLoss,
     nhwc_max_pool::NhwcMaxPool,
