@@ -60,6 +60,7 @@ pub mod bitwise_xor;
 pub mod blackman_window;
 pub mod cast;
 pub mod cast_like;
+pub mod causal_conv_with_state;
 pub mod ceil;
 pub mod celu;
 pub mod center_crop_pad;
@@ -91,6 +92,7 @@ pub mod exp;
 pub mod expand;
 pub mod eye_like;
 pub mod flatten;
+pub mod flex_attention;
 pub mod floor;
 pub mod gather;
 pub mod gather_elements;
@@ -118,6 +120,7 @@ pub mod layer_normalization;
 pub mod leaky_relu;
 pub mod less;
 pub mod less_or_equal;
+pub mod linear_attention;
 pub mod log;
 pub mod log_softmax;
 pub mod lp_normalization;
@@ -305,6 +308,7 @@ registry::operators! {
     blackman_window::BlackmanWindow,
     cast::Cast,
     cast_like::CastLike,
+    causal_conv_with_state::CausalConvWithState,
     ceil::Ceil,
     celu::Celu,
     center_crop_pad::CenterCropPad,
@@ -341,6 +345,7 @@ registry::operators! {
     eye_like::EyeLike,
     fast_gelu::FastGelu,
     flatten::Flatten,
+    flex_attention::FlexAttention,
     floor::Floor,
     fused_conv::FusedConv,
     fused_gemm::FusedGemm,
@@ -357,6 +362,7 @@ registry::operators! {
     greater_or_equal::GreaterOrEqual,
     grid_sample::GridSample,
     group_normalization::GroupNormalization,
+    group_query_attention::GroupQueryAttention,
     gru::Gru,
     hamming_window::HammingWindow,
     hann_window::HannWindow,
@@ -371,6 +377,7 @@ registry::operators! {
     leaky_relu::LeakyRelu,
     less::Less,
     less_or_equal::LessOrEqual,
+    linear_attention::LinearAttention,
     log::Log,
     log_softmax::LogSoftmax,
     lp_normalization::LpNormalization,
