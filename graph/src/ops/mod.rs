@@ -209,6 +209,7 @@ pub mod tensor_scatter;
 pub mod thresholded_relu;
 pub mod tile;
 pub mod top_k;
+pub mod training;
 pub mod transpose;
 pub mod trilu;
 pub mod unique;
@@ -219,6 +220,7 @@ pub mod xor;
 
 use microsoft::*;
 use qlinear::*;
+use training::*;
 
 pub use attribute::{Attribute, AttributeError, AttributeReader};
 pub use context::{Context, Fact, InferError};
@@ -285,6 +287,8 @@ registry::operators! {
     abs::Abs,
     acos::Acos,
     acosh::Acosh,
+    adagrad::Adagrad,
+    adam::Adam,
     add::Add,
     affine_grid::AffineGrid,
     and::And,
@@ -397,6 +401,7 @@ registry::operators! {
     min::Min,
     mish::Mish,
     modulo::Mod,
+    momentum::Momentum,
     mul::Mul,
     multi_head_attention::MultiHeadAttention,
     multinomial::Multinomial,
