@@ -138,6 +138,7 @@ pub mod mel_weight_matrix;
 pub mod microsoft;
 pub mod min;
 pub mod mish;
+pub mod ml;
 pub mod modulo;
 pub mod mul;
 pub mod multinomial;
@@ -147,6 +148,8 @@ pub mod non_max_suppression;
 pub mod non_zero;
 pub mod not;
 pub mod one_hot;
+pub mod optional_get_element;
+pub mod optional_has_element;
 pub mod or;
 pub mod pad;
 pub mod pow;
@@ -206,6 +209,7 @@ pub mod swish;
 pub mod tan;
 pub mod tanh;
 pub mod tensor_scatter;
+pub mod tf_idf_vectorizer;
 pub mod thresholded_relu;
 pub mod tile;
 pub mod top_k;
@@ -219,6 +223,7 @@ pub mod where_;
 pub mod xor;
 
 use microsoft::*;
+use ml::*;
 use qlinear::*;
 use training::*;
 
@@ -294,6 +299,7 @@ registry::operators! {
     and::And,
     arg_max::ArgMax,
     arg_min::ArgMin,
+    array_feature_extractor::ArrayFeatureExtractor,
     asin::Asin,
     asinh::Asinh,
     atan::Atan,
@@ -303,6 +309,7 @@ registry::operators! {
     batch_normalization::BatchNormalization,
     bernoulli::Bernoulli,
     bias_gelu::BiasGelu,
+    binarizer::Binarizer,
     bit_cast::BitCast,
     bit_shift::BitShift,
     bitwise_and::BitwiseAnd,
@@ -374,14 +381,18 @@ registry::operators! {
     hard_swish::HardSwish,
     hardmax::Hardmax,
     identity::Identity,
+    imputer::Imputer,
     instance_normalization::InstanceNormalization,
     is_inf::IsInf,
     is_nan::IsNaN,
+    label_encoder::LabelEncoder,
     layer_normalization::LayerNormalization,
     leaky_relu::LeakyRelu,
     less::Less,
     less_or_equal::LessOrEqual,
     linear_attention::LinearAttention,
+    linear_classifier::LinearClassifier,
+    linear_regressor::LinearRegressor,
     log::Log,
     log_softmax::LogSoftmax,
     lp_normalization::LpNormalization,
@@ -410,8 +421,11 @@ registry::operators! {
     nhwc_max_pool::NhwcMaxPool,
     non_max_suppression::NonMaxSuppression,
     non_zero::NonZero,
+    normalizer::Normalizer,
     not::Not,
     one_hot::OneHot,
+    optional_get_element::OptionalGetElement,
+    optional_has_element::OptionalHasElement,
     or::Or,
     pad::Pad,
     pow::Pow,
@@ -456,6 +470,7 @@ registry::operators! {
     rotary_embedding::RotaryEmbedding,
     rotary_embedding_at::RotaryEmbeddingAt,
     round::Round,
+    scaler::Scaler,
     scatter_elements::ScatterElements,
     scatter_nd::ScatterNd,
     scatter_old::Scatter,
@@ -486,6 +501,7 @@ registry::operators! {
     tan::Tan,
     tanh::Tanh,
     tensor_scatter::TensorScatter,
+    tf_idf_vectorizer::TfIdfVectorizer,
     thresholded_relu::ThresholdedRelu,
     tile::Tile,
     top_k::TopK,
