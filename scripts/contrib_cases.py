@@ -150,6 +150,47 @@ def attention():
     case("heads_bias", "MultiHeadAttention", [q, k, v, None, None, singles(1, 2, 3, 6)], free=3, num_heads=2)
 
 
+def caches():
+    """Attention over a cache: a prompt, places behind it, one place; packed; shared heads."""
+    heads, groups, width, most = 4, 2, 16, 12
+    tables = [numpy.cos(angles := singles(most, width // 2)), numpy.sin(angles)]
+
+    def grouped(name, batch, places, past, lasts, packed=False, rotary=False, bias=False, **attributes):
+        total = numpy.array(max(lasts) + 1, numpy.int32)
+        extents = [heads, groups, groups]
+        parts = [singles(batch, places, count * width) for count in extents]
+        inputs = [numpy.concatenate(parts, 2), None, None] if packed else parts
+        pasts = [singles(batch, groups, past, width) if past else None for _ in range(2)]
+        inputs = [*inputs, *pasts, numpy.array(lasts, numpy.int32), total, *(tables if rotary else [None, None])]
+        if bias:
+            inputs += [None, singles(1, 1, places, max(past, int(total)))]
+        free = sum(array is not None for array in inputs[:6])
+        case(f"cache_{name}", "GroupQueryAttention", inputs, free=free, outputs=3, num_heads=heads, kv_num_heads=groups,
+             do_rotary=int(rotary), tolerance=1e-4, **attributes)
+
+    grouped("prompt", 2, 5, 0, [4, 4])
+    grouped("prompt_packed", 2, 5, 0, [4, 4], packed=True)
+    grouped("prompt_rotary", 1, 5, 0, [4], rotary=True)
+    grouped("prompt_interleaved", 1, 5, 0, [4], rotary=True, rotary_interleaved=1, packed=True)
+    grouped("prompt_window", 1, 7, 0, [6], local_window_size=3)
+    grouped("prompt_softcap", 1, 5, 0, [4], softcap=2.0, scale=0.5)
+    grouped("next", 2, 1, 6, [6, 6])
+    grouped("next_lengths", 2, 1, 6, [6, 3], rotary=True)
+    grouped("next_packed", 2, 1, 6, [6, 4], packed=True, rotary=True)
+    grouped("next_window", 2, 1, 6, [6, 5], local_window_size=4, rotary=True)
+    grouped("next_bias", 1, 1, 6, [6], bias=True)
+    grouped("several", 1, 3, 6, [8], rotary=True)
+    grouped("buffer", 2, 1, 10, [6, 3], rotary=True)
+
+
+def pools_of_channels_last():
+    xs, ys = [scale(0.03137), zero(numpy.uint8, 120)], [scale(0.02891), zero(numpy.uint8, 110)]
+    image = integers(numpy.uint8, 1, 7, 6, 3)
+    case("pool_last", "QLinearAveragePool", [image, *xs, *ys], kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 0],
+         channels_last=1)
+    case("global_pool_last", "QLinearGlobalAveragePool", [image, *xs, *ys], channels_last=1)
+
+
 def rotations():
     x, tables = singles(2, 5, 16), [numpy.cos(angles := singles(9, 4)), numpy.sin(angles)]
     places = RANDOM.integers(0, 9, (2, 5), numpy.int64)
@@ -304,7 +345,7 @@ def main():
     parser.add_argument("--only", help="the cases whose names contain this")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder in which models and arrays stay")
     options = parser.parse_args()
-    for group in (activations, normalisations, products, attention, rotations, quantised_products, quantised_elements, blocks,
+    for group in (activations, normalisations, products, attention, caches, pools_of_channels_last, rotations, quantised_products, quantised_elements, blocks,
                   mobile_net, transformer):
         group()
     chosen = [case for case in CASES if not options.only or options.only in case.name]

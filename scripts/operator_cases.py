@@ -70,7 +70,7 @@ def model_of(case, chooser):
     constants = [numpy_helper.from_array(case.inputs[at], names[at]) for at in fixed]
     outputs = [name and f"y{at}" for at, name in enumerate(case.outputs)]
     nodes = [helper.make_node(case.operator, names, outputs, domain=case.domain, **case.attributes)]
-    opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("ai.onnx.ml", 3)]
 
     def model(results):
         values = [onnx.ValueInfoProto(name=name) for name in results]
