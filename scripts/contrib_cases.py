@@ -150,6 +150,24 @@ def attention():
     case("heads_bias", "MultiHeadAttention", [q, k, v, None, None, singles(1, 2, 3, 6)], free=3, num_heads=2)
 
 
+def pasts():
+    """Attention with keys and values of earlier runs before its own."""
+    x, w, b, past = singles(2, 3, 8), singles(8, 24), singles(24), singles(2, 2, 2, 4, 4)
+    case("past", "Attention", [x, w, b, None, past], num_heads=2, unidirectional=1, free=4, outputs=2)
+    mask = numpy.array([[1] * 7, [1, 0, 1, 1, 1, 1, 1]], numpy.int32)
+    case("past_mask", "Attention", [x, w, b, mask, past], num_heads=2, unidirectional=1, free=5, outputs=2)
+    case("present", "Attention", [x, w, b], num_heads=2, unidirectional=1, outputs=2)
+    q, k, v = singles(2, 1, 8), singles(2, 1, 8), singles(2, 1, 8)
+    keys, values = singles(2, 2, 4, 4), singles(2, 2, 4, 4)
+    case("heads_past", "MultiHeadAttention", [q, k, v, None, None, None, keys, values], free=5, num_heads=2, outputs=3)
+    case("heads_past_bias", "MultiHeadAttention", [q, k, v, singles(24), None, singles(1, 2, 1, 5), keys, values], free=7,
+         num_heads=2, outputs=3)
+    case("heads_causal", "MultiHeadAttention", [singles(2, 3, 8) for _ in range(3)], free=3, num_heads=2, unidirectional=1)
+    case("heads_past_causal", "MultiHeadAttention", [*(singles(2, 3, 8) for _ in range(3)), None, None, None, keys, values],
+         free=5, num_heads=2, outputs=3, unidirectional=1)
+    case("heads_crossed", "MultiHeadAttention", [singles(2, 3, 8), keys, values], free=3, num_heads=2)
+
+
 def caches():
     """Attention over a cache: a prompt, places behind it, one place; packed; shared heads."""
     heads, groups, width, most = 4, 2, 16, 12
@@ -345,7 +363,7 @@ def main():
     parser.add_argument("--only", help="the cases whose names contain this")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder in which models and arrays stay")
     options = parser.parse_args()
-    for group in (activations, normalisations, products, attention, caches, pools_of_channels_last, rotations, quantised_products, quantised_elements, blocks,
+    for group in (activations, normalisations, products, attention, pasts, caches, pools_of_channels_last, rotations, quantised_products, quantised_elements, blocks,
                   mobile_net, transformer):
         group()
     chosen = [case for case in CASES if not options.only or options.only in case.name]
