@@ -69,6 +69,7 @@ pub mod col2im;
 pub mod compress;
 pub mod concat;
 pub mod constant_of_shape;
+pub mod contributed;
 pub mod conv;
 pub mod conv_integer;
 pub mod conv_transpose;
@@ -222,6 +223,7 @@ pub mod upsample;
 pub mod where_;
 pub mod xor;
 
+use contributed::*;
 use microsoft::*;
 use ml::*;
 use qlinear::*;
@@ -308,7 +310,9 @@ registry::operators! {
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
     bernoulli::Bernoulli,
+    bias_add::BiasAdd,
     bias_gelu::BiasGelu,
+    bias_split_gelu::BiasSplitGelu,
     binarizer::Binarizer,
     bit_cast::BitCast,
     bit_shift::BitShift,
@@ -320,6 +324,7 @@ registry::operators! {
     cast::Cast,
     cast_like::CastLike,
     causal_conv_with_state::CausalConvWithState,
+    cdist::CDist,
     ceil::Ceil,
     celu::Celu,
     center_crop_pad::CenterCropPad,
@@ -328,6 +333,13 @@ registry::operators! {
     compress::Compress,
     concat::Concat,
     constant_of_shape::ConstantOfShape,
+    contributed_dequantize_linear::ContributedDequantizeLinear,
+    contributed_gather_nd::ContributedGatherNd,
+    contributed_grid_sample::ContributedGridSample,
+    contributed_pad::ContributedPad,
+    contributed_qlinear_conv::ContributedQLinearConv,
+    contributed_quantize_linear::ContributedQuantizeLinear,
+    contributed_trilu::ContributedTrilu,
     conv::Conv,
     conv_integer::ConvInteger,
     conv_transpose::ConvTranspose,
@@ -353,6 +365,7 @@ registry::operators! {
     exact_gelu::ExactGelu,
     exp::Exp,
     expand::Expand,
+    expand_dims::ExpandDims,
     eye_like::EyeLike,
     fast_gelu::FastGelu,
     flatten::Flatten,
@@ -366,6 +379,7 @@ registry::operators! {
     gather_nd::GatherNd,
     gelu::Gelu,
     gemm::Gemm,
+    gemm_fast_gelu::GemmFastGelu,
     global_average_pool::GlobalAveragePool,
     global_lp_pool::GlobalLpPool,
     global_max_pool::GlobalMaxPool,
@@ -431,6 +445,7 @@ registry::operators! {
     pow::Pow,
     prelu::PRelu,
     projected_attention::ProjectedAttention,
+    qgemm::QGemm,
     qlinear_add::QLinearAdd,
     qlinear_average_pool::QLinearAveragePool,
     qlinear_concat::QLinearConcat,
@@ -439,8 +454,10 @@ registry::operators! {
     qlinear_leaky_relu::QLinearLeakyRelu,
     qlinear_matmul::QLinearMatMul,
     qlinear_mul::QLinearMul,
+    qlinear_reduce_mean::QLinearReduceMean,
     qlinear_sigmoid::QLinearSigmoid,
     qlinear_softmax::QLinearSoftmax,
+    qlinear_where::QLinearWhere,
     quantize_linear::QuantizeLinear,
     quantized_attention::QuantizedAttention,
     quick_gelu::QuickGelu,
@@ -506,6 +523,7 @@ registry::operators! {
     tile::Tile,
     top_k::TopK,
     transpose::Transpose,
+    transpose_matmul::TransposeMatMul,
     trilu::Trilu,
     unique::Unique,
     unsqueeze::Unsqueeze,
