@@ -8,6 +8,7 @@ compare` must agree on every device of --device. A case of which ONNX Runtime kn
 
 import argparse
 import concurrent.futures
+import math
 import pathlib
 import subprocess
 import sys
@@ -27,10 +28,11 @@ CASES = []
 class Case:
     """One operator: its inputs by position, of which the first `free` are the model's and the others constants."""
 
-    def __init__(self, name, operator, inputs, outputs=1, domain=MICROSOFT, free=1, tolerance=1e-5, **attributes):
+    def __init__(self, name, operator, inputs, outputs=1, domain=MICROSOFT, free=1, tolerance=1e-5, stated=None, **attributes):
         self.name, self.operator, self.domain = name, operator, domain
         self.inputs, self.outputs, self.free = inputs, outputs, free
-        self.tolerance, self.attributes = tolerance, attributes
+        # What the output is, where ONNX Runtime does not say it.
+        self.tolerance, self.stated, self.attributes = tolerance, stated, attributes
 
     def model(self):
         names = ["" if array is None else f"x{at}" for at, array in enumerate(self.inputs)]
@@ -51,6 +53,7 @@ class Whole:
     """A model of several operators: nodes over `x` and constants by name."""
 
     tolerance = 1e-5
+    stated = None
 
     def __init__(self, name, data, nodes, constants, opset=OPSET):
         self.name, self.data, self.nodes, self.constants, self.opset = name, data, nodes, constants, opset
@@ -209,6 +212,46 @@ def pools_of_channels_last():
     case("global_pool_last", "QLinearGlobalAveragePool", [image, *xs, *ys], channels_last=1)
 
 
+def others():
+    """Operators under another name, and those that stand for a few others."""
+    case("transpose_matmul", "TransposeMatMul", [singles(4, 3), singles(5, 4)], transA=1, transB=1, alpha=0.5)
+    case("contributed_trilu", "Trilu", [singles(2, 4, 5), numpy.array(1, numpy.int64)], upper=0)
+    case("contributed_gather_nd", "GatherND", [singles(3, 4, 5), numpy.array([[0, 1], [2, 3]], numpy.int64)])
+    case("contributed_grid", "GridSample", [singles(1, 2, 5, 4), RANDOM.uniform(-1, 1, (1, 3, 3, 2)).astype(numpy.float32)],
+         mode="bilinear", padding_mode="border")
+    case("contributed_pad", "Pad", [singles(2, 3), numpy.array([1, 0, 0, 2], numpy.int64), scale(0.5)])
+    case("expand_dims", "ExpandDims", [singles(2, 3), numpy.array(-2, numpy.int32)])
+    case("distances", "CDist", [singles(4, 6), singles(5, 6)], metric="euclidean", free=2)
+    case("squared_distances", "CDist", [singles(4, 6), singles(5, 6)], metric="sqeuclidean", free=2)
+    for element in (numpy.uint16, numpy.int16, numpy.uint8):
+        short = numpy.dtype(element).name
+        case(f"contributed_quantise_{short}", "QuantizeLinear", [singles(3, 5), scale(0.0137), zero(element, 7)])
+        case(f"contributed_dequantise_{short}", "DequantizeLinear", [integers(element, 3, 5), scale(0.0137), zero(element, 7)])
+    x, w = integers(numpy.uint8, 1, 6, 5, 4), integers(numpy.int8, 3, 4, 3, 3)
+    xs, ys = [scale(0.03), zero(numpy.uint8, 100)], [scale(1.3), zero(numpy.uint8, 130)]
+    case("conv_last", "QLinearConv", [x, *xs, w, scale(0.1), zero(numpy.int8, 0), *ys, RANDOM.integers(-99, 99, 3, numpy.int32)],
+         channels_last=1, pads=[1, 1, 1, 1])
+    a, b = integers(numpy.uint8, 3, 8), integers(numpy.int8, 5, 8)
+    ends = [scale(0.02137), zero(numpy.uint8, 120), b, scale(0.1171), zero(numpy.int8, 3), RANDOM.integers(-999, 999, 5, numpy.int32)]
+    case("gemm_quantised", "QGemm", [a, *ends, scale(0.9), zero(numpy.uint8, 130)], transB=1)
+    case("gemm_to_float", "QGemm", [a, *ends], transB=1, alpha=0.5)
+    case("reduce_mean", "QLinearReduceMean", [integers(numpy.uint8, 2, 3, 7), *xs, scale(0.0171), zero(numpy.uint8, 110)],
+         axes=[2], keepdims=1)
+    pair = [[integers(numpy.uint8, 2, 5), scale(s), zero(numpy.uint8, z)] for s, z in [(0.03137, 120), (0.05391, 130)]]
+    case("where", "QLinearWhere", [RANDOM.integers(0, 2, (2, 5)).astype(bool), *pair[0], *pair[1], scale(0.0613),
+                                   zero(numpy.uint8, 125)])
+    # ONNX Runtime has no kernels of these for processors.
+    x, bias, residual = singles(2, 3, 8), singles(8), singles(2, 3, 8)
+    case("bias_add", "BiasAdd", [x, bias, residual], stated=x + bias + residual, free=3)
+    left, right = numpy.split((x + bias).astype(numpy.float64), 2, 2)
+    error = numpy.vectorize(math.erf)(right / math.sqrt(2))
+    case("split_gelu", "BiasSplitGelu", [x, bias], stated=(left * right * (1 + error) / 2).astype(numpy.float32))
+    weight = singles(8, 5)
+    sums = (x @ weight + bias[:5]).astype(numpy.float64)
+    curve = numpy.tanh(math.sqrt(2 / math.pi) * (sums + 0.044715 * sums**3))
+    case("gemm_gelu", "GemmFastGelu", [x, weight, bias[:5]], stated=(sums * (1 + curve) / 2).astype(numpy.float32))
+
+
 def rotations():
     x, tables = singles(2, 5, 16), [numpy.cos(angles := singles(9, 4)), numpy.sin(angles)]
     places = RANDOM.integers(0, 9, (2, 5), numpy.int64)
@@ -335,6 +378,8 @@ def run(case, options, folder):
     folder = folder / case.name
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")
+    if case.stated is not None:
+        return compared(case, options, folder, inputs, [case.stated])
     settings = onnxruntime.SessionOptions()
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     settings.log_severity_level = 4
@@ -343,6 +388,11 @@ def run(case, options, folder):
         outputs = session.run(None, inputs)
     except Exception as error:  # What ONNX Runtime raises has no common type.
         return [f"{case.name}: ONNX Runtime: {error}"]
+    return compared(case, options, folder, inputs, outputs)
+
+
+def compared(case, options, folder, inputs, outputs):
+    """Why a case with these outputs fails on which devices."""
     arrays = {f"in_{name}": array for name, array in inputs.items()}
     arrays.update({f"out_{at}": output for at, output in enumerate(outputs)})
     numpy.savez(folder / "io.npz", **arrays)
@@ -363,7 +413,7 @@ def main():
     parser.add_argument("--only", help="the cases whose names contain this")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder in which models and arrays stay")
     options = parser.parse_args()
-    for group in (activations, normalisations, products, attention, pasts, caches, pools_of_channels_last, rotations, quantised_products, quantised_elements, blocks,
+    for group in (activations, normalisations, products, attention, pasts, caches, pools_of_channels_last, others, rotations, quantised_products, quantised_elements, blocks,
                   mobile_net, transformer):
         group()
     chosen = [case for case in CASES if not options.only or options.only in case.name]

@@ -2,7 +2,7 @@
 
 import numpy
 
-from .case import Case, Unfit, operator
+from .case import Case, operator
 
 ML = "ai.onnx.ml"
 NUMBERS = [numpy.float32, numpy.int64, numpy.int32]
@@ -11,13 +11,13 @@ NUMBERS = [numpy.float32, numpy.int64, numpy.int32]
 @operator("Binarizer", "Scaler", "Normalizer", "Imputer")
 def features(chooser, name):
     shape = [chooser.extent(5), chooser.extent(7)]
-    element = chooser.element(NUMBERS if name != "Imputer" else [numpy.float32, numpy.int64])
+    # What ONNX Runtime has.
+    wanted = {"Binarizer": [numpy.float32], "Imputer": [numpy.float32, numpy.int64]}
+    element = chooser.element(wanted.get(name, NUMBERS))
     data = chooser.array(element, shape)
     attributes = {}
     count = chooser.choice([1, shape[1]])
     if name == "Binarizer":
-        if element is not numpy.float32:
-            raise Unfit("ONNX Runtime binarises singles alone")
         attributes["threshold"] = chooser.choice([None, 0.5, -1.25])
     if name == "Scaler":
         # ONNX Runtime needs as many offsets as scales.
@@ -37,7 +37,8 @@ def features(chooser, name):
 @operator("LinearRegressor", "LinearClassifier")
 def linear(chooser, name):
     rows, width, outputs = chooser.extent(5), chooser.extent(7), chooser.between(1, 4)
-    data = chooser.array(chooser.element([numpy.float32, numpy.int64]), [rows, width])
+    kinds = [numpy.float32] if name == "LinearRegressor" else [numpy.float32, numpy.int64]
+    data = chooser.array(chooser.element(kinds), [rows, width])
     scores = outputs
     attributes = {"post_transform": chooser.choice([None, "NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])}
     if name == "LinearRegressor":

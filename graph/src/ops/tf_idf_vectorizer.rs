@@ -23,7 +23,7 @@ pub struct TfIdfVectorizer {
     starts: Vec<i64>,
     /// The column of each n-gram.
     columns: Vec<i64>,
-    /// The weight of each column.
+    /// The weight of each n-gram; 1 where there are none.
     weights: Vec<f32>,
 }
 
@@ -73,8 +73,8 @@ impl TfIdfVectorizer {
         if distinct.len() != count || distinct.first().is_some_and(|&first| first < 0) || self.width() > 1 << 24 {
             return Some(("ngram_indexes", "columns of several n-grams are not supported".to_owned()));
         }
-        if self.mode != Mode::Tf && !self.weights.is_empty() && self.weights.len() < self.width() {
-            return Some(("weights", format!("{} weights for {} columns", self.weights.len(), self.width())));
+        if self.mode != Mode::Tf && !self.weights.is_empty() && self.weights.len() != count {
+            return Some(("weights", format!("{} weights for {count} n-grams", self.weights.len())));
         }
         None
     }
@@ -206,10 +206,12 @@ impl Operator for TfIdfVectorizer {
             return vec![program.constant(Tensor::from_f64(output.clone(), &vec![0.0; output.shape.elements()]))];
         }
         let counts = if parts.len() == 1 { parts[0] } else { program.join(1, &parts) };
-        let weights = match self.mode {
-            Mode::Idf | Mode::TfIdf if !self.weights.is_empty() => self.weights[..columns.len()].to_vec(),
-            Mode::Tf | Mode::Idf | Mode::TfIdf => vec![1.0; columns.len()],
-        };
+        let mut weights = vec![1.0; columns.len()];
+        if self.mode != Mode::Tf {
+            for (&column, &weight) in self.columns.iter().zip(&self.weights) {
+                weights[column as usize] = weight;
+            }
+        }
         let weights = program.constant(Tensor::new([columns.len()], &weights));
         let columns = program.constant(Tensor::vector_i64(&columns));
         let mut expr = ExprBuilder::new();

@@ -12,7 +12,7 @@ use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
 
 /// The label of every row of features, and the scores of its classes. Labels are integers. Of two classes one row of
-/// coefficients is enough: its sum is the second's score.
+/// coefficients is enough: its sum is the second's score, and what it lacks to 1 the first's, as in ONNX Runtime.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinearClassifier {
     coefficients: Vec<f32>,
@@ -54,10 +54,7 @@ impl LinearClassifier {
         let operand = expr.operand(&ty);
         let score = expr.read(operand, vec![Index::axis(axes[0]), Index::constant(0)]);
         let number = |value: f64| Scalar::literal(ElementType::F32, value);
-        let other = match self.transform {
-            PostTransform::Logistic => number(1.0).binary(BinaryOp::Subtract, score.clone()),
-            _ => number(0.0).binary(BinaryOp::Subtract, score.clone()),
-        };
+        let other = number(1.0).binary(BinaryOp::Subtract, score.clone());
         let is_second = number(0.0).binary(
             BinaryOp::Less,
             Scalar::Index(Index::axis(axes[1]), ElementType::I32).cast(ElementType::I32, ElementType::F32),
