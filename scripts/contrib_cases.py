@@ -235,8 +235,6 @@ def others():
     ends = [scale(0.02137), zero(numpy.uint8, 120), b, scale(0.1171), zero(numpy.int8, 3), RANDOM.integers(-999, 999, 5, numpy.int32)]
     case("gemm_quantised", "QGemm", [a, *ends, scale(0.9), zero(numpy.uint8, 130)], transB=1)
     case("gemm_to_float", "QGemm", [a, *ends], transB=1, alpha=0.5)
-    case("reduce_mean", "QLinearReduceMean", [integers(numpy.uint8, 2, 3, 7), *xs, scale(0.0171), zero(numpy.uint8, 110)],
-         axes=[2], keepdims=1)
     pair = [[integers(numpy.uint8, 2, 5), scale(s), zero(numpy.uint8, z)] for s, z in [(0.03137, 120), (0.05391, 130)]]
     case("where", "QLinearWhere", [RANDOM.integers(0, 2, (2, 5)).astype(bool), *pair[0], *pair[1], scale(0.0613),
                                    zero(numpy.uint8, 125)])
@@ -246,6 +244,11 @@ def others():
     left, right = numpy.split((x + bias).astype(numpy.float64), 2, 2)
     error = numpy.vectorize(math.erf)(right / math.sqrt(2))
     case("split_gelu", "BiasSplitGelu", [x, bias], stated=(left * right * (1 + error) / 2).astype(numpy.float32))
+    image = integers(numpy.uint8, 2, 3, 7)
+    mean = numpy.mean((image.astype(numpy.float64) - 100) * 0.03, 2, keepdims=True) / 0.0171
+    mean = numpy.clip(numpy.round(mean) + 110, 0, 255).astype(numpy.uint8)
+    case("reduce_mean", "QLinearReduceMean", [image, *xs, scale(0.0171), zero(numpy.uint8, 110)], axes=[2], keepdims=1,
+         stated=mean)
     weight = singles(8, 5)
     sums = (x @ weight + bias[:5]).astype(numpy.float64)
     curve = numpy.tanh(math.sqrt(2 / math.pi) * (sums + 0.044715 * sums**3))

@@ -35,7 +35,7 @@ impl Channels {
 
     /// The type with channels here, of a tensor that has them second.
     pub fn back(self, ty: &TensorType) -> TensorType {
-        permuted(ty, &self.from_second(ty.shape.len()))
+        permuted(ty, &self.out_of_second(ty.shape.len()))
     }
 
     /// Appends the tensor with channels second.
@@ -47,7 +47,7 @@ impl Channels {
     /// Appends a tensor with channels second with channels here.
     pub fn move_back(self, program: &mut ProgramBuilder, tensor: TensorId) -> TensorId {
         let rank = program.ty(tensor).shape.len();
-        movement::transpose(program, tensor, &self.from_second(rank))
+        movement::transpose(program, tensor, &self.out_of_second(rank))
     }
 
     fn to_second(self, rank: usize) -> Vec<usize> {
@@ -57,7 +57,7 @@ impl Channels {
         }
     }
 
-    fn from_second(self, rank: usize) -> Vec<usize> {
+    fn out_of_second(self, rank: usize) -> Vec<usize> {
         match self {
             Self::Second => (0..rank).collect(),
             Self::Last => [0].into_iter().chain(2..rank).chain([1]).collect(),
