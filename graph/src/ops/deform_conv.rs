@@ -122,7 +122,7 @@ impl Operator for DeformConv {
         let name = "offset_group";
         let count = attributes.int(name)?.unwrap_or(1);
         let reason = || format!("{count} groups are not possible");
-        let offset_group = usize::try_from(count).ok().filter(|&count| count > 0);
+        let offset_group = usize::try_from(count).ok().filter(|count| (1..1 << 16).contains(count));
         let offset_group = offset_group.ok_or_else(|| AttributeError::Value { name, reason: reason() })?;
         Ok(Self { window: Window::from_attributes(attributes)?, group: conv::group(attributes)?, offset_group })
     }

@@ -40,7 +40,6 @@ impl FlexAttention {
 impl Operator for FlexAttention {
     const NAME: &'static str = "FlexAttention";
     const DOMAIN: &'static str = "ai.onnx.preview";
-    const OPSETS: RangeInclusive<i64> = 1..=1;
     const INPUTS: RangeInclusive<usize> = 3..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

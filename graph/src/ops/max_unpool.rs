@@ -49,6 +49,10 @@ impl MaxUnpool {
             unpooled.push(extent.ok_or_else(|| InferError::Mismatch(format!("no windows make {data}")))?);
         }
         let unpooled = Shape::from(unpooled);
+        let tap_count = taps.iter().try_fold(1i64, |count, &taps| count.checked_mul(taps));
+        if unpooled.checked_elements().is_none() || tap_count.is_none() {
+            return Err(InferError::Unsupported(format!("unpooled, {data} is too large")));
+        }
         let named = context.integers(2)?;
         let output = match named {
             None => unpooled.clone(),

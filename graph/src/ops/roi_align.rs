@@ -82,7 +82,7 @@ impl RoiAlign {
     fn counts(&self, program: &mut ProgramBuilder, regions: TensorId, side: usize, most: usize) -> TensorId {
         let ty = program.ty(regions).clone();
         let mut expr = ExprBuilder::new();
-        let axis = expr.parallel(ty.shape[0]);
+        expr.parallel(ty.shape[0]);
         let operand = expr.operand(&ty);
         let cells = Scalar::literal(ElementType::F32, self.output[side] as f64);
         let length = self.reach(&mut expr, operand, side).length.binary(BinaryOp::Divide, cells).unary(UnaryOp::Ceil);
@@ -92,7 +92,6 @@ impl RoiAlign {
         // A count is checked as an index is.
         let mut expr = ExprBuilder::new();
         let own = expr.parallel(ty.shape[0]);
-        debug_assert_eq!(own, axis);
         let operand = expr.operand(program.ty(counts));
         let count = expr.read(operand, vec![Index::axis(own)]);
         let body = Scalar::Index(expr.indirect(&count, most + 1), ElementType::I32);

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::ops::matmul::MatMul;
 use crate::ops::microsoft::DOMAIN;
 use crate::ops::microsoft::fast_gelu::FastGelu;
-use crate::ops::{AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::ops::{AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -26,6 +26,7 @@ impl Operator for GemmFastGelu {
         let facts = [context.fact(0).cloned(), context.fact(1).cloned()];
         let types = MatMul.infer(&Context::new(&facts, 1))?;
         let product = types.first().and_then(ValueType::as_tensor).cloned().ok_or(InferError::NotTensor(0))?;
+        elementwise::floating(product.element)?;
         let expected = TensorType::new(product.element, [product.shape.last().copied().unwrap_or(1)]);
         match context.optional(2)? {
             Some(bias) if *bias != expected => Err(InferError::Mismatch(format!("a bias of {bias} is not {expected}"))),

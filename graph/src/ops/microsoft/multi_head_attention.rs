@@ -52,7 +52,7 @@ impl MultiHeadAttention {
         {
             return Err(InferError::Mismatch(format!("a bias of {bias} does not go with {queries} and {values}")));
         }
-        if context.optional(OFFSETS)?.is_some() && keys.shape.len() != 3 {
+        if context.optional(OFFSETS)?.is_some() && (keys.shape.len() != 3 || values.shape.len() != 3) {
             return Err(InferError::Unsupported("a bias of keys that are heads already is not supported".to_owned()));
         }
         let past = context.optional(PASTS[0])?.and_then(|past| past.shape.get(2).copied()).unwrap_or(0);

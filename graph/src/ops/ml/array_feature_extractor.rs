@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{DOMAIN, NEWEST_OPSET};
+use super::DOMAIN;
 use crate::expr::{ExprBuilder, Index};
 use crate::ops::{AttributeError, AttributeReader, Context, InferError, Operator, indices, movement};
 use crate::program::{ProgramBuilder, TensorId};
@@ -15,7 +15,6 @@ pub struct ArrayFeatureExtractor;
 impl Operator for ArrayFeatureExtractor {
     const NAME: &'static str = "ArrayFeatureExtractor";
     const DOMAIN: &'static str = DOMAIN;
-    const OPSETS: RangeInclusive<i64> = 1..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {

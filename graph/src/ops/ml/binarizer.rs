@@ -1,8 +1,6 @@
 //! `Binarizer` of the domain `ai.onnx.ml`: whether elements exceed a threshold.
 
-use std::ops::RangeInclusive;
-
-use super::{DOMAIN, NEWEST_OPSET};
+use super::DOMAIN;
 use crate::expr::{BinaryOp, Scalar};
 use crate::ops::elementwise::{ElementWise, number, operands};
 use crate::ops::{Attribute, AttributeError, AttributeReader, InferError};
@@ -17,7 +15,6 @@ pub struct Binarizer {
 impl ElementWise for Binarizer {
     const NAME: &'static str = "Binarizer";
     const DOMAIN: &'static str = DOMAIN;
-    const OPSETS: RangeInclusive<i64> = 1..=NEWEST_OPSET;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self { threshold: attributes.float("threshold")?.unwrap_or(0.0) })

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{DOMAIN, NEWEST_OPSET};
+use super::DOMAIN;
 use crate::expr::{BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar};
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::program::{ProgramBuilder, TensorId};
@@ -40,7 +40,6 @@ fn numbers(
 impl Operator for LabelEncoder {
     const NAME: &'static str = "LabelEncoder";
     const DOMAIN: &'static str = DOMAIN;
-    const OPSETS: RangeInclusive<i64> = 2..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use super::DOMAIN;
 use super::rows::{PostTransform, extents, weighted};
-use super::{DOMAIN, NEWEST_OPSET};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::ops::arg_max::ArgMax;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
@@ -66,7 +66,6 @@ impl LinearClassifier {
 impl Operator for LinearClassifier {
     const NAME: &'static str = "LinearClassifier";
     const DOMAIN: &'static str = DOMAIN;
-    const OPSETS: RangeInclusive<i64> = 1..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use super::DOMAIN;
 use super::rows::{PostTransform, extents, weighted};
-use super::{DOMAIN, NEWEST_OPSET};
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
@@ -20,14 +20,13 @@ pub struct LinearRegressor {
 impl Operator for LinearRegressor {
     const NAME: &'static str = "LinearRegressor";
     const DOMAIN: &'static str = DOMAIN;
-    const OPSETS: RangeInclusive<i64> = 1..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let name = "targets";
         let targets = attributes.int(name)?.unwrap_or(1);
         let reason = || format!("{targets} targets are not possible");
-        let valid = usize::try_from(targets).ok().filter(|&targets| targets > 0);
+        let valid = usize::try_from(targets).ok().filter(|targets| (1..1 << 24).contains(targets));
         Ok(Self {
             coefficients: attributes.floats("coefficients")?.ok_or(AttributeError::Missing("coefficients"))?,
             intercepts: attributes.floats("intercepts")?.unwrap_or_default(),

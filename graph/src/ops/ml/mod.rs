@@ -13,6 +13,3 @@ pub mod scaler;
 
 /// The domain.
 pub const DOMAIN: &str = "ai.onnx.ml";
-
-/// The newest opset of the domain that operators know.
-const NEWEST_OPSET: i64 = 5;

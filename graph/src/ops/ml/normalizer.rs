@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{DOMAIN, NEWEST_OPSET, rows};
+use super::{DOMAIN, rows};
 use crate::expr::{BinaryOp, Reducer, Scalar, UnaryOp};
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, compose};
 use crate::program::{ProgramBuilder, TensorId};
@@ -31,7 +31,6 @@ impl Norm {
 impl Operator for Normalizer {
     const NAME: &'static str = "Normalizer";
     const DOMAIN: &'static str = DOMAIN;
-    const OPSETS: RangeInclusive<i64> = 1..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use super::DOMAIN;
 use super::rows::{check_each, each_feature};
-use super::{DOMAIN, NEWEST_OPSET};
 use crate::expr::BinaryOp;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, compose, elementwise};
 use crate::program::{ProgramBuilder, TensorId};
@@ -19,7 +19,6 @@ pub struct Scaler {
 impl Operator for Scaler {
     const NAME: &'static str = "Scaler";
     const DOMAIN: &'static str = DOMAIN;
-    const OPSETS: RangeInclusive<i64> = 1..=NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

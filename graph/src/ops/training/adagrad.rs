@@ -23,7 +23,6 @@ const ROLES: Roles = Roles(3);
 impl Operator for Adagrad {
     const NAME: &'static str = "Adagrad";
     const DOMAIN: &'static str = DOMAIN;
-    const OPSETS: RangeInclusive<i64> = 1..=1;
     const INPUTS: RangeInclusive<usize> = 5..=MOST_INPUTS;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {

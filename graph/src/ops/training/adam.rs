@@ -26,7 +26,6 @@ const ROLES: Roles = Roles(4);
 impl Operator for Adam {
     const NAME: &'static str = "Adam";
     const DOMAIN: &'static str = DOMAIN;
-    const OPSETS: RangeInclusive<i64> = 1..=1;
     const INPUTS: RangeInclusive<usize> = 6..=MOST_INPUTS;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
