@@ -8,6 +8,7 @@ compare` must agree on every device of --device. A case of which ONNX Runtime kn
 
 import argparse
 import concurrent.futures
+import math
 import pathlib
 import subprocess
 import sys
@@ -27,10 +28,11 @@ CASES = []
 class Case:
     """One operator: its inputs by position, of which the first `free` are the model's and the others constants."""
 
-    def __init__(self, name, operator, inputs, outputs=1, domain=MICROSOFT, free=1, tolerance=1e-5, **attributes):
+    def __init__(self, name, operator, inputs, outputs=1, domain=MICROSOFT, free=1, tolerance=1e-5, stated=None, **attributes):
         self.name, self.operator, self.domain = name, operator, domain
         self.inputs, self.outputs, self.free = inputs, outputs, free
-        self.tolerance, self.attributes = tolerance, attributes
+        # What the output is, where ONNX Runtime does not say it.
+        self.tolerance, self.stated, self.attributes = tolerance, stated, attributes
 
     def model(self):
         names = ["" if array is None else f"x{at}" for at, array in enumerate(self.inputs)]
@@ -51,6 +53,7 @@ class Whole:
     """A model of several operators: nodes over `x` and constants by name."""
 
     tolerance = 1e-5
+    stated = None
 
     def __init__(self, name, data, nodes, constants, opset=OPSET):
         self.name, self.data, self.nodes, self.constants, self.opset = name, data, nodes, constants, opset
@@ -148,6 +151,108 @@ def attention():
     hidden = numpy.array([[1, 1, 1, 1, 1, 0], [1, 0, 0, 1, 1, 1]], numpy.int32)
     case("heads_mask", "MultiHeadAttention", [q, k, v, None, hidden], free=3, num_heads=2)
     case("heads_bias", "MultiHeadAttention", [q, k, v, None, None, singles(1, 2, 3, 6)], free=3, num_heads=2)
+
+
+def pasts():
+    """Attention with keys and values of earlier runs before its own."""
+    x, w, b, past = singles(2, 3, 8), singles(8, 24), singles(24), singles(2, 2, 2, 4, 4)
+    case("past", "Attention", [x, w, b, None, past], num_heads=2, unidirectional=1, free=4, outputs=2)
+    mask = numpy.array([[1] * 7, [1, 0, 1, 1, 1, 1, 1]], numpy.int32)
+    case("past_mask", "Attention", [x, w, b, mask, past], num_heads=2, unidirectional=1, free=5, outputs=2)
+    case("present", "Attention", [x, w, b], num_heads=2, unidirectional=1, outputs=2)
+    q, k, v = singles(2, 1, 8), singles(2, 1, 8), singles(2, 1, 8)
+    keys, values = singles(2, 2, 4, 4), singles(2, 2, 4, 4)
+    case("heads_past", "MultiHeadAttention", [q, k, v, None, None, None, keys, values], free=5, num_heads=2, outputs=3)
+    case("heads_past_bias", "MultiHeadAttention", [q, k, v, singles(24), None, singles(1, 2, 1, 5), keys, values], free=7,
+         num_heads=2, outputs=3)
+    case("heads_causal", "MultiHeadAttention", [singles(2, 3, 8) for _ in range(3)], free=3, num_heads=2, unidirectional=1)
+    case("heads_past_causal", "MultiHeadAttention", [*(singles(2, 3, 8) for _ in range(3)), None, None, None, keys, values],
+         free=5, num_heads=2, outputs=3, unidirectional=1)
+    case("heads_crossed", "MultiHeadAttention", [singles(2, 3, 8), keys, values], free=3, num_heads=2)
+
+
+def caches():
+    """Attention over a cache: a prompt, places behind it, one place; packed; shared heads."""
+    heads, groups, width, most = 4, 2, 16, 12
+    tables = [numpy.cos(angles := singles(most, width // 2)), numpy.sin(angles)]
+
+    def grouped(name, batch, places, past, lasts, packed=False, rotary=False, bias=False, **attributes):
+        total = numpy.array(max(lasts) + 1, numpy.int32)
+        extents = [heads, groups, groups]
+        parts = [singles(batch, places, count * width) for count in extents]
+        inputs = [numpy.concatenate(parts, 2), None, None] if packed else parts
+        pasts = [singles(batch, groups, past, width) if past else None for _ in range(2)]
+        inputs = [*inputs, *pasts, numpy.array(lasts, numpy.int32), total, *(tables if rotary else [None, None])]
+        if bias:
+            inputs += [None, singles(1, 1, places, max(past, int(total)))]
+        free = sum(array is not None for array in inputs[:6])
+        case(f"cache_{name}", "GroupQueryAttention", inputs, free=free, outputs=3, num_heads=heads, kv_num_heads=groups,
+             do_rotary=int(rotary), tolerance=1e-4, **attributes)
+
+    grouped("prompt", 2, 5, 0, [4, 4])
+    grouped("prompt_packed", 2, 5, 0, [4, 4], packed=True)
+    grouped("prompt_rotary", 1, 5, 0, [4], rotary=True)
+    grouped("prompt_interleaved", 1, 5, 0, [4], rotary=True, rotary_interleaved=1, packed=True)
+    grouped("prompt_window", 1, 7, 0, [6], local_window_size=3)
+    grouped("prompt_softcap", 1, 5, 0, [4], softcap=2.0, scale=0.5)
+    grouped("next", 2, 1, 6, [6, 6])
+    grouped("next_lengths", 2, 1, 6, [6, 3], rotary=True)
+    grouped("next_packed", 2, 1, 6, [6, 4], packed=True, rotary=True)
+    grouped("next_window", 2, 1, 6, [6, 5], local_window_size=4, rotary=True)
+    grouped("next_bias", 1, 1, 6, [6], bias=True)
+    grouped("several", 1, 3, 6, [8], rotary=True)
+    grouped("buffer", 2, 1, 10, [6, 3], rotary=True)
+
+
+def pools_of_channels_last():
+    xs, ys = [scale(0.03137), zero(numpy.uint8, 120)], [scale(0.02891), zero(numpy.uint8, 110)]
+    image = integers(numpy.uint8, 1, 7, 6, 3)
+    case("pool_last", "QLinearAveragePool", [image, *xs, *ys], kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 0],
+         channels_last=1)
+    case("global_pool_last", "QLinearGlobalAveragePool", [image, *xs, *ys], channels_last=1)
+
+
+def others():
+    """Operators under another name, and those that stand for a few others."""
+    case("transpose_matmul", "TransposeMatMul", [singles(4, 3), singles(5, 4)], transA=1, transB=1, alpha=0.5)
+    case("contributed_trilu", "Trilu", [singles(2, 4, 5), numpy.array(1, numpy.int64)], upper=0)
+    case("contributed_gather_nd", "GatherND", [singles(3, 4, 5), numpy.array([[0, 1], [2, 3]], numpy.int64)])
+    case("contributed_grid", "GridSample", [singles(1, 2, 5, 4), RANDOM.uniform(-1, 1, (1, 3, 3, 2)).astype(numpy.float32)],
+         mode="bilinear", padding_mode="border")
+    case("contributed_pad", "Pad", [singles(2, 3), numpy.array([1, 0, 0, 2], numpy.int64), scale(0.5)])
+    case("expand_dims", "ExpandDims", [singles(2, 3), numpy.array(-2, numpy.int32)])
+    case("distances", "CDist", [singles(4, 6), singles(5, 6)], metric="euclidean", free=2)
+    case("squared_distances", "CDist", [singles(4, 6), singles(5, 6)], metric="sqeuclidean", free=2)
+    for element in (numpy.uint16, numpy.int16, numpy.uint8):
+        short = numpy.dtype(element).name
+        case(f"contributed_quantise_{short}", "QuantizeLinear", [singles(3, 5), scale(0.0137), zero(element, 7)])
+        case(f"contributed_dequantise_{short}", "DequantizeLinear", [integers(element, 3, 5), scale(0.0137), zero(element, 7)])
+    x, w = integers(numpy.uint8, 1, 6, 5, 4), integers(numpy.int8, 3, 4, 3, 3)
+    xs, ys = [scale(0.03), zero(numpy.uint8, 100)], [scale(1.3), zero(numpy.uint8, 130)]
+    case("conv_last", "QLinearConv", [x, *xs, w, scale(0.1), zero(numpy.int8, 0), *ys, RANDOM.integers(-99, 99, 3, numpy.int32)],
+         channels_last=1, pads=[1, 1, 1, 1])
+    a, b = integers(numpy.uint8, 3, 8), integers(numpy.int8, 5, 8)
+    ends = [scale(0.02137), zero(numpy.uint8, 120), b, scale(0.1171), zero(numpy.int8, 3), RANDOM.integers(-999, 999, 5, numpy.int32)]
+    case("gemm_quantised", "QGemm", [a, *ends, scale(0.9), zero(numpy.uint8, 130)], transB=1)
+    case("gemm_to_float", "QGemm", [a, *ends], transB=1, alpha=0.5)
+    pair = [[integers(numpy.uint8, 2, 5), scale(s), zero(numpy.uint8, z)] for s, z in [(0.03137, 120), (0.05391, 130)]]
+    case("where", "QLinearWhere", [RANDOM.integers(0, 2, (2, 5)).astype(bool), *pair[0], *pair[1], scale(0.0613),
+                                   zero(numpy.uint8, 125)])
+    # ONNX Runtime has no kernels of these for processors.
+    x, bias, residual = singles(2, 3, 8), singles(8), singles(2, 3, 8)
+    case("bias_add", "BiasAdd", [x, bias, residual], stated=x + bias + residual, free=3)
+    left, right = numpy.split((x + bias).astype(numpy.float64), 2, 2)
+    error = numpy.vectorize(math.erf)(right / math.sqrt(2))
+    case("split_gelu", "BiasSplitGelu", [x, bias], stated=(left * right * (1 + error) / 2).astype(numpy.float32))
+    image = integers(numpy.uint8, 2, 3, 7)
+    mean = numpy.mean((image.astype(numpy.float64) - 100) * 0.03, 2, keepdims=True) / 0.0171
+    mean = numpy.clip(numpy.round(mean) + 110, 0, 255).astype(numpy.uint8)
+    case("reduce_mean", "QLinearReduceMean", [image, *xs, scale(0.0171), zero(numpy.uint8, 110)], axes=[2], keepdims=1,
+         stated=mean)
+    weight = singles(8, 5)
+    sums = (x @ weight + bias[:5]).astype(numpy.float64)
+    curve = numpy.tanh(math.sqrt(2 / math.pi) * (sums + 0.044715 * sums**3))
+    case("gemm_gelu", "GemmFastGelu", [x, weight, bias[:5]], stated=(sums * (1 + curve) / 2).astype(numpy.float32))
 
 
 def rotations():
@@ -276,6 +381,8 @@ def run(case, options, folder):
     folder = folder / case.name
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")
+    if case.stated is not None:
+        return compared(case, options, folder, inputs, [case.stated])
     settings = onnxruntime.SessionOptions()
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     settings.log_severity_level = 4
@@ -284,6 +391,11 @@ def run(case, options, folder):
         outputs = session.run(None, inputs)
     except Exception as error:  # What ONNX Runtime raises has no common type.
         return [f"{case.name}: ONNX Runtime: {error}"]
+    return compared(case, options, folder, inputs, outputs)
+
+
+def compared(case, options, folder, inputs, outputs):
+    """Why a case with these outputs fails on which devices."""
     arrays = {f"in_{name}": array for name, array in inputs.items()}
     arrays.update({f"out_{at}": output for at, output in enumerate(outputs)})
     numpy.savez(folder / "io.npz", **arrays)
@@ -304,7 +416,7 @@ def main():
     parser.add_argument("--only", help="the cases whose names contain this")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder in which models and arrays stay")
     options = parser.parse_args()
-    for group in (activations, normalisations, products, attention, rotations, quantised_products, quantised_elements, blocks,
+    for group in (activations, normalisations, products, attention, pasts, caches, pools_of_channels_last, others, rotations, quantised_products, quantised_elements, blocks,
                   mobile_net, transformer):
         group()
     chosen = [case for case in CASES if not options.only or options.only in case.name]

@@ -76,7 +76,7 @@ def model_of(case, chooser):
         helper.make_node(case.operator, *own, domain=case.domain, **case.attributes),
         *(helper.make_node("Cast", [f"{name}_stored"], [name], to=TensorProto.FLOAT) for name in outputs if name in stored),
     ]
-    opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("ai.onnx.ml", 3)]
 
     def model(results):
         values = [onnx.ValueInfoProto(name=name) for name in results]

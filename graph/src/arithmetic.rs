@@ -119,7 +119,7 @@ pub fn integer_binary(op: BinaryOp, element: ElementType, x: i64, y: i64) -> i64
 }
 
 /// xʸ by squaring; a negative exponent truncates, as division does.
-fn power(element: ElementType, x: i64, y: i64) -> i64 {
+pub fn power(element: ElementType, x: i64, y: i64) -> i64 {
     if y < 0 {
         return match x {
             1 => 1,

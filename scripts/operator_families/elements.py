@@ -49,6 +49,15 @@ def modulo(chooser, name):
     return Case(name, inputs, free=chooser.between(1, 2), fmod=1 if is_float else chooser.choice([None, 0, 1]), opset=13)
 
 
+@operator("Pow")
+def power(chooser, name):
+    element = chooser.element([numpy.int32, numpy.int64])
+    # ONNX Runtime computes with doubles: no power leaves those that they hold exactly.
+    inputs = pair(chooser, lambda shape: chooser.integers(element, shape, -9, 9))
+    inputs[1] = abs(inputs[1])
+    return Case(name, inputs, free=chooser.between(1, 2), opset=15)
+
+
 @operator("Max", "Min")
 def extreme(chooser, name):
     element = chooser.element([numpy.float32, numpy.int32, numpy.int64, numpy.float64, numpy.uint8, numpy.int8])

@@ -129,7 +129,65 @@ def pool(chooser, name):
     if name == "AveragePool":
         attributes["count_include_pad"] = chooser.choice([None, 0, 1])
     data = chooser.quarters([chooser.extent(2), chooser.extent(3), *spatial])
-    return Case(name, [data], opset=19 if name == "AveragePool" else 18, **attributes)
+    outputs = "y"
+    if name == "MaxPool" and chooser.chance(0.4):
+        attributes["storage_order"] = chooser.choice([None, 0, 1])
+        outputs = "yi"
+    return Case(name, [data], outputs=outputs, opset=19 if name == "AveragePool" else 18, **attributes)
+
+
+@operator("MaxUnpool")
+def unpool(chooser, name):
+    extents, taps = [chooser.extent(5) for _ in range(chooser.choice([1, 2, 2, 3]))], chooser.choice([1, 2, 3])
+    stride = chooser.between(1, taps)
+    shape = [chooser.extent(2), chooser.extent(3), *extents]
+    unpooled = [(extent - 1) * stride + taps for extent in extents]
+    windows = numpy.indices(shape)
+    tap = chooser.numbers.integers(0, taps, [len(extents), *shape])
+    places = windows[0] * shape[1] + windows[1]
+    for at, extent in enumerate(unpooled):
+        places = places * extent + windows[at + 2] * stride + tap[at]
+    data = chooser.quarters(shape)
+    if stride < taps:
+        # What goes to one place is the same.
+        data = (places % 7 / 4).astype(numpy.float32)
+    inputs = [data, places.astype(numpy.int64)]
+    if chooser.chance(0.3):
+        inputs.append(numpy.array([*shape[:2], *(extent + chooser.between(0, 2) for extent in unpooled)], numpy.int64))
+    return Case(name, inputs, free=2, opset=11, kernel_shape=[taps] * len(extents), strides=[stride] * len(extents),
+                by_reference="ONNX Runtime counts places in the output's shape")
+
+
+@operator("RoiAlign")
+def regions(chooser, name):
+    height, width, count = chooser.between(3, 12), chooser.between(3, 12), chooser.extent(5)
+    batch = chooser.extent(3)
+    corner = chooser.numbers.uniform(0, [0.6 * width, 0.6 * height], [count, 2])
+    size = chooser.numbers.uniform(0.1, [0.4 * width, 0.4 * height], [count, 2])
+    scale = chooser.choice([None, 0.5])
+    boxes = (numpy.concatenate([corner, corner + size], 1) / (scale or 1)).astype(numpy.float32)
+    images = chooser.numbers.integers(0, batch, count)
+    return Case(name, [chooser.normal([batch, chooser.extent(3), height, width]), boxes, images], free=3, opset=16,
+                mode=chooser.choice([None, "avg", "max"]), output_height=chooser.between(1, 4),
+                output_width=chooser.between(1, 4), sampling_ratio=chooser.choice([None, 0, 1, 2]), spatial_scale=scale,
+                coordinate_transformation_mode=chooser.choice([None, "half_pixel", "output_half_pixel"]), tolerance=1e-3)
+
+
+@operator("DeformConv")
+def deformed(chooser, name):
+    spatial, groups, offset_groups = [chooser.between(3, 7) for _ in range(2)], chooser.choice([1, 2]), chooser.choice([1, 2])
+    channels, filters, taps = 2 * chooser.extent(2), 2 * chooser.extent(2), [chooser.between(1, 3) for _ in range(2)]
+    strides, pads = [chooser.between(1, 2) for _ in spatial], [chooser.between(0, 1) for _ in range(4)]
+    places = [(extent + pads[at] + pads[at + 2] - taps[at]) // strides[at] + 1 for at, extent in enumerate(spatial)]
+    count = offset_groups * taps[0] * taps[1]
+    inputs = [chooser.quarters([chooser.extent(2), channels, *spatial]),
+              chooser.quarters([filters, channels // groups, *taps])]
+    inputs.append(chooser.numbers.uniform(-2, 2, [len(inputs[0]), 2 * count, *places]).astype(numpy.float32))
+    inputs += [chooser.maybe(chooser.quarters([filters])), chooser.maybe(chooser.normal([len(inputs[0]), count, *places]))]
+    while inputs[-1] is None:
+        inputs.pop()
+    return Case(name, inputs, free=3, opset=19, group=groups, offset_group=offset_groups, strides=strides, pads=pads,
+                kernel_shape=taps, tolerance=1e-3, by_reference="ONNX Runtime's release may lack the operator")
 
 
 @operator("GlobalLpPool")

@@ -6,6 +6,9 @@ from .case import MICROSOFT, Case, Unfit, operator
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 STEPS = {"RNN": 1, "GRU": 2, "LSTM": 3}
+# Functions of gates with their numbers of parameters.
+FUNCTIONS = {"Affine": 2, "Elu": 1, "HardSigmoid": 2, "LeakyRelu": 1, "Relu": 0, "ScaledTanh": 2, "Sigmoid": 0, "Softplus": 0,
+             "Softsign": 0, "Tanh": 0, "ThresholdedRelu": 1}
 
 
 @operator("RNN", "GRU", "LSTM")
@@ -18,15 +21,18 @@ def recurrent(chooser, name):
     lengths = chooser.numbers.integers(1, steps + 1, batch).astype(numpy.int32)
     inputs += [chooser.maybe(chooser.normal([ways, 2 * rows])), chooser.maybe(lengths)]
     inputs += [chooser.maybe(chooser.normal([ways, batch, hidden]))]
-    attributes = {"hidden_size": hidden, "direction": direction, "clip": 0.7 if chooser.chance(0.1) else None}
+    attributes = {"hidden_size": hidden, "direction": direction, "clip": 0.7 if chooser.chance(0.2) else None}
     if name == "LSTM":
         inputs += [chooser.maybe(chooser.normal([ways, batch, hidden])), chooser.maybe(chooser.normal([ways, 3 * hidden]))]
-        attributes["input_forget"] = chooser.choice([None, None, 0])
+        attributes["input_forget"] = chooser.choice([None, None, 0, 1])
     if name == "GRU":
         attributes["linear_before_reset"] = chooser.choice([None, 0, 1])
-    if chooser.chance(0.1):
-        functions = ["Tanh", "Sigmoid", "Relu"]
-        attributes["activations"] = [chooser.choice(functions) for _ in range(STEPS[name] * ways)]
+    if chooser.chance(0.3):
+        names = [chooser.choice(sorted(FUNCTIONS)) for _ in range(STEPS[name] * ways)]
+        attributes["activations"] = names
+        # Parameters go to the functions that have them, in order.
+        attributes["activation_alpha"] = [0.25 + 0.125 * at for at, f in enumerate(names) if FUNCTIONS[f]] or None
+        attributes["activation_beta"] = [0.5 - 0.125 * at for at, f in enumerate(names) if FUNCTIONS[f] > 1] or None
         inputs[0], inputs[1], inputs[2] = [array / 2 for array in inputs[:3]]
     outputs = chooser.choice(["ysc", "ys", "y", " s"] if name == "LSTM" else ["ys", "y", " s"])
     while inputs[-1] is None:

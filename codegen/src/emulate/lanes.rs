@@ -210,6 +210,7 @@ impl Frame {
                 MultiplyI32,
                 DivideI32,
                 RemainderI32,
+                PowerI32,
                 MinimumI32,
                 MaximumI32,
                 LessI32,
@@ -226,6 +227,7 @@ impl Frame {
                 DivideF32,
                 MinimumF32,
                 MaximumF32,
+                RemainderF32,
                 PowerF32,
                 LessF32,
                 LessEqualF32,
@@ -249,7 +251,7 @@ impl Frame {
                 self.write_wide(to, active, &result);
             },
             [
-                Add, Subtract, Multiply, Divide, Remainder, Minimum, Maximum, BitAnd, BitOr, BitXor, ShiftLeft,
+                Add, Subtract, Multiply, Divide, Remainder, Power, Minimum, Maximum, BitAnd, BitOr, BitXor, ShiftLeft,
                 ShiftRight
             ]
         );

@@ -3,6 +3,9 @@
 //! Narrow registers hold 32 bits: the bits of an `F32`, an `I32`, or a `Bool` as all ones or zero. Wide registers hold
 //! an `I64`.
 
+use warpweave_graph::ElementType;
+use warpweave_graph::arithmetic::power;
+
 use crate::kernel_ir::{BinaryOp, ScalarType, UnaryOp};
 
 /// What a `Bool` that holds looks like in a narrow register.
@@ -44,6 +47,7 @@ pub enum NarrowBinary {
     MultiplyI32,
     DivideI32,
     RemainderI32,
+    PowerI32,
     MinimumI32,
     MaximumI32,
     LessI32,
@@ -60,6 +64,7 @@ pub enum NarrowBinary {
     DivideF32,
     MinimumF32,
     MaximumF32,
+    RemainderF32,
     PowerF32,
     LessF32,
     LessEqualF32,
@@ -81,6 +86,7 @@ pub enum WideBinary {
     Multiply,
     Divide,
     Remainder,
+    Power,
     Minimum,
     Maximum,
     BitAnd,
@@ -160,7 +166,8 @@ pub fn narrow_binary(op: BinaryOp, scalar: ScalarType) -> Option<NarrowBinary> {
             BinaryOp::BitXor => Some(N::BitXor),
             BinaryOp::ShiftLeft => Some(N::ShiftLeftI32),
             BinaryOp::ShiftRight => Some(N::ShiftRightI32),
-            BinaryOp::Power | BinaryOp::And | BinaryOp::Or => None,
+            BinaryOp::Power => Some(N::PowerI32),
+            BinaryOp::And | BinaryOp::Or => None,
         },
         ScalarType::F32 => match op {
             BinaryOp::Add => Some(N::AddF32),
@@ -169,12 +176,12 @@ pub fn narrow_binary(op: BinaryOp, scalar: ScalarType) -> Option<NarrowBinary> {
             BinaryOp::Divide => Some(N::DivideF32),
             BinaryOp::Minimum => Some(N::MinimumF32),
             BinaryOp::Maximum => Some(N::MaximumF32),
+            BinaryOp::Remainder => Some(N::RemainderF32),
             BinaryOp::Power => Some(N::PowerF32),
             BinaryOp::Less => Some(N::LessF32),
             BinaryOp::LessEqual => Some(N::LessEqualF32),
             BinaryOp::Equal => Some(N::EqualF32),
-            BinaryOp::Remainder
-            | BinaryOp::And
+            BinaryOp::And
             | BinaryOp::Or
             | BinaryOp::BitAnd
             | BinaryOp::BitOr
@@ -194,6 +201,7 @@ pub fn wide_binary(op: BinaryOp) -> Option<WideBinary> {
         BinaryOp::Multiply => Some(WideBinary::Multiply),
         BinaryOp::Divide => Some(WideBinary::Divide),
         BinaryOp::Remainder => Some(WideBinary::Remainder),
+        BinaryOp::Power => Some(WideBinary::Power),
         BinaryOp::Minimum => Some(WideBinary::Minimum),
         BinaryOp::Maximum => Some(WideBinary::Maximum),
         BinaryOp::BitAnd => Some(WideBinary::BitAnd),
@@ -201,7 +209,7 @@ pub fn wide_binary(op: BinaryOp) -> Option<WideBinary> {
         BinaryOp::BitXor => Some(WideBinary::BitXor),
         BinaryOp::ShiftLeft => Some(WideBinary::ShiftLeft),
         BinaryOp::ShiftRight => Some(WideBinary::ShiftRight),
-        BinaryOp::Power | BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Equal | BinaryOp::And | BinaryOp::Or => None,
+        BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Equal | BinaryOp::And | BinaryOp::Or => None,
     }
 }
 
@@ -272,6 +280,7 @@ impl NarrowBinary {
                     i.wrapping_rem(j) as u32
                 }
             }
+            Self::PowerI32 => power(ElementType::I32, i64::from(i), i64::from(j)) as u32,
             Self::MinimumI32 => i.min(j) as u32,
             Self::MaximumI32 => i.max(j) as u32,
             Self::LessI32 => truth(i < j),
@@ -288,6 +297,7 @@ impl NarrowBinary {
             Self::DivideF32 => (f / g).to_bits(),
             Self::MinimumF32 => extreme(f, g, f < g, x | y),
             Self::MaximumF32 => extreme(f, g, f > g, x & y),
+            Self::RemainderF32 => (f % g).to_bits(),
             Self::PowerF32 => libm::powf(f, g).to_bits(),
             Self::LessF32 => truth(f < g),
             Self::LessEqualF32 => truth(f <= g),
@@ -329,6 +339,7 @@ impl WideBinary {
                     x.wrapping_rem(y)
                 }
             }
+            Self::Power => power(ElementType::I64, x, y),
             Self::Minimum => x.min(y),
             Self::Maximum => x.max(y),
             Self::BitAnd => x & y,

@@ -61,6 +61,7 @@ fn is_float_binary(op: NarrowBinary) -> bool {
         | NarrowBinary::DivideF32
         | NarrowBinary::MinimumF32
         | NarrowBinary::MaximumF32
+        | NarrowBinary::RemainderF32
         | NarrowBinary::PowerF32
         | NarrowBinary::LessF32
         | NarrowBinary::LessEqualF32
@@ -70,6 +71,7 @@ fn is_float_binary(op: NarrowBinary) -> bool {
         | NarrowBinary::MultiplyI32
         | NarrowBinary::DivideI32
         | NarrowBinary::RemainderI32
+        | NarrowBinary::PowerI32
         | NarrowBinary::MinimumI32
         | NarrowBinary::MaximumI32
         | NarrowBinary::LessI32

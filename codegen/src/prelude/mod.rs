@@ -9,6 +9,7 @@ const COMMON: &str = include_str!("common.hpp");
 const DEVICE: &str = include_str!("device.cuh");
 const DEVICE_MATH: &str = include_str!("device_math.cuh");
 const DIVISION: &str = include_str!("division.hpp");
+const POWERS: &str = include_str!("powers.hpp");
 const TRIGONOMETRY: &str = include_str!("trigonometry.hpp");
 const INDICES: &str = include_str!("indices.hpp");
 const HOST_FIBERS: &str = include_str!("host_fibers.hpp");
@@ -27,7 +28,7 @@ pub const HOST_OPTIONS: [&str; 8] =
 
 /// `body`, which [`crate::print::cuda`] printed, as a whole translation unit for NVRTC.
 pub fn device_source(body: &str) -> String {
-    [COMMON, DEVICE, INDICES, DEVICE_MATH, DIVISION, TRIGONOMETRY, body].concat()
+    [COMMON, DEVICE, INDICES, DEVICE_MATH, DIVISION, POWERS, TRIGONOMETRY, body].concat()
 }
 
 /// `body`, kernels or an entry that calls kernels of other units, as a translation unit to be linked with those.
@@ -38,7 +39,7 @@ pub fn linked_source(body: &str) -> String {
 /// `body`, which [`crate::print::cuda`] printed, as a whole program for a host C++ compiler. Its `main` takes the
 /// directory that holds the launch; `runtime` describes the files.
 pub fn host_source(body: &str) -> String {
-    [COMMON, HOST_FIBERS, HOST, INDICES, TRIGONOMETRY, body, HOST_MAIN].concat()
+    [COMMON, HOST_FIBERS, HOST, INDICES, POWERS, TRIGONOMETRY, body, HOST_MAIN].concat()
 }
 
 #[cfg(test)]

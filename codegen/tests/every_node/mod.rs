@@ -170,12 +170,8 @@ fn expressions() -> Kernel {
     for (ops, scalars, result) in [
         (&[BinaryOp::Add, BinaryOp::Subtract, BinaryOp::Multiply, BinaryOp::Divide][..], &numbers[..], None),
         (&[BinaryOp::Minimum, BinaryOp::Maximum], &numbers, None),
-        (&[BinaryOp::Power], &numbers[2..], None),
-        (
-            &[BinaryOp::Remainder, BinaryOp::BitAnd, BinaryOp::BitXor, BinaryOp::ShiftLeft, BinaryOp::ShiftRight],
-            &numbers[..2],
-            None,
-        ),
+        (&[BinaryOp::Power, BinaryOp::Remainder], &numbers, None),
+        (&[BinaryOp::BitAnd, BinaryOp::BitXor, BinaryOp::ShiftLeft, BinaryOp::ShiftRight], &numbers[..2], None),
         (&[BinaryOp::Less, BinaryOp::LessEqual, BinaryOp::Equal], &SCALARS, Some(flag)),
         (&[BinaryOp::And, BinaryOp::Or], &SCALARS[..1], Some(flag)),
     ] {

@@ -14,6 +14,13 @@ pub struct ArgMax {
     place: ExtremePlace,
 }
 
+impl ArgMax {
+    /// The first place along a dimension, which keeps an extent of 1.
+    pub fn first_along(dimension: usize) -> Self {
+        Self { place: ExtremePlace::first_along(dimension) }
+    }
+}
+
 impl Operator for ArgMax {
     const NAME: &'static str = "ArgMax";
     const INPUTS: RangeInclusive<usize> = 1..=1;

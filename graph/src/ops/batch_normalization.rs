@@ -2,17 +2,22 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
+use super::normalization::moments;
+use super::{
+    Attribute, AttributeError, AttributeReader, Context, InferError, Operator, compose, elementwise, movement,
+};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
-/// `(x − mean) / √(variance + epsilon) · scale + bias` per channel of `[N, C, …]`, as inference uses it; training is not
-/// supported. The inputs are x, scale, bias, mean and variance.
+/// `(x − mean) / √(variance + epsilon) · scale + bias` per channel of `[N, C, …]`. The inputs are x, scale, bias, mean and
+/// variance. In training mean and variance are those of x, and the inputs' are blended with them to be the other outputs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BatchNormalization {
     /// Added to the variance.
     pub epsilon: f32,
+    /// How much of mean and variance stays in training, if it is that.
+    pub momentum: Option<f32>,
 }
 
 impl Operator for BatchNormalization {
@@ -20,11 +25,8 @@ impl Operator for BatchNormalization {
     const INPUTS: RangeInclusive<usize> = 5..=5;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        attributes.float("momentum")?;
-        if attributes.flag("training_mode")? == Some(true) {
-            let reason = "training is not supported".to_owned();
-            return Err(AttributeError::Value { name: "training_mode", reason });
-        }
+        let momentum = attributes.float("momentum")?.unwrap_or(0.9);
+        let is_training = attributes.flag("training_mode")?.unwrap_or(false);
         // Before opset 7 training is the default; exporters of that time say that they do not want it.
         if attributes.opset() < 7 && attributes.flag("is_test")? != Some(true) {
             let reason = "training is not supported: 1 is needed".to_owned();
@@ -34,17 +36,21 @@ impl Operator for BatchNormalization {
             let reason = "statistics per element are not supported".to_owned();
             return Err(AttributeError::Value { name: "spatial", reason });
         }
-        Ok(Self { epsilon: attributes.float("epsilon")?.unwrap_or(1e-5) })
+        Ok(Self { epsilon: attributes.float("epsilon")?.unwrap_or(1e-5), momentum: is_training.then_some(momentum) })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("epsilon", Attribute::Float(self.epsilon))]
+        let epsilon = ("epsilon", Attribute::Float(self.epsilon));
+        let training = self
+            .momentum
+            .map(|momentum| [("momentum", Attribute::Float(momentum)), ("training_mode", Attribute::Int(1))]);
+        [epsilon].into_iter().chain(training.into_iter().flatten()).collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let data = context.tensor(0)?;
         elementwise::floating(data.element)?;
-        if context.outputs() > 1 {
+        if context.outputs() > 1 && self.momentum.is_none() {
             return Err(InferError::Unsupported("statistics as outputs belong to training".to_owned()));
         }
         let channels = data.shape.get(1).copied();
@@ -54,17 +60,29 @@ impl Operator for BatchNormalization {
                 return Err(InferError::Mismatch(format!("{parameter} does not go with the channels of {data}")));
             }
         }
-        Ok(vec![data.clone().into()])
+        let statistics = [context.tensor(3)?, context.tensor(4)?].map(Clone::clone);
+        let all = [data.clone()].into_iter().chain(statistics);
+        Ok(all.take(context.outputs().max(1)).map(ValueType::from).collect())
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        if let Some(momentum) = self.momentum {
+            return self.train(momentum, context, inputs, program);
+        }
+        vec![self.normalise(context, inputs, program)]
+    }
+}
+
+impl BatchNormalization {
+    /// Appends x normalised by the statistics of these inputs.
+    fn normalise(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> TensorId {
         let element = context.accepted(0).element;
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&context.accepted(0).shape);
         let data = expr.operand(context.accepted(0));
         let x = expr.broadcast_read(data, &axes);
         let mut parameter = |input: usize| {
-            let ty = context.accepted(input);
+            let ty = program.ty(inputs[input].expect("inference found the inputs"));
             let operand = expr.operand(ty);
             expr.read(operand, vec![Index::axis(axes[1])]).cast(ty.element, element)
         };
@@ -74,6 +92,36 @@ impl Operator for BatchNormalization {
         let factor = scale.binary(BinaryOp::Divide, shifted.unary(UnaryOp::Sqrt));
         let body = centred.binary(BinaryOp::Multiply, factor).binary(BinaryOp::Add, bias);
         let operands: Vec<TensorId> = inputs.iter().take(5).flatten().copied().collect();
-        vec![program.compute(expr.map(element, body), &operands)]
+        program.compute(expr.map(element, body), &operands)
+    }
+
+    /// Appends x normalised by its own statistics, and the inputs' statistics blended with those.
+    fn train(
+        &self,
+        momentum: f32,
+        context: &Context,
+        inputs: &[Option<TensorId>],
+        program: &mut ProgramBuilder,
+    ) -> Vec<TensorId> {
+        let data = context.accepted(0);
+        let others: Vec<usize> = (0..data.shape.len()).filter(|&dimension| dimension != 1).collect();
+        let moments = moments(program, inputs[0].expect("inference found x"), &others);
+        let own =
+            [moments.mean, moments.variance].map(|moment| movement::reshape(program, moment, &[data.shape[1]].into()));
+        let mut operands = inputs[..3].to_vec();
+        operands.extend(own.map(Some));
+        let output = self.normalise(context, &operands, program);
+        let blended = [0, 1].map(|at| {
+            let before = inputs[3 + at].expect("inference found the statistics");
+            let element = program.ty(before).element;
+            compose::map(program, [before, own[at]], element, |[before, own]| {
+                let literal = |value: f64| Scalar::literal(element, value);
+                let kept = before.binary(BinaryOp::Multiply, literal(f64::from(momentum)));
+                let fresh =
+                    own.cast(moments.element, element).binary(BinaryOp::Multiply, literal(1.0 - f64::from(momentum)));
+                kept.binary(BinaryOp::Add, fresh)
+            })
+        });
+        [output].into_iter().chain(blended).collect()
     }
 }

@@ -36,6 +36,11 @@ pub fn check_bias(context: &Context, channels: usize) -> Result<(), InferError> 
 }
 
 impl Conv {
+    /// A convolution whose windows are single pixels.
+    pub fn pointwise(group: usize) -> Self {
+        Self { window: Window::SINGLE, group }
+    }
+
     fn spans(&self, context: &Context) -> Result<Vec<Span>, InferError> {
         let (data, weight) = (context.tensor(0)?, context.tensor(1)?);
         let mismatch = || InferError::Mismatch(format!("{data} and {weight} in {} groups do not fit", self.group));

@@ -14,6 +14,13 @@ pub struct CumSum {
     prefix: Prefix,
 }
 
+impl CumSum {
+    /// The sums up to each element, itself included.
+    pub fn plain() -> Self {
+        Self { prefix: Prefix::PLAIN }
+    }
+}
+
 impl Operator for CumSum {
     const NAME: &'static str = "CumSum";
     const OPSETS: RangeInclusive<i64> = 11..=NEWEST_OPSET;

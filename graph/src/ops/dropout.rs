@@ -1,17 +1,53 @@
-//! `Dropout`: the input, in inference.
+//! `Dropout`: the input in inference, in training without elements that are drawn.
 
 use std::ops::RangeInclusive;
 
-use super::{Attribute, AttributeError, AttributeReader, Context, FLOAT8, InferError, Operator};
-use crate::expr::{ExprBuilder, Scalar};
+use super::{
+    Attribute, AttributeError, AttributeReader, Context, FLOAT8, InferError, Operator, compose, elementwise, movement,
+    random,
+};
+use crate::expr::{BinaryOp, ExprBuilder, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, TensorType, ValueType};
+use crate::tensor::Tensor;
+use crate::types::{ElementType, Shape, TensorType, ValueType};
 
-/// The input, unchanged, with a mask that keeps everything; training is not supported.
+/// The input, unchanged, with a mask that keeps everything. In training each element is dropped with a probability and the others
+/// are scaled so that their mean stays; the mask says which are kept. Numbers are those of this crate for a seed, 0 without one,
+/// and the same in every run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Dropout {
     ratio: Option<f32>,
     seed: Option<i64>,
+}
+
+impl Dropout {
+    fn is_training(context: &Context) -> Result<bool, InferError> {
+        Ok(context.integers(2)?.is_some_and(|training| training.iter().any(|&flag| flag != 0)))
+    }
+
+    /// Appends the scaled elements that are kept, and which they are.
+    fn training(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let (data, input) = (context.accepted(0), inputs[0].expect("inference found the input"));
+        let element = data.element;
+        let ratio = match inputs.get(1).copied().flatten() {
+            Some(ratio) => movement::reshape(program, ratio, &Shape::scalar()),
+            None => program.constant(Tensor::scalar(self.ratio.unwrap_or(0.5))),
+        };
+        let source = random::Source::seeded(self.seed.unwrap_or(0));
+        let ratio_ty = program.ty(ratio).clone();
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&data.shape);
+        let operand = expr.operand(&ratio_ty);
+        let bound = expr.read(operand, Vec::new()).cast(ratio_ty.element, ElementType::F32);
+        let drawn = source.uniform(&axes, &data.shape, 0, false);
+        let mask = program.compute(expr.map(ElementType::Bool, bound.binary(BinaryOp::LessEqual, drawn)), &[ratio]);
+        let output = compose::map(program, [input, mask, ratio], element, |[x, mask, ratio]| {
+            let rest = Scalar::literal(element, 1.0).binary(BinaryOp::Subtract, ratio.cast(ratio_ty.element, element));
+            let factor = Scalar::literal(element, 1.0).binary(BinaryOp::Divide, rest);
+            mask.select(x.binary(BinaryOp::Multiply, factor), Scalar::literal(element, 0.0))
+        });
+        vec![output, mask]
+    }
 }
 
 impl Operator for Dropout {
@@ -34,15 +70,23 @@ impl Operator for Dropout {
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
-        if context.integers(2)?.is_some_and(|training| training.iter().any(|&flag| flag != 0)) {
-            return Err(InferError::Unsupported("training mode is not supported".to_owned()));
-        }
         let ty = context.tensor(0)?.clone();
+        if Self::is_training(context)? {
+            elementwise::floating(ty.element)?;
+            random::countable(ty.clone())?;
+        }
+        let ratio = context.optional(1)?;
+        if ratio.is_some_and(|ratio| ratio.shape.checked_elements() != Some(1) || !ratio.element.is_float()) {
+            return Err(InferError::Mismatch("the ratio is not one number".to_owned()));
+        }
         let mask = TensorType { element: ElementType::Bool, shape: ty.shape.clone() };
         Ok([ty, mask].into_iter().take(context.outputs().max(1)).map(ValueType::from).collect())
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        if Self::is_training(context).expect("inference accepted the mode") {
+            return self.training(context, inputs, program);
+        }
         let mut outputs: Vec<TensorId> = inputs.iter().take(1).flatten().copied().collect();
         if context.outputs() > 1 {
             let mut mask = ExprBuilder::new();

@@ -2,24 +2,27 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::sigmoid;
+use super::gate_functions::Function;
 use super::recurrent::{Addend, AddendKind, Extents, Recurrent, State};
 use super::sequence_lengths::SequenceLengths;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
-use crate::expr::{BinaryOp, ExprBuilder, Scalar, UnaryOp};
+use crate::expr::{BinaryOp, ExprBuilder, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
-/// A layer of gated recurrent units with the usual activations, unrolled over time.
+/// A layer of gated recurrent units, unrolled over time.
 ///
 /// Inputs: x, weight, recurrent weight, bias, lengths, initial state. Gates stand in the order update, reset, candidate.
 /// Outputs: the states of all steps, the last state.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Gru {
     recurrent: Recurrent,
     /// Whether the reset gate applies to the state's product with the weight instead of the state.
     linear_before_reset: bool,
 }
+
+/// The functions of update and reset gate, and of the candidate.
+const USUAL: [Function; 2] = [Function::Sigmoid, Function::Tanh];
 
 const GATES: usize = 3;
 const UPDATE: usize = 0;
@@ -115,14 +118,16 @@ impl Gru {
         let mut sum = |parts: &[Addend], gate: usize| self.sum(&mut cell, step, parts, gate, program);
         let (update, reset) = (sum(&all, UPDATE), sum(&all, RESET));
         let (input, recurrent) = (sum(&all[..1], CANDIDATE), sum(&recurrent, CANDIDATE));
-        let gate = |sum: Option<Scalar>| sigmoid(element, sum.expect("the projection is always there"));
+        let function =
+            |number: usize, sum: Scalar| self.recurrent.functions.apply(step.direction, number, element, sum);
+        let gate = |sum: Option<Scalar>| function(0, sum.expect("the projection is always there"));
         let input = input.expect("the projection is always there");
         let candidate = match recurrent {
             Some(recurrent) => input.binary(BinaryOp::Add, gate(reset).binary(BinaryOp::Multiply, recurrent)),
             None => input,
         };
         let state = cell.state(self, step.state, program);
-        let body = self.blend(gate(update), candidate.unary(UnaryOp::Tanh), state, step, program);
+        let body = self.blend(gate(update), function(1, candidate), state, step, program);
         program.compute(cell.expr.map(element, body), &cell.operands)
     }
 
@@ -130,6 +135,8 @@ impl Gru {
     fn step_reset(&self, program: &mut ProgramBuilder, step: &Step) -> TensorId {
         let hidden = step.extents.hidden;
         let element = program.ty(step.weight).element;
+        let function =
+            |number: usize, sum: Scalar| self.recurrent.functions.apply(step.direction, number, element, sum);
         let part = (step.direction, 0..2 * hidden);
         let gates = self.recurrent.recur(program, step.weight, step.state, step.extents, part, &[step.projection]);
         let gates = gates.map_or(step.projection, |tensor| Addend { tensor, kind: AddendKind::Plain });
@@ -137,7 +144,7 @@ impl Gru {
         let mut cell = Cell::new(self, step.extents);
         let reset = cell.gate(self, step, gates, RESET, program);
         let damped = cell.state(self, step.state, program).map(|state| {
-            let body = sigmoid(element, reset).binary(BinaryOp::Multiply, state);
+            let body = function(0, reset).binary(BinaryOp::Multiply, state);
             program.compute(cell.expr.map(element, body), &cell.operands)
         });
         let damped = damped.map_or(State::Zero, State::Step);
@@ -145,13 +152,13 @@ impl Gru {
         let sums = self.recurrent.recur(program, step.weight, damped, step.extents, part, &[step.projection]);
 
         let mut cell = Cell::new(self, step.extents);
-        let update = sigmoid(element, cell.gate(self, step, gates, UPDATE, program));
+        let update = function(0, cell.gate(self, step, gates, UPDATE, program));
         let candidate = match sums {
             Some(tensor) => cell.gate(self, step, Addend { tensor, kind: AddendKind::Plain }, 0, program),
             None => cell.gate(self, step, step.projection, CANDIDATE, program),
         };
         let state = cell.state(self, step.state, program);
-        let body = self.blend(update, candidate.unary(UnaryOp::Tanh), state, step, program);
+        let body = self.blend(update, function(1, candidate), state, step, program);
         program.compute(cell.expr.map(element, body), &cell.operands)
     }
 }
@@ -162,11 +169,11 @@ impl Operator for Gru {
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let linear_before_reset = attributes.int("linear_before_reset")?.unwrap_or(0) != 0;
-        Ok(Self { recurrent: Recurrent::from_attributes(attributes, &["Sigmoid", "Tanh"])?, linear_before_reset })
+        Ok(Self { recurrent: Recurrent::from_attributes(attributes, &USUAL)?, linear_before_reset })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        let mut attributes = self.recurrent.attributes();
+        let mut attributes = self.recurrent.attributes(&USUAL);
         attributes.push(("linear_before_reset", Attribute::Int(i64::from(self.linear_before_reset))));
         attributes
     }

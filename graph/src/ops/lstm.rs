@@ -2,22 +2,27 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::sigmoid;
+use super::gate_functions::Function;
 use super::recurrent::{Addend, AddendKind, Extents, Recurrent, State};
 use super::sequence_lengths::SequenceLengths;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
-use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar, UnaryOp};
+use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
-/// A layer of long short-term memory with the usual activations, unrolled over time.
+/// A layer of long short-term memory, unrolled over time.
 ///
 /// Inputs: x, weight, recurrent weight, bias, lengths, initial state, initial cell, peepholes. Gates stand in the order
 /// input, output, forget, cell. Outputs: the states of all steps, the last state, the last cell.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Lstm {
     recurrent: Recurrent,
+    /// Whether a cell forgets as much as it takes in, instead of by a gate of its own.
+    coupled: bool,
 }
+
+/// The functions of input, output and forget gate, of what a cell takes in, and of the cell.
+const USUAL: [Function; 3] = [Function::Sigmoid, Function::Tanh, Function::Tanh];
 
 const GATES: usize = 4;
 
@@ -63,16 +68,17 @@ impl Lstm {
         }
     }
 
-    /// Appends one step: the next cell and state from the gates' sums.
+    /// Appends one step of a direction: the next cell and state from the gates' sums.
     fn step(
         &self,
         program: &mut ProgramBuilder,
         extents: &Extents,
-        gates: Addend,
+        (direction, gates): (usize, Addend),
         cell: State,
         peepholes: Option<Peepholes>,
     ) -> (TensorId, TensorId) {
         let element = program.ty(gates.tensor).element;
+        let function = |number: usize, sum: Scalar| self.recurrent.functions.apply(direction, number, element, sum);
         let shape = self.recurrent.step_shape(extents);
         let gate = |expr: &mut ExprBuilder, operand: usize, number: usize| {
             let (batch, feature) = self.recurrent.step_axes(&expr.parallel_axes());
@@ -84,7 +90,7 @@ impl Lstm {
         let sums = expr.operand(program.ty(gates.tensor));
         let mut operands = vec![gates.tensor];
         let [mut input, mut forget] = [0, 2].map(|number| gate(&mut expr, sums, number));
-        let candidate = gate(&mut expr, sums, 3).unary(UnaryOp::Tanh);
+        let candidate = function(1, gate(&mut expr, sums, 3));
         let kept = self.recurrent.read(cell, batch, feature.clone(), &mut expr, &mut operands, program);
         if let Some(peepholes) = peepholes {
             let rows = [0, 2].map(|number| feature.plus((number * extents.hidden) as i64));
@@ -92,7 +98,11 @@ impl Lstm {
             input = peepholes.add((input, &kept), first, &mut expr, &mut operands, program);
             forget = peepholes.add((forget, &kept), second, &mut expr, &mut operands, program);
         }
-        let (input, forget) = (sigmoid(element, input), sigmoid(element, forget));
+        let input = function(0, input);
+        let forget = match self.coupled {
+            true => Scalar::literal(element, 1.0).binary(BinaryOp::Subtract, input.clone()),
+            false => function(0, forget),
+        };
         let fresh = input.binary(BinaryOp::Multiply, candidate);
         let body = match kept {
             Some(cell) => forget.binary(BinaryOp::Multiply, cell).binary(BinaryOp::Add, fresh),
@@ -111,8 +121,10 @@ impl Lstm {
             let row = feature.plus(extents.hidden as i64);
             output = peepholes.add((output, &read), row, &mut expr, &mut operands, program);
         }
-        let output = sigmoid(element, output);
-        let squashed = read.expect("the cell of a step is computed").unary(UnaryOp::Tanh);
+        let output = function(0, output);
+        // As ONNX Runtime does: the bound is for sums of gates.
+        let cell_value = read.expect("the cell of a step is computed");
+        let squashed = self.recurrent.functions.unbounded(direction, 2, element, cell_value);
         let state = program.compute(expr.map(element, output.binary(BinaryOp::Multiply, squashed)), &operands);
         (cell, state)
     }
@@ -149,7 +161,7 @@ impl Lstm {
                 };
                 let sums = self.recurrent.recur(program, weight, consumed, &extents, part, &[projection]);
                 let gates = sums.map_or(projection, |tensor| Addend { tensor, kind: AddendKind::Plain });
-                let (next_cell, next_state) = self.step(program, &extents, gates, cell, peepholes);
+                let (next_cell, next_state) = self.step(program, &extents, (direction, gates), cell, peepholes);
                 states[step] = Some(lengths.shown(&self.recurrent, program, step, next_state));
                 let kept_state = lengths.kept(&self.recurrent, program, step, next_state, state);
                 let kept_cell = lengths.kept(&self.recurrent, program, step, next_cell, cell);
@@ -172,15 +184,14 @@ impl Operator for Lstm {
     const INPUTS: RangeInclusive<usize> = 3..=8;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        if attributes.flag("input_forget")? == Some(true) {
-            let reason = "coupled gates are not supported".to_owned();
-            return Err(AttributeError::Value { name: "input_forget", reason });
-        }
-        Ok(Self { recurrent: Recurrent::from_attributes(attributes, &["Sigmoid", "Tanh", "Tanh"])? })
+        let coupled = attributes.flag("input_forget")?.unwrap_or(false);
+        Ok(Self { recurrent: Recurrent::from_attributes(attributes, &USUAL)?, coupled })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        self.recurrent.attributes()
+        let mut attributes = self.recurrent.attributes(&USUAL);
+        attributes.extend(self.coupled.then_some(("input_forget", Attribute::Int(1))));
+        attributes
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {

@@ -6,12 +6,15 @@ use super::pool::Pool;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::{Literal, Reducer};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::ValueType;
+use crate::types::{ElementType, TensorType, ValueType};
 
-/// The largest element of every window; padding never wins. The optional output of places is not supported.
+/// The largest element of every window; padding never wins. The second output says where it stands, the first of several: a
+/// place in the whole tensor, of which each channel is counted with its last dimension fastest, or with its first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MaxPool {
     pool: Pool,
+    /// Whether places are counted with the first spatial dimension fastest.
+    first_fastest: bool,
 }
 
 impl Operator for MaxPool {
@@ -19,27 +22,31 @@ impl Operator for MaxPool {
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        attributes.flag("storage_order")?;
-        Ok(Self { pool: Pool::from_attributes(attributes)? })
+        let first_fastest = attributes.flag("storage_order")?.unwrap_or(false);
+        Ok(Self { pool: Pool::from_attributes(attributes)?, first_fastest })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         let mut attributes = self.pool.window.attributes();
         attributes.push(("ceil_mode", Attribute::Int(i64::from(self.pool.round_up))));
+        attributes.extend(self.first_fastest.then_some(("storage_order", Attribute::Int(1))));
         attributes
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
-        if context.outputs() > 1 {
-            return Err(InferError::Unsupported("the output of places is not supported".to_owned()));
-        }
         elementwise::number(context.tensor(0)?.element)?;
-        Ok(vec![self.pool.infer(context)?.into()])
+        let pooled = self.pool.infer(context)?;
+        let places = TensorType { element: ElementType::I64, shape: pooled.shape.clone() };
+        Ok([pooled, places].into_iter().take(context.outputs().max(1)).map(ValueType::from).collect())
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         let fill = Literal::lowest(context.accepted(0).element);
-        vec![self.pool.reduce(context, data, program, Reducer::Maximum, fill, |_, _, _| None)]
+        let largest = self.pool.reduce(context, data, program, Reducer::Maximum, fill, |_, _, _| None);
+        if context.outputs() < 2 {
+            return vec![largest];
+        }
+        vec![largest, self.pool.places(context, [data, largest], program, self.first_fastest)]
     }
 }

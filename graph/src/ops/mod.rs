@@ -7,6 +7,7 @@ mod registry;
 mod axes;
 mod boxes;
 mod broadcast;
+mod channels_last;
 mod compaction;
 mod compose;
 mod conversion;
@@ -16,6 +17,7 @@ mod elementwise;
 mod exponential;
 mod extreme_place;
 mod fourier;
+mod gate_functions;
 mod grid_padding;
 mod indices;
 mod interpolation;
@@ -50,6 +52,7 @@ pub mod attention;
 pub mod average_pool;
 pub mod batch_normalization;
 pub mod bernoulli;
+pub mod bit_cast;
 pub mod bit_shift;
 pub mod bitwise_and;
 pub mod bitwise_not;
@@ -58,6 +61,7 @@ pub mod bitwise_xor;
 pub mod blackman_window;
 pub mod cast;
 pub mod cast_like;
+pub mod causal_conv_with_state;
 pub mod ceil;
 pub mod celu;
 pub mod center_crop_pad;
@@ -66,6 +70,7 @@ pub mod col2im;
 pub mod compress;
 pub mod concat;
 pub mod constant_of_shape;
+pub mod contributed;
 pub mod conv;
 pub mod conv_integer;
 pub mod conv_transpose;
@@ -73,6 +78,7 @@ pub mod cos;
 pub mod cosh;
 pub mod cum_prod;
 pub mod cum_sum;
+pub mod deform_conv;
 pub mod depth_to_space;
 pub mod dequantize_linear;
 pub mod det;
@@ -88,6 +94,7 @@ pub mod exp;
 pub mod expand;
 pub mod eye_like;
 pub mod flatten;
+pub mod flex_attention;
 pub mod floor;
 pub mod gather;
 pub mod gather_elements;
@@ -115,6 +122,7 @@ pub mod layer_normalization;
 pub mod leaky_relu;
 pub mod less;
 pub mod less_or_equal;
+pub mod linear_attention;
 pub mod log;
 pub mod log_softmax;
 pub mod lp_normalization;
@@ -125,18 +133,25 @@ pub mod matmul;
 pub mod matmul_integer;
 pub mod max;
 pub mod max_pool;
+pub mod max_unpool;
 pub mod mean;
+pub mod mean_variance_normalization;
+pub mod mel_weight_matrix;
 pub mod microsoft;
 pub mod min;
 pub mod mish;
+pub mod ml;
 pub mod modulo;
 pub mod mul;
+pub mod multinomial;
 pub mod neg;
 pub mod negative_log_likelihood_loss;
 pub mod non_max_suppression;
 pub mod non_zero;
 pub mod not;
 pub mod one_hot;
+pub mod optional_get_element;
+pub mod optional_has_element;
 pub mod or;
 pub mod pad;
 pub mod pow;
@@ -196,9 +211,11 @@ pub mod swish;
 pub mod tan;
 pub mod tanh;
 pub mod tensor_scatter;
+pub mod tf_idf_vectorizer;
 pub mod thresholded_relu;
 pub mod tile;
 pub mod top_k;
+pub mod training;
 pub mod transpose;
 pub mod trilu;
 pub mod unique;
@@ -207,8 +224,11 @@ pub mod upsample;
 pub mod where_;
 pub mod xor;
 
+use contributed::*;
 use microsoft::*;
+use ml::*;
 use qlinear::*;
+use training::*;
 
 pub use attribute::{Attribute, AttributeError, AttributeReader};
 pub use context::{Context, Fact, InferError};
@@ -297,11 +317,14 @@ registry::operators! {
     abs::Abs,
     acos::Acos,
     acosh::Acosh,
+    adagrad::Adagrad,
+    adam::Adam,
     add::Add,
     affine_grid::AffineGrid,
     and::And,
     arg_max::ArgMax,
     arg_min::ArgMin,
+    array_feature_extractor::ArrayFeatureExtractor,
     asin::Asin,
     asinh::Asinh,
     atan::Atan,
@@ -310,7 +333,11 @@ registry::operators! {
     average_pool::AveragePool,
     batch_normalization::BatchNormalization,
     bernoulli::Bernoulli,
+    bias_add::BiasAdd,
     bias_gelu::BiasGelu,
+    bias_split_gelu::BiasSplitGelu,
+    binarizer::Binarizer,
+    bit_cast::BitCast,
     bit_shift::BitShift,
     bitwise_and::BitwiseAnd,
     bitwise_not::BitwiseNot,
@@ -319,6 +346,8 @@ registry::operators! {
     blackman_window::BlackmanWindow,
     cast::Cast,
     cast_like::CastLike,
+    causal_conv_with_state::CausalConvWithState,
+    cdist::CDist,
     ceil::Ceil,
     celu::Celu,
     center_crop_pad::CenterCropPad,
@@ -327,6 +356,13 @@ registry::operators! {
     compress::Compress,
     concat::Concat,
     constant_of_shape::ConstantOfShape,
+    contributed_dequantize_linear::ContributedDequantizeLinear,
+    contributed_gather_nd::ContributedGatherNd,
+    contributed_grid_sample::ContributedGridSample,
+    contributed_pad::ContributedPad,
+    contributed_qlinear_conv::ContributedQLinearConv,
+    contributed_quantize_linear::ContributedQuantizeLinear,
+    contributed_trilu::ContributedTrilu,
     conv::Conv,
     conv_integer::ConvInteger,
     conv_transpose::ConvTranspose,
@@ -334,6 +370,7 @@ registry::operators! {
     cosh::Cosh,
     cum_prod::CumProd,
     cum_sum::CumSum,
+    deform_conv::DeformConv,
     depth_to_space::DepthToSpace,
     dequantize_linear::DequantizeLinear,
     det::Det,
@@ -351,9 +388,11 @@ registry::operators! {
     exact_gelu::ExactGelu,
     exp::Exp,
     expand::Expand,
+    expand_dims::ExpandDims,
     eye_like::EyeLike,
     fast_gelu::FastGelu,
     flatten::Flatten,
+    flex_attention::FlexAttention,
     floor::Floor,
     fused_conv::FusedConv,
     fused_gemm::FusedGemm,
@@ -363,6 +402,7 @@ registry::operators! {
     gather_nd::GatherNd,
     gelu::Gelu,
     gemm::Gemm,
+    gemm_fast_gelu::GemmFastGelu,
     global_average_pool::GlobalAveragePool,
     global_lp_pool::GlobalLpPool,
     global_max_pool::GlobalMaxPool,
@@ -370,6 +410,7 @@ registry::operators! {
     greater_or_equal::GreaterOrEqual,
     grid_sample::GridSample,
     group_normalization::GroupNormalization,
+    group_query_attention::GroupQueryAttention,
     gru::Gru,
     hamming_window::HammingWindow,
     hann_window::HannWindow,
@@ -377,13 +418,18 @@ registry::operators! {
     hard_swish::HardSwish,
     hardmax::Hardmax,
     identity::Identity,
+    imputer::Imputer,
     instance_normalization::InstanceNormalization,
     is_inf::IsInf,
     is_nan::IsNaN,
+    label_encoder::LabelEncoder,
     layer_normalization::LayerNormalization,
     leaky_relu::LeakyRelu,
     less::Less,
     less_or_equal::LessOrEqual,
+    linear_attention::LinearAttention,
+    linear_classifier::LinearClassifier,
+    linear_regressor::LinearRegressor,
     log::Log,
     log_softmax::LogSoftmax,
     lp_normalization::LpNormalization,
@@ -396,24 +442,33 @@ registry::operators! {
     matmul_nbits::MatMulNBits,
     max::Max,
     max_pool::MaxPool,
+    max_unpool::MaxUnpool,
     mean::Mean,
+    mean_variance_normalization::MeanVarianceNormalization,
+    mel_weight_matrix::MelWeightMatrix,
     min::Min,
     mish::Mish,
     modulo::Mod,
+    momentum::Momentum,
     mul::Mul,
     multi_head_attention::MultiHeadAttention,
+    multinomial::Multinomial,
     neg::Neg,
     negative_log_likelihood_loss::NegativeLogLikelihoodLoss,
     nhwc_max_pool::NhwcMaxPool,
     non_max_suppression::NonMaxSuppression,
     non_zero::NonZero,
+    normalizer::Normalizer,
     not::Not,
     one_hot::OneHot,
+    optional_get_element::OptionalGetElement,
+    optional_has_element::OptionalHasElement,
     or::Or,
     pad::Pad,
     pow::Pow,
     prelu::PRelu,
     projected_attention::ProjectedAttention,
+    qgemm::QGemm,
     qlinear_add::QLinearAdd,
     qlinear_average_pool::QLinearAveragePool,
     qlinear_concat::QLinearConcat,
@@ -422,8 +477,10 @@ registry::operators! {
     qlinear_leaky_relu::QLinearLeakyRelu,
     qlinear_matmul::QLinearMatMul,
     qlinear_mul::QLinearMul,
+    qlinear_reduce_mean::QLinearReduceMean,
     qlinear_sigmoid::QLinearSigmoid,
     qlinear_softmax::QLinearSoftmax,
+    qlinear_where::QLinearWhere,
     quantize_linear::QuantizeLinear,
     quantized_attention::QuantizedAttention,
     quick_gelu::QuickGelu,
@@ -453,6 +510,7 @@ registry::operators! {
     rotary_embedding::RotaryEmbedding,
     rotary_embedding_at::RotaryEmbeddingAt,
     round::Round,
+    scaler::Scaler,
     scatter_elements::ScatterElements,
     scatter_nd::ScatterNd,
     scatter_old::Scatter,
@@ -483,10 +541,12 @@ registry::operators! {
     tan::Tan,
     tanh::Tanh,
     tensor_scatter::TensorScatter,
+    tf_idf_vectorizer::TfIdfVectorizer,
     thresholded_relu::ThresholdedRelu,
     tile::Tile,
     top_k::TopK,
     transpose::Transpose,
+    transpose_matmul::TransposeMatMul,
     trilu::Trilu,
     unique::Unique,
     unsqueeze::Unsqueeze,

@@ -2,9 +2,9 @@
 
 use super::window::{Span, Window};
 use super::{AttributeError, AttributeReader, Context, InferError};
-use crate::expr::{AxisId, ExprBuilder, Index, Literal, Reducer, Scalar};
+use crate::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{Shape, TensorType};
+use crate::types::{ElementType, Shape, TensorType};
 
 /// A window that slides over the spatial dimensions of `[N, C, …]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,4 +65,57 @@ impl Pool {
         let epilogue = epilogue(&spans, &windows, &expr);
         program.compute(expr.reduce(data.element, reducer, body, epilogue), &[input])
     }
+
+    /// Appends the places in the whole of `input` where windows first have their `found` elements; channels are counted with
+    /// their last dimension fastest, or with the first.
+    pub fn places(
+        &self,
+        context: &Context,
+        [input, found]: [TensorId; 2],
+        program: &mut ProgramBuilder,
+        first_fastest: bool,
+    ) -> TensorId {
+        let data = context.accepted(0);
+        let spans = self.spans(context).expect("inference accepted the window");
+        let mut expr = ExprBuilder::new();
+        let outer = expr.parallels(&data.shape[..2]);
+        let windows: Vec<AxisId> = spans.iter().map(|span| expr.parallel(span.output)).collect();
+        let taps: Vec<AxisId> = spans.iter().map(|span| expr.reduced(span.taps)).collect();
+        let places = spans.iter().zip(windows.iter().zip(&taps));
+        let places: Vec<Index> = places.map(|(span, (&window, &tap))| span.place(window, tap)).collect();
+        let inside = places
+            .iter()
+            .zip(&spans)
+            .fold(Guard::always(), |guard, (place, span)| expr.guard(guard, place.clone(), 0, span.input as i64));
+        let index = outer.iter().map(|&axis| Index::axis(axis)).chain(places.iter().cloned()).collect();
+        let (operand, extremes) = (expr.operand(data), expr.operand(program.ty(found)));
+        let element = expr.guarded_read(operand, index, inside.clone(), Literal::lowest(data.element));
+        let own = outer.iter().chain(&windows).map(|&axis| Index::axis(axis)).collect();
+        let extreme = expr.read(extremes, own);
+        let number = |value: i64| Scalar::Literal(Literal::integer(ElementType::I64, value));
+        let extents = Shape::from(&data.shape[2..]);
+        let volume = extents.elements() as i64;
+        let is_found = Scalar::Holds(inside).binary(BinaryOp::And, element.binary(BinaryOp::Equal, extreme));
+        let place = Scalar::Index(Index::linear(&places, &extents.strides(), 0), ElementType::I64);
+        let body = is_found.select(place, number(volume));
+        let last = Scalar::Reduced.binary(BinaryOp::Minimum, number(volume - 1));
+        let channel = Index::axis(outer[0]).times(data.shape[1] as i64).add(&Index::axis(outer[1])).times(volume);
+        let place = if first_fastest { transposed(&last, &extents) } else { last };
+        let place = place.binary(BinaryOp::Add, Scalar::Index(channel, ElementType::I64));
+        program.compute(expr.reduce(ElementType::I64, Reducer::Minimum, body, Some(place)), &[input, found])
+    }
+}
+
+/// A place counted with the last of some dimensions fastest, counted with the first one fastest.
+fn transposed(place: &Scalar, extents: &Shape) -> Scalar {
+    let number = |value: usize| Scalar::Literal(Literal::integer(ElementType::I64, value as i64));
+    let mut factor = 1;
+    let mut total = number(0);
+    for (&stride, &extent) in extents.strides().iter().zip(extents.iter()) {
+        let whole = place.clone().binary(BinaryOp::Divide, number(stride));
+        let coordinate = whole.binary(BinaryOp::Remainder, number(extent));
+        total = total.binary(BinaryOp::Add, coordinate.binary(BinaryOp::Multiply, number(factor)));
+        factor *= extent;
+    }
+    total
 }

@@ -41,6 +41,11 @@ impl Source {
         Ok(Self { seed: attributes.float("seed")?.unwrap_or(0.0) })
     }
 
+    /// The numbers of a seed.
+    pub fn seeded(seed: i64) -> Self {
+        Self { seed: seed as f32 }
+    }
+
     /// The attribute.
     pub fn attribute(self) -> (&'static str, Attribute) {
         ("seed", Attribute::Float(self.seed))

@@ -1,5 +1,6 @@
 //! What the recurrent layers have in common: attributes, shapes, and the walk over time.
 
+use super::gate_functions::{Function, GateFunctions};
 use super::sequence_lengths::SequenceLengths;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, elementwise, movement};
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
@@ -7,8 +8,10 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 
 /// The attributes that recurrent layers share.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Recurrent {
+    /// The functions of the gates.
+    pub functions: GateFunctions,
     hidden: Option<i64>,
     direction: Direction,
     batch_first: bool,
@@ -55,26 +58,17 @@ const DIRECTIONS: [(Direction, &str); 3] =
     [(Direction::Forward, "forward"), (Direction::Reverse, "reverse"), (Direction::Bidirectional, "bidirectional")];
 
 impl Recurrent {
-    /// Takes the shared attributes; `activations` are the default ones, the only ones that are supported.
-    pub fn from_attributes(attributes: &mut AttributeReader, activations: &[&str]) -> Result<Self, AttributeError> {
+    /// Takes the shared attributes; `usual` are the functions of a direction's gates where none are named.
+    pub fn from_attributes(attributes: &mut AttributeReader, usual: &[Function]) -> Result<Self, AttributeError> {
         let unsupported = |name: &'static str, reason: String| Err(AttributeError::Value { name, reason });
         let name = attributes.string("direction")?.unwrap_or_else(|| "forward".to_owned());
         let Some((direction, _)) = DIRECTIONS.iter().find(|(_, known)| *known == name) else {
             return unsupported("direction", format!("`{name}` is unknown"));
         };
-        let given = attributes.strings("activations")?.unwrap_or_default();
-        let usual =
-            given.iter().zip(activations.iter().cycle()).all(|(given, usual)| given.eq_ignore_ascii_case(usual));
-        if !usual {
-            return unsupported("activations", format!("{given:?} are not supported"));
-        }
-        attributes.floats("activation_alpha")?;
-        attributes.floats("activation_beta")?;
-        if attributes.float("clip")?.is_some() {
-            return unsupported("clip", "clipping is not supported".to_owned());
-        }
+        let directions = if *direction == Direction::Bidirectional { 2 } else { 1 };
+        let functions = GateFunctions::from_attributes(attributes, usual, directions)?;
         let batch_first = attributes.flag("layout")?.unwrap_or(false);
-        Ok(Self { hidden: attributes.int("hidden_size")?, direction: *direction, batch_first })
+        Ok(Self { functions, hidden: attributes.int("hidden_size")?, direction: *direction, batch_first })
     }
 
     /// The number of directions.
@@ -82,15 +76,15 @@ impl Recurrent {
         if self.direction == Direction::Bidirectional { 2 } else { 1 }
     }
 
-    /// The shared attributes.
-    pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+    /// The shared attributes; `usual` as for [`Recurrent::from_attributes`].
+    pub fn attributes(&self, usual: &[Function]) -> Vec<(&'static str, Attribute)> {
         let name = DIRECTIONS.iter().find(|(direction, _)| *direction == self.direction).map_or("", |(_, name)| name);
         let hidden = self.hidden.map(|hidden| ("hidden_size", Attribute::Int(hidden)));
         let own = [
             ("direction", Attribute::String(name.to_owned())),
             ("layout", Attribute::Int(i64::from(self.batch_first))),
         ];
-        own.into_iter().chain(hidden).collect()
+        own.into_iter().chain(hidden).chain(self.functions.attributes(usual)).collect()
     }
 
     /// Checks the inputs that layers with this many gates share — x, weight, recurrent weight, bias, lengths and

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::reduction::Reduction;
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::expr::Reducer;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
@@ -27,12 +27,11 @@ impl Operator for ReduceMin {
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
-        elementwise::number(context.tensor(0)?.element)?;
         Ok(vec![self.reduction.infer(context)?.into()])
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
-        vec![self.reduction.reduce(context, data, program, Reducer::Minimum, |_| None)]
+        vec![self.reduction.extreme(context, data, program, Reducer::Minimum)]
     }
 }

@@ -3,7 +3,7 @@
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes};
 use crate::expr::{ExprBuilder, Index, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{Shape, TensorType};
+use crate::types::{ElementType, Shape, TensorType};
 
 /// The attributes of a reduction along axes, which are an attribute in older opsets and an input in newer ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,6 +71,22 @@ impl Reduction {
 }
 
 impl Reduction {
+    /// Appends the largest or the smallest of elements of any type; of truth values that is whether any or all hold.
+    pub fn extreme(
+        &self,
+        context: &Context,
+        input: TensorId,
+        program: &mut ProgramBuilder,
+        reducer: Reducer,
+    ) -> TensorId {
+        if context.accepted(0).element != ElementType::Bool {
+            return self.reduce(context, input, program, reducer, |_| None);
+        }
+        let number = |x: Scalar| x.cast(ElementType::Bool, ElementType::I32);
+        let holds = Scalar::Reduced.cast(ElementType::I32, ElementType::Bool);
+        self.reduce_of(context, input, program, reducer, number, Some(holds))
+    }
+
     /// As [`Reduction::reduce`], of a function of the elements: both functions apply even where no axis is reduced.
     pub fn reduce_of(
         &self,

@@ -2,67 +2,34 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::sigmoid;
+use super::gate_functions::Function;
 use super::recurrent::{Addend, AddendKind, Recurrent, State};
 use super::sequence_lengths::SequenceLengths;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
-use crate::expr::{BinaryOp, ExprBuilder, Scalar, UnaryOp};
+use crate::expr::ExprBuilder;
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, ValueType};
+use crate::types::ValueType;
 
 /// A layer of which each state is a function of weighted sums of the input and of the state before, unrolled over time.
 ///
 /// Inputs: x, weight, recurrent weight, bias, lengths, initial state. Outputs: the states of all steps, the last state.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Rnn {
     recurrent: Recurrent,
-    activation: Activation,
 }
 
-/// The function of the sums.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Activation {
-    Tanh,
-    Relu,
-    Sigmoid,
-}
-
-impl Activation {
-    const NAMES: [(Self, &'static str); 3] = [(Self::Tanh, "Tanh"), (Self::Relu, "Relu"), (Self::Sigmoid, "Sigmoid")];
-
-    /// The function that all directions share.
-    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        let given = attributes.strings("activations")?.unwrap_or_default();
-        let Some(first) = given.first() else { return Ok(Self::Tanh) };
-        let known = Self::NAMES.iter().find(|(_, known)| known.eq_ignore_ascii_case(first));
-        match known {
-            Some((activation, known)) if given.iter().all(|name| known.eq_ignore_ascii_case(name)) => Ok(*activation),
-            _ => Err(AttributeError::Value { name: "activations", reason: format!("{given:?} are not supported") }),
-        }
-    }
-
-    fn apply(self, element: ElementType, x: Scalar) -> Scalar {
-        match self {
-            Self::Tanh => x.unary(UnaryOp::Tanh),
-            Self::Relu => x.binary(BinaryOp::Maximum, Scalar::literal(element, 0.0)),
-            Self::Sigmoid => sigmoid(element, x),
-        }
-    }
-}
+const USUAL: [Function; 1] = [Function::Tanh];
 
 impl Operator for Rnn {
     const NAME: &'static str = "RNN";
     const INPUTS: RangeInclusive<usize> = 3..=6;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        let activation = Activation::from_attributes(attributes)?;
-        Ok(Self { recurrent: Recurrent::from_attributes(attributes, &[])?, activation })
+        Ok(Self { recurrent: Recurrent::from_attributes(attributes, &USUAL)? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        let name = Activation::NAMES.iter().find(|(known, _)| *known == self.activation).map_or("", |(_, name)| name);
-        let activations = Attribute::Strings(vec![name.to_owned(); self.recurrent.directions()]);
-        self.recurrent.attributes().into_iter().chain([("activations", activations)]).collect()
+        self.recurrent.attributes(&USUAL)
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -93,7 +60,7 @@ impl Operator for Rnn {
                 let operand = expr.operand(program.ty(sums.tensor));
                 let sum = expr.read(operand, sums.index(&batch, &feature));
                 let element = program.ty(sums.tensor).element;
-                let body = self.activation.apply(element, sum);
+                let body = self.recurrent.functions.apply(direction, 0, element, sum);
                 let next = program.compute(expr.map(element, body), &[sums.tensor]);
                 states[at] = Some(lengths.shown(&self.recurrent, program, at, next));
                 let kept = lengths.kept(&self.recurrent, program, at, next, state);

@@ -48,6 +48,9 @@ pub struct Span {
 const LIMIT: i64 = 1 << 30;
 
 impl Window {
+    /// A window after every element, as large as the weight, without padding.
+    pub const SINGLE: Self = Self { kernel: None, strides: None, dilations: None, padding: Padding::Valid };
+
     /// Takes the attributes that describe a window.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let mut positive = |name: &'static str| bounded(name, attributes.ints(name)?, 1);

@@ -19,6 +19,9 @@ pub fn batch_normalization_folding(graph: &Graph) -> Vec<Patch> {
 
 fn fold(graph: &Graph, node: &Node) -> Option<Replacement> {
     let Op::BatchNormalization(normalization) = &node.op else { return None };
+    if normalization.momentum.is_some() {
+        return None;
+    }
     let constant = |node: &Node, input: usize| graph.constant_value(node.inputs.get(input).copied().flatten()?);
     let values = |input: usize| constant(node, input).map(Tensor::to_f64);
     let (scale, bias, mean, variance) = (values(1)?, values(2)?, values(3)?, values(4)?);

@@ -22,11 +22,23 @@ fn attributes_make_the_same_operator_again() {
         ("FusedConv", vec![("activation", text("Clip")), ("activation_params", Attribute::Floats(vec![-1.0, 2.0]))]),
         ("FusedGemm", vec![("activation", text("LeakyRelu")), ("activation_alpha", Attribute::Float(0.5))]),
         ("FusedMatMul", vec![("alpha", Attribute::Float(2.0)), ("transA", int(1)), ("transB", int(0))]),
+        (
+            "GroupQueryAttention",
+            vec![
+                ("num_heads", int(4)),
+                ("kv_num_heads", int(2)),
+                ("do_rotary", int(1)),
+                ("rotary_interleaved", int(1)),
+                ("local_window_size", int(3)),
+                ("softcap", Attribute::Float(2.0)),
+            ],
+        ),
         ("MatMulNBits", vec![("K", int(32)), ("N", int(5)), ("bits", int(8)), ("block_size", int(16))]),
         ("MultiHeadAttention", vec![("num_heads", int(2)), ("mask_filter_value", Attribute::Float(-9.0))]),
         ("NhwcMaxPool", window.to_vec()),
         ("QAttention", vec![("num_heads", int(2)), ("unidirectional", int(1))]),
         ("QLinearAveragePool", window.to_vec()),
+        ("QLinearGlobalAveragePool", vec![("channels_last", int(1))]),
         ("QLinearConcat", vec![("axis", int(1))]),
         ("QLinearLeakyRelu", vec![("alpha", Attribute::Float(0.5))]),
         ("QLinearSoftmax", vec![("axis", int(1)), ("opset", int(11))]),
@@ -69,7 +81,7 @@ fn what_is_not_supported_is_refused_by_name() {
     };
     refused("FusedConv", ("activation", text("Softsign")), "attribute activation: `Softsign` is not supported");
     refused("FusedMatMul", ("transBatchA", Attribute::Int(1)), "attribute transBatchA");
-    refused("QLinearGlobalAveragePool", ("channels_last", Attribute::Int(1)), "attribute channels_last");
+    refused("Attention", ("past_present_share_buffer", Attribute::Int(1)), "attribute past_present_share_buffer");
     refused("RotaryEmbedding", ("scale", Attribute::Float(2.0)), "attribute scale");
     refused("Attention", ("do_rotary", Attribute::Int(1)), "attribute do_rotary");
     assert_eq!(import("com.example", "Gelu", 1, &[]), Err("operator Gelu is not supported".to_owned()));

@@ -18,7 +18,7 @@ use warpweave_tests::gates;
 use warpweave_tests::machine::Machine;
 
 /// What runs a case.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Runtime {
     /// The oracle.
     Reference,

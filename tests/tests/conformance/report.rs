@@ -53,7 +53,7 @@ impl Report {
             let workers: Vec<_> = (0..count).map(|_| scope.spawn(worker)).collect();
             workers.into_iter().flat_map(|worker| worker.join().expect("a panic of a case is a reason")).collect()
         });
-        ends.sort_by(|one, other| one.name.cmp(&other.name));
+        ends.sort_by(|one, other| (&one.name, one.runtime).cmp(&(&other.name, other.runtime)));
         let as_they_stand = cases.iter().filter(|case| case.judge(Runtime::Reference, Binding::None).is_ok());
         Self { ends, as_they_stand: as_they_stand.map(|case| case.name.clone()).collect() }
     }

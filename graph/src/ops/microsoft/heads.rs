@@ -18,12 +18,13 @@ pub(super) struct Heads {
     hidden: f32,
 }
 
-/// Batch, queries, keys, and the extent of all heads of queries and keys, and of values.
+/// Batch, queries, keys with those of the past, the past's places, and the extent of all heads of queries and keys, and of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Extents {
     pub(super) batch: usize,
     pub(super) queries: usize,
     pub(super) keys: usize,
+    pub(super) past: usize,
     pub(super) width: usize,
     pub(super) value_width: usize,
 }
@@ -62,11 +63,11 @@ impl Heads {
         mask: usize,
         bias: usize,
     ) -> Result<(), InferError> {
-        let Extents { batch, queries, keys, width, value_width } = *extents;
+        let Extents { batch, queries, keys, past, width, value_width } = *extents;
         if !width.is_multiple_of(self.count) || !value_width.is_multiple_of(self.count) || width == 0 {
             return Err(InferError::Mismatch(format!("{} heads do not divide {width} and {value_width}", self.count)));
         }
-        if self.is_causal && queries != keys {
+        if self.is_causal && queries + past != keys {
             return Err(InferError::Unsupported(format!("{queries} queries and {keys} keys are not causal")));
         }
         if let Some(mask) = context.optional(mask)?
@@ -87,14 +88,21 @@ impl Heads {
         }
     }
 
-    /// Appends the attention of queries, keys and values of shape `[batch, places, width]`.
+    /// The type of a past of `places` of keys or values, `[batch, heads, places, width / heads]`.
+    pub(super) fn history(&self, extents: &Extents, places: usize, width: usize) -> TensorType {
+        TensorType::new(ElementType::F32, [extents.batch, self.count, places, width / self.count])
+    }
+
+    /// Appends the attention of queries, keys and values of shape `[batch, places, width]`, keys and values behind those of the
+    /// past: the output, and all keys and values of each head.
     pub(super) fn lower(
         &self,
         program: &mut ProgramBuilder,
         extents: &Extents,
         [queries, keys, values]: [TensorId; 3],
+        pasts: [Option<TensorId>; 2],
         [mask, bias]: [Option<TensorId>; 2],
-    ) -> TensorId {
+    ) -> [TensorId; 3] {
         let mask = mask.map(|mask| self.mask(program, extents, mask));
         let mask = match (mask, bias) {
             (Some(mask), Some(bias)) => Some(compose::map(program, [mask, bias], ElementType::F32, |[mask, bias]| {
@@ -106,13 +114,20 @@ impl Heads {
             scale: self.scale.unwrap_or(1.0 / ((extents.width / self.count) as f32).sqrt()),
             softcap: None,
             mask,
-            causal: self.is_causal.then_some(0),
+            causal: self.is_causal.then_some(extents.past),
             lengths: None,
             precision: ElementType::F32,
         };
-        let [queries, keys, values] = [queries, keys, values].map(|part| split_heads(program, part, self.count));
+        let [queries, keys, values] = [queries, keys, values].map(|part| match program.ty(part).shape.len() {
+            3 => split_heads(program, part, self.count),
+            _ => part,
+        });
+        let [keys, values] = [(keys, pasts[0]), (values, pasts[1])].map(|(part, past)| match past {
+            Some(past) => program.join(2, &[past, part]),
+            None => part,
+        });
         let output = attend(program, dot_product_attention::Heads { queries, keys, values }, &scoring).output;
-        merge_heads(program, output)
+        [merge_heads(program, output), keys, values]
     }
 
     /// What a mask adds: of lengths `[batch]`, or of truth values `[batch, keys]`.

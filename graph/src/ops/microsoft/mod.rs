@@ -3,6 +3,7 @@
 //! Their source is ONNX Runtime's `docs/ContribOperators.md`. The domain has one version.
 
 mod activation;
+mod cached_heads;
 mod heads;
 
 pub mod bias_gelu;
@@ -14,6 +15,7 @@ pub mod fast_gelu;
 pub mod fused_conv;
 pub mod fused_gemm;
 pub mod fused_matmul;
+pub mod group_query_attention;
 pub mod matmul_integer_to_float;
 pub mod matmul_nbits;
 pub mod multi_head_attention;

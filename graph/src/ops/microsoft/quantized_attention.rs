@@ -42,7 +42,7 @@ impl QuantizedAttention {
             return Err(InferError::Mismatch(format!("{all} columns are not queries, keys and values")));
         }
         let width = all / 3;
-        let extents = Extents { batch, queries: places, keys: places, width, value_width: width };
+        let extents = Extents { batch, queries: places, keys: places, past: 0, width, value_width: width };
         self.heads.check(context, &extents, MASK, NO_BIAS)?;
         Ok(extents)
     }
@@ -80,6 +80,7 @@ impl Operator for QuantizedAttention {
             let start = (part * extents.width) as i64;
             movement::slice(program, projected, &[0, 0, start], &[1; 3], &shape)
         });
-        vec![self.heads.lower(program, &extents, parts, [input(MASK), None])]
+        let [output, ..] = self.heads.lower(program, &extents, parts, [None; 2], [input(MASK), None]);
+        vec![output]
     }
 }

@@ -3,7 +3,7 @@
 //! The source of the latter is ONNX Runtime's `docs/ContribOperators.md`.
 
 mod integer;
-mod tensor;
+pub(in crate::ops) mod tensor;
 
 pub mod qlinear_add;
 pub mod qlinear_average_pool;

@@ -2,7 +2,7 @@
 
 use crate::expr::{BinaryOp, Scalar};
 use crate::ops::quantization::{centered, centered_factor, quantized, rounded};
-use crate::ops::{AttributeError, AttributeReader, Context, Fact, InferError, broadcast, movement};
+use crate::ops::{Context, Fact, InferError, broadcast, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 
@@ -115,13 +115,4 @@ fn parts(operands: Vec<Scalar>) -> (Scalar, Scalar, Option<Scalar>) {
     let mut next = || operands.next();
     let (value, scale) = next().zip(next()).expect("value and scale are operands");
     (value, scale, next())
-}
-
-/// Takes the attribute that says that channels are the last dimension, which is not supported.
-pub fn refuse_channels_last(attributes: &mut AttributeReader) -> Result<(), AttributeError> {
-    let name = "channels_last";
-    match attributes.int(name)? {
-        None | Some(0) => Ok(()),
-        Some(_) => Err(AttributeError::Value { name, reason: "only 0 is supported".to_owned() }),
-    }
 }
