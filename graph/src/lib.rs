@@ -13,6 +13,7 @@ pub mod online_softmax;
 pub mod ops;
 pub mod passes;
 pub mod prepare;
+pub mod procedure;
 pub mod program;
 pub mod reduction_order;
 pub mod reference;

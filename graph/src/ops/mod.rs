@@ -137,6 +137,7 @@ pub mod non_zero;
 pub mod not;
 pub mod one_hot;
 pub mod or;
+pub mod ordering;
 pub mod pad;
 pub mod pow;
 pub mod prelu;
