@@ -13,6 +13,7 @@ mod lane_program;
 mod lanes;
 mod memory;
 mod nodes;
+mod opaque;
 mod operator;
 mod product;
 mod stage;

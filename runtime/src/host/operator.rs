@@ -12,6 +12,7 @@ use warpweave_graph::{ElementType, arithmetic};
 use super::contraction::HostContraction;
 use super::lanes::{LANES, Lanes, binary, splat, spread, stored};
 use super::memory::Memory;
+use super::opaque;
 use super::product::HostProduct;
 use super::stage::{HostStage, Run};
 use super::staged::{HostStaged, boxes};
@@ -43,7 +44,8 @@ impl HostOperator {
             | Template::Row(_)
             | Template::Kept
             | Template::Staged
-            | Template::Attention { .. } => None,
+            | Template::Attention { .. }
+            | Template::Opaque => None,
         };
         let products: Vec<Option<HostProduct>> = stages.iter().map(HostProduct::new).collect();
         let wide = (0..stages.len()).any(|stage| !operator.body.extra_axes(stage).is_empty());
@@ -68,6 +70,12 @@ impl HostOperator {
     fn run_stages(&self, tile: u32, memory: &Memory) {
         let ranges = tile_ranges(&self.operator, 0, tile);
         let rank = self.operator.body.tile_rank;
+        if let Some(procedure) = self.operator.body.procedure() {
+            let mut point = vec![0; rank];
+            return for_each_point(&ranges[..rank], &mut point, &mut |point| {
+                opaque::run_row(procedure, &self.stages[0], point, memory);
+            });
+        }
         if let Some(contraction) = &self.contraction {
             return contraction.run(&self.stages, &ranges[..rank], memory);
         }
