@@ -31,11 +31,6 @@ impl TopK {
         Self { axis: dimension as i64, largest: true }
     }
 
-    /// The order of the smallest, along the last dimension.
-    pub fn smallest() -> Self {
-        Self { axis: -1, largest: false }
-    }
-
     /// The dimension, and how many elements are picked.
     fn choice(&self, context: &Context) -> Result<(usize, usize), InferError> {
         let data = context.tensor(0)?;
@@ -54,12 +49,7 @@ impl TopK {
     }
 
     /// Whether element `x` at `x_place` comes before `y` at `y_place`.
-    pub fn before(
-        &self,
-        element: ElementType,
-        (x, x_place): (Scalar, Scalar),
-        (y, y_place): (Scalar, Scalar),
-    ) -> Scalar {
+    fn before(&self, element: ElementType, (x, x_place): (Scalar, Scalar), (y, y_place): (Scalar, Scalar)) -> Scalar {
         let (first, second) = if self.largest { (y.clone(), x.clone()) } else { (x.clone(), y.clone()) };
         let less = |a: Scalar, b: Scalar| a.binary(BinaryOp::Less, b);
         let (mut ahead, mut equal) = (less(first, second), x.clone().binary(BinaryOp::Equal, y.clone()));

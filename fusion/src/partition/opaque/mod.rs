@@ -4,6 +4,7 @@ mod sort;
 mod suppress;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index};
@@ -73,6 +74,17 @@ pub struct RowWork {
     pub length: f64,
     /// Comparisons of a sequential evaluation beside that of the body.
     pub sequential: f64,
+}
+
+impl fmt::Display for RowWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { evaluations, shared_steps, global_steps, meetings, length, .. } = self;
+        write!(
+            f,
+            "a row of {length}: at most {evaluations} evaluations, {shared_steps} steps of a block in shared memory, "
+        )?;
+        write!(f, "{global_steps} in global memory, {meetings} meetings")
+    }
 }
 
 fn of_row(procedure: Procedure, stage: &Stage) -> RowWork {
