@@ -2,7 +2,7 @@
 
 use super::{InferError, compose, movement, ordering};
 use crate::expr::{BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
-use crate::procedure::sort::Direction;
+use crate::procedure::sort::{Direction, LONGEST_ROW};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape};
 
@@ -22,10 +22,10 @@ fn number(value: i64) -> Scalar {
     Scalar::Literal(Literal::integer(ElementType::I64, value))
 }
 
-/// Whether so many elements have places that kernels tell apart, which is asked where marked ones are looked for.
+/// The number of elements, if so many can be sorted.
 pub fn accept(elements: Option<usize>, what: impl std::fmt::Display) -> Result<usize, InferError> {
-    let places = elements.filter(|&elements| i32::try_from(elements).is_ok());
-    places.ok_or_else(|| InferError::Unsupported(format!("{what} has 2^31 elements or more")))
+    let places = elements.filter(|&elements| elements <= LONGEST_ROW);
+    places.ok_or_else(|| InferError::Unsupported(format!("{what} has more than {LONGEST_ROW} elements")))
 }
 
 /// Appends the places of the elements of `marks`, a vector of truth values, that are true.

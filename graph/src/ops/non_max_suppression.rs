@@ -11,7 +11,7 @@ use super::{
 use crate::counted::CountedOutput;
 use crate::expr::{BinaryOp, ExprBuilder, Index, Literal, Scalar, UnaryOp};
 use crate::procedure::sort::Direction;
-use crate::procedure::{Opaque, Procedure};
+use crate::procedure::{Opaque, Procedure, suppress};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
@@ -25,9 +25,6 @@ use crate::types::{ElementType, TensorType, ValueType};
 pub struct NonMaxSuppression {
     form: boxes::Form,
 }
-
-/// Most boxes of an example: of each a block of a device keeps in shared memory whether it remains.
-const MOST_BOXES: usize = 1 << 18;
 
 /// The extents of the inputs.
 #[derive(Clone, Copy, Debug)]
@@ -68,26 +65,34 @@ impl NonMaxSuppression {
             Some(_) => return Err(InferError::Mismatch("the number of boxes is not one number".to_owned())),
         };
         let extents = Extents { examples, classes, boxes, chosen };
-        if boxes > MOST_BOXES {
-            let reason = format!("{boxes} boxes are more than {MOST_BOXES}; keep the best before them by TopK");
+        if boxes > suppress::LONGEST_ROW {
+            let most = suppress::LONGEST_ROW;
+            let reason = format!("{boxes} boxes are more than {most}; keep the best of them by TopK before");
             return Err(InferError::Unsupported(reason));
         }
         compaction::accept(extents.candidates().checked_mul(3), "the output")?;
         Ok(extents)
     }
 
-    /// Appends the boxes in the order of their scores, `[N, C, B, 4]`.
-    fn ordered(program: &mut ProgramBuilder, boxes: TensorId, order: TensorId) -> TensorId {
-        let (ty, order_ty) = (program.ty(boxes).clone(), program.ty(order).clone());
+    /// Appends the extents of the boxes in the order of their scores, `[N, C, B, numbers]`.
+    fn ordered(&self, program: &mut ProgramBuilder, given: TensorId, order: TensorId) -> TensorId {
+        let (ty, order_ty) = (program.ty(given).clone(), program.ty(order).clone());
         let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&[order_ty.shape[0], order_ty.shape[1], order_ty.shape[2], 4]);
-        let [example, class, rank, side] = [0, 1, 2, 3].map(|at| Index::axis(axes[at]));
+        let axes = expr.parallels(&[order_ty.shape[0], order_ty.shape[1], order_ty.shape[2], boxes::NUMBERS]);
+        let [example, class, rank, column] = [0, 1, 2, 3].map(|at| Index::axis(axes[at]));
         let operand = expr.operand(&order_ty);
         let named = expr.read(operand, vec![example.clone(), class, rank]);
         let place = expr.indirect(&named, ty.shape[1]);
         let operand = expr.operand(&ty);
-        let body = expr.read(operand, vec![example, place, side]);
-        program.compute(expr.map(ty.element, body), &[order, boxes])
+        let side = |side| expr.read(operand, vec![example.clone(), place.clone(), Index::constant(side)]);
+        let sides = [0, 1, 2, 3].map(side);
+        let column = Scalar::Index(column, ElementType::I32);
+        let mut numbers = boxes::Extent::of(self.form, &sides).numbers().into_iter().enumerate().rev();
+        let (_, last) = numbers.next().expect("an extent has numbers");
+        let body = numbers.fold(last, |others, (at, number)| {
+            column.clone().binary(BinaryOp::Equal, Scalar::literal(ElementType::I32, at as f64)).select(number, others)
+        });
+        program.compute(expr.map(ty.element, body), &[order, given])
     }
 
     /// Appends of the boxes in their order whether each remains, at most `most` of a class: a box suppresses those behind it that
@@ -110,11 +115,13 @@ impl NonMaxSuppression {
         let operand = expr.operand(program.ty(threshold));
         let threshold_read = expr.read(operand, vec![]);
         let operand = expr.operand(&boxes_ty);
-        let mut sides = |at: &Index| {
-            [0, 1, 2, 3]
-                .map(|side| expr.read(operand, vec![example.clone(), class.clone(), at.clone(), Index::constant(side)]))
+        let mut extent = |at: &Index| {
+            boxes::Extent::from_numbers(std::array::from_fn(|number| {
+                let column = Index::constant(number as i64);
+                expr.read(operand, vec![example.clone(), class.clone(), at.clone(), column])
+            }))
         };
-        let overlaps = boxes::overlap(self.form, sides(&each), sides(&place), threshold_read);
+        let overlaps = boxes::overlap(extent(&each), extent(&place), threshold_read);
         let number = |index| Scalar::Index(index, ElementType::I32);
         let is_itself = number(each).binary(BinaryOp::Equal, number(place));
         let body = is_itself.select(is_eligible.unary(UnaryOp::Not), overlaps);
@@ -165,7 +172,7 @@ impl Operator for NonMaxSuppression {
         let is_bounded = inputs.get(4).copied().flatten().is_some();
         let all = program.constant(Tensor::vector_i64(&[boxes as i64]));
         let sorted = program.apply(&TopK::largest(2), &[Some(scores), Some(all)], 2);
-        let ordered = Self::ordered(program, given, sorted[1]);
+        let ordered = self.ordered(program, given, sorted[1]);
         let eligible = compose::map(program, [sorted[0], least], ElementType::Bool, |[score, least]| {
             if is_bounded { least.binary(BinaryOp::Less, score) } else { Scalar::Literal(Literal::Bool(true)) }
         });

@@ -7,7 +7,7 @@ use super::{
     movement, ordering,
 };
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
-use crate::procedure::sort::Direction;
+use crate::procedure::sort::{Direction, LONGEST_ROW};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
@@ -42,7 +42,7 @@ impl TopK {
             &[count] if (0..=extent as i64).contains(&count) => count as usize,
             _ => return Err(InferError::Mismatch(format!("{count:?} of {extent} elements cannot be picked"))),
         };
-        if i32::try_from(extent).is_err() {
+        if extent > LONGEST_ROW {
             return Err(InferError::Unsupported(format!("{data} is too long along axis {} to be ordered", self.axis)));
         }
         Ok((dimension, count))

@@ -55,6 +55,14 @@ pub struct Opaque {
 type Check = Result<(), &'static str>;
 
 impl Procedure {
+    /// Most places of a row.
+    pub fn longest_row(self) -> usize {
+        match self {
+            Self::Sort(_) => sort::LONGEST_ROW,
+            Self::Suppress { .. } => suppress::LONGEST_ROW,
+        }
+    }
+
     /// Whether an expression is one that the procedure takes.
     pub fn check(self, access: &TensorExpr) -> Check {
         let body = access.check_access()?;
@@ -65,7 +73,7 @@ impl Procedure {
         };
         let extent = |axis: AxisId| access.axes[axis].extent;
         require(extent(places) == extent(each), "a row has another extent than its places")?;
-        require(extent(each) <= i32::MAX as usize, "a row is too long")?;
+        require(extent(each) <= self.longest_row(), "a row is too long")?;
         require(access.element == self.element(), "a procedure gives another type")?;
         match self {
             Self::Sort(_) => {

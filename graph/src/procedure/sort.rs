@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::types::ElementType;
 use crate::words;
 
+/// Most values of a row: what it is padded to has 32-bit places.
+pub const LONGEST_ROW: usize = 1 << 30;
+
 /// Which values come first. NaN counts as the largest value, and both zeros as one value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Direction {

@@ -1,5 +1,8 @@
 //! Greedy suppression: what stays of a row suppresses what comes after it.
 
+/// Most places of a row: of each, a block of a device keeps in shared memory whether it stays.
+pub const LONGEST_ROW: usize = 1 << 18;
+
 /// Which places of a row stay, looked at one after another: a place stays unless it suppresses itself, as `itself` says, or a
 /// place before it that stays suppresses it, and unless `most` have stayed already. `by` gives for a place that stays, whether
 /// it suppresses each place of the row.
