@@ -1,6 +1,7 @@
 //! Plans whose procedures are changed.
 
-use warpweave::fusion::partition::{FusionLevel, RowThreads, Template};
+use warpweave::fusion::partition::params::RowThreads;
+use warpweave::fusion::partition::{FusionLevel, Template};
 use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
 use warpweave::fusion::schedule::{PlanOptions, verify};
 use warpweave::graph::arena::Id;
