@@ -6,7 +6,6 @@ mod suppress;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index};
 use warpweave_graph::procedure::{Opaque, Procedure};
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
@@ -33,7 +32,11 @@ pub(super) fn alone(program: &TensorProgram, members: &BTreeSet<StatementId>) ->
     };
     let sources = statement.operands.iter().map(|operand| source(*operand)).collect();
     let parallel = access.parallel().count();
-    let index = (0..parallel).map(|axis| Index::axis(AxisId::from_index(axis))).collect();
+    let dimension = |axis: AxisId| match access.axes[axis].extent {
+        1 => Index::constant(0),
+        _ => Index::axis(axis),
+    };
+    let index = access.parallel().map(dimension).collect();
     let output = Some(StageOutput { position: 0, index });
     let stage = Stage { expr: access.clone(), sources, output, procedure: Some(*procedure) };
     Some(GroupBody {
