@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::expr::{IndirectIndex, TensorExpr};
-use crate::program::{Definition, TensorId, TensorProgram};
+use crate::program::{TensorId, TensorProgram};
 use crate::typed_id;
 
 typed_id!(
@@ -65,15 +65,15 @@ impl fmt::Display for FaultyIndex {
 impl IndexCheck {
     /// The checks of a program, each once, in order.
     pub fn of(program: &TensorProgram) -> Vec<Self> {
-        let checks = program.statements.values().flat_map(|statement| match &statement.definition {
-            Definition::Compute(expr) => {
+        let checks = program.statements.values().flat_map(|statement| match statement.definition.expr() {
+            Some(expr) => {
                 let check = |place: IndirectIndex| Self {
                     tensor: statement.operands[expr.reads[place.read].operand],
                     extent: place.extent,
                 };
                 expr.indirect_indices().into_iter().map(check).collect()
             }
-            Definition::Join { .. } => Vec::new(),
+            None => Vec::new(),
         });
         checks.collect::<BTreeSet<Self>>().into_iter().collect()
     }

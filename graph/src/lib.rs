@@ -14,6 +14,7 @@ pub mod online_softmax;
 pub mod ops;
 pub mod passes;
 pub mod prepare;
+pub mod procedure;
 pub mod program;
 pub mod quantized_products;
 pub mod reduction_order;

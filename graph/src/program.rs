@@ -8,6 +8,7 @@ use crate::arena::{Arena, Id};
 use crate::expr::TensorExpr;
 use crate::ir::NodeId;
 use crate::ops::{Context, Fact, Operator};
+use crate::procedure::Opaque;
 use crate::tensor::Tensor;
 use crate::typed_id;
 use crate::types::{Shape, TensorType};
@@ -46,6 +47,8 @@ pub struct TensorDefinition {
 pub enum Definition {
     /// A tensor expression; operands in the expression's order.
     Compute(TensorExpr),
+    /// What a procedure computes; operands in the order of its access expression.
+    Opaque(Opaque),
     /// The operands laid end to end along an axis, in order.
     Join {
         /// The axis.
@@ -77,6 +80,26 @@ pub struct TensorProgram {
     pub inputs: Vec<TensorId>,
     /// What the caller gets; a tensor may stand here twice, and may be an input or a constant.
     pub outputs: Vec<TensorId>,
+}
+
+impl Definition {
+    /// The expression that says what is read and written; joins have none.
+    pub fn expr(&self) -> Option<&TensorExpr> {
+        match self {
+            Self::Compute(expr) => Some(expr),
+            Self::Opaque(opaque) => Some(&opaque.access),
+            Self::Join { .. } => None,
+        }
+    }
+
+    /// The same of another expression in the place of [`Definition::expr`].
+    pub fn with_expr(&self, expr: TensorExpr) -> Self {
+        match self {
+            Self::Compute(_) => Self::Compute(expr),
+            Self::Opaque(opaque) => Self::Opaque(Opaque { procedure: opaque.procedure, access: expr }),
+            Self::Join { axis } => Self::Join { axis: *axis },
+        }
+    }
 }
 
 impl TensorProgram {
@@ -165,6 +188,17 @@ impl ProgramBuilder {
         self.push(Definition::Compute(expr), operands, ty)
     }
 
+    /// What a procedure computes over `operands`, which have the types that its access expression declares.
+    pub fn opaque(&mut self, opaque: Opaque, operands: &[TensorId]) -> TensorId {
+        assert!(
+            opaque.access.operands.iter().eq(operands.iter().map(|&operand| self.ty(operand))),
+            "operands have the declared types"
+        );
+        debug_assert_eq!(opaque.procedure.check(&opaque.access), Ok(()), "the procedure takes its access expression");
+        let ty = opaque.access.output();
+        self.push(Definition::Opaque(opaque), operands, ty)
+    }
+
     /// `parts` laid end to end along `axis`; they agree in every other dimension and in element type.
     pub fn join(&mut self, axis: usize, parts: &[TensorId]) -> TensorId {
         let first = self.ty(parts[0]).clone();
@@ -223,6 +257,7 @@ impl fmt::Display for TensorProgram {
             write!(f, "{}: {} = ", statement.output, self.tensors[statement.output].ty)?;
             match &statement.definition {
                 Definition::Compute(expr) => write!(f, "{expr}")?,
+                Definition::Opaque(opaque) => write!(f, "{opaque}")?,
                 Definition::Join { axis } => write!(f, "join axis {axis}")?,
             }
             let operands: Vec<String> = statement.operands.iter().map(ToString::to_string).collect();

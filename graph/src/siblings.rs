@@ -90,7 +90,7 @@ fn accepted(program: &TensorProgram) -> Vec<Set> {
 fn composes(program: &TensorProgram, readers: &Arena<TensorId, Vec<StatementId>>, reader: StatementId) -> bool {
     let reduces = |statement: StatementId| match &program.statements[statement].definition {
         Definition::Compute(expr) => expr.reducer.is_some(),
-        Definition::Join { .. } => false,
+        Definition::Opaque(_) | Definition::Join { .. } => false,
     };
     let statement = &program.statements[reader];
     let is_compute = matches!(statement.definition, Definition::Compute(_));
@@ -329,7 +329,7 @@ impl Merging<'_> {
 fn compute(statement: &Statement) -> &TensorExpr {
     match &statement.definition {
         Definition::Compute(expr) => expr,
-        Definition::Join { .. } => unreachable!("joins are no siblings"),
+        Definition::Opaque(_) | Definition::Join { .. } => unreachable!("joins are no siblings"),
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arena::{Arena, Id};
+use crate::procedure::Opaque;
 use crate::program::{Definition, Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{MAX_RANK, TensorType};
@@ -135,9 +136,14 @@ impl ProgramSkeleton {
             }
             types.push(&tensor.ty);
         }
+        let checked = match &statement.definition {
+            Definition::Compute(expr) => expr.check(),
+            Definition::Opaque(opaque) => opaque.procedure.check(&opaque.access),
+            Definition::Join { .. } => Ok(()),
+        };
+        checked.map_err(|reason| SkeletonError::Expression { statement: id, reason })?;
         match &statement.definition {
-            Definition::Compute(expr) => {
-                expr.check().map_err(|reason| SkeletonError::Expression { statement: id, reason })?;
+            Definition::Compute(expr) | Definition::Opaque(Opaque { access: expr, .. }) => {
                 if !expr.operands.iter().eq(types) {
                     return Err(SkeletonError::Operands(id));
                 }

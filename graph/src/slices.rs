@@ -109,6 +109,11 @@ fn rebuild(program: &TensorProgram, sliced: &BTreeMap<StatementId, usize>) -> Te
         }
         let output = match &statement.definition {
             Definition::Compute(expr) => slicer.compute(statement, expr.clone()),
+            Definition::Opaque(opaque) => {
+                slicer.builder.set_origin(statement.origin);
+                let operands: Vec<TensorId> = statement.operands.iter().map(|operand| slicer.map[operand]).collect();
+                slicer.builder.opaque(opaque.clone(), &operands)
+            }
             Definition::Join { axis } => {
                 slicer.builder.set_origin(statement.origin);
                 let parts: Vec<TensorId> = statement.operands.iter().map(|operand| slicer.map[operand]).collect();

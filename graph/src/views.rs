@@ -37,7 +37,7 @@ impl Layout {
 pub fn inline_views(program: &TensorProgram) -> TensorProgram {
     let mut builder = Rebuild::new(program);
     for statement in program.statements.values() {
-        let Definition::Compute(expr) = &statement.definition else {
+        let Some(expr) = statement.definition.expr() else {
             builder.keep(statement, statement.definition.clone(), statement.operands.clone());
             continue;
         };
@@ -47,7 +47,7 @@ pub fn inline_views(program: &TensorProgram) -> TensorProgram {
             operands.extend(producer.operands.iter().copied());
             (expr, operands) = merge_operands(&composed, &operands);
         }
-        builder.keep(statement, Definition::Compute(expr), operands);
+        builder.keep(statement, statement.definition.with_expr(expr), operands);
     }
     remove_dead(&builder.finish(program))
 }
@@ -192,6 +192,7 @@ impl Rebuild {
         self.builder.set_origin(statement.origin);
         let output = match definition {
             Definition::Compute(expr) => self.builder.compute(expr, &operands),
+            Definition::Opaque(opaque) => self.builder.opaque(opaque, &operands),
             Definition::Join { axis } => self.builder.join(axis, &operands),
         };
         self.map.insert(statement.output, output);

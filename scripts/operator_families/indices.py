@@ -59,6 +59,11 @@ def tensor_scatter(chooser, name):
 def top_k(chooser, name):
     shape = chooser.shape(most=17)
     axis = chooser.axis(len(shape))
+    if chooser.chance(0.4):
+        # Long rows are sorted, short ones counted.
+        shape = chooser.shape(ranks=(1, 2, 3), most=3)
+        axis = chooser.axis(len(shape))
+        shape[axis] = chooser.between(257, 700)
     element = chooser.element([numpy.float32, numpy.int32, numpy.int64, numpy.float64])
     data = chooser.array(element, shape)
     if issubclass(element, numpy.floating):
@@ -136,6 +141,15 @@ def non_max_suppression(chooser, name):
     least = chooser.maybe(numpy.array([chooser.choice([-1, 0.1, 0.5])], numpy.float32))
     inputs = [corners.reshape(batch, boxes, 4), scores, most, overlap, least]
     return Case(name, inputs, free=2, opset=11, center_point_box=centres)
+
+
+@operator("Unique")
+def unique(chooser, name):
+    shape = chooser.shape(ranks=(1, 2, 3), most=6)
+    element = chooser.element([numpy.float32, numpy.int64, numpy.float64, numpy.int8])
+    axis = chooser.maybe(chooser.axis(len(shape)), 0.6)
+    return Case(name, [small(chooser, element, shape)], outputs="vifc", opset=11, axis=axis,
+                sorted=chooser.choice([None, 0, 1]))
 
 
 @operator("ReverseSequence")

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use warpweave::explain::{ExplainedGroup, LevelFigures};
 use warpweave::fusion::partition::search::Verdict;
-use warpweave::fusion::partition::{FusionGroup, Partition};
+use warpweave::fusion::partition::{FusionGroup, Partition, opaque};
 use warpweave::runtime::json::{Value, json};
 
 /// Levels side by side, and the groups of one of them.
@@ -31,7 +31,8 @@ pub fn partition(name: &str, levels: &[LevelFigures], partition: &Partition) -> 
 
 fn head(position: usize, group: &FusionGroup) -> String {
     let (params, microseconds) = (&group.params, group.microseconds);
-    format!("group {position}: {params}, {} statements, {microseconds:.2} us", group.statements.len())
+    let procedure = group.body.procedure().map(|procedure| format!(" ({procedure})")).unwrap_or_default();
+    format!("group {position}: {params}{procedure}, {} statements, {microseconds:.2} us", group.statements.len())
 }
 
 /// One group: what it computes, what limits it, and what else there was.
@@ -39,6 +40,9 @@ pub fn group(position: usize, group: &FusionGroup, explained: &ExplainedGroup) -
     let mut text = format!("{}\n{}", head(position, group), group.body);
     let members: Vec<String> = group.statements.iter().map(ToString::to_string).collect();
     let _ = writeln!(text, "  of {}", members.join(" "));
+    if let Some(work) = opaque::row_work(&group.body) {
+        let _ = writeln!(text, "  {work}");
+    }
     let bound = &explained.bound;
     let _ = writeln!(text, "  bound {:.4} of peak, limited by {}", bound.fraction, bound.limit);
     for (params, microseconds) in &explained.runners_up {

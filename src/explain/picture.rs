@@ -82,6 +82,7 @@ fn family(template: Template) -> &'static str {
         Template::Contraction(_) => "contraction",
         Template::Staged => "staged",
         Template::Attention { .. } => "attention",
+        Template::Opaque => "opaque",
     }
 }
 
@@ -93,6 +94,7 @@ fn colour(template: Template) -> &'static str {
         Template::Contraction(_) => "#fbe3b8",
         Template::Staged => "#f3cfe4",
         Template::Attention { .. } => "#f6d9d0",
+        Template::Opaque => "#dcdcdc",
     }
 }
 

@@ -84,6 +84,7 @@ fn name(template: Template) -> &'static str {
         Template::Contraction(_) => "contraction",
         Template::Staged => "staged",
         Template::Attention { .. } => "attention",
+        Template::Opaque => "opaque",
     }
 }
 

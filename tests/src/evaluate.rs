@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use warpweave::graph::arena::Id;
 use warpweave::graph::arithmetic::round;
 use warpweave::graph::expr::{AxisId, BinaryOp, Guard, Index, Literal, ReadId, Reducer, Scalar, TensorExpr, UnaryOp};
+use warpweave::graph::procedure::sort::Direction;
+use warpweave::graph::procedure::{Opaque, Procedure};
 use warpweave::graph::program::{Definition, Source, TensorId, TensorProgram};
 use warpweave::graph::{ElementType, Tensor};
 
@@ -36,6 +38,7 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Vec<Tensor> {
         let operands: Vec<&Values> = statement.operands.iter().map(|operand| &known[operand]).collect();
         let result = match &statement.definition {
             Definition::Compute(expr) => compute(expr, &operands),
+            Definition::Opaque(opaque) => by_procedure(opaque, &operands),
             Definition::Join { axis } => {
                 let shapes: Vec<&[usize]> =
                     statement.operands.iter().map(|&operand| &*program.tensors[operand].ty.shape).collect();
@@ -104,6 +107,52 @@ fn compute(expr: &TensorExpr, operands: &[&Values]) -> Values {
         result.push(expr.epilogue.as_ref().map_or(reduced, |epilogue| at.scalar(epilogue)));
     });
     result
+}
+
+/// What a procedure makes of the body's values: every place by itself, from all others.
+fn by_procedure(opaque: &Opaque, operands: &[&Values]) -> Values {
+    let expr = &opaque.access;
+    let extents: Vec<usize> = expr.axes.values().map(|axis| axis.extent).collect();
+    let (rows, length) = (&extents[..extents.len() - 2], extents[extents.len() - 1]);
+    let mut result = Values::new();
+    for_each_point(rows, &mut |row| {
+        let body = |place: usize, each: usize| {
+            let point = [row, &[place, each]].concat();
+            At { expr, operands, point: &point, reduced: None }.scalar(&expr.body)
+        };
+        match opaque.procedure {
+            Procedure::Sort(direction) => {
+                let keys: Vec<Value> = (0..length).map(|each| body(0, each)).collect();
+                let mut places = vec![Value::Integer(0); length];
+                for own in 0..length {
+                    let before = |other: usize| match (less(keys[other], keys[own]), less(keys[own], keys[other])) {
+                        (false, false) => other < own,
+                        (ahead, _) => ahead == (direction == Direction::Ascending),
+                    };
+                    places[(0..length).filter(|&other| before(other)).count()] = Value::Integer(own as i64);
+                }
+                result.extend(places);
+            }
+            Procedure::Suppress { most } => {
+                let mut staying: Vec<usize> = Vec::new();
+                for place in 0..length {
+                    let gone = staying.iter().chain([&place]).any(|&each| body(place, each) != Value::Integer(0));
+                    let stays = !gone && (staying.len() as u64) < most;
+                    staying.extend(stays.then_some(place));
+                    result.push(Value::Integer(i64::from(stays)));
+                }
+            }
+        }
+    });
+    result
+}
+
+/// Whether one value is less than another; NaN is the largest.
+fn less(x: Value, y: Value) -> bool {
+    match (x, y) {
+        (Value::Integer(x), Value::Integer(y)) => x < y,
+        _ => x.float() < y.float() || !x.float().is_nan() && y.float().is_nan(),
+    }
 }
 
 /// Visits the points of a box, the last axis fastest.

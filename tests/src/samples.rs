@@ -2,6 +2,8 @@
 
 use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Reducer, Scalar, UnaryOp};
+use warpweave::graph::procedure::Procedure;
+use warpweave::graph::procedure::sort::Direction;
 use warpweave::graph::program::{TensorId, TensorProgram};
 
 use crate::sketch::{Sketch, Window};
@@ -31,6 +33,7 @@ pub fn all() -> Vec<Sample> {
         sample("chain", chain()),
         sample("two_outputs", two_outputs()),
         sample("recurrence", recurrence()),
+        sample("procedures", procedures()),
     ]
 }
 
@@ -225,6 +228,25 @@ fn integers() -> TensorProgram {
     let turned = sketch.transpose(shifted, &[1, 0]);
     let smallest = sketch.reduce(Reducer::Minimum, turned);
     let output = sketch.binary(BinaryOp::Multiply, turned, smallest);
+    sketch.finish(&[output])
+}
+
+/// Rows in their order, and of each those that are far enough from what stays before them.
+pub fn procedures() -> TensorProgram {
+    let mut sketch = Sketch::new(12);
+    let input = sketch.typed_input(ElementType::I32, &[6, 70]);
+    let doubled = sketch.binary(BinaryOp::Add, input, input);
+    let order = sketch.procedure(Procedure::Sort(Direction::Descending), doubled, |each, _| each);
+    let values = sketch.at_places(doubled, order);
+    let near = |each: Scalar, place: Scalar| {
+        let apart = each.binary(BinaryOp::Subtract, place);
+        let number = |value| Scalar::literal(ElementType::I32, value);
+        number(0.0)
+            .binary(BinaryOp::Less, apart.clone())
+            .binary(BinaryOp::And, apart.binary(BinaryOp::Less, number(7.0)))
+    };
+    let stays = sketch.procedure(Procedure::Suppress { most: 20 }, values, near);
+    let output = sketch.masked(stays, values);
     sketch.finish(&[output])
 }
 

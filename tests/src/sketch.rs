@@ -2,6 +2,8 @@
 
 use warpweave::graph::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar, UnaryOp};
 use warpweave::graph::ops::matmul::MatMul;
+use warpweave::graph::ops::ordering;
+use warpweave::graph::procedure::{Opaque, Procedure};
 use warpweave::graph::program::{ProgramBuilder, TensorId, TensorProgram};
 use warpweave::graph::{ElementType, TensorType};
 
@@ -271,5 +273,47 @@ impl Sketch {
         let fill = Literal::new(of.element, 0.0);
         let value = expr.guarded_read(table_operand, vec![chosen, Index::axis(axes[1])], Guard::always(), fill);
         self.builder.compute(expr.map(of.element, value), &[table, rows])
+    }
+    /// What a procedure makes of `body`, over the value at the reduced axis and the one at the place, along the last dimension.
+    pub fn procedure(
+        &mut self,
+        procedure: Procedure,
+        input: TensorId,
+        body: impl FnOnce(Scalar, Scalar) -> Scalar,
+    ) -> TensorId {
+        let ty = self.builder.ty(input).clone();
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&ty.shape);
+        let each = expr.reduced(ty.shape[ty.shape.len() - 1]);
+        let operand = expr.operand(&ty);
+        let mut at = |along: AxisId| {
+            let rows = axes[..axes.len() - 1].iter().chain([&along]);
+            expr.read(operand, rows.copied().map(Index::axis).collect())
+        };
+        let value = body(
+            at(each),
+            match procedure {
+                Procedure::Sort(_) => Scalar::literal(ty.element, 0.0),
+                Procedure::Suppress { .. } => at(axes[axes.len() - 1]),
+            },
+        );
+        let access = expr.access(procedure.element(), value);
+        self.builder.opaque(Opaque { procedure, access }, &[input])
+    }
+
+    /// The elements of the rows of a matrix at places of them.
+    pub fn at_places(&mut self, table: TensorId, places: TensorId) -> TensorId {
+        ordering::at_places(&mut self.builder, table, places)
+    }
+
+    /// `value` where `condition` holds, zeros elsewhere.
+    pub fn masked(&mut self, condition: TensorId, value: TensorId) -> TensorId {
+        let ty = self.builder.ty(value).clone();
+        let mut expr = ExprBuilder::new();
+        let index: Vec<Index> = expr.parallels(&ty.shape).into_iter().map(Index::axis).collect();
+        let operands = [condition, value].map(|tensor| expr.operand(self.builder.ty(tensor)));
+        let [holds, own] = operands.map(|operand| expr.read(operand, index.clone()));
+        let body = holds.select(own, Scalar::literal(ty.element, 0.0));
+        self.builder.compute(expr.map(ty.element, body), &[condition, value])
     }
 }

@@ -11,6 +11,7 @@ mod index;
 mod index_check;
 mod kept;
 mod minifloat;
+mod opaque;
 mod pointwise;
 mod reduce;
 mod row;
@@ -115,7 +116,8 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
             | Template::Row(_)
             | Template::Contraction(_)
             | Template::Staged
-            | Template::Attention { .. } => None,
+            | Template::Attention { .. }
+            | Template::Opaque => None,
         };
         bindings.push(Binding { kernel, operands: first, keep });
     }
@@ -169,6 +171,7 @@ fn lower_operator(
         Template::Pointwise { per_thread } => pointwise::emit(&mut emitter, per_thread)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
         Template::Kept => kept::emit(&mut emitter)?,
+        Template::Opaque => opaque::emit(&mut emitter)?,
         Template::Contraction(shape) => contraction::emit(&mut emitter, shape, early, (&operator.body, &padded))?,
         Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
         Template::Attention { .. } => staged::emit_attention(&mut emitter, &operator.body, &padded)?,

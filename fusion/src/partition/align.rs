@@ -32,7 +32,7 @@ pub(super) fn align(program: &TensorProgram, drafts: Vec<Draft>, staged: Vec<Dra
     };
     for draft in staged {
         let sources = draft.sources.iter().map(|source| stage_source(*source, &mut body.operands)).collect();
-        body.staged.push(Stage { expr: draft.expr, sources, output: None });
+        body.staged.push(Stage { expr: draft.expr, sources, output: None, procedure: None });
     }
     for (slim, map) in drafts.iter().zip(&maps) {
         let stage = stage(program, slim, map, &mut body)?;
@@ -107,7 +107,7 @@ fn stage(program: &TensorProgram, slim: &Slim, map: &[AxisId], body: &mut GroupB
     });
     let rank = program.tensors[slim.draft.tensor].ty.shape.len();
     debug_assert!(!slim.draft.leaves || rank == slim.dimensions.len());
-    Some(Stage { expr, sources, output })
+    Some(Stage { expr, sources, output, procedure: None })
 }
 
 fn stage_source(source: Source, operands: &mut Vec<TensorId>) -> StageSource {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::expr::{AxisId, AxisKind, TensorExpr};
+use warpweave_graph::procedure::Procedure;
 use warpweave_graph::program::TensorId;
 
 /// Where an operand of a stage comes from.
@@ -29,6 +30,9 @@ pub struct Stage {
     pub sources: Vec<StageSource>,
     /// Where the value goes, if it leaves the group.
     pub output: Option<StageOutput>,
+    /// What makes the value of what the expression gives, where the expression alone does not say it. Such a stage is alone in
+    /// its body, and has one parallel axis beyond the tile axes.
+    pub procedure: Option<Procedure>,
 }
 
 /// A tensor that a stage writes.
@@ -63,6 +67,11 @@ impl GroupBody {
         self.stages[0].expr.axes.values().take(self.tile_rank).map(|axis| axis.extent).collect()
     }
 
+    /// What computes the body's value, where an expression alone does not say it.
+    pub fn procedure(&self) -> Option<Procedure> {
+        self.stages.iter().find_map(|stage| stage.procedure)
+    }
+
     /// The stages that reduce, with their positions.
     pub fn reductions(&self) -> impl Iterator<Item = (usize, &Stage)> {
         self.stages.iter().enumerate().filter(|(_, stage)| stage.expr.reducer.is_some())
@@ -75,7 +84,11 @@ impl GroupBody {
 
     /// Scalar operations of the whole group: multiplications, additions, functions and combinations.
     pub fn operations(&self) -> u64 {
-        self.staged.iter().chain(&self.stages).map(|stage| expr_operations(&stage.expr)).sum()
+        let operations = |stage: &Stage| match stage.procedure {
+            Some(procedure) => super::opaque::operations(procedure, stage),
+            None => expr_operations(&stage.expr),
+        };
+        self.staged.iter().chain(&self.stages).map(operations).sum()
     }
 }
 
@@ -107,7 +120,8 @@ impl fmt::Display for GroupBody {
                     StageSource::Staged(earlier) => format!("staged {earlier}: {ty}"),
                 })
                 .collect();
-            write!(f, "    {name} ({}): {} = {}", sources.join(", "), stage.expr.element, stage.expr)?;
+            let procedure = stage.procedure.map(|procedure| format!(" by {procedure}")).unwrap_or_default();
+            write!(f, "    {name} ({}): {}{procedure} = {}", sources.join(", "), stage.expr.element, stage.expr)?;
             if let Some(output) = &stage.output {
                 let index: Vec<String> = output.index.iter().map(ToString::to_string).collect();
                 write!(f, " -> {}[{}]", self.outputs[output.position], index.join(", "))?;

@@ -38,7 +38,7 @@ pub fn boxed(body: &GroupBody, operand: usize) -> Option<GroupBody> {
     if !factors.contains(&id) || !read.index.iter().all(Index::is_affine) || !alone || ty.element != ElementType::F32 {
         return None;
     }
-    let copy = Stage { expr: copy(ty), sources: vec![source], output: None };
+    let copy = Stage { expr: copy(ty), sources: vec![source], output: None, procedure: None };
     let mut found = GroupBody { staged: vec![copy], ..body.clone() };
     for own in found.stages[0].sources.iter_mut().filter(|own| **own == source) {
         *own = StageSource::Staged(0);

@@ -18,6 +18,7 @@ use warpweave_graph::views::merge_operands;
 use super::align;
 use super::body::GroupBody;
 use super::contraction::index_axes;
+use super::opaque;
 use super::sums::merged_sums;
 use super::translated::translated;
 
@@ -85,6 +86,9 @@ impl Uses {
 
 /// The body of `members` at register level, or `None` if no single kernel computes them so.
 pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
+    if let Some(body) = opaque::alone(program, members) {
+        return Some(body);
+    }
     let drafts = translated(drafts(program, uses, members, Sharing::Registers)?);
     align::align(program, merged_sums(drafts), Vec::new())
 }

@@ -16,6 +16,7 @@ use super::choose::shortlist;
 use super::contraction::{AxisClass, Contraction};
 use super::cost::KernelCost;
 use super::kept::{kept_elements, shuffles};
+use super::opaque;
 use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
 use super::phase::{self, staged_tile_cycles};
 use super::rounds::{Round, rounds};
@@ -134,7 +135,8 @@ impl EstimatedCost {
             | Template::Row(_)
             | Template::Kept
             | Template::Staged
-            | Template::Attention { .. } => unreachable!("contractions read from boxes"),
+            | Template::Attention { .. }
+            | Template::Opaque => unreachable!("contractions read from boxes"),
         };
         if tiles + staged::bytes(&boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
             return f64::INFINITY;
@@ -245,7 +247,7 @@ pub(super) fn reduced_points(body: &GroupBody) -> usize {
 fn counts(body: &GroupBody, params: &ScheduleParams) -> KernelCounts {
     match params.template {
         Template::Kept | Template::Staged | Template::Attention { .. } => KernelCounts::default(),
-        Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) => {
+        Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) | Template::Opaque => {
             kernel_counts(body, params, Sampling::COARSE)
         }
     }
@@ -273,6 +275,10 @@ impl Kernel<'_> {
             Template::Pointwise { per_thread } => self.pointwise(per_thread),
             Template::Row(threads) => self.row(threads),
             Template::Kept => self.kept(),
+            Template::Opaque => {
+                let transfer = self.transfer(self.counts.load_sectors + self.counts.store_sectors);
+                opaque::row_cycles(self.body, self.arch, MEETING).max(transfer)
+            }
             Template::Contraction(shape) => self.contraction(&shape),
             Template::Staged | Template::Attention { .. } => staged_tile_cycles(self.body, self.params, self.arch),
         }

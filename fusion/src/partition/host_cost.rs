@@ -6,6 +6,7 @@ use warpweave_graph::program::TensorProgram;
 use super::body::GroupBody;
 use super::contraction::AxisClass;
 use super::cost::KernelCost;
+use super::opaque::row_work;
 use super::params::{ScheduleParams, Template};
 use super::staged::{boxes, extents};
 
@@ -45,6 +46,10 @@ impl KernelCost for HostCost {
                 TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
             }
             Template::Pointwise { .. } | Template::Row(_) | Template::Kept => TASK + stages.sum::<f64>() / OPERATIONS,
+            Template::Opaque => {
+                let Some(work) = row_work(body) else { return f64::INFINITY };
+                TASK + (work.evaluations * operations(&body.stages[0].expr) + work.sequential) / OPERATIONS
+            }
             Template::Staged | Template::Attention { .. } => {
                 let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
                 let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {

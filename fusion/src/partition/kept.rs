@@ -131,7 +131,8 @@ impl KeptKey {
             | Template::Row(_)
             | Template::Contraction(_)
             | Template::Staged
-            | Template::Attention { .. } => None,
+            | Template::Attention { .. }
+            | Template::Opaque => None,
         }
     }
 

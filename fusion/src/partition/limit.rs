@@ -54,7 +54,8 @@ fn shape(group: &FusionGroup) -> Option<ContractionShape> {
         | Template::Row(_)
         | Template::Kept
         | Template::Staged
-        | Template::Attention { .. } => None,
+        | Template::Attention { .. }
+        | Template::Opaque => None,
     }
 }
 

@@ -11,7 +11,7 @@ use super::body::{GroupBody, Stage, StageSource};
 pub fn merge_axes(body: &GroupBody, layouts: &Arena<TensorId, Layout>) -> GroupBody {
     let mut body = body.clone();
     let empty = |stage: &Stage| stage.expr.axes.values().any(|axis| axis.extent == 0);
-    if body.stages.iter().any(empty) {
+    if body.stages.iter().any(empty) || body.procedure().is_some() {
         return body;
     }
     let mut axis = 0;

@@ -18,6 +18,7 @@ pub mod host_cost;
 pub mod kept;
 pub mod limit;
 pub mod merge_axes;
+pub mod opaque;
 pub mod padded;
 pub mod params;
 pub(crate) mod params_text;

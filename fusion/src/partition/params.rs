@@ -162,6 +162,8 @@ pub enum Template {
         /// Keys of a block.
         keys: usize,
     },
+    /// What a procedure computes, a row a block; see [`super::opaque`].
+    Opaque,
 }
 
 /// A choice for one group: the template and the extent of a tile along each tile axis.
@@ -187,7 +189,8 @@ impl ScheduleParams {
             | Template::Row(_)
             | Template::Kept
             | Template::Staged
-            | Template::Attention { .. } => 1,
+            | Template::Attention { .. }
+            | Template::Opaque => 1,
         }
     }
 
@@ -208,6 +211,9 @@ impl ScheduleParams {
 /// The choices of the templates without a shared-memory stage.
 pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     let extents = body.tile_extents();
+    if body.procedure().is_some() {
+        return vec![ScheduleParams { template: Template::Opaque, tile: vec![1; extents.len()] }];
+    }
     let all: Vec<usize> = (0..extents.len()).collect();
     let reductions = body.reductions().count();
     let extra = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());

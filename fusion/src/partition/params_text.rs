@@ -36,6 +36,7 @@ impl fmt::Display for ScheduleParams {
             Template::Contraction(shape) => shape.fmt(f)?,
             Template::Staged => write!(f, "staged")?,
             Template::Attention { keys } => write!(f, "attention/{keys}")?,
+            Template::Opaque => write!(f, "opaque")?,
         }
         write!(f, " tile {}", if tile.is_empty() { "none".to_owned() } else { tile.join("x") })
     }
@@ -60,7 +61,7 @@ impl FromStr for ScheduleParams {
                     let ContractionShape { rows, columns, column_width, step, parts, .. } = shape;
                     [rows, columns, column_width, step, parts].iter().all(|number| *number > 0)
                 }
-                Template::Row(_) | Template::Kept | Template::Staged => true,
+                Template::Row(_) | Template::Kept | Template::Staged | Template::Opaque => true,
             };
             template && params.tile.iter().all(|extent| *extent > 0) && params.to_string() == text
         };
@@ -79,6 +80,9 @@ pub fn read(reader: &mut Reader<'_>) -> Parsed<ScheduleParams> {
 fn template(reader: &mut Reader<'_>) -> Parsed<Template> {
     if reader.eat_word("staged") {
         return Ok(Template::Staged);
+    }
+    if reader.eat_word("opaque") {
+        return Ok(Template::Opaque);
     }
     if reader.eat_word("attention") {
         reader.mark("/")?;

@@ -16,7 +16,8 @@ impl Signature {
         let mut text = format!("tile axes {}", body.tile_rank);
         let staged = body.staged.iter().map(|stage| ("staged", stage));
         for (kind, stage) in staged.chain(body.stages.iter().map(|stage| ("stage", stage))) {
-            let _ = write!(text, "; {kind} {} {} <-", stage.expr.element, stage.expr);
+            let procedure = stage.procedure.map(|procedure| format!(" by {procedure}")).unwrap_or_default();
+            let _ = write!(text, "; {kind} {}{procedure} {} <-", stage.expr.element, stage.expr);
             sources(&mut text, stage);
             if let Some(output) = &stage.output {
                 let index: Vec<String> = output.index.iter().map(ToString::to_string).collect();

@@ -64,7 +64,7 @@ fn parts_of(body: &GroupBody, split: AxisId, count: usize, parts: TensorId) -> G
     let (expr, sources) = merge_operands(&substitute::replace_axes(&alone, &axes, &replacement), sources);
     let index = expr.parallel().map(Index::axis).collect();
     let output = Some(StageOutput { position: 0, index });
-    with_operands(body, vec![Stage { expr, sources, output }], body.tile_rank + 1, vec![parts], None)
+    with_operands(body, vec![Stage { expr, sources, output, procedure: None }], body.tile_rank + 1, vec![parts], None)
 }
 
 fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
@@ -87,7 +87,7 @@ fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
     let sources: Vec<StageSource> =
         lead.sources.iter().copied().chain([StageSource::Operand(body.operands.len())]).collect();
     let (expr, sources) = merge_operands(&expr, &sources);
-    let first = Stage { expr, sources, output: lead.output.clone() };
+    let first = Stage { expr, sources, output: lead.output.clone(), procedure: None };
     let stages = std::iter::once(first).chain(body.stages[1..].iter().cloned()).collect();
     with_operands(body, stages, body.tile_rank, body.outputs.clone(), Some(parts))
 }

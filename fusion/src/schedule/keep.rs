@@ -9,6 +9,7 @@ use super::interplay::GroupGraph;
 use super::plan::{Instruction, OperatorId, ROperator, RTask};
 use crate::partition::attention::AttentionKernel;
 use crate::partition::kept::{KeptKey, MOST_ROWS, kept_elements};
+use crate::partition::opaque;
 use crate::partition::params::{RowThreads, ScheduleParams, Template};
 use crate::partition::staged::{STAGED_BYTES, boxes, bytes};
 use crate::partition::{FusionGroup, GroupBody, Partition};
@@ -220,6 +221,7 @@ pub fn most_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
         Template::Attention { .. } => AttentionKernel::of(body, params).map(|kernel| kernel.bytes()),
         Template::Contraction(shape) => return shape.shared_bytes(),
         Template::Pointwise { .. } | Template::Row(_) | Template::Kept => return ROW_BYTES,
+        Template::Opaque => return opaque::shared_bytes(body) + ARRAY_ALIGNMENT * STATES,
     };
     staged.map_or(STAGED_BYTES, |bytes| bytes + ARRAY_ALIGNMENT * (body.staged.len() + STATES))
 }

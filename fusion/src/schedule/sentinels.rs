@@ -63,7 +63,7 @@ pub struct Exchanged {
 pub fn can_mark(template: Template) -> bool {
     match template {
         Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Contraction(_) => true,
-        Template::Staged | Template::Attention { .. } => false,
+        Template::Staged | Template::Attention { .. } | Template::Opaque => false,
     }
 }
 
@@ -73,7 +73,7 @@ pub fn can_poll(body: &GroupBody, template: Template, operand: usize) -> bool {
     match template {
         Template::Pointwise { .. } | Template::Row(_) | Template::Kept => true,
         Template::Contraction(_) => !directly(),
-        Template::Staged | Template::Attention { .. } => false,
+        Template::Staged | Template::Attention { .. } | Template::Opaque => false,
     }
 }
 
@@ -294,5 +294,5 @@ fn copied(body: &GroupBody, stage: usize) -> Stage {
     };
     let own = lead.output.as_ref().expect("the stage writes the tensor that is copied");
     let output = Some(StageOutput { position: body.outputs.len(), index: own.index.clone() });
-    Stage { expr, sources: vec![StageSource::Stage(stage)], output }
+    Stage { expr, sources: vec![StageSource::Stage(stage)], output, procedure: None }
 }

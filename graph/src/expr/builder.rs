@@ -117,6 +117,12 @@ impl ExprBuilder {
         self.finish(element, body, Some(reducer), epilogue)
     }
 
+    /// The access expression of an opaque statement: a procedure takes `body` along the reduced axes and gives `element`.
+    pub fn access(self, element: ElementType, body: Scalar) -> TensorExpr {
+        let Self { axes, operands, reads } = self;
+        TensorExpr { axes, operands, reads, body, reducer: None, epilogue: None, element }
+    }
+
     fn finish(
         self,
         element: ElementType,
@@ -124,10 +130,10 @@ impl ExprBuilder {
         reducer: Option<Reducer>,
         epilogue: Option<Scalar>,
     ) -> TensorExpr {
-        let Self { axes, operands, reads } = self;
-        let reduces = axes.values().any(|axis| axis.kind == AxisKind::Reduced);
+        let reduces = self.axes.values().any(|axis| axis.kind == AxisKind::Reduced);
         assert_eq!(reduces, reducer.is_some(), "a reducer goes with reduced axes");
-        TensorExpr { axes, operands, reads, body, reducer, epilogue, element }
+        let operands = self.operands.clone();
+        self.with_operands(operands, element, body, reducer, epilogue)
     }
 
     pub(super) fn push(&mut self, read: Read) -> ReadId {
@@ -144,7 +150,8 @@ impl ExprBuilder {
         reducer: Option<Reducer>,
         epilogue: Option<Scalar>,
     ) -> TensorExpr {
-        Self { operands, ..self }.finish(element, body, reducer, epilogue)
+        let Self { axes, reads, .. } = self;
+        TensorExpr { axes, operands, reads, body, reducer, epilogue, element }
     }
 
     pub(super) fn axes_of(axes: &Arena<AxisId, Axis>) -> Self {

@@ -12,6 +12,24 @@ type Check = Result<(), &'static str>;
 impl TensorExpr {
     /// Checks ids, ranks, types and the order of axes; not whether guarded indices stay inside their operands.
     pub fn check(&self) -> Check {
+        let parallel = self.check_accesses()?;
+        require(self.reducer.is_some() == (parallel < self.axes.len()), "a reducer and reduced axes belong together")?;
+        require(self.reducer.is_some() || self.epilogue.is_none(), "an epilogue needs a reducer")?;
+        let body = self.check_scalar(&self.body, None)?;
+        require(self.reducer.is_none() || !body.is_storage(), "a type of storage only is not reduced")?;
+        let result = self.epilogue.as_ref().map_or(Ok(body), |epilogue| self.check_scalar(epilogue, Some(body)))?;
+        require(result == self.element, "the value has another type")
+    }
+
+    /// Checks an expression whose values a procedure combines, but for what the procedure itself needs; the body's type.
+    pub fn check_access(&self) -> Result<ElementType, &'static str> {
+        self.check_accesses()?;
+        require(self.reducer.is_none() && self.epilogue.is_none(), "a procedure and a reducer exclude each other")?;
+        self.check_scalar(&self.body, None)
+    }
+
+    /// Axes, operands and reads; the number of parallel axes.
+    fn check_accesses(&self) -> Result<usize, &'static str> {
         let kinds: Vec<AxisKind> = self.axes.values().map(|axis| axis.kind).collect();
         let parallel = kinds.iter().take_while(|kind| **kind == AxisKind::Parallel).count();
         require(kinds[parallel..].iter().all(|kind| *kind == AxisKind::Reduced), "axes are out of order")?;
@@ -30,12 +48,7 @@ impl TensorExpr {
             self.check_guard(&read.guard)?;
         }
         self.check_indirection()?;
-        require(self.reducer.is_some() == (parallel < kinds.len()), "a reducer and reduced axes belong together")?;
-        require(self.reducer.is_some() || self.epilogue.is_none(), "an epilogue needs a reducer")?;
-        let body = self.check_scalar(&self.body, None)?;
-        require(self.reducer.is_none() || !body.is_storage(), "a type of storage only is not reduced")?;
-        let result = self.epilogue.as_ref().map_or(Ok(body), |epilogue| self.check_scalar(epilogue, Some(body)))?;
-        require(result == self.element, "the value has another type")
+        Ok(parallel)
     }
 
     fn check_index(&self, index: &Index) -> Check {

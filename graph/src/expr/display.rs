@@ -5,7 +5,7 @@
 //! ```
 //! A read is written where its value is first used and is `%n` later. Where the reads do not stand in that order, all are
 //! declared before: `with %0 = x0[a0], %1 = x0[a1]: …`. Operand types and the element type of the value stand elsewhere.
-//! Integer literals are `i64` and others `f32` unless a suffix such as `_i32` says otherwise.
+//! What a procedure takes along an axis is written `each[a2<6]` where a reducer would stand. Integer literals are `i64` and others `f32` unless a suffix such as `_i32` says otherwise.
 
 use std::fmt;
 
@@ -49,8 +49,12 @@ impl Printer<'_> {
             let of_kind = expr.axes.iter().filter(move |(_, axis)| axis.kind == kind);
             of_kind.map(|(id, axis)| format!("{id}<{}", axis.extent)).collect::<Vec<_>>().join(", ")
         };
-        let reducer =
-            expr.reducer.map(|reducer| format!("{}[{}] ", reducer.word(), axes(AxisKind::Reduced))).unwrap_or_default();
+        let reduced = axes(AxisKind::Reduced);
+        let reducer = match expr.reducer {
+            Some(reducer) => format!("{}[{reduced}] ", reducer.word()),
+            None if reduced.is_empty() => String::new(),
+            None => format!("each[{reduced}] "),
+        };
         let mut text = format!("[{}] {reducer}{}", axes(AxisKind::Parallel), self.scalar(&expr.body));
         if let Some(epilogue) = &expr.epilogue {
             text.push_str(&format!(" then {}", self.scalar(epilogue)));

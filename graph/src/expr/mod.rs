@@ -98,7 +98,7 @@ pub struct Read {
 /// One tensor as a function of others.
 ///
 /// Parallel axes come first, in the order of the output's dimensions; reduced axes follow. Without reduced axes there
-/// is no reducer and the epilogue is absent.
+/// is no reducer and the epilogue is absent. The access expression of an opaque statement has reduced axes and neither.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct TensorExpr {
     /// Parallel axes, then reduced axes.
@@ -109,7 +109,8 @@ pub struct TensorExpr {
     pub reads: Arena<ReadId, Read>,
     /// The value at one point of all axes.
     pub body: Scalar,
-    /// How the reduced axes are combined; present exactly if there are reduced axes.
+    /// How the reduced axes are combined; present exactly if there are reduced axes and no procedure takes them, see
+    /// [`crate::procedure`].
     pub reducer: Option<Reducer>,
     /// Applied to the reduced value, which is [`Scalar::Reduced`]; may read at indices of parallel axes.
     pub epilogue: Option<Scalar>,

@@ -91,8 +91,11 @@ impl Parser<'_> {
         known
     }
 
-    /// A reducer and its axes; `max(` begins a scalar.
+    /// A reducer and its axes, or the axes that a procedure takes; `max(` begins a scalar.
     fn reducer(&mut self, reader: &mut Reader<'_>) -> Parsed<Option<Reducer>> {
+        if reader.eat_word("each") {
+            return self.axes(reader, AxisKind::Reduced).map(|()| None);
+        }
         let mut ahead = reader.clone();
         let reducer = ahead.eat_named::<Reducer>().filter(|_| ahead.clone().eat("["));
         if reducer.is_some() {

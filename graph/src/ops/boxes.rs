@@ -39,25 +39,50 @@ fn span(form: Form, sides: &[Scalar; 4], direction: usize) -> Span {
     }
 }
 
-/// Whether the intersection of two boxes of singles is more than a threshold of their union.
-pub fn overlap(form: Form, one: [Scalar; 4], other: [Scalar; 4], threshold: Scalar) -> Scalar {
-    let length = |low: Scalar, high: Scalar| high.binary(BinaryOp::Subtract, low);
-    let mut areas = [number(1.0), number(1.0), number(1.0)];
-    let mut meets = Scalar::literal(ElementType::Bool, 1.0);
-    for direction in 0..2 {
-        let (a, b) = (span(form, &one, direction), span(form, &other, direction));
-        let low = a.low.clone().binary(BinaryOp::Maximum, b.low.clone());
-        let high = a.high.clone().binary(BinaryOp::Minimum, b.high.clone());
-        meets = meets.binary(BinaryOp::And, low.clone().binary(BinaryOp::Less, high.clone()));
-        let lengths = [length(a.low, a.high), length(b.low, b.high), length(low, high)];
-        for (area, length) in areas.iter_mut().zip(lengths) {
-            *area = area.clone().binary(BinaryOp::Multiply, length);
-        }
+/// What of a box decides how it overlaps others: the least and the largest coordinate along each direction, and its area.
+pub struct Extent {
+    low: [Scalar; 2],
+    high: [Scalar; 2],
+    area: Scalar,
+}
+
+/// The numbers of an extent.
+pub const NUMBERS: usize = 5;
+
+impl Extent {
+    /// Of the box that these four numbers are.
+    pub fn of(form: Form, sides: &[Scalar; 4]) -> Self {
+        let [first, second] = [0, 1].map(|direction| span(form, sides, direction));
+        let length = |span: &Span| span.high.clone().binary(BinaryOp::Subtract, span.low.clone());
+        let area = length(&first).binary(BinaryOp::Multiply, length(&second));
+        Self { low: [first.low, second.low], high: [first.high, second.high], area }
     }
-    let [area, other_area, shared] = areas;
+
+    /// Its numbers, in the order in which [`Extent::from_numbers`] takes them.
+    pub fn numbers(self) -> [Scalar; NUMBERS] {
+        let ([y, x], [top, right]) = (self.low, self.high);
+        [y, x, top, right, self.area]
+    }
+
+    /// Of these numbers.
+    pub fn from_numbers([y, x, top, right, area]: [Scalar; NUMBERS]) -> Self {
+        Self { low: [y, x], high: [top, right], area }
+    }
+}
+
+/// Whether the intersection of two boxes of singles is more than a threshold of their union.
+pub fn overlap(one: Extent, other: Extent, threshold: Scalar) -> Scalar {
+    let mut shared = number(1.0);
+    let mut meets = Scalar::literal(ElementType::Bool, 1.0);
+    let highs = one.high.into_iter().zip(other.high);
+    for ((a_low, b_low), (a_high, b_high)) in one.low.into_iter().zip(other.low).zip(highs) {
+        let (low, high) = (a_low.binary(BinaryOp::Maximum, b_low), a_high.binary(BinaryOp::Minimum, b_high));
+        meets = meets.binary(BinaryOp::And, low.clone().binary(BinaryOp::Less, high.clone()));
+        shared = shared.binary(BinaryOp::Multiply, high.binary(BinaryOp::Subtract, low));
+    }
     let is_positive = |x: &Scalar| number(0.0).binary(BinaryOp::Less, x.clone());
-    let exist = is_positive(&area).binary(BinaryOp::And, is_positive(&other_area));
-    let both = area.binary(BinaryOp::Add, other_area).binary(BinaryOp::Subtract, shared.clone());
+    let exist = is_positive(&one.area).binary(BinaryOp::And, is_positive(&other.area));
+    let both = one.area.binary(BinaryOp::Add, other.area).binary(BinaryOp::Subtract, shared.clone());
     let exceeds = threshold.binary(BinaryOp::Less, shared.binary(BinaryOp::Divide, both));
     meets.binary(BinaryOp::And, exist).binary(BinaryOp::And, exceeds)
 }

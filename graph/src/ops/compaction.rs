@@ -1,37 +1,50 @@
 //! What of many elements counts, brought to the front: the places of marked elements, in order.
 
-use super::compose;
+use super::{InferError, compose, movement, ordering};
 use crate::expr::{BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
+use crate::procedure::sort::{Direction, LONGEST_ROW};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape};
 
-/// Most elements among which marked ones are looked for: the work grows with the square.
-pub const MOST_ELEMENTS: usize = 1 << 17;
+/// Most elements among which marked ones are looked for by counting those before each. Among more they are sorted to the front.
+const MOST_COUNTED: usize = 1 << 10;
 
 /// Marked elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Marked {
-    /// The places of the marked elements, in order, and 0 behind them: as many as there are elements.
+    /// The places of the marked elements, in order, and some places behind them: as many as there are elements.
     pub places: TensorId,
     /// How many elements are marked, a 64-bit scalar.
     pub count: TensorId,
 }
 
+fn number(value: i64) -> Scalar {
+    Scalar::Literal(Literal::integer(ElementType::I64, value))
+}
+
+/// The number of elements, if so many can be sorted.
+pub fn accept(elements: Option<usize>, what: impl std::fmt::Display) -> Result<usize, InferError> {
+    let places = elements.filter(|&elements| elements <= LONGEST_ROW);
+    places.ok_or_else(|| InferError::Unsupported(format!("{what} has more than {LONGEST_ROW} elements")))
+}
+
 /// Appends the places of the elements of `marks`, a vector of truth values, that are true.
 pub fn marked(program: &mut ProgramBuilder, marks: TensorId) -> Marked {
     let total = program.ty(marks).shape[0];
-    let number = |value: i64| Scalar::Literal(Literal::integer(ElementType::I64, value));
     let ones = compose::map(program, [marks], ElementType::I64, |[mark]| mark.select(number(1), number(0)));
+    let places = match total {
+        0..=MOST_COUNTED => counted(program, marks, ones),
+        _ => ordering::first_places(program, marks, Direction::Descending, total),
+    };
+    let count = compose::reduce(program, ones, &[0], Reducer::Sum);
+    let count = movement::reshape(program, count, &Shape::scalar());
+    Marked { places, count }
+}
 
-    // How many are marked up to each element.
-    let mut expr = ExprBuilder::new();
-    let (own, other) = (expr.parallel(total), expr.reduced(total));
-    let before = Index::axis(own).add(&Index::axis(other).times(-1));
-    let guard = expr.guard(Guard::always(), before, 0, total as i64);
-    let operand = expr.operand(program.ty(ones));
-    let body = expr.guarded_read(operand, vec![Index::axis(other)], guard, Literal::integer(ElementType::I64, 0));
-    let ranks = program.compute(expr.reduce(ElementType::I64, Reducer::Sum, body, None), &[ones]);
-
+/// Appends the places of marked elements, and 0 behind them.
+fn counted(program: &mut ProgramBuilder, marks: TensorId, ones: TensorId) -> TensorId {
+    let total = program.ty(marks).shape[0];
+    let ranks = sums_up_to(program, ones);
     let mut expr = ExprBuilder::new();
     let (own, other) = (expr.parallel(total), expr.reduced(total));
     let (marks_operand, ranks_operand) = (expr.operand(program.ty(marks)), expr.operand(program.ty(ranks)));
@@ -40,11 +53,44 @@ pub fn marked(program: &mut ProgramBuilder, marks: TensorId) -> Marked {
     let wanted = Scalar::Index(Index::axis(own).plus(1), ElementType::I64);
     let place = Scalar::Index(Index::axis(other), ElementType::I64);
     let body = mark.binary(BinaryOp::And, rank.binary(BinaryOp::Equal, wanted)).select(place, number(0));
-    let places = program.compute(expr.reduce(ElementType::I64, Reducer::Sum, body, None), &[marks, ranks]);
+    program.compute(expr.reduce(ElementType::I64, Reducer::Sum, body, None), &[marks, ranks])
+}
 
-    let count = compose::reduce(program, ones, &[0], Reducer::Sum);
-    let count = super::movement::reshape(program, count, &Shape::scalar());
-    Marked { places, count }
+/// Appends the sums of the elements of a vector of 64-bit integers up to each element.
+///
+/// A long vector is summed in blocks, then over the blocks: elements and blocks alike are counted among few.
+pub fn sums_up_to(program: &mut ProgramBuilder, values: TensorId) -> TensorId {
+    let total = program.ty(values).shape[0];
+    let length = if total <= MOST_COUNTED { total.max(1) } else { total.isqrt().isqrt().next_power_of_two().max(64) };
+    let blocks = total.div_ceil(length);
+    let mut expr = ExprBuilder::new();
+    let (block, own, other) = (expr.parallel(blocks), expr.parallel(length), expr.reduced(length));
+    let [block, own, other] = [block, own, other].map(Index::axis);
+    let place = block.times(length as i64).add(&other);
+    let guard = expr.guard(Guard::always(), place.clone(), 0, total as i64);
+    let guard = expr.guard(guard, own.add(&other.times(-1)), 0, length as i64);
+    let operand = expr.operand(program.ty(values));
+    let body = expr.guarded_read(operand, vec![place], guard, Literal::integer(ElementType::I64, 0));
+    let within = program.compute(expr.reduce(ElementType::I64, Reducer::Sum, body, None), &[values]);
+    if blocks <= 1 {
+        return movement::reshape(program, within, &[total].into());
+    }
+    let sums = movement::rearrange(program, within, &[blocks], |axes| {
+        vec![Index::axis(axes[0]), Index::constant(length as i64 - 1)]
+    });
+    let before = sums_up_to(program, sums);
+    let mut expr = ExprBuilder::new();
+    let place = expr.parallel(total);
+    let ranges = |axis| expr.range(axis);
+    let block = Index::axis(place).floor_div(length as i64, &ranges);
+    let own = Index::axis(place).modulo(length as i64, &ranges);
+    let operand = expr.operand(program.ty(within));
+    let within_read = expr.read(operand, vec![block.clone(), own]);
+    let guard = expr.guard(Guard::always(), block.clone(), 1, blocks as i64);
+    let operand = expr.operand(program.ty(before));
+    let before_read = expr.guarded_read(operand, vec![block.plus(-1)], guard, Literal::integer(ElementType::I64, 0));
+    let body = within_read.binary(BinaryOp::Add, before_read);
+    program.compute(expr.map(ElementType::I64, body), &[within, before])
 }
 
 /// A coordinate of places in row-major order: `⌊place / stride⌋ mod extent`.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::compaction::{self, MOST_ELEMENTS, Marked};
+use super::compaction::{self, Marked};
 use super::gather::Gather;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, movement};
 use crate::counted::CountedOutput;
@@ -42,8 +42,8 @@ impl Compress {
             let marks = value.to_i64().into_iter().enumerate();
             marks.filter(|(_, mark)| *mark != 0).map(|(place, _)| place as i64).collect()
         });
-        if known.is_none() && extent > MOST_ELEMENTS {
-            return Err(InferError::Unsupported(format!("{extent} slices are more than {MOST_ELEMENTS}")));
+        if known.is_none() {
+            compaction::accept(Some(extent), "the condition")?;
         }
         Ok(Choice { shape, dimension, known })
     }

@@ -153,6 +153,7 @@ pub mod one_hot;
 pub mod optional_get_element;
 pub mod optional_has_element;
 pub mod or;
+pub mod ordering;
 pub mod pad;
 pub mod pow;
 pub mod prelu;

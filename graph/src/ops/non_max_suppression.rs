@@ -2,13 +2,16 @@
 
 use std::ops::RangeInclusive;
 
-use super::compaction::{self, MOST_ELEMENTS, Marked};
+use super::compaction::{self, Marked};
 use super::top_k::TopK;
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, boxes, compose, movement,
+    ordering,
 };
 use crate::counted::CountedOutput;
-use crate::expr::{BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar};
+use crate::expr::{BinaryOp, ExprBuilder, Index, Literal, Scalar, UnaryOp};
+use crate::procedure::sort::Direction;
+use crate::procedure::{Opaque, Procedure, suppress};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
@@ -17,14 +20,11 @@ use crate::types::{ElementType, TensorType, ValueType};
 /// box, then the best of those that overlap it by no more than a threshold, and so on, at most as many as a constant third
 /// input says. As many triples count as a second output says.
 ///
-/// Boxes are ordered by their scores once; every box that is chosen takes one step over all boxes.
+/// Boxes are ordered by their scores, and those that overlap a box before them that remains are suppressed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NonMaxSuppression {
     form: boxes::Form,
 }
-
-/// Most boxes that are chosen of a class: the length of the chain of steps.
-const MOST_CHOSEN: usize = 1 << 10;
 
 /// The extents of the inputs.
 #[derive(Clone, Copy, Debug)]
@@ -65,73 +65,69 @@ impl NonMaxSuppression {
             Some(_) => return Err(InferError::Mismatch("the number of boxes is not one number".to_owned())),
         };
         let extents = Extents { examples, classes, boxes, chosen };
-        if chosen > MOST_CHOSEN || extents.candidates() > MOST_ELEMENTS {
-            let reason = format!("{chosen} boxes of a class are more than {MOST_CHOSEN}, or of all too many");
+        if boxes > suppress::LONGEST_ROW {
+            let most = suppress::LONGEST_ROW;
+            let reason = format!("{boxes} boxes are more than {most}; keep the best of them by TopK before");
             return Err(InferError::Unsupported(reason));
         }
+        compaction::accept(extents.candidates().checked_mul(3), "the output")?;
         Ok(extents)
     }
 
-    /// Appends the boxes in the order of their scores, `[N, C, B, 4]`.
-    fn ordered(program: &mut ProgramBuilder, boxes: TensorId, order: TensorId) -> TensorId {
-        let (ty, order_ty) = (program.ty(boxes).clone(), program.ty(order).clone());
+    /// Appends the extents of the boxes in the order of their scores, `[N, C, B, numbers]`.
+    fn ordered(&self, program: &mut ProgramBuilder, given: TensorId, order: TensorId) -> TensorId {
+        let (ty, order_ty) = (program.ty(given).clone(), program.ty(order).clone());
         let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&[order_ty.shape[0], order_ty.shape[1], order_ty.shape[2], 4]);
-        let [example, class, rank, side] = [0, 1, 2, 3].map(|at| Index::axis(axes[at]));
+        let axes = expr.parallels(&[order_ty.shape[0], order_ty.shape[1], order_ty.shape[2], boxes::NUMBERS]);
+        let [example, class, rank, column] = [0, 1, 2, 3].map(|at| Index::axis(axes[at]));
         let operand = expr.operand(&order_ty);
         let named = expr.read(operand, vec![example.clone(), class, rank]);
         let place = expr.indirect(&named, ty.shape[1]);
         let operand = expr.operand(&ty);
-        let body = expr.read(operand, vec![example, place, side]);
-        program.compute(expr.map(ty.element, body), &[order, boxes])
+        let side = |side| expr.read(operand, vec![example.clone(), place.clone(), Index::constant(side)]);
+        let sides = [0, 1, 2, 3].map(side);
+        let column = Scalar::Index(column, ElementType::I32);
+        let mut numbers = boxes::Extent::of(self.form, &sides).numbers().into_iter().enumerate().rev();
+        let (_, last) = numbers.next().expect("an extent has numbers");
+        let body = numbers.fold(last, |others, (at, number)| {
+            column.clone().binary(BinaryOp::Equal, Scalar::literal(ElementType::I32, at as f64)).select(number, others)
+        });
+        program.compute(expr.map(ty.element, body), &[order, given])
     }
 
-    /// Appends the first rank that is alive in each class, −1 if none is.
-    fn best(program: &mut ProgramBuilder, alive: TensorId) -> TensorId {
-        let ty = program.ty(alive).clone();
-        let none = Scalar::literal(ElementType::I64, ty.shape[2] as f64);
-        let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&ty.shape[..2]);
-        let rank = expr.reduced(ty.shape[2]);
-        let operand = expr.operand(&ty);
-        let lives = expr.read(operand, [axes[0], axes[1], rank].map(Index::axis).to_vec());
-        let body = lives.select(Scalar::Index(Index::axis(rank), ElementType::I64), none.clone());
-        let absent = Scalar::Reduced.binary(BinaryOp::Equal, none);
-        let result = absent.select(Scalar::literal(ElementType::I64, -1.0), Scalar::Reduced);
-        program.compute(expr.reduce(ElementType::I64, Reducer::Minimum, body, Some(result)), &[alive])
-    }
-
-    /// Appends what is alive after a box was chosen: what does not overlap it.
-    fn survivors(
+    /// Appends of the boxes in their order whether each remains, at most `most` of a class: a box suppresses those behind it that
+    /// overlap it, and itself where `eligible` does not hold.
+    fn remaining(
         &self,
         program: &mut ProgramBuilder,
-        alive: TensorId,
+        eligible: TensorId,
         ordered: TensorId,
-        best: TensorId,
         threshold: TensorId,
+        most: usize,
     ) -> TensorId {
-        let (ty, boxes_ty) = (program.ty(alive).clone(), program.ty(ordered).clone());
+        let (ty, boxes_ty) = (program.ty(eligible).clone(), program.ty(ordered).clone());
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&ty.shape);
-        let [example, class, rank] = [0, 1, 2].map(|at| Index::axis(axes[at]));
+        let [example, class, place] = [0, 1, 2].map(|at| Index::axis(axes[at]));
+        let each = Index::axis(expr.reduced(ty.shape[2]));
         let operand = expr.operand(&ty);
-        let lives = expr.read(operand, vec![example.clone(), class.clone(), rank.clone()]);
-        let operand = expr.operand(program.ty(best));
-        let chosen = expr.read(operand, vec![example.clone(), class.clone()]);
-        let place = expr.indirect(&chosen, ty.shape[2]);
+        let is_eligible = expr.read(operand, vec![example.clone(), class.clone(), place.clone()]);
         let operand = expr.operand(program.ty(threshold));
         let threshold_read = expr.read(operand, vec![]);
         let operand = expr.operand(&boxes_ty);
-        let mut sides = |rank: &Index| {
-            [0, 1, 2, 3].map(|side| {
-                expr.read(operand, vec![example.clone(), class.clone(), rank.clone(), Index::constant(side)])
-            })
+        let mut extent = |at: &Index| {
+            boxes::Extent::from_numbers(std::array::from_fn(|number| {
+                let column = Index::constant(number as i64);
+                expr.read(operand, vec![example.clone(), class.clone(), at.clone(), column])
+            }))
         };
-        let overlaps = boxes::overlap(self.form, sides(&place), sides(&rank), threshold_read);
-        let is_chosen = chosen.binary(BinaryOp::Equal, Scalar::Index(rank, ElementType::I64));
-        let goes = overlaps.binary(BinaryOp::Or, is_chosen);
-        let body = goes.select(Scalar::Literal(Literal::Bool(false)), lives);
-        program.compute(expr.map(ElementType::Bool, body), &[alive, best, threshold, ordered])
+        let overlaps = boxes::overlap(extent(&each), extent(&place), threshold_read);
+        let number = |index| Scalar::Index(index, ElementType::I32);
+        let is_itself = number(each).binary(BinaryOp::Equal, number(place));
+        let body = is_itself.select(is_eligible.unary(UnaryOp::Not), overlaps);
+        let procedure = Procedure::Suppress { most: most as u64 };
+        let access = expr.access(procedure.element(), body);
+        program.opaque(Opaque { procedure, access }, &[eligible, threshold, ordered])
     }
 }
 
@@ -161,7 +157,7 @@ impl Operator for NonMaxSuppression {
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let extents = Self::extents(context).expect("inference accepted the inputs");
-        let Extents { examples, classes, boxes, chosen } = extents;
+        let Extents { boxes, chosen, .. } = extents;
         let candidates = extents.candidates();
         if candidates == 0 {
             let triples = Tensor::from_i64(TensorType::new(ElementType::I64, [0, 3]), &[]);
@@ -176,24 +172,18 @@ impl Operator for NonMaxSuppression {
         let is_bounded = inputs.get(4).copied().flatten().is_some();
         let all = program.constant(Tensor::vector_i64(&[boxes as i64]));
         let sorted = program.apply(&TopK::largest(2), &[Some(scores), Some(all)], 2);
-        let ordered = Self::ordered(program, given, sorted[1]);
-        let mut alive = compose::map(program, [sorted[0], least], ElementType::Bool, |[score, least]| {
+        let ordered = self.ordered(program, given, sorted[1]);
+        let eligible = compose::map(program, [sorted[0], least], ElementType::Bool, |[score, least]| {
             if is_bounded { least.binary(BinaryOp::Less, score) } else { Scalar::Literal(Literal::Bool(true)) }
         });
-        let mut steps = Vec::with_capacity(chosen);
-        for step in 0..chosen {
-            let best = Self::best(program, alive);
-            steps.push(movement::reshape(program, best, &[examples, classes, 1].into()));
-            if step + 1 < chosen {
-                alive = self.survivors(program, alive, ordered, best, overlap);
-            }
+        let mut remain = self.remaining(program, eligible, ordered, overlap, chosen);
+        let mut order = sorted[1];
+        if chosen < boxes {
+            let first = ordering::first_places(program, remain, Direction::Descending, chosen);
+            [remain, order] = [remain, order].map(|rows| ordering::at_places(program, rows, first));
         }
-        let ranks = if steps.len() == 1 { steps[0] } else { program.join(2, &steps) };
-        let triples = triples(program, ranks, sorted[1], candidates);
-        let flat = movement::reshape(program, ranks, &[candidates].into());
-        let marks = compose::map(program, [flat], ElementType::Bool, |[rank]| {
-            Scalar::literal(ElementType::I64, 0.0).binary(BinaryOp::LessEqual, rank)
-        });
+        let triples = triples(program, order);
+        let marks = movement::reshape(program, remain, &[candidates].into());
         let Marked { places, count } = compaction::marked(program, marks);
         let picked = super::gather::Gather::along(0);
         let picked = program.apply(&picked, &[Some(triples), Some(places)], 1)[0];
@@ -201,20 +191,17 @@ impl Operator for NonMaxSuppression {
     }
 }
 
-/// Example, class and box of every candidate, `[candidates, 3]`; of those that are none, the last box.
-fn triples(program: &mut ProgramBuilder, ranks: TensorId, order: TensorId, candidates: usize) -> TensorId {
-    let (ty, order_ty) = (program.ty(ranks).clone(), program.ty(order).clone());
+/// Example, class and box of every candidate, whose boxes `[N, C, candidates]` are given.
+fn triples(program: &mut ProgramBuilder, order: TensorId) -> TensorId {
+    let ty = program.ty(order).clone();
     let mut expr = ExprBuilder::new();
     let axes = expr.parallels(&[ty.shape[0], ty.shape[1], ty.shape[2], 3]);
-    let [example, class, step, column] = [0, 1, 2, 3].map(|at| Index::axis(axes[at]));
+    let [example, class, candidate, column] = [0, 1, 2, 3].map(|at| Index::axis(axes[at]));
     let operand = expr.operand(&ty);
-    let rank = expr.read(operand, vec![example.clone(), class.clone(), step]);
-    let place = expr.indirect(&rank, order_ty.shape[2]);
-    let operand = expr.operand(&order_ty);
-    let named = expr.read(operand, vec![example.clone(), class.clone(), place]);
+    let named = expr.read(operand, vec![example.clone(), class.clone(), candidate]);
     let whole = |index: Index| Scalar::Index(index, ElementType::I64);
     let is = |which: f64| whole(column.clone()).binary(BinaryOp::Equal, Scalar::literal(ElementType::I64, which));
     let body = is(0.0).select(whole(example), is(1.0).select(whole(class), named));
-    let all = program.compute(expr.map(ElementType::I64, body), &[ranks, order]);
-    movement::reshape(program, all, &[candidates, 3].into())
+    let all = program.compute(expr.map(ElementType::I64, body), &[order]);
+    movement::reshape(program, all, &[ty.shape.elements(), 3].into())
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::compaction::{self, MOST_ELEMENTS, Marked};
+use super::compaction::{self, Marked};
 use super::{AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, compose, movement};
 use crate::counted::CountedOutput;
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
@@ -29,13 +29,10 @@ impl Operator for NonZero {
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let data = context.tensor(0)?;
-        let elements = data.shape.checked_elements().unwrap_or(usize::MAX);
         if data.shape.is_empty() {
             return Err(InferError::Unsupported("a scalar has no coordinates".to_owned()));
         }
-        if elements > MOST_ELEMENTS {
-            return Err(InferError::Unsupported(format!("{data} has more than {MOST_ELEMENTS} elements")));
-        }
+        let elements = compaction::accept(data.shape.checked_elements(), data)?;
         let coordinates = TensorType::new(ElementType::I64, [data.shape.len(), elements]);
         Ok(vec![coordinates.into(), TensorType::new(ElementType::I64, []).into()])
     }

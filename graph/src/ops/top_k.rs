@@ -4,33 +4,31 @@ use std::ops::RangeInclusive;
 
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, elementwise,
+    movement, ordering,
 };
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
+use crate::procedure::sort::{Direction, LONGEST_ROW};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
 /// The `k` largest or smallest elements along an axis, in order, and their places; `k` is a constant second input. Of equal
 /// elements the first comes first; NaN counts as the largest.
 ///
-/// An element's rank is the number of elements before it in that order, so the work grows with the square of the extent.
+/// Short rows are ranked by counting for each element those before it in that order, long ones are sorted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TopK {
     axis: i64,
     largest: bool,
 }
 
-/// Most pairs of elements that are compared.
-const MOST_PAIRS: usize = 1 << 36;
+/// Longest rows whose elements are ranked by counting: that is a statement that others are fused with, and as fast on a device
+/// as a short sort. Longer rows are sorted.
+const MOST_COUNTED: usize = 1 << 8;
 
 impl TopK {
     /// The largest along a dimension.
     pub fn largest(dimension: usize) -> Self {
         Self { axis: dimension as i64, largest: true }
-    }
-
-    /// The order of the smallest, along the last dimension.
-    pub fn smallest() -> Self {
-        Self { axis: -1, largest: false }
     }
 
     /// The dimension, and how many elements are picked.
@@ -44,20 +42,14 @@ impl TopK {
             &[count] if (0..=extent as i64).contains(&count) => count as usize,
             _ => return Err(InferError::Mismatch(format!("{count:?} of {extent} elements cannot be picked"))),
         };
-        let pairs = data.shape.checked_elements().and_then(|elements| elements.checked_mul(extent));
-        if extent >= 1 << 31 || pairs.is_none_or(|pairs| pairs > MOST_PAIRS) {
+        if extent > LONGEST_ROW {
             return Err(InferError::Unsupported(format!("{data} is too long along axis {} to be ordered", self.axis)));
         }
         Ok((dimension, count))
     }
 
     /// Whether element `x` at `x_place` comes before `y` at `y_place`.
-    pub fn before(
-        &self,
-        element: ElementType,
-        (x, x_place): (Scalar, Scalar),
-        (y, y_place): (Scalar, Scalar),
-    ) -> Scalar {
+    fn before(&self, element: ElementType, (x, x_place): (Scalar, Scalar), (y, y_place): (Scalar, Scalar)) -> Scalar {
         let (first, second) = if self.largest { (y.clone(), x.clone()) } else { (x.clone(), y.clone()) };
         let less = |a: Scalar, b: Scalar| a.binary(BinaryOp::Less, b);
         let (mut ahead, mut equal) = (less(first, second), x.clone().binary(BinaryOp::Equal, y.clone()));
@@ -72,6 +64,56 @@ impl TopK {
             equal = equal.binary(BinaryOp::Or, x_is.binary(BinaryOp::And, y_is));
         }
         ahead.binary(BinaryOp::Or, equal.binary(BinaryOp::And, less(x_place, y_place)))
+    }
+
+    /// Appends the places of the first `count` elements: an element's rank is the number of elements before it.
+    fn counted_places(
+        &self,
+        program: &mut ProgramBuilder,
+        input: TensorId,
+        dimension: usize,
+        count: usize,
+    ) -> TensorId {
+        let data = program.ty(input).clone();
+        let extent = data.shape[dimension];
+        let place = |axis: AxisId| Scalar::Index(Index::axis(axis), ElementType::I32);
+        let at = |axes: &[AxisId], along: AxisId| -> Vec<Index> {
+            let mut index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
+            index[dimension] = Index::axis(along);
+            index
+        };
+        let number = |value: f64| Scalar::literal(ElementType::I32, value);
+
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&data.shape);
+        let other = expr.reduced(extent);
+        let operand = expr.operand(&data);
+        let (own, compared) = (expr.read(operand, at(&axes, axes[dimension])), expr.read(operand, at(&axes, other)));
+        let before = self.before(data.element, (compared, place(other)), (own, place(axes[dimension])));
+        let body = before.select(number(1.0), number(0.0));
+        let rank = program.compute(expr.reduce(ElementType::I32, Reducer::Sum, body, None), &[input]);
+
+        let mut extents = data.shape.to_vec();
+        extents[dimension] = count;
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&extents);
+        let other = expr.reduced(extent);
+        let operand = expr.operand(program.ty(rank));
+        let found = expr.read(operand, at(&axes, other)).binary(BinaryOp::Equal, place(axes[dimension]));
+        let body = found.select(place(other), number(0.0));
+        let wide = Some(Scalar::Reduced.cast(ElementType::I32, ElementType::I64));
+        program.compute(expr.reduce(ElementType::I64, Reducer::Sum, body, wide), &[rank])
+    }
+
+    /// Appends the same by sorting.
+    fn sorted_places(&self, program: &mut ProgramBuilder, input: TensorId, dimension: usize, count: usize) -> TensorId {
+        let rank = program.ty(input).shape.len();
+        let last: Vec<usize> = (0..rank).filter(|&other| other != dimension).chain([dimension]).collect();
+        let back: Vec<usize> = (0..dimension).chain([rank - 1]).chain(dimension..rank - 1).collect();
+        let rows = movement::transpose(program, input, &last);
+        let direction = if self.largest { Direction::Descending } else { Direction::Ascending };
+        let places = ordering::first_places(program, rows, direction, count);
+        movement::transpose(program, places, &back)
     }
 }
 
@@ -103,37 +145,13 @@ impl Operator for TopK {
         let (dimension, count) = self.choice(context).expect("inference accepted the count");
         let data = context.accepted(0);
         let input = inputs[0].expect("inference found the input");
-        let extent = data.shape[dimension];
-        let place = |axis: AxisId| Scalar::Index(Index::axis(axis), ElementType::I32);
-        let at = |axes: &[AxisId], along: AxisId| -> Vec<Index> {
-            let mut index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
-            index[dimension] = Index::axis(along);
-            index
+        let places = match data.shape[dimension] {
+            0..=MOST_COUNTED => self.counted_places(program, input, dimension, count),
+            _ => self.sorted_places(program, input, dimension, count),
         };
-        let number = |value: f64| Scalar::literal(ElementType::I32, value);
-
+        let extent = data.shape[dimension];
         let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&data.shape);
-        let other = expr.reduced(extent);
-        let operand = expr.operand(data);
-        let (own, compared) = (expr.read(operand, at(&axes, axes[dimension])), expr.read(operand, at(&axes, other)));
-        let before = self.before(data.element, (compared, place(other)), (own, place(axes[dimension])));
-        let body = before.select(number(1.0), number(0.0));
-        let rank = program.compute(expr.reduce(ElementType::I32, Reducer::Sum, body, None), &[input]);
-
-        let mut extents = data.shape.to_vec();
-        extents[dimension] = count;
-        let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&extents);
-        let other = expr.reduced(extent);
-        let operand = expr.operand(program.ty(rank));
-        let found = expr.read(operand, at(&axes, other)).binary(BinaryOp::Equal, place(axes[dimension]));
-        let body = found.select(place(other), number(0.0));
-        let wide = Some(Scalar::Reduced.cast(ElementType::I32, ElementType::I64));
-        let places = program.compute(expr.reduce(ElementType::I64, Reducer::Sum, body, wide), &[rank]);
-
-        let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&extents);
+        let axes = expr.parallels(&program.ty(places).shape);
         let own: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
         let operand = expr.operand(program.ty(places));
         let named = expr.read(operand, own.clone());

@@ -2,81 +2,133 @@
 
 use std::ops::RangeInclusive;
 
-use super::compaction::MOST_ELEMENTS;
+use super::compaction::{self, Marked};
 use super::gather::Gather;
-use super::top_k::TopK;
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, compose,
-    elementwise, movement,
+    elementwise, movement, ordering,
 };
 use crate::counted::CountedOutput;
-use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar};
+use crate::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
+use crate::procedure::sort::Direction;
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, Shape, TensorType, ValueType};
+use crate::types::{ElementType, TensorType, ValueType};
 
-/// The values of a tensor, each once: in ascending order, or in that of their first elements. The other outputs are the
-/// places of these, the place of each element's value among the values, and how many elements have each value. As many values
-/// count as a fifth output says. Slices along an axis are supported of vectors only, whose slices are their elements.
+/// The values of a tensor, each once: in ascending order, or in that of their first elements; or the slices along an axis, in
+/// lexicographic order. The other outputs are the places of these, the place of each element's value among the values, and how
+/// many elements have each value. As many values count as a fifth output says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unique {
     axis: Option<i64>,
     sorted: bool,
 }
 
+/// Most elements of a slice, for each of which all slices are sorted once.
+const MOST_COLUMNS: usize = 1 << 10;
+
+/// What is told apart: `count` slices of `columns` elements.
+#[derive(Clone, Copy, Debug)]
+struct Slices {
+    /// The dimension along which they lie; none for the elements themselves.
+    dimension: Option<usize>,
+    count: usize,
+    columns: usize,
+}
+
 impl Unique {
-    fn elements(&self, context: &Context) -> Result<usize, InferError> {
+    fn slices(&self, context: &Context) -> Result<Slices, InferError> {
         let data = context.tensor(0)?;
         elementwise::number(data.element)?;
-        if let Some(axis) = self.axis {
-            axes::dimension(axis, data.shape.len())?;
-            if data.shape.len() > 1 {
-                return Err(InferError::Unsupported(format!(
-                    "unique slices of {data} along an axis are not supported"
-                )));
+        let elements = compaction::accept(data.shape.checked_elements(), data)?;
+        let Some(axis) = self.axis else { return Ok(Slices { dimension: None, count: elements, columns: 1 }) };
+        let dimension = axes::dimension(axis, data.shape.len())?;
+        let others = data.shape.iter().enumerate().filter(|(at, _)| *at != dimension);
+        let columns = others.map(|(_, &extent)| extent).product();
+        if !(1..=MOST_COLUMNS).contains(&columns) {
+            let reason = format!("slices of {columns} elements of {data} cannot be ordered: 1 to {MOST_COLUMNS} can");
+            return Err(InferError::Unsupported(reason));
+        }
+        Ok(Slices { dimension: Some(dimension), count: data.shape[dimension], columns })
+    }
+}
+
+/// Slices in their order: vectors of 64-bit integers, one element a slice.
+struct Sorted {
+    /// The slice at each place of the order.
+    order: TensorId,
+    /// The place of each slice in the order.
+    place: TensorId,
+    /// Whether a place begins a value, as 1 and 0.
+    begins: TensorId,
+    /// The number of the value at each place.
+    value: TensorId,
+}
+
+impl Sorted {
+    /// Sorts the rows of `[slices, columns]`.
+    fn of(program: &mut ProgramBuilder, data: TensorId) -> Self {
+        let (count, columns) = (program.ty(data).shape[0], program.ty(data).shape[1]);
+        let keys = ordering::keys(program, data);
+        let mut of_columns = Vec::with_capacity(columns * keys.len());
+        for column in 0..columns as i64 {
+            for &key in &keys {
+                let place = |axes: &[AxisId]| vec![Index::axis(axes[0]), Index::constant(column)];
+                of_columns.push(movement::rearrange(program, key, &[count], place));
             }
         }
-        match data.shape.checked_elements() {
-            Some(elements @ 0..=MOST_ELEMENTS) => Ok(elements),
-            _ => Err(InferError::Unsupported(format!("{data} has more than {MOST_ELEMENTS} elements"))),
-        }
+        let order = ordering::by_keys(program, of_columns, Direction::Ascending);
+        let narrow = compose::cast(program, order, ElementType::I32);
+        let place = ordering::by_keys(program, vec![narrow], Direction::Ascending);
+        let begins = begins(program, data, order);
+        let numbers = compaction::sums_up_to(program, begins);
+        let value = compose::map(program, [numbers], ElementType::I64, |[x]| x.binary(BinaryOp::Subtract, number(1)));
+        Self { order, place, begins, value }
     }
 }
 
-/// Vectors of one length of which pairs of elements are compared.
-struct Pairs {
-    expr: ExprBuilder,
-    own: AxisId,
-    other: AxisId,
-    operands: Vec<TensorId>,
+/// Whether the slice at each place of an order differs from the one before it, as 1 and 0; NaN differs from NaN.
+fn begins(program: &mut ProgramBuilder, data: TensorId, order: TensorId) -> TensorId {
+    let ty = program.ty(data).clone();
+    let mut expr = ExprBuilder::new();
+    let (own, column) = (Index::axis(expr.parallel(ty.shape[0])), Index::axis(expr.reduced(ty.shape[1])));
+    let before = own.plus(-1).clamped(0, (ty.shape[0] as i64 - 1).max(0), &|axis| expr.range(axis));
+    let order_operand = expr.operand(program.ty(order));
+    let operand = expr.operand(&ty);
+    let mut element = |place: Index| {
+        let named = expr.read(order_operand, vec![place]);
+        let slice = expr.indirect(&named, ty.shape[0]);
+        expr.read(operand, vec![slice, column.clone()])
+    };
+    let differs = element(own.clone()).binary(BinaryOp::Equal, element(before)).select(number(0), number(1));
+    let is_first = Scalar::Index(own, ElementType::I64).binary(BinaryOp::Equal, number(0));
+    let result = is_first.select(number(1), Scalar::Reduced);
+    program.compute(expr.reduce(ElementType::I64, Reducer::Maximum, differs, Some(result)), &[order, data])
 }
 
-impl Pairs {
-    fn new(elements: usize) -> Self {
-        let mut expr = ExprBuilder::new();
-        let (own, other) = (expr.parallel(elements), expr.reduced(elements));
-        Self { expr, own, other, operands: Vec::new() }
-    }
-
-    /// The own element and the other one of a vector.
-    fn read(&mut self, program: &ProgramBuilder, vector: TensorId) -> [Scalar; 2] {
-        let operand = self.expr.operand(program.ty(vector));
-        self.operands.push(vector);
-        [self.own, self.other].map(|axis| self.expr.read(operand, vec![Index::axis(axis)]))
-    }
-
-    /// The places of both.
-    fn places(&self) -> [Scalar; 2] {
-        [self.own, self.other].map(|axis| Scalar::Index(Index::axis(axis), ElementType::I64))
-    }
-
-    fn reduce(self, program: &mut ProgramBuilder, reducer: Reducer, body: Scalar) -> TensorId {
-        let expr = self.expr.reduce(ElementType::I64, reducer, body, None);
-        program.compute(expr, &self.operands)
-    }
+/// How many places lie from each of these, the first of which count, to the next one, or to the end.
+fn runs(program: &mut ProgramBuilder, starts: TensorId, count: TensorId) -> TensorId {
+    let ty = program.ty(starts).clone();
+    let total = ty.shape[0] as i64;
+    let mut expr = ExprBuilder::new();
+    let own = Index::axis(expr.parallel(ty.shape[0]));
+    let operand = expr.operand(&ty);
+    let start = expr.read(operand, vec![own.clone()]);
+    let guard = expr.guard(Guard::always(), own.plus(1), 0, total);
+    let next = expr.guarded_read(operand, vec![own.plus(1)], guard, Literal::integer(ElementType::I64, total));
+    let operand = expr.operand(program.ty(count));
+    let values = expr.read(operand, vec![]);
+    let behind = Scalar::Index(own.plus(1), ElementType::I64);
+    let end = behind.binary(BinaryOp::Less, values).select(next, number(total));
+    let body = end.binary(BinaryOp::Subtract, start);
+    program.compute(expr.map(ElementType::I64, body), &[starts, count])
 }
 
 fn number(value: i64) -> Scalar {
     Scalar::Literal(Literal::integer(ElementType::I64, value))
+}
+
+fn is_one(program: &mut ProgramBuilder, vector: TensorId) -> TensorId {
+    compose::map(program, [vector], ElementType::Bool, |[x]| x.binary(BinaryOp::Equal, number(1)))
 }
 
 impl Operator for Unique {
@@ -93,57 +145,59 @@ impl Operator for Unique {
         [("sorted", Attribute::Int(i64::from(self.sorted)))].into_iter().chain(axis).collect()
     }
 
-    fn counted(&self, _: &Context) -> Vec<CountedOutput> {
-        [0, 1, 3].map(|output| CountedOutput { output, dimension: 0, count: 4 }).to_vec()
+    fn counted(&self, context: &Context) -> Vec<CountedOutput> {
+        let dimension = self.slices(context).ok().and_then(|slices| slices.dimension).unwrap_or(0);
+        [(0, dimension), (1, 0), (3, 0)]
+            .map(|(output, dimension)| CountedOutput { output, dimension, count: 4 })
+            .to_vec()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
-        let elements = self.elements(context)?;
-        let values = TensorType::new(context.tensor(0)?.element, [elements]);
-        let places = TensorType::new(ElementType::I64, [elements]);
-        let count = TensorType::new(ElementType::I64, []);
-        Ok([values, places.clone(), places.clone(), places, count].map(ValueType::from).to_vec())
+        let Slices { dimension, count, .. } = self.slices(context)?;
+        let data = context.tensor(0)?;
+        let shape = if dimension.is_some() { data.shape.clone() } else { [count].into() };
+        let values = TensorType { element: data.element, shape };
+        let places = TensorType::new(ElementType::I64, [count]);
+        let scalar = TensorType::new(ElementType::I64, []);
+        Ok([values, places.clone(), places.clone(), places, scalar].map(ValueType::from).to_vec())
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
-        let elements = self.elements(context).expect("inference accepted the data");
-        let element = context.accepted(0).element;
-        let data = movement::reshape(program, inputs[0].expect("inference found the input"), &[elements].into());
+        let Slices { dimension, count, columns } = self.slices(context).expect("inference accepted the data");
+        let input = inputs[0].expect("inference found the input");
+        let rank = program.ty(input).shape.len();
+        let front: Vec<usize> =
+            dimension.into_iter().chain((0..rank).filter(|&other| Some(other) != dimension)).collect();
+        let rows = movement::transpose(program, input, &front);
+        let rows = movement::reshape(program, rows, &[count, columns].into());
+        let Sorted { order, place, begins, value } = Sorted::of(program, rows);
 
-        // The first element of the same value.
-        let mut pairs = Pairs::new(elements);
-        let ([x, y], [own, other]) = (pairs.read(program, data), pairs.places());
-        let body = x.binary(BinaryOp::Equal, y).select(other, own);
-        let first = pairs.reduce(program, Reducer::Minimum, body);
-
-        // How many values come before an element's value: each stands for its first element.
-        let mut pairs = Pairs::new(elements);
-        let ([x, y], [own_first, other_first]) = (pairs.read(program, data), pairs.read(program, first));
-        let [_, other] = pairs.places();
-        let is_first = other_first.binary(BinaryOp::Equal, other.clone());
-        let before = match self.sorted {
-            true => TopK::smallest().before(element, (y, other), (x, own_first)),
-            false => other.binary(BinaryOp::Less, own_first),
+        let marks = is_one(program, begins);
+        let Marked { places: starts, count: values } = compaction::marked(program, marks);
+        let counts = runs(program, starts, values);
+        let mut at = |vector, places| ordering::at_places(program, vector, places);
+        // The first slice of each value, and of each slice its value, values in ascending order.
+        let (first, inverse) = (at(order, starts), at(value, place));
+        let (first, inverse, counts) = if self.sorted {
+            (first, inverse, counts)
+        } else {
+            // The slices that are the first of their values, in their own order, and which of them each value's is.
+            let is_first = at(begins, place);
+            let number_of = compaction::sums_up_to(program, is_first);
+            let marks = is_one(program, is_first);
+            let appearing = compaction::marked(program, marks).places;
+            let of_value = ordering::at_places(program, number_of, first);
+            let of_value =
+                compose::map(program, [of_value], ElementType::I64, |[x]| x.binary(BinaryOp::Subtract, number(1)));
+            let values = ordering::at_places(program, inverse, appearing);
+            let counts = ordering::at_places(program, counts, values);
+            (appearing, ordering::at_places(program, of_value, inverse), counts)
         };
-        let body = is_first.binary(BinaryOp::And, before).select(number(1), number(0));
-        let inverse = pairs.reduce(program, Reducer::Sum, body);
-
-        // For each value the place of its first element, and the number of elements.
-        let mut pairs = Pairs::new(elements);
-        let ([_, value], [_, other_first]) = (pairs.read(program, inverse), pairs.read(program, first));
-        let [own, other] = pairs.places();
-        let is_first = other_first.binary(BinaryOp::Equal, other.clone());
-        let body = is_first.binary(BinaryOp::And, value.binary(BinaryOp::Equal, own)).select(other, number(0));
-        let places = pairs.reduce(program, Reducer::Sum, body);
-        let mut pairs = Pairs::new(elements);
-        let ([_, value], [own, _]) = (pairs.read(program, inverse), pairs.places());
-        let body = value.binary(BinaryOp::Equal, own).select(number(1), number(0));
-        let counts = pairs.reduce(program, Reducer::Sum, body);
-
-        let values = program.apply(&Gather::along(0), &[Some(data), Some(places)], 1)[0];
-        let last = compose::reduce(program, inverse, &[0], Reducer::Maximum);
-        let last = movement::reshape(program, last, &Shape::scalar());
-        let count = compose::map(program, [last], ElementType::I64, |[last]| last.binary(BinaryOp::Add, number(1)));
-        vec![values, places, inverse, counts, count]
+        let (data, axis) = match dimension {
+            Some(dimension) => (input, dimension),
+            None => (movement::reshape(program, input, &[count].into()), 0),
+        };
+        let picked = program.apply(&Gather::along(axis), &[Some(data), Some(first)], 1)[0];
+        vec![picked, first, inverse, counts, values]
     }
 }

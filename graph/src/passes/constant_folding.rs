@@ -2,7 +2,7 @@
 
 use crate::ir::{Graph, Node};
 use crate::ops::{Context, Fact, Op};
-use crate::program::{Definition, ProgramBuilder, Source, TensorProgram};
+use crate::program::{ProgramBuilder, Source, TensorProgram};
 use crate::reference;
 use crate::rewrite::{Patch, Replacement};
 use crate::tensor::Tensor;
@@ -69,7 +69,7 @@ pub(crate) fn evaluate_constants(program: &TensorProgram) -> Option<Vec<Tensor>>
     let program = program.pruned();
     let mut work = 0usize;
     for statement in program.statements.values() {
-        if let Definition::Compute(expr) = &statement.definition {
+        if let Some(expr) = statement.definition.expr() {
             let points = expr.axes.values().try_fold(1usize, |points, axis| points.checked_mul(axis.extent))?;
             work = work.checked_add(points)?;
         }

@@ -15,15 +15,18 @@ use crate::expr::{
 use crate::index_check::{FaultyElement, FaultyIndex};
 use crate::types::{ElementType, Shape};
 
+/// Of each place that an element names, the first element that names none.
+pub(super) type Faults = BTreeMap<IndirectIndex, FaultyIndex>;
+
+/// A value, and the elements of operands that name no place.
+pub(super) type Evaluated = (Values, Faults);
+
 /// Output elements that are evaluated together.
 const BLOCK: usize = 512;
 
 /// The value of an expression over its operands' values, and the elements of them that name no place, the first of each
 /// place.
-pub(super) fn evaluate(
-    expr: &TensorExpr,
-    operands: &[&Values],
-) -> Result<(Values, BTreeMap<IndirectIndex, FaultyIndex>), ReferenceError> {
+pub(super) fn evaluate(expr: &TensorExpr, operands: &[&Values]) -> Result<Evaluated, ReferenceError> {
     let shape = expr.output().shape;
     let elements = shape.elements();
     let mut output = Values::zeros(expr.element, elements);
@@ -78,7 +81,7 @@ struct Machine<'e> {
     reads: Vec<usize>,
     /// The slots of the places that reads name.
     places: BTreeMap<IndirectIndex, usize>,
-    faults: RefCell<BTreeMap<IndirectIndex, FaultyIndex>>,
+    faults: RefCell<Faults>,
     values: Vec<Lanes>,
     body: usize,
     body_slots: usize,

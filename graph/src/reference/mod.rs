@@ -7,11 +7,13 @@
 mod expression;
 mod form;
 mod lanes;
+mod opaque;
 mod values;
 
 use crate::arena::{Arena, Id};
 use crate::expr::{IndirectIndex, TensorExpr};
 use crate::index_check::{FaultyIndex, IndexCheck, IndexFault};
+use crate::procedure::Opaque;
 use crate::program::{Definition, Source, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
@@ -65,8 +67,11 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor
         }
         let operands: Vec<&Values> = statement.operands.iter().filter_map(|&id| values[id].as_ref()).collect();
         let output = match &statement.definition {
-            Definition::Compute(expr) => {
-                let (output, found) = expression::evaluate(expr, &operands)?;
+            Definition::Compute(expr) | Definition::Opaque(Opaque { access: expr, .. }) => {
+                let (output, found) = match &statement.definition {
+                    Definition::Opaque(opaque) => opaque::evaluate(opaque, &operands)?,
+                    Definition::Compute(_) | Definition::Join { .. } => expression::evaluate(expr, &operands)?,
+                };
                 let fault = |(place, found): (IndirectIndex, FaultyIndex)| {
                     let tensor = statement.operands[expr.reads[place.read].operand];
                     IndexFault { check: IndexCheck { tensor, extent: place.extent }, found }

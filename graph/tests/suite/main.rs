@@ -6,6 +6,7 @@ mod indices;
 mod npy;
 mod online_softmax;
 mod passes;
+mod procedure;
 mod quantized_products;
 mod random;
 mod robustness;

@@ -14,6 +14,7 @@ mod lanes;
 mod matrix_product;
 mod memory;
 mod nodes;
+mod opaque;
 mod operator;
 mod product;
 mod stage;

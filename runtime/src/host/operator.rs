@@ -12,6 +12,7 @@ use warpweave_graph::{ElementType, arithmetic};
 use super::contraction::HostContraction;
 use super::lanes::{LANES, Lanes, binary, splat, spread, stored};
 use super::memory::Memory;
+use super::opaque::HostOpaque;
 use super::product::HostProduct;
 use super::stage::{HostStage, Run};
 use super::staged::{HostStaged, boxes};
@@ -22,6 +23,7 @@ pub(super) struct HostOperator {
     staged: Vec<HostStaged>,
     stages: Vec<HostStage>,
     contraction: Option<HostContraction>,
+    opaque: Option<HostOpaque>,
     /// Per stage, the product that it sums, if it is done natively.
     products: Vec<Option<HostProduct>>,
     /// Whether the tile's points are taken one at a time.
@@ -43,12 +45,14 @@ impl HostOperator {
             | Template::Row(_)
             | Template::Kept
             | Template::Staged
-            | Template::Attention { .. } => None,
+            | Template::Attention { .. }
+            | Template::Opaque => None,
         };
+        let opaque = HostOpaque::new(operator, memory);
         let products: Vec<Option<HostProduct>> = stages.iter().map(HostProduct::new).collect();
         let wide = (0..stages.len()).any(|stage| !operator.body.extra_axes(stage).is_empty());
         let by_rows = wide || products.iter().flatten().any(HostProduct::reads_stages);
-        Self { operator: operator.clone(), staged, stages, contraction, products, by_rows }
+        Self { operator: operator.clone(), staged, stages, contraction, opaque, products, by_rows }
     }
 
     /// Runs the rTask of a tile.
@@ -68,6 +72,12 @@ impl HostOperator {
     fn run_stages(&self, tile: u32, memory: &Memory) {
         let ranges = tile_ranges(&self.operator, 0, tile);
         let rank = self.operator.body.tile_rank;
+        if let Some(opaque) = &self.opaque {
+            let mut point = vec![0; rank];
+            return for_each_point(&ranges[..rank], &mut point, &mut |point| {
+                opaque.run_row(&self.stages[0], point, memory);
+            });
+        }
         if let Some(contraction) = &self.contraction {
             return contraction.run(&self.stages, &ranges[..rank], memory);
         }

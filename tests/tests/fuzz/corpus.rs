@@ -81,6 +81,7 @@ pub fn timings() -> Vec<Vec<u8>> {
         Template::Row(RowThreads::Warp),
         Template::Contraction(ContractionShape::square(4, 2)),
         Template::Attention { keys: 64 },
+        Template::Opaque,
     ];
     let record = |template: &Template| {
         let params = ScheduleParams { template: *template, tile: vec![1, 64] };

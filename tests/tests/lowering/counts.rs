@@ -156,6 +156,7 @@ fn kinds(body: &GroupBody, params: &ScheduleParams) -> Vec<usize> {
         Template::Row(_) => vec![1],
         Template::Contraction(_) => vec![2],
         Template::Kept => unreachable!("no case is a recurrence"),
+        Template::Opaque => unreachable!("no case has a procedure"),
         Template::Attention { .. } => vec![6],
         Template::Staged => {
             let boxes = boxes(body, params).expect("the parameters fit");

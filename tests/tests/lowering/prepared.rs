@@ -62,7 +62,7 @@ fn products(program: &TensorProgram) -> (usize, usize) {
         Definition::Compute(expr) => {
             expr.reducer == Some(Reducer::Sum) && matches!(expr.body, Scalar::Binary(BinaryOp::Multiply, ..))
         }
-        Definition::Join { .. } => false,
+        Definition::Opaque(_) | Definition::Join { .. } => false,
     });
     let of_input = statements.clone().filter(|statement| statement.operands.contains(&program.inputs[0]));
     (statements.count(), of_input.count())

@@ -17,7 +17,7 @@ use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 
-use crate::{factors, graphs, indices, parts, segments};
+use crate::{factors, graphs, indices, opaque, parts, segments};
 
 /// Adds a trial for the unchanged plan and one for all counter-examples.
 pub fn add(suite: &mut Suite) {
@@ -56,6 +56,7 @@ fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
         graphs::cases(base()),
         segments::cases(),
         indices::cases(),
+        opaque::cases(),
         vec![("KeepsInGraph", graphs::as_nodes(kept()))],
     ]
     .concat()

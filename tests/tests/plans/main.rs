@@ -9,6 +9,7 @@ mod indices;
 mod judge;
 mod kept;
 mod mutants;
+mod opaque;
 mod order;
 mod parts;
 mod policies;

@@ -45,7 +45,8 @@ fn with_pipeline(body: &GroupBody, pipeline: Pipeline) -> ScheduleParams {
         | Template::Row(_)
         | Template::Kept
         | Template::Staged
-        | Template::Attention { .. } => None,
+        | Template::Attention { .. }
+        | Template::Opaque => None,
     };
     let mut found = candidates(body);
     match found.iter().find_map(|params| Some((contraction(params)?, params.tile.clone()))) {

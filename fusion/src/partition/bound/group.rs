@@ -70,10 +70,10 @@ fn stage_shape(body: &GroupBody, params: &ScheduleParams, stage: usize) -> Block
             thread[..body.tile_rank].copy_from_slice(&fill(&params.tile, &axes, per_thread));
             Staging::Registers
         }
-        Template::Row(_) | Template::Kept => {
+        Template::Row(_) | Template::Kept | Template::Opaque => {
             thread[..body.tile_rank].fill(1);
             let mut width = match params.template {
-                Template::Row(RowThreads::Block) => BLOCK_THREADS,
+                Template::Row(RowThreads::Block) | Template::Opaque => BLOCK_THREADS,
                 _ => 32,
             };
             for extent in thread[body.tile_rank..].iter_mut().rev() {

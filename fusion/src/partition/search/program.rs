@@ -113,7 +113,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     fn is_join(&self, node: usize) -> bool {
         match self.program.statements[StatementId::from_index(node)].definition {
             Definition::Join { .. } => true,
-            Definition::Compute(_) => false,
+            Definition::Compute(_) | Definition::Opaque(_) => false,
         }
     }
 

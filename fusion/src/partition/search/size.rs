@@ -35,6 +35,8 @@ impl ScalarSizes {
                 reads = producers.zip(occurrences).filter_map(|(id, count)| Some((id?.index(), count))).collect();
                 (own, reduces) = (nodes, expr.reducer.is_some());
             }
+            // Nothing is composed with what a procedure computes.
+            reduces |= matches!(statement.definition, Definition::Opaque(_));
             sizes.own.push(own);
             sizes.reads.push(reads);
             sizes.reduces.push(reduces);

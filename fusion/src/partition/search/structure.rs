@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::procedure::Procedure;
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
@@ -25,11 +26,13 @@ const OUTSIDE: u32 = 1 << 31;
 impl Structures {
     pub(super) fn new(program: &TensorProgram, layouts: &Arena<TensorId, Layout>) -> Self {
         let mut known = FxHashMap::default();
+        let mut number = |procedure: Option<Procedure>, expr| {
+            let next = known.len() as u32;
+            *known.entry((procedure, expr)).or_insert(next)
+        };
         let definitions = program.statements.values().map(|statement| match &statement.definition {
-            Definition::Compute(expr) => {
-                let next = known.len() as u32;
-                *known.entry(expr).or_insert(next)
-            }
+            Definition::Compute(expr) => number(None, expr),
+            Definition::Opaque(opaque) => number(Some(opaque.procedure), &opaque.access),
             Definition::Join { .. } => u32::MAX,
         });
         let definitions = definitions.collect();

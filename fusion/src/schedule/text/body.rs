@@ -2,6 +2,7 @@
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Index, TensorExpr};
+use warpweave_graph::procedure::Procedure;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::types::TensorType;
@@ -72,10 +73,11 @@ fn stage(reader: &mut Reader<'_>, body: &GroupBody, position: usize) -> Parsed<S
     let (sources, types) = operands.into_iter().unzip();
     reader.mark(":")?;
     let element = reader.element_type()?;
+    let procedure = if reader.eat_word("by") { Some(Procedure::read(reader)?) } else { None };
     reader.mark("=")?;
     let expr = TensorExpr::read(reader, types, element)?;
     let output = if reader.eat("->") { Some(output(reader, body, &expr)?) } else { None };
-    Ok(Stage { expr, sources, output })
+    Ok(Stage { expr, sources, output, procedure })
 }
 
 fn operand(reader: &mut Reader<'_>, body: &GroupBody) -> Parsed<(StageSource, TensorType)> {

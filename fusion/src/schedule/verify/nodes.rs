@@ -53,7 +53,8 @@ fn check_kernels(segment: &GraphSegment, memory: &MemoryPlan, violations: &mut V
         | Template::Row(_)
         | Template::Contraction(_)
         | Template::Staged
-        | Template::Attention { .. } => false,
+        | Template::Attention { .. }
+        | Template::Opaque => false,
     });
     violations.extend(keeps.map(|(id, _)| Violation::KeepsInGraph(id)));
     let bodies = segment.operators.values().map(|operator| &operator.body);

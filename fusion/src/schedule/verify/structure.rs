@@ -60,6 +60,7 @@ fn is_tile(operator: &ROperator) -> bool {
             operator.body.staged.is_empty() || boxes(&operator.body, &operator.params).is_some()
         }
         Template::Pointwise { .. } | Template::Row(_) | Template::Staged => true,
+        Template::Opaque => tile.iter().all(|extent| *extent == 1),
     };
     tile.len() == extents.len() && fits && keeps
 }

@@ -10,7 +10,7 @@ use crate::partition::attention::AttentionKernel;
 use crate::partition::contraction::Contraction;
 use crate::partition::kept::{kept_elements, kept_reads};
 use crate::partition::staged::{self, STAGED_BYTES};
-use crate::partition::{GroupBody, Stage, StageSource, Template, boxed};
+use crate::partition::{GroupBody, Stage, StageSource, Template, boxed, opaque};
 use crate::schedule::plan::{MemoryPlan, ROperator};
 
 /// The first thing of memory and of the rOperators' bodies that is malformed, if any is.
@@ -61,13 +61,20 @@ fn check_body(body: &GroupBody, memory: &MemoryPlan) -> Check {
     require(tensors.all(|tensor| memory.tensors.get(*tensor).is_some()), "an operator names no tensor")?;
     for (position, stage) in body.staged.iter().enumerate() {
         stage.expr.check()?;
+        require(stage.procedure.is_none(), "a procedure computes a staged value")?;
         require(sums_singles(stage), "a staged value is reduced in another type than F32")?;
         require(stage.output.is_none() && stage.expr.element == ElementType::F32, "a staged value leaves its group")?;
         require(stage.expr.axes.values().all(|axis| axis.extent > 0), "a staged value is empty")?;
         check_sources(body, stage, Earlier { stages: 0, staged: position }, memory)?;
     }
+    if body.procedure().is_some() {
+        opaque::check(body)?;
+    }
     for (position, stage) in body.stages.iter().enumerate() {
-        stage.expr.check()?;
+        match stage.procedure {
+            Some(procedure) => procedure.check(&stage.expr)?,
+            None => stage.expr.check()?,
+        }
         let parallel = stage.expr.axes.values().take_while(|axis| axis.kind == AxisKind::Parallel).count();
         require(body.tile_rank <= parallel, "a stage has too few axes")?;
         let extents = |body: &GroupBody, stage: usize| -> Vec<usize> {
@@ -99,14 +106,16 @@ fn check_template(operator: &ROperator) -> Check {
     require(tiles.is_some_and(|tiles| tiles <= 1 << 24), "an operator has too many tiles")?;
     let stages = match operator.params.template {
         Template::Staged | Template::Attention { .. } | Template::Contraction(_) => true,
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept => false,
+        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Opaque => false,
     };
     require(body.staged.is_empty() || stages, "a template stages nothing")?;
     let singles = body.staged.is_empty() || body.stages.iter().all(sums_singles);
     require(singles, "a reduction over staged values is in another type than F32")?;
+    let opaque = operator.params.template == Template::Opaque;
+    require(opaque == body.procedure().is_some(), "a procedure and its template belong together")?;
     match operator.params.template {
         Template::Pointwise { per_thread } => require((1..=64).contains(&per_thread), "a template is impossible"),
-        Template::Row(_) => Ok(()),
+        Template::Row(_) | Template::Opaque => Ok(()),
         Template::Kept => {
             let narrow = kept_elements(body, &operator.params) <= MOST_KEPT;
             require(narrow && !kept_reads(body).is_empty(), "a template is impossible")

@@ -17,6 +17,7 @@ mod tiles;
 use std::ops::{Add, AddAssign, Mul};
 
 use crate::partition::body::GroupBody;
+use crate::partition::opaque;
 use crate::partition::params::{ScheduleParams, Template};
 
 pub use contraction::ContractionModel;
@@ -120,6 +121,7 @@ pub fn kernel_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampli
         Template::Staged | Template::Attention { .. } => {
             phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add)
         }
+        Template::Opaque => opaque::kernel_counts(body),
         Template::Kept => unreachable!("kept kernels are priced by their rounds"),
     }
 }

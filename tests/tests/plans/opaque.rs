@@ -1,0 +1,73 @@
+//! Plans whose procedures are changed.
+
+use warpweave::fusion::partition::params::RowThreads;
+use warpweave::fusion::partition::{FusionLevel, Template};
+use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
+use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::graph::arena::Id;
+use warpweave::graph::expr::{AxisId, Index, Reducer};
+use warpweave::graph::procedure::Procedure;
+use warpweave::graph::procedure::sort::Direction;
+use warpweave_tests::pipeline::plan_under;
+use warpweave_tests::samples;
+
+/// Counter-examples for what the verifier says of procedures.
+pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
+    let plan = || plan_under(&samples::procedures(), FusionLevel::Register, &PlanOptions::new(4)).1.plan;
+    verify(plan()).unwrap_or_else(|violations| panic!("the plan is right: {violations:?}"));
+    let changed = |of: fn(&ROperator) -> bool, change: fn(&mut ROperator)| {
+        let mut plan = plan();
+        let Some(Segment::Persistent(segment)) = plan.segments.first_mut() else { unreachable!("one segment") };
+        let operators = &mut segment.operators;
+        let id = operators.iter().find(|(_, operator)| of(operator)).map(|(id, _)| id).expect("there is one");
+        change(&mut operators[id]);
+        plan
+    };
+    let is_sort: fn(&ROperator) -> bool = |operator| matches!(operator.body.procedure(), Some(Procedure::Sort(_)));
+    let is_plain: fn(&ROperator) -> bool = |operator| operator.body.procedure().is_none();
+    vec![
+        ("Malformed", changed(is_sort, |operator| operator.params.template = Template::Pointwise { per_thread: 1 })),
+        ("Malformed", changed(is_sort, |operator| operator.params.template = Template::Row(RowThreads::Block))),
+        (
+            "Malformed",
+            changed(is_plain, |operator| {
+                operator.params.template = Template::Opaque;
+                operator.params.tile.fill(1);
+            }),
+        ),
+        ("Malformed", changed(is_sort, |operator| stage(operator).procedure = None)),
+        (
+            "Malformed",
+            changed(is_sort, |operator| {
+                stage(operator).procedure = Some(Procedure::Suppress { most: 1 });
+            }),
+        ),
+        ("Malformed", changed(is_sort, |operator| stage(operator).expr.reducer = Some(Reducer::Sum))),
+        (
+            "Malformed",
+            changed(is_sort, |operator| {
+                let reads = &mut stage(operator).expr.reads;
+                let read = reads.values_mut().next().expect("a key is read");
+                read.index[1] = Index::axis(AxisId::from_index(1));
+            }),
+        ),
+        (
+            "Malformed",
+            changed(is_sort, |operator| {
+                let each = AxisId::from_index(2);
+                stage(operator).expr.axes[each].extent -= 1;
+            }),
+        ),
+        (
+            "Malformed",
+            changed(is_plain, |operator| {
+                stage(operator).procedure = Some(Procedure::Sort(Direction::Ascending));
+            }),
+        ),
+        ("Tile", changed(is_sort, |operator| operator.params.tile[0] = 2)),
+    ]
+}
+
+fn stage(operator: &mut ROperator) -> &mut warpweave::fusion::partition::Stage {
+    &mut std::sync::Arc::make_mut(&mut operator.body).stages[0]
+}
