@@ -74,12 +74,12 @@ impl NonMaxSuppression {
         Ok(extents)
     }
 
-    /// Appends the extents of the boxes in the order of their scores, `[N, C, B, numbers]`.
+    /// Appends the extents of the boxes in the order of their scores, `[N, C, numbers, B]`.
     fn ordered(&self, program: &mut ProgramBuilder, given: TensorId, order: TensorId) -> TensorId {
         let (ty, order_ty) = (program.ty(given).clone(), program.ty(order).clone());
         let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&[order_ty.shape[0], order_ty.shape[1], order_ty.shape[2], boxes::NUMBERS]);
-        let [example, class, rank, column] = [0, 1, 2, 3].map(|at| Index::axis(axes[at]));
+        let axes = expr.parallels(&[order_ty.shape[0], order_ty.shape[1], boxes::NUMBERS, order_ty.shape[2]]);
+        let [example, class, column, rank] = [0, 1, 2, 3].map(|at| Index::axis(axes[at]));
         let operand = expr.operand(&order_ty);
         let named = expr.read(operand, vec![example.clone(), class, rank]);
         let place = expr.indirect(&named, ty.shape[1]);
@@ -118,7 +118,7 @@ impl NonMaxSuppression {
         let mut extent = |at: &Index| {
             boxes::Extent::from_numbers(std::array::from_fn(|number| {
                 let column = Index::constant(number as i64);
-                expr.read(operand, vec![example.clone(), class.clone(), at.clone(), column])
+                expr.read(operand, vec![example.clone(), class.clone(), column, at.clone()])
             }))
         };
         let overlaps = boxes::overlap(extent(&each), extent(&place), threshold_read);
