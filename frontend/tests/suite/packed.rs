@@ -79,7 +79,11 @@ fn external_data_are_packed_too() {
         let path = folder.0.join("model.onnx");
         fs::write(&path, model(25, vec![], vec![weight], vec![], &["w"]).encode_to_vec()).expect("it can be written");
         let graph = import(&path, &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(graph.constant_value(graph.outputs[0]).map(Tensor::to_f64).as_deref(), Some(values), "{element}");
+        assert_eq!(
+            graph.constant_value(graph.outputs[0].value).map(Tensor::to_f64).as_deref(),
+            Some(values),
+            "{element}"
+        );
     }
 }
 

@@ -70,7 +70,6 @@ pub mod col2im;
 pub mod compress;
 pub mod concat;
 pub mod constant_of_shape;
-pub mod contributed;
 pub mod conv;
 pub mod conv_integer;
 pub mod conv_transpose;
@@ -225,7 +224,6 @@ pub mod upsample;
 pub mod where_;
 pub mod xor;
 
-use contributed::*;
 use microsoft::*;
 use ml::*;
 use qlinear::*;

@@ -203,7 +203,8 @@ fn graphs_with_constants_print_and_parse_back() {
         let values = Tensor::from_f64(TensorType::new(element, [2]), &[1.0, 2.0]);
         for tensor in [all, values] {
             let mut graph = warpweave_graph::Graph::new("constants");
-            graph.outputs = vec![graph.constant("c", tensor)];
+            let constant = graph.constant("c", tensor);
+            graph.output(constant);
             let tensors = warpweave_graph::text::tensors(&graph);
             assert_eq!(parse(&print(&graph), &tensors), Ok(graph));
         }
