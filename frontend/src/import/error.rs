@@ -78,7 +78,7 @@ pub enum ImportError {
         reason: String,
     },
     /// Inputs have dimensions that nobody chose.
-    #[error("the shapes of {} inputs are not known:{}", .0.len(), lines(.0))]
+    #[error("the shapes of {} not known:{}", counted(.0.len(), "input"), lines(.0))]
     Shapes(Vec<MissingShape>),
     /// A batch is chosen for a model whose first dimensions are all decided.
     #[error("batch {batch} cannot be chosen: the model fixes its shapes, no first dimension is open ({})", escaped(&.inputs.join(", ")))]
@@ -207,14 +207,19 @@ impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tensors, nodes } = self;
         if !tensors.is_empty() {
-            write!(f, "the types of {} tensors are not supported:{}", tensors.len(), lines(tensors))?;
+            write!(f, "the types of {} not supported:{}", counted(tensors.len(), "tensor"), lines(tensors))?;
         }
         match (tensors.is_empty(), nodes.is_empty()) {
             (_, true) => Ok(()),
-            (true, false) => write!(f, "{} nodes are not supported:{}", nodes.len(), lines(nodes)),
-            (false, false) => write!(f, "\nand {} nodes:{}", nodes.len(), lines(nodes)),
+            (true, false) => write!(f, "{} not supported:{}", counted(nodes.len(), "node"), lines(nodes)),
+            (false, false) => write!(f, "\n{} not supported either:{}", counted(nodes.len(), "node"), lines(nodes)),
         }
     }
+}
+
+/// `1 node is` or `2 nodes are`.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun} is") } else { format!("{count} {noun}s are") }
 }
 
 impl fmt::Display for UnsupportedTensor {

@@ -48,7 +48,7 @@ fn symbolic_dimensions_need_an_answer() {
     let model = model(17, inputs, vec![], nodes, &["y", "z"]);
     check(&refused(&model, &defaults()), "model-shapes", &["2 inputs", "x [N, 3]", "mask [N, T]"]);
     let batch = ImportOptions { batch: Some(4), ..defaults() };
-    check(&refused(&model, &batch), "model-shapes", &["1 inputs", "mask [N, T]"]);
+    check(&refused(&model, &batch), "model-shapes", &["1 input is not known", "mask [N, T]"]);
 
     let shapes = [("mask".to_owned(), Shape::from([2, 5]))].into();
     let graph = load(&model, &ImportOptions { shapes, ..defaults() }).expect("one shape fixes both inputs");
@@ -236,7 +236,7 @@ fn unsupported_types_are_listed_with_the_nodes() {
         "input x: it holds strings",
         "input q: it holds 64-bit complex numbers",
         "constant w: it holds 128-bit complex numbers",
-        "and 1 nodes",
+        "1 node is not supported either",
         "b: ai.onnx.If",
     ];
     check(&error, "model-unsupported", &parts);
