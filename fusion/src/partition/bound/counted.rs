@@ -32,7 +32,7 @@ pub fn counted_bound(
     let words = arch.shared_bytes_per_cycle.value as f64 / 4.0;
     let loads = counts.shared_loads * counts.conflict_degree();
     let shared = (useful * words / (2.0 * arch.lanes.value as f64 * loads)).min(1.0);
-    let shared = shared.min(useful / counts.operations);
+    let shared = shared.min(useful / (counts.operations + counts.integer_operations));
     let balance = work_balance(tiles as u64, arch.multiprocessors.value as u64);
     PerformanceUpperBound::new(BoundMode::Corrected, [global, shared, balance], true, overlap == Overlap::Together)
 }

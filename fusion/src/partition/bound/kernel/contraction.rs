@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
+use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 
 use super::evaluation::{Address, Evaluation, Lanes, WARP, stored};
@@ -123,8 +124,11 @@ impl<'b> ContractionModel<'b> {
             shape.columns,
         );
         let threads = BLOCK_THREADS as f64;
+        let products = 2.0 * threads * steps * (shape.rows * shape.columns) as f64;
+        let is_integer = self.contraction.element == ElementType::I32;
         KernelCounts {
-            operations: 2.0 * threads * steps * (shape.rows * shape.columns) as f64,
+            operations: if is_integer { 0.0 } else { products },
+            integer_operations: if is_integer { products } else { 0.0 },
             shared_loads: threads * steps * (shape.rows + shape.columns) as f64,
             shared_ideal: BLOCK_WARPS as f64 * steps * (rows.0 + columns.0),
             shared_wavefronts: BLOCK_WARPS as f64 * steps * (rows.1 + columns.1),

@@ -28,6 +28,8 @@ pub use staged::phase_counts;
 pub struct KernelCounts {
     /// Operations on `F32` that lanes execute, two a fused multiply-add, results that several lanes compute included (COMP).
     pub operations: f64,
+    /// The same on `I32`, of the products of contractions alone.
+    pub integer_operations: f64,
     /// Sectors of global memory that loads touch, summed over warp instructions (NUM_trans).
     pub load_sectors: f64,
     /// The same of stores.
@@ -52,6 +54,7 @@ impl KernelCounts {
 impl AddAssign for KernelCounts {
     fn add_assign(&mut self, other: Self) {
         self.operations += other.operations;
+        self.integer_operations += other.integer_operations;
         self.load_sectors += other.load_sectors;
         self.store_sectors += other.store_sectors;
         self.global_loads += other.global_loads;
@@ -76,6 +79,7 @@ impl Mul<f64> for KernelCounts {
     fn mul(self, factor: f64) -> Self {
         Self {
             operations: self.operations * factor,
+            integer_operations: self.integer_operations * factor,
             load_sectors: self.load_sectors * factor,
             store_sectors: self.store_sectors * factor,
             global_loads: self.global_loads * factor,
