@@ -25,7 +25,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from operator_families import GENERATORS, Chooser
+from operator_families import GENERATORS, Chooser, Unfit
 
 # The largest part of the cases that may be refused or that no judge takes.
 MOST_LOST = 0.15
@@ -43,8 +43,12 @@ def by_onnxruntime(model, inputs):
 def expected(case, model, inputs):
     with numpy.errstate(all="ignore"):
         if case.by_reference:
-            return [numpy.asarray(array) for array in ReferenceEvaluator(model).run(None, inputs)]
-        return by_onnxruntime(model, inputs)
+            arrays = [numpy.asarray(array) for array in ReferenceEvaluator(model).run(None, inputs)]
+        else:
+            arrays = by_onnxruntime(model, inputs)
+    if case.largest and not all((numpy.abs(array) <= case.largest).all() for array in arrays):
+        raise Unfit(f"results are not within {case.largest}")
+    return arrays
 
 
 def followed(chooser, name, array):

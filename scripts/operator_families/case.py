@@ -18,13 +18,15 @@ class Case:
     """One operator: its inputs by position, of which the first `free` are the model's and the others constants."""
 
     def __init__(self, operator, inputs, outputs="y", free=1, opset=21, domain="", tolerance=1e-4, by_reference=None,
-                 storage=None, **attributes):
+                 storage=None, largest=None, **attributes):
         self.operator, self.inputs, self.free, self.opset, self.domain = operator, inputs, free, opset, domain
         # Why ONNX's reference evaluator is asked, and ONNX Runtime is not.
         self.by_reference = by_reference
         # One character an output; a blank is one that is not wanted.
         self.outputs = [name.strip() for name in outputs]
         self.tolerance = tolerance
+        # Beyond which a result of floating point makes this no case: functions that are written differently overflow apart.
+        self.largest = largest
         # A type that arrays do not have, of the inputs at these positions and of the first output where "y" is among them: singles
         # are converted to it and back.
         self.storage, self.stored = storage or (None, ())

@@ -37,7 +37,7 @@ def recurrent(chooser, name):
     outputs = chooser.choice(["ysc", "ys", "y", " s"] if name == "LSTM" else ["ys", "y", " s"])
     while inputs[-1] is None:
         inputs.pop()
-    return Case(name, inputs, outputs=outputs, free=1 if chooser.chance(0.7) else 3, opset=14, **attributes)
+    return Case(name, inputs, outputs=outputs, free=1 if chooser.chance(0.7) else 3, opset=14, largest=1e6, **attributes)
 
 
 @operator("DFT")
