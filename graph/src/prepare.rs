@@ -14,7 +14,7 @@ const SLICED_BYTES: usize = 12 << 20;
 
 /// The program with views composed into their readers, products of dequantised bytes in integers, what a recurrence consumes step by step computed so, siblings merged,
 /// reductions in the order in which constants are read fastest, and joins placed; and each tensor's layout. Sums may be taken
-/// in another order, otherwise values are unchanged.
+/// in another order, and of dequantised bytes in integers; otherwise values are unchanged.
 pub fn prepare(program: &TensorProgram) -> (TensorProgram, Arena<TensorId, Layout>) {
     let quantized = quantized_products(&inline_views(program));
     let merged = merge_siblings(&slice_reductions(&quantized, SLICED_BYTES));
