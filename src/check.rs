@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_fusion::schedule::verify::Evidence;
-use warpweave_fusion::schedule::waits::{self, PlannedWait};
-use warpweave_fusion::schedule::{Violation, verify};
+use warpweave_fusion::schedule::verify::violation::Evidence;
+use warpweave_fusion::schedule::waits;
+use warpweave_fusion::schedule::waits::PlannedWait;
+use warpweave_fusion::schedule::verify::violation::Violation;
+use warpweave_fusion::schedule::verify;
 use warpweave_graph::Tensor;
 use warpweave_runtime::bundle::{BundleTarget, TargetPlan, kernel_ir};
 use warpweave_runtime::session::missing_wait::{Corruption, corruption};

@@ -5,16 +5,19 @@ use warpweave_codegen::lower::{LowerError, LoweredProgram, lower};
 use warpweave_codegen::verify::{Violation as KernelViolation, verify};
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::contraction::AxisClass;
-use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::estimate::EstimatedCost;
 use warpweave_fusion::partition::cost::KernelCost;
 use warpweave_fusion::partition::host_cost::HostCost;
 use warpweave_fusion::partition::recorded::RecordedCost;
-use warpweave_fusion::partition::{
-    ContractionShape, FusionLevel, GroupBody, Partition, ScheduleParams, SearchReport, partition_within,
-};
-use warpweave_fusion::schedule::{
-    self, ExecutionPlan, KernelChoice, Limits, PlanOptions, Planned, Verified, Violation,
-};
+use warpweave_fusion::partition::params::{ContractionShape, ScheduleParams};
+use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchReport, partition_within};
+use warpweave_fusion::partition::body::GroupBody;
+use warpweave_fusion::schedule;
+use warpweave_fusion::schedule::plan::ExecutionPlan;
+use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
+use warpweave_fusion::schedule::limits::Limits;
+use warpweave_fusion::schedule::verify::Verified;
+use warpweave_fusion::schedule::verify::violation::Violation;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::prepare::prepare;
 use warpweave_graph::program::TensorId;

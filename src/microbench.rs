@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use warpweave_codegen::microbenchmark::{ENTRY, Microbenchmark};
-use warpweave_fusion::partition::FusionLevel;
-use warpweave_fusion::schedule::BackendReason;
+use warpweave_fusion::partition::search::FusionLevel;
+use warpweave_fusion::schedule::backend::BackendReason;
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Scalar};
 use warpweave_graph::program::ProgramBuilder;
 use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};

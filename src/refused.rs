@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use warpweave_codegen::lower::{LowerError, refused};
-use warpweave_fusion::partition::{FusionGroup, Partition};
-use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::partition::search::{FusionGroup, Partition};
+use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_graph::program::{Statement, TensorId};
 use warpweave_graph::{NodeId, TensorProgram};
 

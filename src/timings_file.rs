@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::estimate::EstimatedCost;
 use warpweave_fusion::partition::recorded::RecordedCost;
 use warpweave_fusion::partition::timings::{Architecture, Problem, Timings, TimingsError};
 use warpweave_runtime::new_file;

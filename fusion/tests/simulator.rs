@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use recorded::{Edge, EdgeTime, edges};
 use sketch::Sketch;
-use warpweave_fusion::schedule::SyncCosts;
+use warpweave_fusion::schedule::costs::SyncCosts;
 use warpweave_fusion::schedule::simulate::{Launch, kernel_sequence};
 
 /// How far a prediction may be from a measurement.

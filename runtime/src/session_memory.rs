@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::schedule::plan::MemoryPlan;
 use warpweave_fusion::schedule::plan::{Buffer, EdgeKind, SENTINEL_BYTES, mark_of};
 use warpweave_fusion::schedule::tables::{Awaited, CLAIMED_BY_POLL, CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionLevel, arch::GpuArch, partition};
-use warpweave_fusion::schedule::{self, BackendReason};
+use warpweave_fusion::partition::estimate::EstimatedCost;
+use warpweave_fusion::partition::search::{FusionLevel, partition};
+use warpweave_fusion::partition::arch::GpuArch;
+use warpweave_fusion::schedule;
+use warpweave_fusion::schedule::backend::BackendReason;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;

@@ -5,7 +5,9 @@ use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::traffic::moved_bytes;
 use warpweave_fusion::schedule::simulate::Jitter;
 use warpweave_fusion::schedule::simulate_plan::simulate_plan;
-use warpweave_fusion::schedule::{ExecutionPlan, PlanBackend, SyncCosts};
+use warpweave_fusion::schedule::plan::ExecutionPlan;
+use warpweave_fusion::schedule::backend::PlanBackend;
+use warpweave_fusion::schedule::costs::SyncCosts;
 use warpweave_graph::types::ElementType;
 
 use super::result::Precision;

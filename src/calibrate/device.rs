@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::partition::FusionLevel;
+use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_graph::TensorProgram;
 use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver, KeptContext};

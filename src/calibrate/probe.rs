@@ -1,7 +1,7 @@
 //! The trials that constants are measured with.
 
 use warpweave_codegen::microbenchmark::Microbenchmark;
-use warpweave_fusion::partition::FusionLevel;
+use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_fusion::partition::arch::{Constant, GpuArch};
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar};
 use warpweave_graph::program::{ProgramBuilder, TensorId};

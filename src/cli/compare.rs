@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use warpweave::fusion::schedule::ExecutionPlan;
+use warpweave::fusion::schedule::plan::ExecutionPlan;
 use warpweave::graph::legible::legible;
 use warpweave::graph::{ElementType, Tensor, npy};
 use warpweave::runtime::bundle::Port;

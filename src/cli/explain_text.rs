@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
-use warpweave::fusion::schedule::{EdgeKind, Limits, PlanBackend};
+use warpweave::fusion::schedule::plan::EdgeKind;
+use warpweave::fusion::schedule::limits::Limits;
+use warpweave::fusion::schedule::backend::PlanBackend;
 use warpweave::runtime::json::{Value, json};
 
 /// rOperators of the critical path that are listed.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warpweave::frontend::{DeclaredPort, ImportError};
-use warpweave::fusion::schedule::PlanBackend;
+use warpweave::fusion::schedule::backend::PlanBackend;
 use warpweave::graph::legible::legible;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use warpweave::fusion::partition::SearchEnd;
+use warpweave::fusion::partition::search::SearchEnd;
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::{SearchLimit, TimingsFile, read_arch};
 

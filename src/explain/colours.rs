@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use warpweave_fusion::schedule::plan::{BufferSpace, OperatorId};
-use warpweave_fusion::schedule::{MemoryPlan, ROperator};
+use warpweave_fusion::schedule::plan::{MemoryPlan, ROperator};
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
 

@@ -1,9 +1,15 @@
 //! One partition planned in every way, with what is uncertain varied.
 
-use warpweave_fusion::partition::Partition;
+use warpweave_fusion::partition::search::Partition;
 use warpweave_fusion::schedule::plan::ExecutionPlan;
-use warpweave_fusion::schedule::simulate::{self, Jitter};
-use warpweave_fusion::schedule::{KernelChoice, Limits, PlanOptions, Polls, Prefetching, SyncCosts, SyncPolicy};
+use warpweave_fusion::schedule::simulate;
+use warpweave_fusion::schedule::simulate::Jitter;
+use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions};
+use warpweave_fusion::schedule::limits::Limits;
+use warpweave_fusion::schedule::polls::Polls;
+use warpweave_fusion::schedule::prefetch::Prefetching;
+use warpweave_fusion::schedule::costs::SyncCosts;
+use warpweave_fusion::schedule::bands::SyncPolicy;
 
 use super::{ExplainedPlan, explain};
 use crate::compiler::{CompileError, CompileOptions, Prepared};

@@ -18,11 +18,16 @@ pub use trace::trace;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use warpweave_fusion::partition::Partition;
+use warpweave_fusion::partition::search::Partition;
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::simulate::{Jitter, Shares, Simulation};
 use warpweave_fusion::schedule::simulate_plan::simulate_plan;
-use warpweave_fusion::schedule::{self, BackendReason, Instruction, PlanOptions, SyncPolicy, Verified};
+use warpweave_fusion::schedule;
+use warpweave_fusion::schedule::backend::BackendReason;
+use warpweave_fusion::schedule::plan::Instruction;
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_fusion::schedule::bands::SyncPolicy;
+use warpweave_fusion::schedule::verify::Verified;
 
 use crate::compiler::{CompileError, CompileOptions, Prepared};
 

@@ -5,10 +5,13 @@ use std::time::Instant;
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::bound::group::group_bound;
 use warpweave_fusion::partition::bound::{BoundMode, PerformanceUpperBound};
-use warpweave_fusion::partition::search::{Neighbour, neighbours};
+use warpweave_fusion::partition::search::neighbours::Neighbour;
+use warpweave_fusion::partition::search::neighbours;
 use warpweave_fusion::partition::timings::Timing;
 use warpweave_fusion::partition::traffic::Traffic;
-use warpweave_fusion::partition::{FusionLevel, Partition, ScheduleParams, SearchEnd, split};
+use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchEnd};
+use warpweave_fusion::partition::params::ScheduleParams;
+use warpweave_fusion::partition::split;
 
 use crate::compiler::{CompileOptions, CostModel, Prepared};
 use crate::search_limit::SearchLimit;

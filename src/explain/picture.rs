@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use warpweave_fusion::partition::{Partition, Template};
+use warpweave_fusion::partition::search::Partition;
+use warpweave_fusion::partition::params::Template;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::{StatementId, TensorProgram};
 

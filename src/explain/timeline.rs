@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::simulate::{Event, Simulation};
-use warpweave_fusion::schedule::{ExecutionPlan, Instruction};
+use warpweave_fusion::schedule::plan::{ExecutionPlan, Instruction};
 
 use super::clock::Clock;
 use super::colours::colours;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use warpweave_fusion::schedule::Instruction;
+use warpweave_fusion::schedule::plan::Instruction;
 use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
 use warpweave_fusion::schedule::simulate::Simulation;
 use warpweave_graph::arena::Arena;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::schedule::{Backend, EdgeKind, ExecutionPlan};
+use warpweave_fusion::schedule::backend::Backend;
+use warpweave_fusion::schedule::plan::{EdgeKind, ExecutionPlan};
 use warpweave_runtime::session::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device};
 
 use super::{Chain, Litmus, Planned, Rounds, run};

@@ -10,9 +10,12 @@ use std::collections::BTreeMap;
 
 use warpweave_codegen::trace::TraceClock;
 use warpweave_fusion::schedule::plan::OperatorId;
-use warpweave_fusion::schedule::simulate::{self, Jitter, Simulation};
+use warpweave_fusion::schedule::simulate;
+use warpweave_fusion::schedule::simulate::{Jitter, Simulation};
 use warpweave_fusion::schedule::tables::Binding;
-use warpweave_fusion::schedule::{ExecutionPlan, Instruction, Polls, SyncCosts};
+use warpweave_fusion::schedule::plan::{ExecutionPlan, Instruction};
+use warpweave_fusion::schedule::polls::Polls;
+use warpweave_fusion::schedule::costs::SyncCosts;
 use warpweave_graph::Tensor;
 use warpweave_graph::arena::Arena;
 use warpweave_runtime::bundle::BundleTarget;

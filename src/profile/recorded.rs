@@ -1,7 +1,7 @@
 //! Recorded moments as a run in time, in the form of simulated ones.
 
 use warpweave_codegen::trace::{Moments, Trace};
-use warpweave_fusion::schedule::PersistentSegment;
+use warpweave_fusion::schedule::plan::PersistentSegment;
 use warpweave_fusion::schedule::simulate::{Event, Simulation};
 use warpweave_runtime::host::HostMoments;
 

@@ -2,7 +2,9 @@
 
 use warpweave_codegen::trace::{TraceClock, TraceLayout, traced};
 use warpweave_fusion::schedule::tables::Tables;
-use warpweave_fusion::schedule::{Backend, BackendChoice, ExecutionPlan, MemoryPlan, verify};
+use warpweave_fusion::schedule::backend::{Backend, BackendChoice};
+use warpweave_fusion::schedule::plan::{ExecutionPlan, MemoryPlan};
+use warpweave_fusion::schedule::verify;
 use warpweave_graph::Tensor;
 use warpweave_runtime::bundle::{BundleError, BundleTarget, TargetPlan};
 use warpweave_runtime::cuda::{CudaSession, Driver};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::partition::FusionGroup;
+use warpweave_fusion::partition::search::FusionGroup;
 use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::estimate::EstimatedCost;
 use warpweave_fusion::partition::signature::Signature;
 use warpweave_fusion::partition::timings::{Machine, Version};
 use warpweave_graph::expr::{ExprBuilder, UnaryOp};

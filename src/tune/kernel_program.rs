@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionGroup, GroupBody, Partition};
-use warpweave_fusion::schedule::{self, BackendReason, PlanOptions};
+use warpweave_fusion::partition::estimate::EstimatedCost;
+use warpweave_fusion::partition::search::{FusionGroup, Partition};
+use warpweave_fusion::partition::body::GroupBody;
+use warpweave_fusion::schedule;
+use warpweave_fusion::schedule::backend::BackendReason;
+use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;

@@ -13,7 +13,8 @@ pub use kernel_program::KernelProgram;
 pub use work::{Untimed, untimed};
 
 use warpweave_fusion::partition::timings::{Machine, TimedKernel, Timing, Timings};
-use warpweave_fusion::partition::{FusionGroup, ScheduleParams};
+use warpweave_fusion::partition::search::FusionGroup;
+use warpweave_fusion::partition::params::ScheduleParams;
 
 use crate::open::OpenError;
 

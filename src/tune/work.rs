@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::partition::cost::EstimatedCost;
+use warpweave_fusion::partition::estimate::EstimatedCost;
 use warpweave_fusion::partition::signature::Signature;
 use warpweave_fusion::partition::timings::{Machine, TimedKernel, Timings};
-use warpweave_fusion::partition::{FusionGroup, Partition, ScheduleParams};
+use warpweave_fusion::partition::search::{FusionGroup, Partition};
+use warpweave_fusion::partition::params::ScheduleParams;
 use warpweave_graph::TensorProgram;
 
 /// A group and its kernels without a time.

@@ -5,9 +5,10 @@ use std::ops::Range;
 use warpweave::codegen::emulate::{Device, LaunchOptions, LaunchReport};
 use warpweave::codegen::kernel_ir::Program;
 use warpweave::codegen::lower::LoweredProgram;
-use warpweave::fusion::schedule::ExecutionPlan;
+use warpweave::fusion::schedule::plan::ExecutionPlan;
 use warpweave::fusion::schedule::plan::Buffer;
-use warpweave::fusion::schedule::tables::{self, Tables};
+use warpweave::fusion::schedule::tables;
+use warpweave::fusion::schedule::tables::Tables;
 use warpweave::graph::Tensor;
 use warpweave::graph::program::{TensorId, TensorProgram};
 

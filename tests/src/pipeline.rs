@@ -6,14 +6,18 @@ use warpweave::codegen::lower::{LoweredProgram, lower};
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::fusion::partition::boxed::BOX_BYTES;
 use warpweave::fusion::partition::build::{Uses, build_staged};
-use warpweave::fusion::partition::cost::EstimatedCost;
+use warpweave::fusion::partition::estimate::EstimatedCost;
 use warpweave::fusion::partition::merge_axes::merge_axes;
-use warpweave::fusion::partition::{
-    FusionGroup, FusionLevel, GroupBody, Partition, ScheduleParams, Template, partition,
-};
-use warpweave::fusion::schedule::keep::most_bytes;
+use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition, partition};
+use warpweave::fusion::partition::body::GroupBody;
+use warpweave::fusion::partition::params::{ScheduleParams, Template};
+use warpweave::fusion::partition::capabilities::most_bytes;
 use warpweave::fusion::schedule::plan::ROperator;
-use warpweave::fusion::schedule::{self, ExecutionPlan, Part, PlanOptions, Planned, Verified};
+use warpweave::fusion::schedule;
+use warpweave::fusion::schedule::plan::ExecutionPlan;
+use warpweave::fusion::schedule::parts::Part;
+use warpweave::fusion::schedule::options::{PlanOptions, Planned};
+use warpweave::fusion::schedule::verify::Verified;
 use warpweave::graph::prepare::prepare;
 use warpweave::graph::program::{StatementId, TensorProgram};
 

@@ -3,7 +3,8 @@
 use std::fmt::{Debug, Display};
 
 use warpweave::codegen::kernel_ir::{Program, text as kernel_text};
-use warpweave::fusion::schedule::{ExecutionPlan, text as plan_text};
+use warpweave::fusion::schedule::plan::ExecutionPlan;
+use warpweave::fusion::schedule::text as plan_text;
 use warpweave::graph::text::reader::TextError;
 
 use crate::pipeline::Compiled;

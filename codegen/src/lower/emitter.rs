@@ -1,8 +1,8 @@
 //! Collects the declarations, operands and statements of one kernel.
 
-use warpweave_fusion::partition::GroupBody;
+use warpweave_fusion::partition::body::GroupBody;
 use warpweave_fusion::partition::staged::StagedBox;
-use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::schedule::plan::MemoryPlan;
 use warpweave_fusion::schedule::plan::{BufferSpace, EdgeKind, OperatorId, ROperator};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;

@@ -1,6 +1,6 @@
 //! Elements that name places, each checked before it is used.
 
-use warpweave_fusion::partition::StageSource;
+use warpweave_fusion::partition::body::StageSource;
 use warpweave_fusion::schedule::index_records::PADDING;
 use warpweave_graph::expr::{IndirectIndex, Read};
 use warpweave_graph::index_check::IndexCheck;

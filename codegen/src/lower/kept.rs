@@ -282,7 +282,7 @@ fn finishing_reads(emitter: &Emitter, stage: usize) -> Vec<ReadId> {
             if let Scalar::Read(read) = scalar {
                 let in_memory = matches!(
                     stage.sources[stage.expr.reads[*read].operand],
-                    warpweave_fusion::partition::StageSource::Operand(_)
+                    warpweave_fusion::partition::body::StageSource::Operand(_)
                 );
                 if in_memory && !found.contains(read) {
                     found.push(*read);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS, RowThreads};
 use warpweave_fusion::partition::rounds::{RUN, Round, is_shared, rounds};
-use warpweave_fusion::partition::{Stage, StageSource};
+use warpweave_fusion::partition::body::{Stage, StageSource};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Guard, Index, Read, ReadId, Reducer, Scalar};
 

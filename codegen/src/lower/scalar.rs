@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use warpweave_fusion::partition::blocked::is_wide;
 use warpweave_fusion::partition::staged::{extents, is_wide_in_box};
-use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
+use warpweave_fusion::partition::body::{GroupBody, Stage, StageSource};
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{self, Index, IndirectIndex, Literal, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::minifloat;

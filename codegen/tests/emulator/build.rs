@@ -5,9 +5,7 @@ use warpweave_codegen::kernel_ir::{
     Width,
 };
 use warpweave_codegen::persistent;
-use warpweave_fusion::schedule::tables::{
-    Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables,
-};
+use warpweave_fusion::schedule::tables::{Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables};
 use warpweave_graph::arena::Id;
 
 pub fn thread() -> Expression {

@@ -4,8 +4,8 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Axis, AxisId, AxisKind, Index, IndirectIndex, substitute};
 use warpweave_graph::program::{TensorId, TensorProgram};
 
-use super::body::{GroupBody, Stage, StageOutput, StageSource};
-use super::build::{Draft, Source};
+use crate::partition::body::{GroupBody, Stage, StageOutput, StageSource};
+use crate::partition::build::{Draft, Source};
 
 /// The body of these drafts after these staged ones, or `None` if the drafts share no tile axes.
 pub(super) fn align(program: &TensorProgram, drafts: Vec<Draft>, staged: Vec<Draft>) -> Option<GroupBody> {

@@ -6,8 +6,9 @@ use std::hash::Hash;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::body::Stage;
-use super::{GroupBody, ScheduleParams};
+use crate::partition::body::GroupBody;
+use crate::partition::body::Stage;
+use crate::partition::params::ScheduleParams;
 
 /// A body without its tensors, and its parameters: what decides the kernel, its tiles and what they cost.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

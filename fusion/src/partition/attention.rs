@@ -7,12 +7,12 @@
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar};
 use warpweave_graph::online_softmax::{Named, OnlineSoftmax};
 
-use super::blocked::{BlockedStep, one_trip};
-use super::body::{GroupBody, Stage, StageSource};
-use super::contraction::Contraction;
-use super::params::{BLOCK_WARPS, ScheduleParams, Template};
-use super::phase::tiles;
-use super::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes};
+use crate::partition::blocked::{BlockedStep, one_trip};
+use crate::partition::body::{GroupBody, Stage, StageSource};
+use crate::partition::contraction::Contraction;
+use crate::partition::params::{BLOCK_WARPS, ScheduleParams, Template};
+use crate::partition::phase::tiles;
+use crate::partition::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes};
 
 /// Keys of a block.
 const KEYS: [usize; 4] = [16, 32, 64, 128];

@@ -85,7 +85,7 @@ impl GroupBody {
     /// Scalar operations of the whole group: multiplications, additions, functions and combinations.
     pub fn operations(&self) -> u64 {
         let operations = |stage: &Stage| match stage.procedure {
-            Some(procedure) => super::opaque::operations(procedure, stage),
+            Some(procedure) => crate::partition::opaque::operations(procedure, stage),
             None => expr_operations(&stage.expr),
         };
         self.staged.iter().chain(&self.stages).map(operations).sum()

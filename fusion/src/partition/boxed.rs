@@ -10,11 +10,12 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::expr::{Axis, AxisKind, Guard, Index, Literal, Read, Scalar, TensorExpr};
 use warpweave_graph::types::{ElementType, TensorType};
 
-use super::body::{GroupBody, Stage, StageSource};
-use super::contraction::Contraction;
-use super::padded::padding;
-use super::params::{BLOCK_THREADS, ScheduleParams, Template};
-use super::staged::{self, StagedBox, extents};
+use crate::partition::body::{GroupBody, Stage, StageSource};
+use crate::partition::contraction::Contraction;
+use crate::partition::padded::padding;
+use crate::partition::params::{BLOCK_THREADS, ScheduleParams, Template};
+use crate::partition::staged;
+use crate::partition::staged::{StagedBox, extents};
 
 /// Most bytes of a box.
 pub const BOX_BYTES: usize = 64 << 10;

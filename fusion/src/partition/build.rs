@@ -7,6 +7,7 @@
 //! Fusion at shared-memory level: reductions that do not leave the group are staged, so that later ones may read them at
 //! other points than their own.
 
+use crate::partition::opaque_body::opaque_body;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
@@ -15,12 +16,11 @@ use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram}
 use warpweave_graph::types::ElementType;
 use warpweave_graph::views::merge_operands;
 
-use super::align;
-use super::body::GroupBody;
-use super::contraction::index_axes;
-use super::opaque;
-use super::sums::merged_sums;
-use super::translated::translated;
+use crate::partition::align;
+use crate::partition::body::GroupBody;
+use crate::partition::contraction::index_axes;
+use crate::partition::sums::merged_sums;
+use crate::partition::translated::translated;
 
 /// Where an operand comes from while a body is under construction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +86,7 @@ impl Uses {
 
 /// The body of `members` at register level, or `None` if no single kernel computes them so.
 pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
-    if let Some(body) = opaque::alone(program, members) {
+    if let Some(body) = opaque_body(program, members) {
         return Some(body);
     }
     let drafts = translated(drafts(program, uses, members, Sharing::Registers)?);

@@ -1,11 +1,13 @@
 //! The parameters that the search prices: all of the rules' contractions are scored by the bound, the best are kept.
 
-use super::arch::GpuArch;
-use super::body::GroupBody;
-use super::bound::kernel::{ContractionModel, KernelCounts, Sampling};
-use super::bound::{Overlap, counted_bound};
-use super::contraction::Contraction;
-use super::params::{ContractionShape, Pipeline, ScheduleParams, Template, contraction_shapes, simple_candidates};
+use crate::partition::arch::GpuArch;
+use crate::partition::body::GroupBody;
+use crate::partition::bound::counted::{Overlap, counted_bound};
+use crate::partition::bound::kernel::contraction::ContractionModel;
+use crate::partition::bound::kernel::counts::{KernelCounts, Sampling};
+use crate::partition::candidates::{contraction_shapes, simple_candidates};
+use crate::partition::contraction::Contraction;
+use crate::partition::params::{ContractionShape, Pipeline, ScheduleParams, Template};
 
 /// The share of all shapes that is kept, and the limits of how many.
 const KEPT: f64 = 0.01;
@@ -15,7 +17,7 @@ const MOST: usize = 50;
 /// Parameters to be priced for a body, with what their kernels do; never empty.
 pub fn shortlist(body: &GroupBody, arch: &GpuArch) -> Vec<(ScheduleParams, KernelCounts)> {
     let simple = simple_candidates(body).into_iter().map(|params| {
-        let counts = super::bound::kernel::kernel_counts(body, &params, Sampling::COARSE);
+        let counts = crate::partition::bound::kernel::kernel_counts(body, &params, Sampling::COARSE);
         (params, counts)
     });
     let mut found: Vec<(ScheduleParams, KernelCounts)> = simple.collect();

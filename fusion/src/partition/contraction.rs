@@ -7,8 +7,8 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Literal, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
-use super::body::{GroupBody, Stage, StageSource};
-use super::params::{ContractionShape, Pipeline};
+use crate::partition::body::{GroupBody, Stage, StageSource};
+use crate::partition::params::{ContractionShape, Pipeline};
 
 /// How an axis of a contraction takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]

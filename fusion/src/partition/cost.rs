@@ -2,10 +2,10 @@
 
 use warpweave_graph::program::TensorProgram;
 
-use super::body::GroupBody;
-use super::contraction::AxisClass;
-pub use super::estimate::EstimatedCost;
-use super::params::{ContractionShape, ScheduleParams, candidates};
+use crate::partition::body::GroupBody;
+use crate::partition::candidates::candidates;
+use crate::partition::contraction::AxisClass;
+use crate::partition::params::{ContractionShape, ScheduleParams};
 
 /// The time of a group's kernel under a choice of parameters.
 pub trait KernelCost: Sync {

@@ -1,6 +1,11 @@
 //! Costs from the architecture model alone: what the kernel does against what the device can do, the latencies that a
 //! block waits for one after another, and the cost of a dependent step.
 
+use crate::partition::instructions::COMBINE_LATENCY;
+use crate::partition::instructions::MEETING;
+use crate::partition::instructions::work;
+use crate::partition::split::SPLITS;
+use crate::partition::split::may_split;
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::program::TensorProgram;
@@ -8,24 +13,26 @@ use warpweave_graph::program::TensorProgram;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
-use super::arch::GpuArch;
-use super::body::GroupBody;
-use super::bound::kernel::{KernelCounts, Sampling, kernel_counts};
-use super::boxed::{self, Filling, is_boxed, unboxed};
-use super::choose::shortlist;
-use super::contraction::{AxisClass, Contraction};
-use super::cost::KernelCost;
-use super::kept::{kept_elements, shuffles};
-use super::opaque;
-use super::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
-use super::phase::{self, staged_tile_cycles};
-use super::rounds::{Round, rounds};
-use super::split::{SplitBodies, split, split_params};
-use super::staged;
-use super::traffic::{bytes, moved_bytes};
+use crate::partition::arch::GpuArch;
+use crate::partition::body::GroupBody;
+use crate::partition::bound::kernel::counts::{KernelCounts, Sampling};
+use crate::partition::bound::kernel::kernel_counts;
+use crate::partition::boxed;
+use crate::partition::boxed::{Filling, is_boxed, unboxed};
+use crate::partition::choose::shortlist;
+use crate::partition::contraction::{AxisClass, Contraction};
+use crate::partition::cost::KernelCost;
+use crate::partition::kept::{kept_elements, shuffles};
+use crate::partition::params::{
+    BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template,
+};
+use crate::partition::phase_cost;
+use crate::partition::phase_cost::staged_tile_cycles;
+use crate::partition::rounds::{Round, rounds};
+use crate::partition::split::{SplitBodies, split, split_params};
+use crate::partition::staged;
+use crate::partition::traffic::{bytes, moved_bytes};
 
-/// Cycles that a meeting of a block's threads takes.
-pub(super) const MEETING: f64 = 20.0;
 /// 32-bit integer multiply-adds that a multiprocessor of any generation since Volta starts a cycle (CUDA C++ Programming
 /// Guide, throughput of native arithmetic instructions).
 const INTEGER_MULTIPLY_ADDS: f64 = 64.0;
@@ -34,8 +41,7 @@ const STORE_INSTRUCTIONS: f64 = 8.0;
 
 /// Cycles that a reduction beside another adds to combining the lanes of a block's warps: five shuffles a warp.
 const SHUFFLE_CYCLES: f64 = 5.0 * BLOCK_WARPS as f64;
-/// Cycles from the last product of a row to its sum in every lane.
-pub(super) const COMBINE_LATENCY: f64 = 150.0;
+
 /// Cycles an operation, one after another, of a thread that finishes a row: functions count several.
 const FINISH_CYCLES: f64 = 10.0;
 /// Instructions that fetch a run of neighbours: an address and a load.
@@ -43,14 +49,11 @@ const FETCH_INSTRUCTIONS: f64 = 2.0;
 
 /// Tiles of a staged group whose loads are counted.
 const MOST_COUNTED: usize = 4;
-/// Parts into which a reduction may be split.
-pub(super) const SPLITS: [usize; 4] = [2, 4, 8, 16];
+
 /// Bytes of shared memory that are left to a program's entry.
 const ENTRY_BYTES: usize = 4 << 10;
 /// Bytes of a mark.
 const MARK_BYTES: f64 = 4.0;
-/// Points of the reduction that a part has at least.
-pub(super) const SHORTEST_PART: usize = 64;
 
 /// Prices kernels for a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -152,7 +155,7 @@ impl EstimatedCost {
             let time = self.staged_price(program, body, &params);
             (params, time)
         };
-        phase::shortlist(body, MOST_COUNTED, &self.arch).into_iter().map(price).collect()
+        phase_cost::shortlist(body, MOST_COUNTED, &self.arch).into_iter().map(price).collect()
     }
 
     fn staged_price(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
@@ -232,17 +235,6 @@ impl EstimatedCost {
     }
 }
 
-/// Whether a reduction is worth splitting into `count` parts: the whole leaves most of the device idle, and no part is short.
-pub(super) fn may_split(body: &GroupBody, tiles: usize, count: usize, units: usize) -> bool {
-    tiles * count <= 2 * units && reduced_points(body) >= SHORTEST_PART * count
-}
-
-/// Points of a body's first reduction.
-pub(super) fn reduced_points(body: &GroupBody) -> usize {
-    let lead = &body.stages[0].expr;
-    lead.reduced().map(|axis| lead.axes[axis].extent).product()
-}
-
 /// What a kernel does, where its price follows from that.
 fn counts(body: &GroupBody, params: &ScheduleParams) -> KernelCounts {
     match params.template {
@@ -277,7 +269,7 @@ impl Kernel<'_> {
             Template::Kept => self.kept(),
             Template::Opaque => {
                 let transfer = self.transfer(self.counts.load_sectors + self.counts.store_sectors);
-                opaque::row_cycles(self.body, self.arch, MEETING).max(transfer)
+                crate::partition::opaque_cost::row_cycles(self.body, self.arch, MEETING).max(transfer)
             }
             Template::Contraction(shape) => self.contraction(&shape),
             Template::Staged | Template::Attention { .. } => staged_tile_cycles(self.body, self.params, self.arch),
@@ -417,11 +409,4 @@ impl Kernel<'_> {
 
 fn reduced(expr: &TensorExpr) -> f64 {
     expr.reduced().map(|axis| expr.axes[axis].extent as f64).product()
-}
-
-/// Instructions a point, index arithmetic included.
-pub(super) fn work(expr: &TensorExpr) -> f64 {
-    let reads =
-        expr.reads.values().map(|read| 2.0 + read.index.len() as f64 + 2.0 * read.guard.conditions().len() as f64);
-    expr.body.operations() as f64 + 1.0 + reads.sum::<f64>()
 }

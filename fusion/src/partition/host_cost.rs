@@ -3,12 +3,12 @@
 use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::program::TensorProgram;
 
-use super::body::GroupBody;
-use super::contraction::AxisClass;
-use super::cost::KernelCost;
-use super::opaque::row_work;
-use super::params::{ScheduleParams, Template};
-use super::staged::{boxes, extents};
+use crate::partition::body::GroupBody;
+use crate::partition::contraction::AxisClass;
+use crate::partition::cost::KernelCost;
+use crate::partition::opaque::row_work;
+use crate::partition::params::{ScheduleParams, Template};
+use crate::partition::staged::{boxes, extents};
 
 /// Costs of the host back end's evaluator: contractions are native matrix products after packing, everything else is
 /// evaluated a few lanes at a time.

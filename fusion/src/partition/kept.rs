@@ -7,9 +7,9 @@ use warpweave_graph::expr::{AxisKind, Index, Read, ReadId, TensorExpr};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 
-use super::body::{GroupBody, StageSource};
-use super::params::{BLOCK_THREADS, ScheduleParams, Template};
-use super::rounds::{RUN, rounds};
+use crate::partition::body::{GroupBody, StageSource};
+use crate::partition::params::{BLOCK_THREADS, ScheduleParams, Template};
+use crate::partition::rounds::{RUN, rounds};
 
 /// Most rows of a tile: a thread finishes each.
 pub const MOST_ROWS: usize = BLOCK_THREADS;

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 use warpweave_graph::program::TensorProgram;
 
-use super::contraction::Contraction;
-use super::cost::KernelCost;
-use super::params::{ContractionShape, ScheduleParams, Template};
-use super::search::{FusionGroup, Partition};
+use crate::partition::contraction::Contraction;
+use crate::partition::cost::KernelCost;
+use crate::partition::params::{ContractionShape, ScheduleParams, Template};
+use crate::partition::search::{FusionGroup, Partition};
 
 /// Shapes of contractions that a program has at most.
 pub const MOST_SHAPES: usize = 4;

@@ -5,7 +5,7 @@ use warpweave_graph::expr::{Axis, AxisId, AxisKind, Guard, Index, Scalar, Tensor
 use warpweave_graph::program::TensorId;
 use warpweave_graph::views::Layout;
 
-use super::body::{GroupBody, Stage, StageSource};
+use crate::partition::body::{GroupBody, Stage, StageSource};
 
 /// The body with axes merged for tensors laid out like this. What it computes is unchanged.
 pub fn merge_axes(body: &GroupBody, layouts: &Arena<TensorId, Layout>) -> GroupBody {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use warpweave_graph::expr::{AxisId, Condition, Guard, Index, Literal, Range, Read, TensorExpr};
 
-use super::body::{GroupBody, Stage, StageSource};
+use crate::partition::body::{GroupBody, Stage, StageSource};
 
 /// A body as its staged kernel evaluates it.
 #[derive(Clone, Debug)]

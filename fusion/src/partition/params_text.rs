@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use warpweave_graph::text::reader::{Parsed, Reader, Word};
 
-use super::params::{ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
+use crate::partition::params::{ContractionShape, Pipeline, RowThreads, ScheduleParams, Template};
 
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

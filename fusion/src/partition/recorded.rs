@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use warpweave_graph::program::TensorProgram;
 
-use super::arch::GpuArch;
-use super::body::GroupBody;
-use super::boxed::unboxed;
-use super::contraction::AxisClass;
-use super::cost::KernelCost;
-use super::estimate::EstimatedCost;
-use super::params::{ContractionShape, ScheduleParams};
-use super::signature::Signature;
-use super::timings::{Architecture, Timing, Timings};
+use crate::partition::arch::GpuArch;
+use crate::partition::body::GroupBody;
+use crate::partition::boxed::unboxed;
+use crate::partition::contraction::AxisClass;
+use crate::partition::cost::KernelCost;
+use crate::partition::estimate::EstimatedCost;
+use crate::partition::params::{ContractionShape, ScheduleParams};
+use crate::partition::signature::Signature;
+use crate::partition::timings::{Architecture, Timing, Timings};
 
 /// Prices a kernel by its recorded time. A kernel without one costs its estimate times the median of measured over
 /// estimated: over the records of the same body, else over all records of the architecture.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use warpweave_graph::expr::{Guard, Index, Read, ReadId, TensorExpr};
 
-use super::blocked;
-use super::body::{GroupBody, Stage, StageSource};
+use crate::partition::blocked;
+use crate::partition::body::{GroupBody, Stage, StageSource};
 
 /// Elements that a lane fetches at once where a round is walked in runs.
 pub const RUN: usize = blocked::WRITTEN_OUT;

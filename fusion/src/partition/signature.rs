@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::body::{GroupBody, Stage, StageSource};
+use crate::partition::body::{GroupBody, Stage, StageSource};
 
 /// The text of a [`GroupBody`] whose operands are numbered: stages with element types, extents and where operands come from.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -14,10 +14,9 @@ use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::views::{Layout, merge_operands};
 
-use super::body::{GroupBody, Stage, StageOutput, StageSource};
-use super::estimate::{SHORTEST_PART, SPLITS, reduced_points};
-use super::params::{ScheduleParams, Template, fill};
-use super::search::{FusionGroup, Partition};
+use crate::partition::body::{GroupBody, Stage, StageOutput, StageSource};
+use crate::partition::params::{ScheduleParams, Template, fill};
+use crate::partition::search::{FusionGroup, Partition};
 
 /// The two bodies of a split group, and the type of the tensor between them.
 #[derive(Clone, PartialEq, Debug)]
@@ -145,11 +144,11 @@ fn without_unused(expr: &TensorExpr) -> TensorExpr {
 /// The parameters of both parts of a split group.
 pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[ScheduleParams; 2]> {
     let Template::Contraction(shape) = params.template else { return None };
-    let template = Template::Contraction(super::ContractionShape { parts: 1, ..shape });
+    let template = Template::Contraction(crate::partition::params::ContractionShape { parts: 1, ..shape });
     let parts = ScheduleParams { template, tile: [&[1], &params.tile[..]].concat() };
     let extents = bodies.sum.tile_extents();
     let axes: Vec<usize> = (0..extents.len()).collect();
-    let tile = fill(&extents, &axes, super::params::BLOCK_THREADS);
+    let tile = fill(&extents, &axes, crate::partition::params::BLOCK_THREADS);
     Some([parts, ScheduleParams { template: Template::Pointwise { per_thread: 1 }, tile }])
 }
 
@@ -185,7 +184,7 @@ pub fn split_group(
 pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<ScheduleParams> {
     let Template::Contraction(shape) = group.params.template else { return None };
     let count = SPLITS.into_iter().find(|count| *count == 2 * shape.parts)?;
-    let template = Template::Contraction(super::ContractionShape { parts: count, ..shape });
+    let template = Template::Contraction(crate::partition::params::ContractionShape { parts: count, ..shape });
     let is_long = reduced_points(&group.body) >= SHORTEST_PART * count;
     (is_long && split(&group.body, count, parts).is_some())
         .then(|| ScheduleParams { template, tile: group.params.tile.clone() })
@@ -220,4 +219,21 @@ pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partit
         groups.push(FusionGroup { body: bodies.sum.into(), params: sum, ..group.clone() });
     }
     Expanded { program, layouts, partition: Partition { groups }, origins, parts: temporary }
+}
+
+/// Parts into which a reduction may be split.
+pub(super) const SPLITS: [usize; 4] = [2, 4, 8, 16];
+
+/// Points of the reduction that a part has at least.
+pub(super) const SHORTEST_PART: usize = 64;
+
+/// Whether a reduction is worth splitting into `count` parts: the whole leaves most of the device idle, and no part is short.
+pub(super) fn may_split(body: &GroupBody, tiles: usize, count: usize, units: usize) -> bool {
+    tiles * count <= 2 * units && reduced_points(body) >= SHORTEST_PART * count
+}
+
+/// Points of a body's first reduction.
+pub(super) fn reduced_points(body: &GroupBody) -> usize {
+    let lead = &body.stages[0].expr;
+    lead.reduced().map(|axis| lead.axes[axis].extent).product()
 }

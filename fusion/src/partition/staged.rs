@@ -3,15 +3,15 @@
 //! A staged value is computed tile by tile by the kernel that reads it. The box that a tile needs follows from the reads
 //! of the later stages: along every dimension it starts at an affine function of the tile's coordinates in the grid and has
 //! the same extent in every tile. A dimension whose reads are not of that form is kept whole. Boxes may reach beyond the
-//! value, where windows overlap its edge; what lies there is padding (see [`super::padded`]) or not meant.
+//! value, where windows overlap its edge; what lies there is padding (see [`crate::partition::padded`]) or not meant.
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Index, Range, Read, TensorExpr};
 
-use super::blocked::{WRITTEN_OUT, is_wide};
-use super::body::{GroupBody, Stage, StageSource};
-use super::padded::reaches;
-use super::params::ScheduleParams;
+use crate::partition::blocked::{WRITTEN_OUT, is_wide};
+use crate::partition::body::{GroupBody, Stage, StageSource};
+use crate::partition::padded::reaches;
+use crate::partition::params::ScheduleParams;
 
 /// One dimension of a box.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,10 +4,10 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, Read, Scalar};
 use warpweave_graph::types::ElementType;
 
-use super::body::GroupBody;
-use super::bound::conflicts::{SharedWidth, conflict_degree};
-use super::contraction::{AxisClass, Contraction};
-use super::params::{BLOCK_THREADS, ContractionShape};
+use crate::partition::body::GroupBody;
+use crate::partition::contraction::{AxisClass, Contraction};
+use crate::partition::params::{BLOCK_THREADS, ContractionShape};
+use crate::partition::shared_memory::{SharedWidth, conflict_degree};
 
 /// Steps along the reduction that neighbouring threads fetch before they go to the next row or column: a sector of
 /// global memory.

@@ -6,7 +6,7 @@ use warpweave_graph::expr::{AxisKind, BinaryOp, Index, Read, ReadId, Reducer, Sc
 use warpweave_graph::types::ElementType;
 use warpweave_graph::views::merge_operands;
 
-use super::build::{Draft, Source};
+use crate::partition::build::{Draft, Source};
 
 /// The drafts with every sum that one later sum adds to itself, and that nothing else reads, merged into that one.
 pub(super) fn merged_sums(mut drafts: Vec<Draft>) -> Vec<Draft> {

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::params::ScheduleParams;
-use super::params_text::NoParams;
-use super::signature::{NoSignature, Signature};
+use crate::partition::params::ScheduleParams;
+use crate::partition::params_text::NoParams;
+use crate::partition::signature::{NoSignature, Signature};
 
 /// The first line of every file.
 const HEADER: &str = "warpweave timings 1";

@@ -4,8 +4,8 @@ use warpweave_graph::expr::{Range, region};
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::types::TensorType;
 
-use super::body::{GroupBody, StageSource};
-use super::search::Partition;
+use crate::partition::body::{GroupBody, StageSource};
+use crate::partition::search::Partition;
 
 /// Bytes through global memory, each operand's regions and each output once a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -9,7 +9,7 @@ use warpweave_graph::expr::{Atom, Axis, AxisId, AxisKind, Index, Read, TensorExp
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::merge_operands;
 
-use super::build::{Draft, Source};
+use crate::partition::build::{Draft, Source};
 
 /// Most reductions that one becomes.
 const MOST_TRANSLATES: usize = 8;

@@ -3,13 +3,15 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::{TensorId, TensorProgram};
 
-use super::arch::DeviceShare;
-use super::body::GroupBody;
-use super::contraction::Contraction;
-use super::cost::KernelCost;
-use super::estimate::{EstimatedCost, SPLITS, may_split};
-use super::params::{ContractionShape, ScheduleParams, Template, simple_candidates};
-use super::split::split;
+use crate::partition::arch::DeviceShare;
+use crate::partition::body::GroupBody;
+use crate::partition::candidates::simple_candidates;
+use crate::partition::contraction::Contraction;
+use crate::partition::cost::KernelCost;
+use crate::partition::estimate::EstimatedCost;
+use crate::partition::params::{ContractionShape, ScheduleParams, Template};
+use crate::partition::split::split;
+use crate::partition::split::{SPLITS, may_split};
 
 impl EstimatedCost {
     /// The fastest kernels for a body on the whole device, half, a quarter and an eighth of it, each once. Contractions have

@@ -7,10 +7,10 @@
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::typed_id;
 
-use super::costs::SyncCosts;
-use super::edges::Edge;
-use super::grid::Span;
-use super::plan::{EdgeKind, OperatorId, ROperator};
+use crate::schedule::costs::SyncCosts;
+use crate::schedule::edges::Edge;
+use crate::schedule::grid::Span;
+use crate::schedule::plan::{EdgeKind, OperatorId, ROperator};
 
 typed_id!(
     /// A band of a segment.

@@ -1,7 +1,7 @@
 //! What it costs virtual execution units to wait for one another.
 
-use super::backend::Backend;
 use crate::partition::arch::{Constant, Provenance};
+use crate::schedule::backend::Backend;
 
 /// Costs of signals, waits and launches, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]

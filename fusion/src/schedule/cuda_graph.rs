@@ -6,17 +6,20 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::backend::BackendReason;
-use super::bands::SyncPolicy;
-use super::memory::{self, ArenaPolicy};
-use super::plan::{GraphSegment, KernelNode, OperatorId, ROperator, RTask};
-use super::simulate_graph::simulate_graph;
-use super::variants::{Variant, Variants};
-use super::wavefront::{Placement, Step, Time, nanoseconds};
-use super::{ExecutionPlan, PlanOptions, Planned, Segment};
 use crate::partition::cost::KernelCost;
-use crate::partition::{Partition, split};
+use crate::partition::search::Partition;
+use crate::partition::split;
+use crate::schedule::backend::BackendReason;
+use crate::schedule::bands::SyncPolicy;
+use crate::schedule::memory;
+use crate::schedule::memory::ArenaPolicy;
+use crate::schedule::options::{PlanOptions, Planned};
+use crate::schedule::plan::{ExecutionPlan, Segment};
+use crate::schedule::plan::{GraphSegment, KernelNode, OperatorId, ROperator, RTask};
 use crate::schedule::simulate::Jitter;
+use crate::schedule::simulate_graph::simulate_graph;
+use crate::schedule::variants::{Variant, Variants};
+use crate::schedule::wavefront::{Placement, Step, Time, nanoseconds};
 
 /// The plan of a partition as a graph, and per rOperator the position of its group. Its nodes stand in the order of the
 /// groups; bytes are reused along it, which takes no waits.
@@ -30,7 +33,7 @@ pub(super) fn plan(
     let partition = fastest_alone(partition, variants, options);
     let split::Expanded { program, layouts, partition, origins, .. } = split::expand(program, layouts, &partition);
     let operators: Arena<OperatorId, ROperator> =
-        ROperator::of(&partition.groups, cost, |_| false).into_iter().collect();
+        crate::schedule::price::price(&partition.groups, cost, |_| false).into_iter().collect();
     let arena = match options.arena {
         ArenaPolicy::Small | ArenaPolicy::Fast => ArenaPolicy::Small,
         ArenaPolicy::Separate => ArenaPolicy::Separate,

@@ -7,9 +7,9 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Index, Range, region};
 use warpweave_graph::program::TensorId;
 
-use super::plan::{MemoryPlan, ROperator, RTask};
-use crate::partition::StageSource;
+use crate::partition::body::StageSource;
 use crate::partition::staged::staged_ranges;
+use crate::schedule::plan::{MemoryPlan, ROperator, RTask};
 
 /// A box of elements of a root tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

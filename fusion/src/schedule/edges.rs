@@ -7,10 +7,10 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::Range;
 use warpweave_graph::program::TensorId;
 
-use super::dependency::{ReadBox, Region, regions};
-use super::grid::{Span, WrittenGrid};
-use super::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
-use super::tile_boxes::TileBoxes;
+use crate::schedule::dependency::{ReadBox, Region, regions};
+use crate::schedule::grid::{Span, WrittenGrid};
+use crate::schedule::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
+use crate::schedule::tile_boxes::TileBoxes;
 
 /// What the rTasks of one rOperator read of another, of tensors with edges of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]

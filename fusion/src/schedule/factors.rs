@@ -10,14 +10,16 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 
-use super::PlanOptions;
-use super::costs::SyncCosts;
-use super::sentinels::{Exchanged, boxed_elements, can_mark};
 use crate::partition::alike::{Likeness, by_kind};
 use crate::partition::boxed::{boxed, boxes};
+use crate::partition::capabilities::can_mark;
 use crate::partition::cost::KernelCost;
 use crate::partition::params::Pipeline;
-use crate::partition::{FusionGroup, Partition, Template};
+use crate::partition::params::Template;
+use crate::partition::search::{FusionGroup, Partition};
+use crate::schedule::costs::SyncCosts;
+use crate::schedule::options::PlanOptions;
+use crate::schedule::sentinels::{Exchanged, boxed_elements};
 
 /// With every factor polled that this is worth, but no two in a row: of rTasks whose ends only polls tell nobody knows for
 /// long when their memory is free. Where rows keep constants on chip there is no room for boxes. `None` if there is no such

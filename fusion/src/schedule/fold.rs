@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 use warpweave_graph::arena::Arena;
 
-use super::keep::with_keeps;
-use super::plan::{CounterId, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, RTask, Segment};
-use super::polls::Polls;
-use super::prefetch::{with_prefetches, without_prefetches};
+use crate::schedule::plan::{CounterId, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, RTask, Segment};
+use crate::schedule::polls::Polls;
+use crate::schedule::prefetch::{with_prefetches, without_prefetches};
+use crate::schedule::residency::with_keeps;
 
 /// The plan on at most `units` units: streams are merged in the order in which one execution runs them, so every merged
 /// stream agrees with one global rank and no new deadlock can arise. Must be verified again.

@@ -3,8 +3,8 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, Range, region};
 
-use super::dependency::Region;
-use super::plan::{MemoryPlan, ROperator};
+use crate::schedule::dependency::Region;
+use crate::schedule::plan::{MemoryPlan, ROperator};
 
 /// An inclusive range of coordinates along one tile axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -12,8 +12,8 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::expr::IndirectIndex;
 use warpweave_graph::index_check::{FaultyElement, FaultyIndex, IndexCheck, IndexCheckId, IndexFault};
 
-use super::plan::{BufferSpace, MemoryPlan, ROperator};
-use crate::partition::{GroupBody, Stage, StageSource};
+use crate::partition::body::{GroupBody, Stage, StageSource};
+use crate::schedule::plan::{BufferSpace, MemoryPlan, ROperator};
 
 /// Bytes of a word of a record.
 pub const RECORD_WORD_BYTES: usize = 8;

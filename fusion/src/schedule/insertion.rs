@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 
 use warpweave_graph::arena::Arena;
 
-use super::bands::BandId;
-use super::plan::{OperatorId, RTask};
-use super::requirements::{Need, Requirements};
-use super::timeline::Timeline;
-use super::wavefront::{Placement, Step, Time};
+use crate::schedule::bands::BandId;
+use crate::schedule::plan::{OperatorId, RTask};
+use crate::schedule::requirements::{Need, Requirements};
+use crate::schedule::timeline::Timeline;
+use crate::schedule::wavefront::{Placement, Step, Time};
 
 /// Places rOperators, the most urgent first.
 pub fn place_ready(requirements: &Requirements, urgency: &Arena<OperatorId, Time>) -> Placement {

@@ -8,13 +8,13 @@ use std::cmp::Reverse;
 
 use warpweave_graph::arena::{Arena, Id};
 
-use super::edges::Edge;
-use super::plan::{EdgeKind, OperatorId};
-use super::profile::{Profile, Round};
-use super::variants::{Variant, Variants};
-use super::wavefront::{Time, nanoseconds};
-use super::{KernelChoice, PlanOptions};
-use crate::partition::Partition;
+use crate::partition::search::Partition;
+use crate::schedule::edges::Edge;
+use crate::schedule::options::{KernelChoice, PlanOptions};
+use crate::schedule::plan::{EdgeKind, OperatorId};
+use crate::schedule::profile::{Profile, Round};
+use crate::schedule::variants::{Variant, Variants};
+use crate::schedule::wavefront::{Time, nanoseconds};
 
 /// What groups read of one another.
 #[derive(Clone, Debug)]

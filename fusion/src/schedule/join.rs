@@ -6,9 +6,9 @@ use std::sync::Arc;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 
-use super::index_records::IndexRecords;
-use super::memory::ArenaPolicy;
-use super::plan::{
+use crate::schedule::index_records::IndexRecords;
+use crate::schedule::memory::ArenaPolicy;
+use crate::schedule::plan::{
     BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, MemoryPlan, OperatorId, PlannedTensor, ROperator,
     Segment,
 };

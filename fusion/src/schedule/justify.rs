@@ -9,12 +9,13 @@ use std::cmp::Reverse;
 
 use warpweave_graph::arena::Arena;
 
-use super::bands::BandId;
-use super::insertion::{self, Home, Release};
-use super::plan::RTask;
-use super::requirements::Requirements;
-use super::timeline::Timeline;
-use super::wavefront::{Placement, Step, Time};
+use crate::schedule::bands::BandId;
+use crate::schedule::insertion;
+use crate::schedule::insertion::{Home, Release};
+use crate::schedule::plan::RTask;
+use crate::schedule::requirements::Requirements;
+use crate::schedule::timeline::Timeline;
+use crate::schedule::wavefront::{Placement, Step, Time};
 
 /// A placement of the same rTasks, often a shorter one. Placements in waves stay as they are.
 pub fn justify(requirements: &Requirements, placement: &Placement) -> Placement {

@@ -2,114 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 
-use super::interplay::GroupGraph;
-use super::plan::{Instruction, OperatorId, ROperator, RTask};
-use crate::partition::attention::AttentionKernel;
 use crate::partition::kept::{KeptKey, MOST_ROWS, kept_elements};
-use crate::partition::opaque;
 use crate::partition::params::{RowThreads, ScheduleParams, Template};
-use crate::partition::staged::{STAGED_BYTES, boxes, bytes};
-use crate::partition::{FusionGroup, GroupBody, Partition};
+use crate::partition::search::{FusionGroup, Partition};
+use crate::schedule::interplay::GroupGraph;
 
 /// Groups that read the same constants, below which keeping them on chip does not pay.
 const FEWEST_READERS: usize = 4;
-
-/// Per rOperator that keeps constants on chip, a number for what its tiles keep: rTasks with equal numbers and tiles keep the
-/// same.
-pub fn kept_numbers(operators: &Arena<OperatorId, ROperator>) -> Arena<OperatorId, Option<u32>> {
-    let mut known: BTreeMap<KeptKey, u32> = BTreeMap::new();
-    let number = |operator: &ROperator| {
-        let key = KeptKey::of(&operator.body, &operator.params)?;
-        let next = known.len() as u32;
-        Some(*known.entry(key).or_insert(next))
-    };
-    operators.values().map(number).collect()
-}
-
-/// What a unit keeps: the number of [`kept_numbers`] and the tile.
-pub type Kept = (u32, u32);
-
-/// The streams with what every unit keeps brought as early as it can be: before the first wait, or after the last rTask that
-/// uses what was kept before and its signals. What they said of it before does not count. Nothing is prefetched yet.
-pub fn with_keeps(streams: Vec<Vec<Instruction>>, operators: &Arena<OperatorId, ROperator>) -> Vec<Vec<Instruction>> {
-    let numbers = kept_numbers(operators);
-    if numbers.values().all(Option::is_none) {
-        return streams;
-    }
-    streams.into_iter().map(|stream| with_own_keeps(stream, &numbers)).collect()
-}
-
-fn with_own_keeps(stream: Vec<Instruction>, numbers: &Arena<OperatorId, Option<u32>>) -> Vec<Instruction> {
-    let mut found: Vec<Instruction> = Vec::with_capacity(stream.len() + 1);
-    let (mut held, mut free): (Option<Kept>, usize) = (None, 0);
-    let mut is_ready = true;
-    for instruction in stream {
-        is_ready &= !matches!(instruction, Instruction::Wait { .. });
-        match instruction {
-            Instruction::Keep(_) => {}
-            Instruction::Run(task) => {
-                if let Some(number) = numbers[task.operator] {
-                    let wanted = (number, task.tile);
-                    if held != Some(wanted) {
-                        found.insert(free, Instruction::Keep(task));
-                        held = Some(wanted);
-                    }
-                    (free, is_ready) = (found.len() + 1, false);
-                }
-                found.push(instruction);
-            }
-            Instruction::Signal(_) => {
-                // Nobody waits longer for what is brought meanwhile.
-                free += usize::from(free == found.len());
-                found.push(instruction);
-            }
-            Instruction::Wait { .. } | Instruction::Prefetch(_) => found.push(instruction),
-        }
-        if is_ready {
-            free = found.len();
-        }
-    }
-    found
-}
-
-/// The unit of every rTask that keeps constants on chip: rTasks that keep the same share one, others share none.
-#[derive(Clone, Debug, Default)]
-pub struct Homes {
-    /// Per rOperator, the unit of its first tile.
-    first: Arena<OperatorId, Option<usize>>,
-}
-
-impl Homes {
-    /// Whether any rTask has a unit of its own.
-    pub fn are_given(&self) -> bool {
-        self.first.values().any(Option::is_some)
-    }
-
-    /// Units in the order of the rOperators that first use them; past the last one they are given out again.
-    pub fn of(operators: &Arena<OperatorId, ROperator>) -> Self {
-        let mut starts: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut next = 0;
-        let numbers = kept_numbers(operators);
-        let first = numbers.iter().map(|(id, number)| {
-            number.map(|number| {
-                *starts.entry(number).or_insert_with(|| {
-                    let start = next;
-                    next += operators[id].tasks() as usize;
-                    start
-                })
-            })
-        });
-        Self { first: first.collect() }
-    }
-
-    /// The unit of an rTask among `units`, if it has to be one.
-    pub fn unit(&self, task: RTask, units: usize) -> Option<usize> {
-        self.first[task.operator].map(|first| (first + task.tile as usize) % units)
-    }
-}
 
 /// The partition with constants that many groups read kept on chip, each tile's on a unit of its own; `None` if no unit has
 /// room for its part.
@@ -211,26 +112,9 @@ fn other_bytes(partition: &Partition, families: &BTreeMap<KeptKey, Family>) -> u
 
 /// Bytes of shared memory that kernels of these groups need at most, but for what they keep and for boxes of factors.
 pub(super) fn kernel_bytes<'g>(groups: impl Iterator<Item = &'g FusionGroup>) -> usize {
-    groups.map(|group| most_bytes(&group.body, &group.params)).max().unwrap_or(0).max(ROW_BYTES)
+    groups
+        .map(|group| crate::partition::capabilities::most_bytes(&group.body, &group.params))
+        .max()
+        .unwrap_or(0)
+        .max(crate::partition::capabilities::ROW_BYTES)
 }
-
-/// Bytes of shared memory that a kernel needs at most, but for what it keeps and for boxes of factors.
-pub fn most_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
-    let staged = match params.template {
-        Template::Staged => boxes(body, params).map(|boxes| bytes(&boxes)),
-        Template::Attention { .. } => AttentionKernel::of(body, params).map(|kernel| kernel.bytes()),
-        Template::Contraction(shape) => return shape.shared_bytes(),
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept => return ROW_BYTES,
-        Template::Opaque => return opaque::shared_bytes(body) + ARRAY_ALIGNMENT * STATES,
-    };
-    staged.map_or(STAGED_BYTES, |bytes| bytes + ARRAY_ALIGNMENT * (body.staged.len() + STATES))
-}
-
-/// Bytes to which an array of shared memory is aligned.
-const ARRAY_ALIGNMENT: usize = 16;
-
-/// Arrays of an attention kernel beside its boxes: of every row its maximum, its total and the factor of its sums.
-const STATES: usize = 3;
-
-/// Bytes of shared memory in which rows are combined or finished, at most.
-pub(super) const ROW_BYTES: usize = 4 * MOST_ROWS * 8;

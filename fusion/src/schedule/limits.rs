@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use warpweave_graph::program::TensorProgram;
 
-use super::PlanOptions;
-use super::interplay::GroupGraph;
-use super::simulate::{Launch, kernel_sequence};
-use super::variants::{Variant, variants};
 use crate::partition::cost::KernelCost;
+use crate::partition::search::{FusionGroup, Partition};
 use crate::partition::signature::Signature;
-use crate::partition::{FusionGroup, Partition};
+use crate::schedule::interplay::GroupGraph;
+use crate::schedule::options::PlanOptions;
+use crate::schedule::simulate::{Launch, kernel_sequence};
+use crate::schedule::variants::{Variant, variants};
 
 /// Microseconds that a plan of a partition is held against.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -6,14 +6,14 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::index_records::IndexRecords;
-use super::plan::{
+use crate::partition::params::Template;
+use crate::schedule::index_records::IndexRecords;
+use crate::schedule::plan::{
     BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MARKS, MemoryPlan, OperatorId, PlannedTensor, ROperator,
 };
-use super::quiet::Quiet;
-use super::wavefront::{Placement, Time};
-use super::witnesses::Witnesses;
-use crate::partition::Template;
+use crate::schedule::quiet::Quiet;
+use crate::schedule::wavefront::{Placement, Time};
+use crate::schedule::witnesses::Witnesses;
 
 /// When tensors may share bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::{Source, TensorId};
 
-use super::Instruction;
-use super::Planned;
-use super::backend::{Backend, BackendReason, SegmentReason};
-use super::costs::SyncCosts;
-use super::parts::{Part, Task, Whole};
-use super::plan::Segment;
-use super::simulate::{Event, Jitter, Simulation};
-use super::simulate_plan::{simulate_plan, simulate_segment};
-use super::variants::Variants;
-use super::wavefront::nanoseconds;
 use crate::partition::cost::KernelCost;
+use crate::schedule::backend::{Backend, BackendReason, SegmentReason};
+use crate::schedule::costs::SyncCosts;
+use crate::schedule::options::Planned;
+use crate::schedule::parts::{Part, Task, Whole};
+use crate::schedule::plan::Instruction;
+use crate::schedule::plan::Segment;
+use crate::schedule::simulate::{Event, Jitter, Simulation};
+use crate::schedule::simulate_plan::{simulate_plan, simulate_segment};
+use crate::schedule::variants::Variants;
+use crate::schedule::wavefront::nanoseconds;
 
 /// The plan that is predicted to be fastest, launch included: persistent, a graph, or segments of both kinds; of equals the
 /// first of these.

@@ -8,18 +8,20 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::backend::{Backend, BackendReason};
-use super::bands::SyncPolicy;
-use super::join::join;
-use super::keep::kernel_bytes;
-use super::persistent::plan_persistent;
-use super::sentinels::Marking;
-use super::simulate::Jitter;
-use super::simulate_plan::simulate_plan;
-use super::variants::{Variants, variants};
-use super::{ExecutionPlan, KernelChoice, PlanOptions, Planned, cuda_graph};
-use crate::partition::Partition;
 use crate::partition::cost::KernelCost;
+use crate::partition::search::Partition;
+use crate::schedule::backend::{Backend, BackendReason};
+use crate::schedule::bands::SyncPolicy;
+use crate::schedule::cuda_graph;
+use crate::schedule::join::join;
+use crate::schedule::keep::kernel_bytes;
+use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
+use crate::schedule::persistent::plan_persistent;
+use crate::schedule::plan::ExecutionPlan;
+use crate::schedule::sentinels::Marking;
+use crate::schedule::simulate::Jitter;
+use crate::schedule::simulate_plan::simulate_plan;
+use crate::schedule::variants::{Variants, variants};
 
 /// Neighbouring groups that make a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,14 +7,17 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::bands::SyncPolicy;
-use super::interplay::{self, GroupGraph};
-use super::planner::{Draft, Planner, WORTH_MARKS};
-use super::sentinels::Marking;
-use super::variants::{self, Variants};
-use super::{KernelChoice, PlanOptions, Planned, keep};
-use crate::partition::Partition;
 use crate::partition::cost::KernelCost;
+use crate::partition::search::Partition;
+use crate::schedule::bands::SyncPolicy;
+use crate::schedule::interplay;
+use crate::schedule::interplay::GroupGraph;
+use crate::schedule::keep;
+use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
+use crate::schedule::planner::{Draft, Planner, WORTH_MARKS};
+use crate::schedule::sentinels::Marking;
+use crate::schedule::variants;
+use crate::schedule::variants::Variants;
 
 /// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are kept
 /// on chip where there is room and the plan is predicted to be faster so; the same holds of marks that values carry

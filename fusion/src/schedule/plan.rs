@@ -9,13 +9,10 @@ use warpweave_graph::typed_id;
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::Layout;
 
-use super::backend::Backend;
-use super::index_records::IndexRecords;
-use super::prefetch::early_sides;
-use crate::partition::alike::{Likeness, by_kind};
-use crate::partition::contraction::AxisClass;
-use crate::partition::cost::KernelCost;
-use crate::partition::{FusionGroup, GroupBody, ScheduleParams};
+use crate::partition::body::GroupBody;
+use crate::partition::params::ScheduleParams;
+use crate::schedule::backend::Backend;
+use crate::schedule::index_records::IndexRecords;
 
 typed_id!(
     /// An rOperator of a segment.
@@ -40,25 +37,6 @@ pub struct ROperator {
 }
 
 impl ROperator {
-    /// Groups under their parameters, at their costs, where `is_constant` tells of their operands. Groups that are alike are
-    /// priced once.
-    pub fn of(groups: &[FusionGroup], cost: &impl KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Vec<Self> {
-        let sided: Vec<(&FusionGroup, Vec<AxisClass>)> =
-            groups.iter().map(|group| (group, early_sides(&group.body, &group.params, &is_constant))).collect();
-        let (prices, kinds) = by_kind(
-            &sided,
-            |(group, sides)| (Likeness::of(&group.body, &group.params), sides.clone()),
-            |(FusionGroup { body, params, .. }, sides), _| {
-                (cost.task_microseconds(body, params), cost.early_microseconds(body, params, sides))
-            },
-        );
-        let priced = groups.iter().zip(kinds).map(|(FusionGroup { body, params, .. }, kind)| {
-            let (task_microseconds, early_microseconds) = prices[kind];
-            Self { body: body.clone(), params: params.clone(), task_microseconds, early_microseconds }
-        });
-        priced.collect()
-    }
-
     /// The number of rTasks.
     pub fn tasks(&self) -> u32 {
         u32::try_from(self.params.tiles(&self.body)).expect("planning bounds the number of tiles")

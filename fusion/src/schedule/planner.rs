@@ -5,21 +5,28 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::backend::BackendReason;
-use super::bands::{Bands, SyncPolicy};
-use super::memory::ArenaPolicy;
-use super::persistent::may_mark;
-use super::plan::{ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, ROperator, Segment};
-use super::polls::Polls;
-use super::prefetch::{self, Prefetching};
-use super::requirements::Requirements;
-use super::sentinels::{self, Exchanged, Marking};
-use super::synchronise::{self, Streams};
-use super::tile_boxes::TileBoxes;
-use super::wavefront::{self, Placement, Time, Work};
-use super::{PlanOptions, Planned, edges, factors, justify, keep, memory, simulate};
 use crate::partition::cost::KernelCost;
-use crate::partition::{Partition, Template, split};
+use crate::partition::params::Template;
+use crate::partition::search::Partition;
+use crate::partition::split;
+use crate::schedule::backend::BackendReason;
+use crate::schedule::bands::{Bands, SyncPolicy};
+use crate::schedule::memory::ArenaPolicy;
+use crate::schedule::options::{PlanOptions, Planned};
+use crate::schedule::persistent::may_mark;
+use crate::schedule::plan::{ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, ROperator, Segment};
+use crate::schedule::polls::Polls;
+use crate::schedule::prefetch;
+use crate::schedule::prefetch::Prefetching;
+use crate::schedule::requirements::Requirements;
+use crate::schedule::sentinels;
+use crate::schedule::sentinels::{Exchanged, Marking};
+use crate::schedule::synchronise;
+use crate::schedule::synchronise::Streams;
+use crate::schedule::tile_boxes::TileBoxes;
+use crate::schedule::wavefront;
+use crate::schedule::wavefront::{Placement, Time, Work};
+use crate::schedule::{edges, factors, justify, memory, simulate};
 
 /// The share of a plan's time for which it is worth making an arena smaller.
 const FREE_SHARE: f64 = 0.01;
@@ -55,7 +62,7 @@ pub(super) struct Planner<'a> {
     memory: MemoryPlan,
     polls: Polls,
     pub(super) edges: Arena<OperatorId, Vec<edges::Edge>>,
-    homes: keep::Homes,
+    homes: crate::schedule::affinity::Homes,
 }
 
 /// A plan, and the bands and the placement that it came of.
@@ -99,7 +106,7 @@ impl<'a> Planner<'a> {
         }
         let is_constant = |tensor: TensorId| matches!(exchanged.program.tensors[tensor].source, Source::Constant(_));
         let mut operators: Arena<OperatorId, ROperator> =
-            ROperator::of(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
+            crate::schedule::price::price(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
         for operator in operators.values_mut() {
             operator.task_microseconds +=
@@ -107,7 +114,7 @@ impl<'a> Planner<'a> {
         }
         let boxes = TileBoxes::of(&operators);
         let edges = edges::edges(&operators, &memory, &boxes);
-        let homes = keep::Homes::of(&operators);
+        let homes = crate::schedule::affinity::Homes::of(&operators);
         let polls = Polls::of_operators(&operators, &memory, || boxes);
         Some(Self {
             options,
@@ -265,7 +272,7 @@ impl<'a> Planner<'a> {
 
     /// The streams with the loads of constants that do not belong to one rTask alone.
     fn with_loads(&self, streams: Streams, memory: &MemoryPlan) -> Streams {
-        let kept = keep::with_keeps(streams.streams, &self.operators);
+        let kept = crate::schedule::residency::with_keeps(streams.streams, &self.operators);
         let loaded = match self.options.prefetching {
             Prefetching::Never => kept,
             Prefetching::BeforeWaits => prefetch::with_prefetches(kept, &self.operators, memory),

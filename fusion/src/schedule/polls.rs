@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
 
-use super::dependency::{ReadBox, Region, is_box, regions, writes_into};
-use super::grid::{Span, WrittenGrid};
-use super::plan::{EdgeKind, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask};
-use super::tile_boxes::TileBoxes;
+use crate::schedule::dependency::{ReadBox, Region, is_box, regions, writes_into};
+use crate::schedule::grid::{Span, WrittenGrid};
+use crate::schedule::plan::{EdgeKind, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask};
+use crate::schedule::tile_boxes::TileBoxes;
 
 /// Per rTask that polls, the rTasks which write what it polls.
 #[derive(Clone, Debug, Default)]

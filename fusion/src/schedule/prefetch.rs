@@ -6,10 +6,11 @@
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 
-use super::plan::{BufferSpace, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator};
+use crate::partition::body::{GroupBody, StageSource};
 use crate::partition::contraction::{AxisClass, Contraction};
 use crate::partition::params::Pipeline;
-use crate::partition::{GroupBody, ScheduleParams, StageSource, Template};
+use crate::partition::params::{ScheduleParams, Template};
+use crate::schedule::plan::{BufferSpace, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator};
 
 /// Whether rTasks load constants before they wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

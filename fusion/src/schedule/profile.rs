@@ -1,7 +1,7 @@
 //! How many units are free when. Which ones does not matter: intervals that are never more than the units at once always
 //! find units.
 
-use super::wavefront::Time;
+use crate::schedule::wavefront::Time;
 
 /// From a time on, this many units are free, until the next change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,8 +11,8 @@ use warpweave_graph::expr::{BinaryOp, Literal, Read, ReadId, Reducer, Scalar, Te
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 
-use super::plan::{MemoryPlan, OperatorId, ROperator};
-use crate::partition::{Stage, StageSource};
+use crate::partition::body::{Stage, StageSource};
+use crate::schedule::plan::{MemoryPlan, OperatorId, ROperator};
 
 /// The roots that may hold a signalling NaN's bits, or other elements than singles.
 #[derive(Clone, PartialEq, Eq, Debug)]

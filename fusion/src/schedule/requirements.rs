@@ -2,10 +2,10 @@
 
 use warpweave_graph::arena::Arena;
 
-use super::bands::BandId;
-use super::costs::SyncCosts;
-use super::plan::{EdgeKind, OperatorId, RTask};
-use super::wavefront::{Time, Work, duration, nanoseconds, reach};
+use crate::schedule::bands::BandId;
+use crate::schedule::costs::SyncCosts;
+use crate::schedule::plan::{EdgeKind, OperatorId, RTask};
+use crate::schedule::wavefront::{Time, Work, duration, nanoseconds, reach};
 
 /// A band that an rTask comes after, and how it learns of it.
 pub type Need = (BandId, EdgeKind);

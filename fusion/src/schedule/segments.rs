@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::typed_id;
 
-use super::backend::PlanBackend;
-use super::plan::{ExecutionPlan, OperatorId, PersistentSegment, ROperator, RTask, Segment};
+use crate::schedule::backend::PlanBackend;
+use crate::schedule::plan::{ExecutionPlan, OperatorId, PersistentSegment, ROperator, RTask, Segment};
 
 typed_id!(
     /// A segment of a plan.

@@ -3,7 +3,7 @@
 //! What rows that keep their constants on chip read of one another is small, and every row reads all of it: the state
 //! of a recurrent layer. Such a vector becomes a sentinel. Where something else reads the tensor too, or the host does,
 //! its writer writes both: the tensor, and a copy that is polled. The parts of a split reduction, which their sum alone
-//! reads, are sentinels as they are; so is what nobody but contractions reads, as far as that pays ([`super::factors`]).
+//! reads, are sentinels as they are; so is what nobody but contractions reads, as far as that pays ([`crate::schedule::factors`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,16 +14,18 @@ use warpweave_graph::program::{TensorDefinition, TensorId, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::views::{Layout, merge_operands};
 
-use super::dependency::Region;
-use super::keep::ROW_BYTES;
-use super::memory::unplaced;
-use super::plan::{EdgeKind, MemoryPlan, ROperator};
-use crate::partition::boxed::{self, is_boxed};
+use crate::partition::body::{GroupBody, Stage, StageOutput, StageSource};
+use crate::partition::boxed;
+use crate::partition::boxed::is_boxed;
+use crate::partition::capabilities::ROW_BYTES;
 use crate::partition::kept::shared_vectors;
+use crate::partition::params::{ScheduleParams, Template};
+use crate::partition::search::{FusionGroup, Partition};
 use crate::partition::split::{Expanded, with_operands};
-use crate::partition::{
-    FusionGroup, GroupBody, Partition, ScheduleParams, Stage, StageOutput, StageSource, Template, staged,
-};
+use crate::partition::staged;
+use crate::schedule::dependency::Region;
+use crate::schedule::memory::unplaced;
+use crate::schedule::plan::{EdgeKind, MemoryPlan, ROperator};
 
 /// Which values carry their own validity; each kind adds to those before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -57,24 +59,6 @@ pub struct Exchanged {
     pub partition: Partition,
     /// The sentinels; each is its own root.
     pub sentinels: BTreeSet<TensorId>,
-}
-
-/// Whether kernels of a template can write sentinels.
-pub fn can_mark(template: Template) -> bool {
-    match template {
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Contraction(_) => true,
-        Template::Staged | Template::Attention { .. } | Template::Opaque => false,
-    }
-}
-
-/// Whether the kernel of a group can poll an operand; contractions poll what they read from boxes.
-pub fn can_poll(body: &GroupBody, template: Template, operand: usize) -> bool {
-    let directly = || body.stages.iter().any(|stage| stage.sources.contains(&StageSource::Operand(operand)));
-    match template {
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept => true,
-        Template::Contraction(_) => !directly(),
-        Template::Staged | Template::Attention { .. } | Template::Opaque => false,
-    }
 }
 
 /// The marks that an rTask writes or polls on average. Those of rows that keep constants are few, and part of their time.

@@ -8,11 +8,11 @@
 
 use warpweave_graph::arena::{Arena, Id};
 
-use super::costs::SyncCosts;
 use crate::partition::kept::kept_elements;
+use crate::schedule::costs::SyncCosts;
 
-use super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, ROperator, RTask};
-use super::polls::Polls;
+use crate::schedule::plan::{CounterId, Instruction, OperatorId, PersistentSegment, ROperator, RTask};
+use crate::schedule::polls::Polls;
 
 /// One instruction in time, in microseconds from the start of the segment.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,9 +1,9 @@
 //! What a graph takes on the cost model: blocks of a node on the multiprocessors in turn, a node when all blocks of the one
 //! before it have ended, what they stored is visible, and the node is launched.
 
-use super::costs::SyncCosts;
-use super::plan::{GraphSegment, Instruction, RTask};
-use super::simulate::{Event, Jitter, Simulation, first_numbers};
+use crate::schedule::costs::SyncCosts;
+use crate::schedule::plan::{GraphSegment, Instruction, RTask};
+use crate::schedule::simulate::{Event, Jitter, Simulation, first_numbers};
 
 /// Simulates a graph whose rTasks take the times that they are estimated to take; its launch is left out.
 pub fn simulate_graph(segment: &GraphSegment, costs: &SyncCosts, jitter: Jitter) -> Simulation {

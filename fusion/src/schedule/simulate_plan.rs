@@ -3,11 +3,11 @@
 
 use warpweave_graph::arena::Id;
 
-use super::costs::SyncCosts;
-use super::plan::{CounterId, ExecutionPlan, Instruction, MemoryPlan, Segment};
-use super::polls::Polls;
-use super::simulate::{Event, Jitter, Simulation, simulate};
-use super::simulate_graph::simulate_graph;
+use crate::schedule::costs::SyncCosts;
+use crate::schedule::plan::{CounterId, ExecutionPlan, Instruction, MemoryPlan, Segment};
+use crate::schedule::polls::Polls;
+use crate::schedule::simulate::{Event, Jitter, Simulation, simulate};
+use crate::schedule::simulate_graph::simulate_graph;
 
 /// Simulates a segment whose rTasks take the times that they are estimated to take; its launch is left out.
 pub fn simulate_segment(segment: &Segment, memory: &MemoryPlan, costs: &SyncCosts, jitter: Jitter) -> Simulation {

@@ -7,9 +7,9 @@
 use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Arena;
 
-use super::bands::{BandId, Bands};
-use super::plan::{Counter, CounterId, EdgeKind, Instruction, OperatorId};
-use super::wavefront::{Placement, Step, Work};
+use crate::schedule::bands::{BandId, Bands};
+use crate::schedule::plan::{Counter, CounterId, EdgeKind, Instruction, OperatorId};
+use crate::schedule::wavefront::{Placement, Step, Work};
 
 /// The streams and counters of a segment.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::{Arena, Id};
 
-use super::plan::{CounterId, ExecutionPlan, Instruction, KernelNode, OperatorId, PersistentSegment, RTask, Segment};
-use super::prefetch::leading_waits;
+use crate::schedule::plan::{
+    CounterId, ExecutionPlan, Instruction, KernelNode, OperatorId, PersistentSegment, RTask, Segment,
+};
+use crate::schedule::prefetch::leading_waits;
 
 /// Words of one encoded instruction.
 pub const INSTRUCTION_WORDS: usize = 4;

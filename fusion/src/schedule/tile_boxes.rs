@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use warpweave_graph::arena::{Arena, Id};
 
-use super::dependency::{ReadBox, read_boxes};
-use super::plan::{OperatorId, ROperator};
 use crate::partition::alike::{Likeness, Repeated, by_kind};
+use crate::schedule::dependency::{ReadBox, read_boxes};
+use crate::schedule::plan::{OperatorId, ROperator};
 
 /// Per rOperator and tile, the boxes that it reads.
 pub(super) struct TileBoxes<'a> {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::wavefront::Time;
+use crate::schedule::wavefront::Time;
 
 /// Time in which a unit does nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

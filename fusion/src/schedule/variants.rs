@@ -5,12 +5,14 @@ use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::{TensorId, TensorProgram};
 
-use super::wavefront::{Time, nanoseconds};
+use crate::partition::body::GroupBody;
 use crate::partition::cost::KernelCost;
 use crate::partition::limit::shapes;
+use crate::partition::params::{ContractionShape, ScheduleParams};
+use crate::partition::search::{FusionGroup, Partition};
 use crate::partition::signature::Signature;
 use crate::partition::split::split_group;
-use crate::partition::{ContractionShape, FusionGroup, GroupBody, Partition, ScheduleParams};
+use crate::schedule::wavefront::{Time, nanoseconds};
 
 /// Parameters of a group, and the kernels that run one after another under them.
 #[derive(Clone, PartialEq, Debug)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use warpweave_graph::arena::Arena;
 
-use super::plan::{CounterId, ExecutionPlan, Instruction, PersistentSegment, RTask, Segment};
-use super::polls::Polls;
+use crate::schedule::plan::{CounterId, ExecutionPlan, Instruction, PersistentSegment, RTask, Segment};
+use crate::schedule::polls::Polls;
 
 /// A wait and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,13 +10,13 @@ use std::collections::BinaryHeap;
 
 use warpweave_graph::arena::Arena;
 
-use super::bands::{BandId, Bands, SyncPolicy};
-use super::costs::SyncCosts;
-use super::edges::Edge;
-use super::insertion;
-use super::keep::Homes;
-use super::plan::{EdgeKind, OperatorId, ROperator, RTask};
-use super::requirements::Requirements;
+use crate::schedule::affinity::Homes;
+use crate::schedule::bands::{BandId, Bands, SyncPolicy};
+use crate::schedule::costs::SyncCosts;
+use crate::schedule::edges::Edge;
+use crate::schedule::insertion;
+use crate::schedule::plan::{EdgeKind, OperatorId, ROperator, RTask};
+use crate::schedule::requirements::Requirements;
 
 /// Estimated time in nanoseconds.
 pub type Time = u64;

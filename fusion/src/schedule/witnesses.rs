@@ -12,11 +12,12 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::expr::{Range, Scalar, region};
 use warpweave_graph::program::TensorId;
 
-use super::dependency::{Region, is_box};
-use super::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
+use crate::partition::body::StageSource;
 use crate::partition::boxed::{boxes, is_boxed};
+use crate::partition::params::Template;
 use crate::partition::staged::tile_coordinates;
-use crate::partition::{StageSource, Template};
+use crate::schedule::dependency::{Region, is_box};
+use crate::schedule::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
 
 /// Per rOperator, those whose rTasks witness the end of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,9 +2,8 @@
 
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::partition::bound::counts::Counts;
-use warpweave_fusion::partition::bound::{
-    BlockShape, BoundMode, InputExtent, LimitingFactor, Staging, combine, upper_bound, work_balance,
-};
+use warpweave_fusion::partition::bound::ratios::{combine, work_balance};
+use warpweave_fusion::partition::bound::{BlockShape, BoundMode, InputExtent, LimitingFactor, Staging, upper_bound};
 
 use crate::operators::{Window, convolution, elementwise, matmul, shared};
 

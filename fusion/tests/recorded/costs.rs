@@ -1,11 +1,14 @@
 //! Costs by recorded times.
 
 use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::{EstimatedCost, KernelCost};
+use warpweave_fusion::partition::body::GroupBody;
+use warpweave_fusion::partition::cost::KernelCost;
+use warpweave_fusion::partition::estimate::EstimatedCost;
+use warpweave_fusion::partition::params::ScheduleParams;
 use warpweave_fusion::partition::recorded::RecordedCost;
+use warpweave_fusion::partition::search::{FusionLevel, Partition, partition};
 use warpweave_fusion::partition::signature::Signature;
 use warpweave_fusion::partition::timings::{Architecture, Machine, TimedKernel, Timing, Timings, Version};
-use warpweave_fusion::partition::{FusionLevel, GroupBody, Partition, ScheduleParams, partition};
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer};
 use warpweave_graph::program::{ProgramBuilder, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};

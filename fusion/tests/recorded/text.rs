@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use warpweave_fusion::partition::params::RowThreads;
+use warpweave_fusion::partition::params::{ContractionShape, Pipeline, ScheduleParams, Template};
 use warpweave_fusion::partition::timings::{Machine, TimedKernel, Timing, Timings, Version};
-use warpweave_fusion::partition::{ContractionShape, Pipeline, ScheduleParams, Template};
 
 fn shape() -> impl Strategy<Value = ContractionShape> {
     let power = |most: u32| (0..=most).prop_map(|power| 1usize << power);

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::schedule::plan::{CounterId, OperatorId};
-use warpweave_fusion::schedule::{Instruction, Polls, RTask};
+use warpweave_fusion::schedule::plan::{Instruction, RTask};
+use warpweave_fusion::schedule::polls::Polls;
 use warpweave_graph::arena::Id;
 
 use super::check;

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use warpweave_fusion::schedule::costs::SyncCosts;
 use warpweave_fusion::schedule::plan::OperatorId;
-use warpweave_fusion::schedule::{Instruction, Polls, RTask, SyncCosts};
+use warpweave_fusion::schedule::plan::{Instruction, RTask};
+use warpweave_fusion::schedule::polls::Polls;
 use warpweave_graph::arena::Id;
 
 use super::check;

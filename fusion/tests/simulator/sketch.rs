@@ -1,8 +1,10 @@
 //! Plans written down by hand.
 
+use warpweave_fusion::schedule::costs::SyncCosts;
 use warpweave_fusion::schedule::plan::{Counter, CounterId, OperatorId};
+use warpweave_fusion::schedule::plan::{Instruction, PersistentSegment, RTask};
+use warpweave_fusion::schedule::polls::Polls;
 use warpweave_fusion::schedule::simulate::simulate_with;
-use warpweave_fusion::schedule::{Instruction, PersistentSegment, Polls, RTask, SyncCosts};
 use warpweave_graph::arena::{Arena, Id};
 
 /// Streams and counters under construction.

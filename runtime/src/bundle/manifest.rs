@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::schedule::{Backend, BackendReason, MemoryPlan, PlanBackend};
+use warpweave_fusion::schedule::backend::{Backend, BackendReason, PlanBackend};
+use warpweave_fusion::schedule::plan::MemoryPlan;
 use warpweave_graph::counted::{self, CountedOutput};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{ElementType, TensorType};

@@ -1,10 +1,14 @@
 //! A target's part of a bundle, and what must hold of it beside its plan.
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::partition::Template;
+use warpweave_fusion::partition::params::Template;
 use warpweave_fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, OperatorId};
-use warpweave_fusion::schedule::tables::{self, Binding, Tables};
-use warpweave_fusion::schedule::{Backend, BackendReason, ExecutionPlan, MemoryPlan, Segment, Verified, verify};
+use warpweave_fusion::schedule::tables;
+use warpweave_fusion::schedule::tables::{Binding, Tables};
+use warpweave_fusion::schedule::backend::{Backend, BackendReason};
+use warpweave_fusion::schedule::plan::{ExecutionPlan, MemoryPlan, Segment};
+use warpweave_fusion::schedule::verify::Verified;
+use warpweave_fusion::schedule::verify;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 

@@ -1,10 +1,15 @@
 //! Damaged and hostile plans whose hashes are right: refused or sound, never a panic.
 
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionLevel, arch::GpuArch, partition};
+use warpweave_fusion::partition::estimate::EstimatedCost;
+use warpweave_fusion::partition::search::{FusionLevel, partition};
+use warpweave_fusion::partition::arch::GpuArch;
 use warpweave_fusion::schedule::plan::OperatorId;
 use warpweave_fusion::schedule::tables::Binding;
-use warpweave_fusion::schedule::{self, Backend, BackendReason, ExecutionPlan, Part, PlanOptions};
+use warpweave_fusion::schedule;
+use warpweave_fusion::schedule::backend::{Backend, BackendReason};
+use warpweave_fusion::schedule::plan::ExecutionPlan;
+use warpweave_fusion::schedule::parts::Part;
+use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;

@@ -6,7 +6,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::schedule::plan::MemoryPlan;
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
 use zip::{CompressionMethod, ZipArchive};
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute};
-use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_fusion::schedule::plan::SENTINEL_BYTES;
 use warpweave_fusion::schedule::tables::{Launch, node_name};
 use warpweave_graph::Tensor;

@@ -1,6 +1,6 @@
 //! Contractions on the host: both factors packed, then one native matrix product a tile.
 
-use warpweave_fusion::partition::GroupBody;
+use warpweave_fusion::partition::body::GroupBody;
 use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;

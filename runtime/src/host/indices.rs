@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
+use warpweave_fusion::partition::body::{GroupBody, Stage, StageSource};
 use warpweave_graph::expr::{Guard, Index, IndirectIndex, ReadId};
 use warpweave_graph::index_check::{FaultyElement, FaultyIndex, IndexCheck, IndexFault};
 

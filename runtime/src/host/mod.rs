@@ -26,7 +26,11 @@ use std::time::Instant;
 
 use warpweave_fusion::schedule::fold::fold;
 use warpweave_fusion::schedule::plan::{BufferSpace, CounterId, Instruction, OperatorId, PersistentSegment, RTask};
-use warpweave_fusion::schedule::{Polls, Segment, Verified, Violation, verify};
+use warpweave_fusion::schedule::polls::Polls;
+use warpweave_fusion::schedule::plan::Segment;
+use warpweave_fusion::schedule::verify::Verified;
+use warpweave_fusion::schedule::verify::violation::Violation;
+use warpweave_fusion::schedule::verify;
 use warpweave_graph::Tensor;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::index_check::IndexFault;

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::ops::Range;
 
-use warpweave_fusion::partition::Stage;
-use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::partition::body::Stage;
+use warpweave_fusion::schedule::plan::MemoryPlan;
 use warpweave_fusion::schedule::plan::ROperator;
 use warpweave_graph::procedure::sort::{self, Keys};
 use warpweave_graph::procedure::{Along, Opaque, Procedure, suppress};

@@ -1,8 +1,8 @@
 //! Evaluation of one rTask: the group's expressions on the tile's box.
 
-use warpweave_fusion::partition::Template;
+use warpweave_fusion::partition::params::Template;
 use warpweave_fusion::partition::staged::tile_coordinates;
-use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::schedule::plan::MemoryPlan;
 use warpweave_fusion::schedule::dependency::tile_ranges;
 use warpweave_fusion::schedule::plan::ROperator;
 use warpweave_graph::arena::Id;

@@ -1,8 +1,8 @@
 //! Stages of a group, prepared for evaluation on boxes of their axes.
 
 use warpweave_fusion::partition::staged::StagedBox;
-use warpweave_fusion::partition::{Stage, StageSource};
-use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::partition::body::{Stage, StageSource};
+use warpweave_fusion::schedule::plan::MemoryPlan;
 use warpweave_fusion::schedule::plan::ROperator;
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};

@@ -1,6 +1,6 @@
 //! Staged values of a group: the boxes that a tile needs, computed before its stages.
 
-use warpweave_fusion::partition::GroupBody;
+use warpweave_fusion::partition::body::GroupBody;
 use warpweave_fusion::partition::staged::StagedBox;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Range;
@@ -74,7 +74,7 @@ impl StagedValues {
 }
 
 /// The boxes of a body's staged values.
-pub(super) fn boxes(body: &GroupBody, params: &warpweave_fusion::partition::ScheduleParams) -> Vec<StagedBox> {
+pub(super) fn boxes(body: &GroupBody, params: &warpweave_fusion::partition::params::ScheduleParams) -> Vec<StagedBox> {
     if body.staged.is_empty() {
         return Vec::new();
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
 

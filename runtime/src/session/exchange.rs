@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, PlanBackend};
+use warpweave_fusion::schedule::plan::{ExecutionPlan, MemoryPlan};
+use warpweave_fusion::schedule::backend::PlanBackend;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorProgram, TensorType};
 

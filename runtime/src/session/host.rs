@@ -1,6 +1,6 @@
 //! The processor's threads as a device.
 
-use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_graph::Tensor;
 
 use super::Session;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use warpweave_fusion::schedule::MemoryPlan;
+use warpweave_fusion::schedule::plan::MemoryPlan;
 use warpweave_graph::index_check::{FaultyElement, FaultyIndex, IndexCheck, IndexFault};
 use warpweave_graph::legible::legible;
 use warpweave_graph::program::TensorId;

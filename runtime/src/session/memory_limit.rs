@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{TensorProgram, TensorType};
 

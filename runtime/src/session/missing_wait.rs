@@ -9,8 +9,11 @@ use std::ops::Range;
 use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport, UnorderedValue};
 use warpweave_fusion::schedule::dependency::{Region, writes};
 use warpweave_fusion::schedule::plan::RTask;
-use warpweave_fusion::schedule::waits::{self, PlannedWait};
-use warpweave_fusion::schedule::{ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, Polls, Segment, tables};
+use warpweave_fusion::schedule::waits;
+use warpweave_fusion::schedule::waits::PlannedWait;
+use warpweave_fusion::schedule::plan::{ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, Segment};
+use warpweave_fusion::schedule::polls::Polls;
+use warpweave_fusion::schedule::tables;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorType};
 

@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
-use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_graph::Tensor;
 
 pub use error::{FailureKind, SessionError};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_graph::Tensor;
 use warpweave_graph::counted::{self, CountedOutput};
 use warpweave_graph::program::TensorId;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
 

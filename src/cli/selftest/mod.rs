@@ -7,7 +7,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use clap::Args;
-use warpweave::fusion::schedule::{Backend, BackendChoice, ExecutionPlan, PlanBackend};
+use warpweave::fusion::schedule::backend::{Backend, BackendChoice, PlanBackend};
+use warpweave::fusion::schedule::plan::ExecutionPlan;
 use warpweave::graph::Tensor;
 use warpweave::runtime::cuda::{CudaError, Driver};
 use warpweave::runtime::json::{Value, json};

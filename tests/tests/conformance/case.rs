@@ -8,7 +8,7 @@ use warpweave::codegen::lower::{LoweredProgram, lower};
 use warpweave::codegen::print::UnitSize;
 use warpweave::compiler::{CompileOptions, Prepared};
 use warpweave::frontend::{Constant, ImportError, ImportOptions, import_bytes, input_names, tensor};
-use warpweave::fusion::schedule::Verified;
+use warpweave::fusion::schedule::verify::Verified;
 use warpweave::graph::counted;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{ElementType, Graph, Tensor, TensorProgram, passes};

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{fold::fold, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::fold::fold;
+use warpweave::fusion::schedule::verify;
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::text::{self, Tensors};
 use warpweave::graph::verify::verify as verify_graph;

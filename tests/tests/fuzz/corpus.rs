@@ -7,7 +7,7 @@ use warpweave::frontend::ImportOptions;
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::fusion::partition::params::RowThreads;
 use warpweave::fusion::partition::timings::{Machine, TimedKernel, Timing, Timings, Version};
-use warpweave::fusion::partition::{ContractionShape, ScheduleParams, Template};
+use warpweave::fusion::partition::params::{ContractionShape, ScheduleParams, Template};
 use warpweave::graph::{Tensor, npy};
 use warpweave::runtime::bundle::{self, BundleTarget, TargetContents};
 use warpweave::{Build, Model, write_arch};

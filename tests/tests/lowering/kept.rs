@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use warpweave::codegen::emulate::mutate::SentinelMutation;
 use warpweave::codegen::verify;
-use warpweave::fusion::partition::{FusionLevel, Template};
-use warpweave::fusion::schedule::PlanOptions;
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::partition::params::Template;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::fusion::schedule::plan::mark_of;
 use warpweave::fusion::schedule::tables::{Awaited, OPCODE_WAIT};
 use warpweave::graph::Tensor;

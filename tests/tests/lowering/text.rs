@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::params::Pipeline;
-use warpweave::fusion::partition::{FusionLevel, ScheduleParams, Template};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::partition::params::{ScheduleParams, Template};
 use warpweave::graph::Tensor;
 use warpweave::runtime::cache::Cache;
 use warpweave::runtime::session_memory::SessionMemory;

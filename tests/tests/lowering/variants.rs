@@ -2,7 +2,8 @@
 
 use warpweave::fusion::partition::contraction::Contraction;
 use warpweave::fusion::partition::params::candidates;
-use warpweave::fusion::partition::{ContractionShape, GroupBody, Pipeline, ScheduleParams, Template};
+use warpweave::fusion::partition::params::{ContractionShape, Pipeline, ScheduleParams, Template};
+use warpweave::fusion::partition::body::GroupBody;
 
 /// All variants for a group; never empty.
 pub fn of(body: &GroupBody) -> Vec<ScheduleParams> {

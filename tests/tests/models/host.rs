@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use warpweave::compiler::{CompileOptions, compile};
-use warpweave::fusion::schedule::RTask;
+use warpweave::fusion::schedule::plan::RTask;
 use warpweave::graph::TensorProgram;
 use warpweave::graph::expr::{BinaryOp, Reducer, UnaryOp};
 use warpweave::graph::program::TensorId;

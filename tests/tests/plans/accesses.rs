@@ -7,10 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use warpweave::fusion::partition::{Stage, StageSource};
-use warpweave::fusion::schedule::plan::{
-    BufferSpace, EdgeKind, ExecutionPlan, MemoryPlan, OperatorId, ROperator, RTask,
-};
+use warpweave::fusion::partition::body::{Stage, StageSource};
+use warpweave::fusion::schedule::plan::{BufferSpace, EdgeKind, ExecutionPlan, MemoryPlan, OperatorId, ROperator, RTask};
 use warpweave::graph::arena::{Arena, Id};
 use warpweave::graph::expr::{AxisId, AxisKind, Condition, Guard, Index, Range, ReadId, TensorExpr, region};
 use warpweave::graph::program::TensorId;

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use warpweave::fusion::partition::{FusionLevel, Template};
-use warpweave::fusion::schedule::plan::{
-    CounterId, EdgeKind, ExecutionPlan, Instruction, OperatorId, PersistentSegment, PlannedTensor, RTask, Segment,
-};
-use warpweave::fusion::schedule::{PlanOptions, Violation, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::partition::params::Template;
+use warpweave::fusion::schedule::plan::{CounterId, EdgeKind, ExecutionPlan, Instruction, OperatorId, PersistentSegment, PlannedTensor, RTask, Segment};
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::verify;
+use warpweave::fusion::schedule::verify::violation::Violation;
 use warpweave::graph::ElementType;
 use warpweave::graph::arena::Id;
 use warpweave::graph::expr::{BinaryOp, Index, TensorExpr, UnaryOp};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::partition::boxed::{is_boxed, unboxed};
 use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
-use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::verify;
 use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Scalar};
 use warpweave_tests::pipeline::plan_under;

@@ -1,11 +1,14 @@
 //! Graphs of kernel nodes: what the verifier proves of their order, and when a graph is chosen.
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::fusion::partition::{FusionLevel, Template};
-use warpweave::fusion::schedule::plan::{
-    BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, KernelNode, OperatorId, Segment,
-};
-use warpweave::fusion::schedule::{ArenaPolicy, Backend, BackendChoice, BackendReason, PlanOptions, SyncCosts, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::partition::params::Template;
+use warpweave::fusion::schedule::plan::{BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, KernelNode, OperatorId, Segment};
+use warpweave::fusion::schedule::memory::ArenaPolicy;
+use warpweave::fusion::schedule::backend::{Backend, BackendChoice, BackendReason};
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::verify;
+use warpweave::fusion::schedule::costs::SyncCosts;
 use warpweave::graph::arena::Id;
 use warpweave::graph::program::TensorId;
 use warpweave_tests::machine::Machine;

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpweave::fusion::partition::Template;
+use warpweave::fusion::partition::params::Template;
 use warpweave::fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, Instruction};
 use warpweave::fusion::schedule::quiet::Quiet;
 use warpweave::graph::program::TensorId;

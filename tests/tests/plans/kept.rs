@@ -3,9 +3,12 @@
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::lower::lower;
-use warpweave::fusion::partition::{FusionLevel, Template};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::partition::params::Template;
 use warpweave::fusion::schedule::fold::fold;
-use warpweave::fusion::schedule::{ExecutionPlan, Instruction, PersistentSegment, PlanOptions, Segment, verify};
+use warpweave::fusion::schedule::plan::{ExecutionPlan, Instruction, PersistentSegment, Segment};
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::verify;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_under};

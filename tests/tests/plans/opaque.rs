@@ -1,9 +1,11 @@
 //! Plans whose procedures are changed.
 
 use warpweave::fusion::partition::params::RowThreads;
-use warpweave::fusion::partition::{FusionLevel, Template};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::partition::params::Template;
 use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
-use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::verify;
 use warpweave::graph::arena::Id;
 use warpweave::graph::expr::{AxisId, Index, Reducer};
 use warpweave::graph::procedure::Procedure;
@@ -68,6 +70,6 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     ]
 }
 
-fn stage(operator: &mut ROperator) -> &mut warpweave::fusion::partition::Stage {
+fn stage(operator: &mut ROperator) -> &mut warpweave::fusion::partition::body::Stage {
     &mut std::sync::Arc::make_mut(&mut operator.body).stages[0]
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use warpweave::fusion::partition::{FusionLevel, GroupBody};
-use warpweave::fusion::schedule::plan::{
-    BUFFER_ALIGNMENT, Buffer, EdgeKind, ExecutionPlan, MARKS, MemoryPlan, PersistentSegment, Segment,
-};
-use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::partition::body::GroupBody;
+use warpweave::fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, EdgeKind, ExecutionPlan, MARKS, MemoryPlan, PersistentSegment, Segment};
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::verify;
 use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::TensorId;

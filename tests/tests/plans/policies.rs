@@ -1,9 +1,13 @@
 //! Every way of waiting and of sharing memory gives plans that are right; the default is never the slowest.
 
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::fold::fold;
 use warpweave::fusion::schedule::simulate::makespan;
-use warpweave::fusion::schedule::{ArenaPolicy, KernelChoice, PlanOptions, Planned, Polls, SyncPolicy, verify};
+use warpweave::fusion::schedule::memory::ArenaPolicy;
+use warpweave::fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
+use warpweave::fusion::schedule::verify;
+use warpweave::fusion::schedule::polls::Polls;
+use warpweave::fusion::schedule::bands::SyncPolicy;
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::reference::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};

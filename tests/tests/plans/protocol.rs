@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use warpweave::codegen::emulate::mutate::{PlanMutation, ProgramMutation};
 use warpweave::codegen::emulate::{LaunchOptions, LaunchReport};
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::plan::{ExecutionPlan, Instruction, Segment};
-use warpweave::fusion::schedule::{PlanOptions, SyncPolicy};
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::bands::SyncPolicy;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Tensor, TensorProgram};
 use warpweave_tests::machine::{Machine, assert_close};

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::fold::fold;
 use warpweave::fusion::schedule::plan::{EdgeKind, ExecutionPlan, Segment};
 use warpweave::fusion::schedule::simulate::Jitter;
 use warpweave::fusion::schedule::simulate_plan::{simulate_plan, simulate_segment};
-use warpweave::fusion::schedule::{
-    ArenaPolicy, Backend, BackendChoice, BackendReason, Part, PlanBackend, PlanOptions, SegmentReason, SyncCosts,
-    verify,
-};
+use warpweave::fusion::schedule::memory::ArenaPolicy;
+use warpweave::fusion::schedule::backend::{Backend, BackendChoice, BackendReason, PlanBackend, SegmentReason};
+use warpweave::fusion::schedule::parts::Part;
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::verify;
+use warpweave::fusion::schedule::costs::SyncCosts;
 use warpweave::graph::arena::Id;
 use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::{TensorId, TensorProgram};

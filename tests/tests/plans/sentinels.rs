@@ -3,12 +3,13 @@
 use warpweave::codegen::emulate::mutate::SentinelMutation;
 use warpweave::codegen::emulate::{Fault, LaunchOptions};
 use warpweave::frontend::{ImportOptions, import_bytes};
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::partition::boxed::is_boxed;
 use warpweave::fusion::schedule::fold::fold;
 use warpweave::fusion::schedule::plan::{EdgeKind, mark_of};
 use warpweave::fusion::schedule::tables::Awaited;
-use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::verify;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Graph, Tensor, TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, build};

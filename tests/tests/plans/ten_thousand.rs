@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use warpweave::frontend::{ImportOptions, import_bytes};
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{ExecutionPlan, PlanOptions};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::plan::ExecutionPlan;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::{TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, all, build};
 use warpweave_tests::models;

@@ -1,10 +1,11 @@
 //! Boxes that factors are read from: what the tile reads of a tensor, brought into shared memory at once.
 
-use warpweave_fusion::partition::boxed::{self, Filling};
+use warpweave_fusion::partition::boxed;
+use warpweave_fusion::partition::boxed::Filling;
 use warpweave_fusion::partition::padded::PaddedBody;
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_fusion::partition::staged::extents;
-use warpweave_fusion::partition::{GroupBody, StageSource};
+use warpweave_fusion::partition::body::{GroupBody, StageSource};
 use warpweave_graph::expr::Literal;
 
 use super::super::LowerError;

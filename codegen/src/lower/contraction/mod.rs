@@ -9,7 +9,7 @@ pub(super) mod epilogue;
 mod products;
 mod side;
 
-use warpweave_fusion::partition::GroupBody;
+use warpweave_fusion::partition::body::GroupBody;
 use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
 use warpweave_fusion::partition::padded::PaddedBody;
 use warpweave_fusion::partition::params::{ContractionShape, Pipeline};

@@ -2,7 +2,7 @@
 //!
 //! The state of every row, its maximum and its total, is in shared memory, the weighted sums are in registers.
 
-use warpweave_fusion::partition::GroupBody;
+use warpweave_fusion::partition::body::GroupBody;
 use warpweave_fusion::partition::attention::{Attention, AttentionKernel};
 use warpweave_fusion::partition::attention_phase::{Part, parts};
 use warpweave_fusion::partition::contraction::Contraction;

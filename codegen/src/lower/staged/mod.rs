@@ -10,13 +10,14 @@ mod thread;
 mod warp;
 mod weights;
 
-use warpweave_fusion::partition::GroupBody;
+use warpweave_fusion::partition::body::GroupBody;
 use warpweave_fusion::partition::blocked::WRITTEN_OUT;
 use warpweave_fusion::partition::contraction::Contraction;
 use warpweave_fusion::partition::padded::PaddedBody;
 use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_fusion::partition::phase::{Method, methods};
-use warpweave_fusion::partition::staged::{self, StagedSpan};
+use warpweave_fusion::partition::staged;
+use warpweave_fusion::partition::staged::StagedSpan;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Literal, TensorExpr};
 

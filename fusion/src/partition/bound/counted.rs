@@ -1,10 +1,12 @@
 //! The bound of a kernel from what it does, followed through its template.
 
-use super::kernel::{KernelCounts, Sampling, kernel_counts};
-use super::{BoundMode, PerformanceUpperBound, work_balance};
 use crate::partition::arch::GpuArch;
 use crate::partition::attention::AttentionKernel;
 use crate::partition::body::GroupBody;
+use crate::partition::bound::kernel::counts::{KernelCounts, Sampling};
+use crate::partition::bound::kernel::kernel_counts;
+use crate::partition::bound::ratios::work_balance;
+use crate::partition::bound::{BoundMode, PerformanceUpperBound};
 use crate::partition::params::{ScheduleParams, Template};
 use crate::partition::staged::{boxes, bytes};
 

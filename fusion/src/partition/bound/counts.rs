@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Read, ReadId, Reducer, Scalar, TensorExpr};
 
-use super::footprint::{Footprint, Runs, points};
-use super::{BlockShape, BoundMode, InputExtent, Staging};
 use crate::partition::arch::GpuArch;
+use crate::partition::bound::footprint::{Footprint, Runs, points};
+use crate::partition::bound::{BlockShape, BoundMode, InputExtent, Staging};
 use crate::partition::contraction::axes_of;
 
 /// The thesis' classes of operations (its Table 3.1).

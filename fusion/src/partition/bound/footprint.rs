@@ -3,7 +3,7 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, AxisKind, Index, IndirectIndex, Range, Read, TensorExpr};
 
-use super::InputExtent;
+use crate::partition::bound::InputExtent;
 use crate::partition::contraction::index_axes;
 
 /// Which rows of a footprint count as one run of memory.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Read, TensorExpr};
 
-use super::counted::staged_bound;
-use super::counts::{self, Counts};
-use super::{BlockShape, BoundMode, PerformanceUpperBound, Staging, overlaps, ratios};
 use crate::partition::arch::GpuArch;
 use crate::partition::body::{GroupBody, StageSource};
+use crate::partition::bound::counted::staged_bound;
+use crate::partition::bound::counts;
+use crate::partition::bound::counts::Counts;
+use crate::partition::bound::{BlockShape, BoundMode, PerformanceUpperBound, Staging, overlaps, ratios};
 use crate::partition::contraction::{AxisClass, Contraction};
 use crate::partition::params::{BLOCK_THREADS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template, fill};
 

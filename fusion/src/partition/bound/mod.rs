@@ -2,23 +2,21 @@
 //! footprints of its tensor expression on the boxes of a block and a thread.
 
 pub mod conflicts;
-mod counted;
+pub mod counted;
 pub mod counts;
 pub mod footprint;
 pub mod group;
 pub mod kernel;
-mod ratios;
+pub mod ratios;
 
+use crate::partition::bound::ratios::work_balance;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::expr::TensorExpr;
 
-use super::arch::GpuArch;
-pub use counted::{Overlap, counted_bound};
-use counts::Counts;
-pub use group::group_bound;
-pub use ratios::{combine, work_balance};
+use crate::partition::arch::GpuArch;
+use crate::partition::bound::counts::Counts;
 
 /// How long a window's input is taken to be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

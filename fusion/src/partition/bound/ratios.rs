@@ -1,8 +1,8 @@
 //! The four factors of the bound.
 
-use super::counts::Counts;
-use super::{BlockShape, BoundMode, Staging};
 use crate::partition::arch::GpuArch;
+use crate::partition::bound::counts::Counts;
+use crate::partition::bound::{BlockShape, BoundMode, Staging};
 
 /// Lanes of a warp.
 const WARP: usize = 32;

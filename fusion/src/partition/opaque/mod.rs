@@ -1,52 +1,13 @@
 //! Statements that a procedure computes: each a group of its own, a row a tile, with one file a procedure for what it costs.
 
-mod sort;
-mod suppress;
+pub mod sort;
+pub mod suppress;
 
-use std::collections::BTreeSet;
 use std::fmt;
 
-use warpweave_graph::expr::{AxisId, Index};
 use warpweave_graph::procedure::{Opaque, Procedure};
-use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
 
-use super::arch::GpuArch;
-use super::body::{GroupBody, Stage, StageOutput, StageSource};
-use super::bound::kernel::KernelCounts;
-use super::params::BLOCK_THREADS;
-
-pub use sort::CHUNK;
-
-/// The body of one opaque statement; `None` for anything else.
-pub(super) fn alone(program: &TensorProgram, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
-    let (Some(&member), 1) = (members.first(), members.len()) else { return None };
-    let statement = &program.statements[member];
-    let Definition::Opaque(Opaque { procedure, access }) = &statement.definition else { return None };
-    let mut operands: Vec<TensorId> = Vec::new();
-    let mut source = |tensor: TensorId| {
-        let known = operands.iter().position(|other| *other == tensor);
-        StageSource::Operand(known.unwrap_or_else(|| {
-            operands.push(tensor);
-            operands.len() - 1
-        }))
-    };
-    let sources = statement.operands.iter().map(|operand| source(*operand)).collect();
-    let parallel = access.parallel().count();
-    let dimension = |axis: AxisId| match access.axes[axis].extent {
-        1 => Index::constant(0),
-        _ => Index::axis(axis),
-    };
-    let index = access.parallel().map(dimension).collect();
-    let output = Some(StageOutput { position: 0, index });
-    let stage = Stage { expr: access.clone(), sources, output, procedure: Some(*procedure) };
-    Some(GroupBody {
-        staged: Vec::new(),
-        stages: vec![stage],
-        tile_rank: parallel - 1,
-        operands,
-        outputs: vec![statement.output],
-    })
-}
+use crate::partition::body::{GroupBody, Stage, StageSource};
 
 /// Why a body with a procedure is none that a kernel takes, if it is not.
 pub fn check(body: &GroupBody) -> Result<(), &'static str> {
@@ -109,51 +70,14 @@ pub fn shared_bytes(body: &GroupBody) -> usize {
     row_work(body).map_or(0, |work| work.shared_bytes)
 }
 
-fn rows(stage: &Stage) -> f64 {
+/// Rows of a stage.
+pub fn rows(stage: &Stage) -> f64 {
     let parallel = stage.expr.parallel().count();
     stage.expr.axes.values().take(parallel - 1).map(|axis| axis.extent as f64).product()
 }
 
 /// Scalar operations of all rows.
-pub(super) fn operations(procedure: Procedure, stage: &Stage) -> u64 {
+pub fn operations(procedure: Procedure, stage: &Stage) -> u64 {
     let work = of_row(procedure, stage);
     (rows(stage) * (work.evaluations * stage.expr.body.operations() as f64 + work.sequential)) as u64
 }
-
-/// Instructions of a thread at a step, beside the body's.
-const STEP_INSTRUCTIONS: f64 = 24.0;
-
-/// Cycles of a row on a block.
-pub(super) fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
-    let Some(work) = row_work(body) else { return f64::INFINITY };
-    let threads = BLOCK_THREADS as f64;
-    let lanes = arch.lanes.value as f64;
-    let issue = STEP_INSTRUCTIONS * threads / lanes;
-    let evaluation = super::estimate::work(&body.stages[0].expr) * threads / lanes;
-    let (latency, shared) = (arch.load_latency_cycles.value, arch.shared_latency_cycles.value);
-    work.evaluations / threads * (evaluation + latency)
-        + work.shared_steps * issue.max(shared)
-        + work.global_steps * (issue + latency)
-        + work.meetings * meeting
-        + 2.0 * latency
-}
-
-/// What the kernels of all rows do.
-pub(super) fn kernel_counts(body: &GroupBody) -> KernelCounts {
-    let (Some(work), Some(stage)) = (row_work(body), body.stages.first()) else { return KernelCounts::default() };
-    let threads = BLOCK_THREADS as f64;
-    let rows = rows(stage);
-    let reads = stage.expr.reads.len() as f64 * work.evaluations;
-    // A step of a sort looks at two pairs of words, and writes them back.
-    let words = 4.0 * threads * work.global_steps;
-    KernelCounts {
-        operations: rows * work.evaluations * stage.expr.body.operations() as f64,
-        load_sectors: rows * (reads + words) / WORDS_OF_SECTOR,
-        store_sectors: rows * (words + 2.0 * work.length) / WORDS_OF_SECTOR,
-        global_loads: rows * (reads + words),
-        ..KernelCounts::default()
-    }
-}
-
-/// Words of a sector of global memory.
-const WORDS_OF_SECTOR: f64 = 8.0;

@@ -1,6 +1,6 @@
 //! What a sort costs: a bitonic network over pairs of key and place, of which a block holds [`CHUNK`] in shared memory.
 
-use super::RowWork;
+use crate::partition::opaque::RowWork;
 use crate::partition::params::BLOCK_THREADS;
 
 /// Pairs that a block holds in shared memory.

@@ -1,6 +1,6 @@
 //! What a greedy suppression costs: a warp's width of places at a time against all before them that stay.
 
-use super::RowWork;
+use crate::partition::opaque::RowWork;
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS};
 
 /// Places that are looked at together.

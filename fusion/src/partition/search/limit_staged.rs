@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::FusionLevel;
-use super::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
-use super::program::ProgramProblem;
-use super::structure::StructuralKey;
 use crate::partition::cost::KernelCost;
+use crate::partition::search::FusionLevel;
+use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
+use crate::partition::search::program::ProgramProblem;
+use crate::partition::search::structure::StructuralKey;
 
 /// Structures of staged groups that a program has at most.
 const MOST_STRUCTURES: usize = 10;
@@ -52,7 +52,7 @@ fn at_register_level<C: KernelCost>(problem: &ProgramProblem<'_, C>, group: &Nod
     let predecessors =
         group.iter().map(|&node| problem.graph().predecessors(node).iter().filter_map(inside).collect()).collect();
     let within = Within { problem, nodes: group, graph: DependenceGraph::new(predecessors) };
-    let found = super::solve(&mut Memo::new(&within));
+    let found = crate::partition::search::solve(&mut Memo::new(&within));
     let groups = found.groups.iter().map(|own| within.named(own)).collect();
     Solution { groups, cost: found.cost }
 }

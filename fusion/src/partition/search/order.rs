@@ -3,7 +3,7 @@
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::problem::{DependenceGraph, NodeSet};
+use crate::partition::search::problem::{DependenceGraph, NodeSet};
 
 /// An order of placement, with nodes numbered along it.
 pub(super) struct Placement {

@@ -9,16 +9,16 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
-use super::size::ScalarSizes;
-use super::structure::{StructuralKey, Structures};
-use super::{FusionGroup, FusionLevel, Partition};
 use crate::partition::alike::by_kind;
 use crate::partition::body::GroupBody;
 use crate::partition::build::{Uses, build, build_staged};
 use crate::partition::cost::KernelCost;
 use crate::partition::merge_axes::merge_axes;
 use crate::partition::params::ScheduleParams;
+use crate::partition::search::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
+use crate::partition::search::size::ScalarSizes;
+use crate::partition::search::structure::{StructuralKey, Structures};
+use crate::partition::search::{FusionGroup, FusionLevel, Partition};
 
 /// A body with its cheapest parameters and their cost in microseconds.
 type Kernel = (GroupBody, ScheduleParams, f64);

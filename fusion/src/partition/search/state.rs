@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::problem::{DependenceGraph, NodeSet};
+use crate::partition::search::problem::{DependenceGraph, NodeSet};
 
 /// A group that a later node may join.
 #[derive(Clone, PartialEq, Debug)]

@@ -7,10 +7,10 @@ use warpweave_graph::program::TensorId;
 use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::types::TensorType;
 
-use super::ids;
+use crate::partition::body::{GroupBody, Stage, StageOutput, StageSource};
 use crate::partition::params_text;
-use crate::partition::{GroupBody, Stage, StageOutput, StageSource};
 use crate::schedule::plan::{MemoryPlan, OperatorId, ROperator};
+use crate::schedule::text::ids;
 
 /// The rOperator that is declared next, the `position`-th.
 pub fn operator(reader: &mut Reader<'_>, position: usize, memory: &MemoryPlan) -> Parsed<ROperator> {

@@ -5,9 +5,9 @@ use warpweave_graph::program::TensorId;
 use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::views::Layout;
 
-use super::ids;
 use crate::schedule::index_records::IndexRecords;
 use crate::schedule::plan::{Buffer, BufferSpace, EdgeKind, MemoryPlan, PlannedTensor};
+use crate::schedule::text::ids;
 
 /// The memory plan that comes next.
 pub fn read(reader: &mut Reader<'_>) -> Parsed<MemoryPlan> {

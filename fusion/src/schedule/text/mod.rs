@@ -29,8 +29,8 @@ mod print;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::text::reader::{Parsed, Reader, TextError};
 
-use super::backend::Backend;
-use super::plan::{
+use crate::schedule::backend::Backend;
+use crate::schedule::plan::{
     Counter, CounterId, ExecutionPlan, GraphSegment, Instruction, KernelNode, MemoryPlan, OperatorId,
     PersistentSegment, ROperator, RTask, Segment,
 };

@@ -2,10 +2,10 @@
 
 use warpweave_graph::program::TensorId;
 
-use super::super::dependency::{Region, reads, writes};
-use super::super::plan::{MemoryPlan, RTask};
-use super::order::Order;
-use super::structure::Operators;
+use crate::schedule::dependency::{Region, reads, writes};
+use crate::schedule::plan::{MemoryPlan, RTask};
+use crate::schedule::verify::operators::Operators;
+use crate::schedule::verify::order::Order;
 
 /// An rTask that uses one of two roots and one that writes the other, in the same bytes, which nothing orders; `None`
 /// if what is not ordered touches different bytes.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use warpweave_graph::arena::Arena;
 
-use super::super::plan::{CounterId, Instruction, OperatorId, PersistentSegment, RTask};
-use super::super::polls::{Polls, TaskSet};
-use super::Violation;
-use super::structure::Operators;
+use crate::schedule::plan::{CounterId, Instruction, OperatorId, PersistentSegment, RTask};
+use crate::schedule::polls::{Polls, TaskSet};
+use crate::schedule::verify::operators::Operators;
+use crate::schedule::verify::violation::Violation;
 
 /// Where an rTask stands and what happens before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use warpweave_graph::program::TensorId;
 
-use super::super::dependency::{Region, reads, writes_into};
-use super::super::plan::{BufferSpace, EdgeKind, MemoryPlan, OperatorId, RTask};
-use super::super::quiet::Quiet;
-use super::Violation;
-use super::clash::clash;
-use super::order::{Order, PlanMoment};
-use super::structure::Operators;
-use super::writers::Writers;
+use crate::schedule::dependency::{Region, reads, writes_into};
+use crate::schedule::plan::{BufferSpace, EdgeKind, MemoryPlan, OperatorId, RTask};
+use crate::schedule::quiet::Quiet;
+use crate::schedule::verify::clash::clash;
+use crate::schedule::verify::operators::Operators;
+use crate::schedule::verify::order::{Order, PlanMoment};
+use crate::schedule::verify::violation::Violation;
+use crate::schedule::verify::writers::Writers;
 
 /// Checks that what every rTask reads has been written before, or is polled; the number of pairs whose order was
 /// proved.

@@ -1,9 +1,9 @@
 //! Every element that indexes a dimension is checked, and has a record.
 
-use super::super::index_records::checks;
-use super::super::plan::MemoryPlan;
-use super::Violation;
-use super::structure::Operators;
+use crate::schedule::index_records::checks;
+use crate::schedule::plan::MemoryPlan;
+use crate::schedule::verify::operators::Operators;
+use crate::schedule::verify::violation::Violation;
 
 pub(super) fn check(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
     if !memory.has_sound_index_records() {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 
-use super::super::plan::{EdgeKind, GraphSegment, MemoryPlan, OperatorId};
-use super::Violation;
-use crate::partition::Template;
+use crate::partition::params::Template;
+use crate::schedule::plan::{EdgeKind, GraphSegment, MemoryPlan, OperatorId};
+use crate::schedule::verify::violation::Violation;
 
 /// Violations of what only a graph has, but for the order of its nodes.
 pub(super) fn check(segment: &GraphSegment, memory: &MemoryPlan) -> Vec<Violation> {

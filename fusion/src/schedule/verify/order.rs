@@ -2,9 +2,9 @@
 
 use warpweave_graph::arena::Id;
 
-use super::super::plan::{OperatorId, RTask};
-use super::clocks::{Clocks, Moment};
-use super::witnesses::TaskWitnesses;
+use crate::schedule::plan::{OperatorId, RTask};
+use crate::schedule::verify::clocks::{Clocks, Moment};
+use crate::schedule::verify::witnesses::TaskWitnesses;
 
 /// The order of the rTasks of a plan, whose rOperators are numbered through its segments.
 #[derive(Debug)]

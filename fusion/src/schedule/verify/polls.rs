@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::super::dependency::{Region, reads, writes_into};
-use super::super::plan::{EdgeKind, MemoryPlan, PersistentSegment, RTask};
-use super::super::polls::Polls;
-use super::writers::Writers;
+use crate::schedule::dependency::{Region, reads, writes_into};
+use crate::schedule::plan::{EdgeKind, MemoryPlan, PersistentSegment, RTask};
+use crate::schedule::polls::Polls;
+use crate::schedule::verify::writers::Writers;
 
 /// The polls of a segment, from the boxes that rTasks read and the elements that others write there.
 pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &Writers) -> Polls {

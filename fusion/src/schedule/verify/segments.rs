@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
-use super::super::plan::{EdgeKind, ExecutionPlan, OperatorId, RTask};
-use super::super::segments::SegmentId;
-use super::Violation;
+use crate::schedule::plan::{EdgeKind, ExecutionPlan, OperatorId, RTask};
+use crate::schedule::segments::SegmentId;
+use crate::schedule::verify::violation::Violation;
 
 /// Which segment the rOperators belong to that are numbered through a plan.
 pub(super) struct Numbering {

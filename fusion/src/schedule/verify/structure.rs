@@ -1,5 +1,6 @@
 //! What must hold of segments and of a plan before its order is looked at.
 
+use crate::schedule::verify::operators::Operators;
 use std::collections::BTreeSet;
 
 use warpweave_graph::arena::Arena;
@@ -7,22 +8,20 @@ use warpweave_graph::expr::{Atom, AxisId, Index};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 
-use super::super::dependency::Region;
-use super::super::keep::kept_numbers;
-use super::super::plan::{
+use crate::partition::attention::AttentionKernel;
+use crate::partition::boxed::boxes;
+use crate::partition::capabilities::{can_mark, can_poll};
+use crate::partition::kept::{MOST_ROWS, kept_reads};
+use crate::partition::params::Template;
+use crate::schedule::dependency::Region;
+use crate::schedule::plan::{
     BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MARKS, MemoryPlan, OperatorId, PersistentSegment,
     ROperator, RTask,
 };
-use super::super::prefetch::{leading_waits, planned_sides};
-use super::super::sentinels::{can_mark, can_poll};
-use super::{Violation, indices};
-use crate::partition::Template;
-use crate::partition::attention::AttentionKernel;
-use crate::partition::boxed::boxes;
-use crate::partition::kept::{MOST_ROWS, kept_reads};
-
-/// rOperators of a segment, or of a plan, numbered through its segments.
-pub(super) type Operators = Arena<OperatorId, ROperator>;
+use crate::schedule::prefetch::{leading_waits, planned_sides};
+use crate::schedule::residency::kept_numbers;
+use crate::schedule::verify::indices;
+use crate::schedule::verify::violation::Violation;
 
 /// Violations of tiles.
 pub(super) fn check_tiles(operators: &Operators) -> Vec<Violation> {

@@ -4,14 +4,17 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisKind, Index};
 use warpweave_graph::types::{ElementType, MAX_RANK};
 
-use super::Violation;
-use super::structure::Operators;
 use crate::partition::attention::AttentionKernel;
+use crate::partition::body::{GroupBody, Stage, StageSource};
 use crate::partition::contraction::Contraction;
 use crate::partition::kept::{kept_elements, kept_reads};
-use crate::partition::staged::{self, STAGED_BYTES};
-use crate::partition::{GroupBody, Stage, StageSource, Template, boxed, opaque};
+use crate::partition::params::Template;
+use crate::partition::staged;
+use crate::partition::staged::STAGED_BYTES;
+use crate::partition::{boxed, opaque};
 use crate::schedule::plan::{MemoryPlan, ROperator};
+use crate::schedule::verify::operators::Operators;
+use crate::schedule::verify::violation::Violation;
 
 /// The first thing of memory and of the rOperators' bodies that is malformed, if any is.
 pub(super) fn check(operators: &Operators, memory: &MemoryPlan) -> Result<(), Violation> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::plan::{MemoryPlan, RTask};
-use super::super::polls::Polls;
-use super::super::witnesses::Witnesses;
-use super::clocks::Clocks;
-use super::structure::Operators;
-use crate::partition::Template;
+use crate::partition::params::Template;
+use crate::schedule::plan::{MemoryPlan, RTask};
+use crate::schedule::polls::Polls;
+use crate::schedule::verify::clocks::Clocks;
+use crate::schedule::verify::operators::Operators;
+use crate::schedule::witnesses::Witnesses;
 
 /// Per rTask whose end others know of by polling what it writes, those whose ends together show it.
 #[derive(Clone, Debug, Default)]

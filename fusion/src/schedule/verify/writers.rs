@@ -6,9 +6,9 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::expr::Range;
 use warpweave_graph::program::TensorId;
 
-use super::super::dependency::{Region, writes};
-use super::super::plan::{BufferSpace, MemoryPlan, OperatorId, RTask};
-use super::structure::Operators;
+use crate::schedule::dependency::{Region, writes};
+use crate::schedule::plan::{BufferSpace, MemoryPlan, OperatorId, RTask};
+use crate::schedule::verify::operators::Operators;
 
 /// The writers of all roots.
 pub(super) struct Writers {

@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Display};
 
 use warpweave::codegen::kernel_ir::text as kernel_text;
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::text as plan_text;
 use warpweave::graph::text::reader::TextError;
 use warpweave_tests::pipeline::compile;

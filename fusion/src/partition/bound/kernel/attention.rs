@@ -3,13 +3,13 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Index;
 
-use super::blocked::BlockSides;
-use super::evaluation::{Address, Evaluation, Lanes, WARP};
-use super::staged::{PhaseBox, PhaseModel, box_counts, lead_counts, lead_model};
-use super::{KernelCounts, Sampling};
 use crate::partition::attention::AttentionKernel;
 use crate::partition::attention_phase::{Part, parts};
 use crate::partition::body::GroupBody;
+use crate::partition::bound::kernel::blocked::BlockSides;
+use crate::partition::bound::kernel::counts::{KernelCounts, Sampling};
+use crate::partition::bound::kernel::evaluation::{Address, Evaluation, Lanes, WARP};
+use crate::partition::bound::kernel::staged::{PhaseBox, PhaseModel, box_counts, lead_counts, lead_model};
 use crate::partition::params::ScheduleParams;
 
 /// Combinations of a value across the lanes of a warp.

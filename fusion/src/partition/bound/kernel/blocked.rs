@@ -3,12 +3,12 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{ReadId, Scalar};
 
-use super::evaluation::{Address, Evaluation, Lanes, WARP, stored};
-use super::staged::PhaseBox;
-use super::tiles::set;
-use super::{KernelCounts, Sampling};
 use crate::partition::blocked::{Across, WRITTEN_OUT, dense, is_wide, reads};
 use crate::partition::body::{Stage, StageSource};
+use crate::partition::bound::kernel::counts::{KernelCounts, Sampling};
+use crate::partition::bound::kernel::evaluation::{Address, Evaluation, Lanes, WARP, stored};
+use crate::partition::bound::kernel::staged::PhaseBox;
+use crate::partition::bound::kernel::tiles::set;
 use crate::partition::contraction::{AxisClass, Contraction};
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS};
 use crate::partition::staged::{StagedBox, is_wide_in_box};

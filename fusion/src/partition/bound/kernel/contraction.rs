@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 
-use super::evaluation::{Address, Evaluation, Lanes, WARP, stored};
-use super::tiles::{Tiles, set};
-use super::{KernelCounts, Sampling};
 use crate::partition::body::GroupBody;
-use crate::partition::bound::conflicts::{SharedWidth, conflict_degree};
+use crate::partition::bound::kernel::counts::{KernelCounts, Sampling};
+use crate::partition::bound::kernel::evaluation::{Address, Evaluation, Lanes, WARP, stored};
+use crate::partition::bound::kernel::tiles::{Tiles, set};
 use crate::partition::contraction::{AxisClass, Contraction};
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, ScheduleParams};
+use crate::partition::shared_memory::{SharedWidth, conflict_degree};
 use crate::partition::staging::SideStaging;
 
 /// Counts that several shapes share.

@@ -5,8 +5,8 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Condition, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
-use super::KernelCounts;
 use crate::partition::body::{GroupBody, Stage, StageSource};
+use crate::partition::bound::kernel::counts::KernelCounts;
 use crate::partition::staged::{StagedBox, slot};
 
 /// Lanes of a warp.

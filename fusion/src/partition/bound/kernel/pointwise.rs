@@ -2,10 +2,10 @@
 
 use warpweave_graph::arena::Id;
 
-use super::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
-use super::tiles::{Tiles, set};
-use super::{KernelCounts, Sampling};
 use crate::partition::body::{GroupBody, Stage};
+use crate::partition::bound::kernel::counts::{KernelCounts, Sampling};
+use crate::partition::bound::kernel::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
+use crate::partition::bound::kernel::tiles::{Tiles, set};
 use crate::partition::params::{BLOCK_THREADS, ScheduleParams};
 use crate::partition::staged::StagedBox;
 

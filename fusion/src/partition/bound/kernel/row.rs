@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, ReadId};
 
-use super::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
-use super::tiles::{Tiles, set};
-use super::{KernelCounts, Sampling};
 use crate::partition::body::GroupBody;
+use crate::partition::bound::kernel::counts::{KernelCounts, Sampling};
+use crate::partition::bound::kernel::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
+use crate::partition::bound::kernel::tiles::{Tiles, set};
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, RowThreads, ScheduleParams};
 use crate::partition::rounds::{Round, rounds};
 

@@ -3,13 +3,15 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::AxisId;
 
-use super::blocked::{BlockSides, BlockedModel};
-use super::evaluation::{Address, Evaluation, Lanes, WARP, combination};
-use super::pointwise::{self, StageModel};
-use super::tiles::{Tiles, decode, set};
-use super::{KernelCounts, Sampling, attention};
 use crate::partition::attention::AttentionKernel;
 use crate::partition::body::{GroupBody, Stage};
+use crate::partition::bound::kernel::attention;
+use crate::partition::bound::kernel::blocked::{BlockSides, BlockedModel};
+use crate::partition::bound::kernel::counts::{KernelCounts, Sampling};
+use crate::partition::bound::kernel::evaluation::{Address, Evaluation, Lanes, WARP, combination};
+use crate::partition::bound::kernel::pointwise;
+use crate::partition::bound::kernel::pointwise::StageModel;
+use crate::partition::bound::kernel::tiles::{Tiles, decode, set};
 use crate::partition::contraction::Contraction;
 use crate::partition::padded::PaddedBody;
 use crate::partition::params::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
