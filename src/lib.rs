@@ -39,8 +39,9 @@ pub use timings_file::{TimingsFile, TimingsFileError, architecture};
 
 pub use warpweave_codegen as codegen;
 pub use warpweave_frontend as frontend;
-pub use warpweave_fusion::self as fusion;
+pub use warpweave_fusion as fusion;
 pub use warpweave_graph as graph;
 pub use warpweave_models as models;
+pub use warpweave_plan as plan;
 pub use warpweave_runtime as runtime;
 pub use warpweave_runtime::session::OpenOptions;

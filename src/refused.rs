@@ -5,9 +5,9 @@ use std::fmt;
 
 use warpweave_codegen::lower::{LowerError, refused};
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
-use warpweave_fusion::schedule::plan::ExecutionPlan;
 use warpweave_graph::program::{Statement, TensorId};
 use warpweave_graph::{NodeId, TensorProgram};
+use warpweave_plan::plan::ExecutionPlan;
 
 /// A node without a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]

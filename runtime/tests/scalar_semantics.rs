@@ -7,8 +7,8 @@ use warpweave_codegen::kernel_ir::{
     Statement, UnaryOp, Width,
 };
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::tables::{Launch, StreamLaunch, Tables};
 use warpweave_graph::arena::Arena;
+use warpweave_plan::tables::{Launch, StreamLaunch, Tables};
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextLaunch, TextProgram};
 

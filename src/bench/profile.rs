@@ -1,14 +1,14 @@
 //! What a plan asks of a device, group by group.
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::traffic::moved_bytes;
-use warpweave_fusion::schedule::simulate::Jitter;
-use warpweave_fusion::schedule::simulate_plan::simulate_plan;
-use warpweave_fusion::schedule::plan::ExecutionPlan;
-use warpweave_fusion::schedule::backend::PlanBackend;
-use warpweave_fusion::schedule::costs::SyncCosts;
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::traffic::moved_bytes;
+use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::schedule::simulation::Jitter;
+use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_graph::types::ElementType;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::plan::backend::PlanBackend;
 
 use super::result::Precision;
 

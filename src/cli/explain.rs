@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum};
 use warpweave::compiler::CompileOptions;
 use warpweave::explain::{Clock, ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel};
-use warpweave::fusion::schedule;
-use warpweave::fusion::schedule::backend::{Backend, BackendChoice};
+use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave::fusion::schedule::memory::ArenaPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
-use warpweave::fusion::schedule::bands::SyncPolicy;
+use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
@@ -200,10 +200,10 @@ fn policy(sync: Sync) -> SyncPolicy {
     }
 }
 
-fn arena_policy(arena: Arena) -> schedule::ArenaPolicy {
+fn arena_policy(arena: Arena) -> ArenaPolicy {
     match arena {
-        Arena::Small => schedule::ArenaPolicy::Small,
-        Arena::Fast => schedule::ArenaPolicy::Fast,
-        Arena::Separate => schedule::ArenaPolicy::Separate,
+        Arena::Small => ArenaPolicy::Small,
+        Arena::Fast => ArenaPolicy::Fast,
+        Arena::Separate => ArenaPolicy::Separate,
     }
 }

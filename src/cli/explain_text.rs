@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
-use warpweave::fusion::schedule::plan::EdgeKind;
-use warpweave::fusion::schedule::limits::Limits;
-use warpweave::fusion::schedule::backend::PlanBackend;
+use warpweave::fusion::schedule::choice::lower_bounds::Limits;
+use warpweave::plan::plan::EdgeKind;
+use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::runtime::json::{Value, json};
 
 /// rOperators of the critical path that are listed.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use warpweave_fusion::partition::search::Partition;
-use warpweave_fusion::partition::params::Template;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::{StatementId, TensorProgram};
+use warpweave_plan::template::Template;
 
 use crate::report::svg::escape;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::partition::params::Template;
-use warpweave_fusion::schedule::plan::OperatorId;
-use warpweave_fusion::schedule::simulate::Simulation;
+use warpweave_fusion::schedule::simulation::Simulation;
+use warpweave_plan::plan::OperatorId;
+use warpweave_plan::template::Template;
 
 use super::{OperatorTimes, Profile};
 
@@ -90,9 +90,9 @@ fn name(template: Template) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use warpweave_fusion::schedule::plan::{CounterId, Instruction, RTask};
-    use warpweave_fusion::schedule::simulate::Event;
+    use warpweave_fusion::schedule::simulation::Event;
     use warpweave_graph::arena::Id;
+    use warpweave_plan::plan::{CounterId, Instruction, RTask};
 
     use super::*;
 

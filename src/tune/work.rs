@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::partition::estimate::EstimatedCost;
-use warpweave_fusion::partition::signature::Signature;
-use warpweave_fusion::partition::timings::{Machine, TimedKernel, Timings};
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timings};
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
-use warpweave_fusion::partition::params::ScheduleParams;
 use warpweave_graph::TensorProgram;
+use warpweave_plan::body::signature::Signature;
+use warpweave_plan::template::ScheduleParams;
 
 /// A group and its kernels without a time.
 #[derive(Clone, PartialEq, Debug)]

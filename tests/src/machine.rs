@@ -5,12 +5,12 @@ use std::ops::Range;
 use warpweave::codegen::emulate::{Device, LaunchOptions, LaunchReport};
 use warpweave::codegen::kernel_ir::Program;
 use warpweave::codegen::lower::LoweredProgram;
-use warpweave::fusion::schedule::plan::ExecutionPlan;
-use warpweave::fusion::schedule::plan::Buffer;
-use warpweave::fusion::schedule::tables;
-use warpweave::fusion::schedule::tables::Tables;
 use warpweave::graph::Tensor;
 use warpweave::graph::program::{TensorId, TensorProgram};
+use warpweave::plan::plan::Buffer;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::tables;
+use warpweave::plan::tables::Tables;
 
 use crate::pipeline::Compiled;
 

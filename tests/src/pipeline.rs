@@ -1,25 +1,25 @@
 //! The compiler's stages one by one, with a hand on the parameters.
 
 use std::collections::BTreeSet;
+use warpweave::plan::verify::verify;
 
 use warpweave::codegen::lower::{LoweredProgram, lower};
-use warpweave::fusion::partition::arch::GpuArch;
-use warpweave::fusion::partition::boxed::BOX_BYTES;
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::partition::build::merge_axes::merge_axes;
 use warpweave::fusion::partition::build::{Uses, build_staged};
-use warpweave::fusion::partition::estimate::EstimatedCost;
-use warpweave::fusion::partition::merge_axes::merge_axes;
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition, partition};
-use warpweave::fusion::partition::body::GroupBody;
-use warpweave::fusion::partition::params::{ScheduleParams, Template};
-use warpweave::fusion::partition::capabilities::most_bytes;
-use warpweave::fusion::schedule::plan::ROperator;
-use warpweave::fusion::schedule;
-use warpweave::fusion::schedule::plan::ExecutionPlan;
-use warpweave::fusion::schedule::parts::Part;
+use warpweave::fusion::schedule::choice::parts::Part;
 use warpweave::fusion::schedule::options::{PlanOptions, Planned};
-use warpweave::fusion::schedule::verify::Verified;
 use warpweave::graph::prepare::prepare;
 use warpweave::graph::program::{StatementId, TensorProgram};
+use warpweave::plan::body::GroupBody;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::plan::ROperator;
+use warpweave::plan::template::capabilities::most_bytes;
+use warpweave::plan::template::contraction::operand_staging::BOX_BYTES;
+use warpweave::plan::template::{ScheduleParams, Template};
+use warpweave::plan::verify::Verified;
 
 /// A program with its verified plan and its kernels.
 #[derive(Clone, Debug)]
@@ -75,7 +75,13 @@ pub fn compile_staged(
     let params = choose(&body)?;
     let partition =
         Partition { groups: vec![FusionGroup { statements, body: body.into(), params, microseconds: 1.0 }] };
-    let plan = schedule::plan(&program, &layouts, &partition, &EstimatedCost { arch: GpuArch::h200() }, units);
+    let plan = warpweave::fusion::schedule::choice::plan(
+        &program,
+        &layouts,
+        &partition,
+        &EstimatedCost { arch: GpuArch::h200() },
+        units,
+    );
     Some(verified(program, plan))
 }
 
@@ -91,7 +97,7 @@ pub fn plan_under(program: &TensorProgram, level: FusionLevel, options: &PlanOpt
     let (program, layouts) = prepare(program);
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, level);
-    let planned = schedule::plan_with(&program, &layouts, &partition, &cost, options);
+    let planned = warpweave::fusion::schedule::choice::plan_with(&program, &layouts, &partition, &cost, options);
     (program, planned)
 }
 
@@ -107,13 +113,14 @@ pub fn compile_parts(
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, level);
     let parts = parts(partition.groups.len());
-    let planned = schedule::plan_parts(&program, &layouts, &partition, &cost, options, &parts);
+    let planned =
+        warpweave::fusion::schedule::choice::parts::plan_parts(&program, &layouts, &partition, &cost, options, &parts);
     verified(program, planned.plan)
 }
 
 #[track_caller]
 fn verified(program: TensorProgram, plan: ExecutionPlan) -> Compiled {
-    let plan = schedule::verify(plan).unwrap_or_else(|violations| panic!("the plan has {violations:?}"));
+    let plan = verify(plan).unwrap_or_else(|violations| panic!("the plan has {violations:?}"));
     let lowered = lower(plan.plan()).unwrap_or_else(|error| panic!("{error}"));
     check_shared_memory(&plan, &lowered);
     Compiled { program, plan, lowered }
@@ -160,6 +167,6 @@ fn plan_chosen(
             group.params = params;
         }
     }
-    let plan = schedule::plan_with(&program, &layouts, &partition, &cost, options).plan;
+    let plan = warpweave::fusion::schedule::choice::plan_with(&program, &layouts, &partition, &cost, options).plan;
     (program, plan)
 }

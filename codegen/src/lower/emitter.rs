@@ -1,11 +1,11 @@
 //! Collects the declarations, operands and statements of one kernel.
 
-use warpweave_fusion::partition::body::GroupBody;
-use warpweave_fusion::partition::staged::StagedBox;
-use warpweave_fusion::schedule::plan::MemoryPlan;
-use warpweave_fusion::schedule::plan::{BufferSpace, EdgeKind, OperatorId, ROperator};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::plan::MemoryPlan;
+use warpweave_plan::plan::{BufferSpace, EdgeKind, OperatorId, ROperator};
+use warpweave_plan::template::staged::StagedBox;
 
 use super::LowerError;
 use crate::kernel_ir::expression::magic;

@@ -1,9 +1,9 @@
 //! Elements that name places, each checked before it is used.
 
-use warpweave_fusion::partition::body::StageSource;
-use warpweave_fusion::schedule::index_records::PADDING;
 use warpweave_graph::expr::{IndirectIndex, Read};
 use warpweave_graph::index_check::IndexCheck;
+use warpweave_plan::body::StageSource;
+use warpweave_plan::plan::index_records::PADDING;
 
 use super::LowerError;
 use super::emitter::Emitter;

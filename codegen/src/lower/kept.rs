@@ -5,11 +5,11 @@
 //! that carry their own validity are polled once a tile, by as many threads at once as there are, and put into shared
 //! memory for all rows.
 
-use warpweave_fusion::partition::blocked::is_wide;
-use warpweave_fusion::partition::kept::{KeptRead, kept_elements, kept_reads, shared_vectors, sum_groups};
-use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS};
-use warpweave_fusion::partition::rounds::{RUN, Round, rounds};
 use warpweave_graph::expr::{Index, ReadId, Scalar};
+use warpweave_plan::template::resident::{KeptRead, kept_elements, kept_reads, shared_vectors, sum_groups};
+use warpweave_plan::template::row::rounds::{RUN, Round, rounds};
+use warpweave_plan::template::staged::blocked::is_wide;
+use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS};
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, both, multiply};
@@ -282,7 +282,7 @@ fn finishing_reads(emitter: &Emitter, stage: usize) -> Vec<ReadId> {
             if let Scalar::Read(read) = scalar {
                 let in_memory = matches!(
                     stage.sources[stage.expr.reads[*read].operand],
-                    warpweave_fusion::partition::body::StageSource::Operand(_)
+                    warpweave_plan::body::StageSource::Operand(_)
                 );
                 if in_memory && !found.contains(read) {
                     found.push(*read);

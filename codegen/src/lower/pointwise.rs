@@ -2,10 +2,10 @@
 //!
 //! Element-wise operators, data movement, gathers, pooling, depthwise convolutions, and whatever no other template takes.
 
-use warpweave_fusion::partition::params::BLOCK_THREADS;
-use warpweave_fusion::partition::body::{Stage, StageSource};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
+use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::template::BLOCK_THREADS;
 
 use super::LowerError;
 use super::emitter::{Emitter, add, multiply};

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS, RowThreads};
-use warpweave_fusion::partition::rounds::{RUN, Round, is_shared, rounds};
-use warpweave_fusion::partition::body::{Stage, StageSource};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Guard, Index, Read, ReadId, Reducer, Scalar};
+use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::template::row::rounds::{RUN, Round, is_shared, rounds};
+use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS, RowThreads};
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, both, less, multiply};

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use warpweave_fusion::partition::blocked::is_wide;
-use warpweave_fusion::partition::staged::{extents, is_wide_in_box};
-use warpweave_fusion::partition::body::{GroupBody, Stage, StageSource};
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{self, Index, IndirectIndex, Literal, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::minifloat;
 use warpweave_graph::text::reader::Word;
+use warpweave_plan::body::{GroupBody, Stage, StageSource};
+use warpweave_plan::template::staged::blocked::is_wide;
+use warpweave_plan::template::staged::{extents, is_wide_in_box};
 
 use super::LowerError;
 use super::convert::{binary_wrapped, converted, unary_wrapped};

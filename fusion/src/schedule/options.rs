@@ -1,15 +1,14 @@
 //! What planning decides by, and what comes of it.
 
-use crate::schedule::backend::Backend;
-use crate::schedule::backend::BackendChoice;
-use crate::schedule::backend::BackendReason;
-use crate::schedule::bands::SyncPolicy;
-use crate::schedule::costs::SyncCosts;
+use crate::schedule::dependence::bands::SyncPolicy;
+use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::memory::ArenaPolicy;
-use crate::schedule::plan::ExecutionPlan;
-use crate::schedule::prefetch::Prefetching;
-use crate::schedule::sentinels::Marking;
-
+use crate::schedule::streams::tagged::Marking;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::plan::backend::Backend;
+use warpweave_plan::plan::backend::BackendChoice;
+use warpweave_plan::plan::backend::BackendReason;
+use warpweave_plan::streams::prefetch::Prefetching;
 
 /// What planning decides by.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,9 +1,9 @@
 //! Timings as text, and back.
 
 use proptest::prelude::*;
-use warpweave_fusion::partition::params::RowThreads;
-use warpweave_fusion::partition::params::{ContractionShape, Pipeline, ScheduleParams, Template};
-use warpweave_fusion::partition::timings::{Machine, TimedKernel, Timing, Timings, Version};
+use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timing, Timings, Version};
+use warpweave_plan::template::RowThreads;
+use warpweave_plan::template::{ContractionShape, Pipeline, ScheduleParams, Template};
 
 fn shape() -> impl Strategy<Value = ContractionShape> {
     let power = |most: u32| (0..=most).prop_map(|power| 1usize << power);
@@ -85,7 +85,7 @@ fn check_refused(text: &str, line: usize, says: &str) {
 
 #[test]
 fn what_is_no_record_is_refused_with_its_line() {
-    let signature: warpweave_fusion::partition::signature::Signature = "s".parse().expect("a signature");
+    let signature: warpweave_plan::body::signature::Signature = "s".parse().expect("a signature");
     let hash = format!("{:016x}", signature.hash());
     let good = format!("sm_90a\t13.0\t13.1\t{hash}\tpointwise/4 tile 1x256\t2.5\t3\ts");
     let file = |record: &str| format!("warpweave timings 1\n{good}\n{record}\n");

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::bound::BoundMode;
-use warpweave_fusion::partition::bound::group::group_bound;
-use warpweave_fusion::partition::estimate::EstimatedCost;
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::bound::BoundMode;
+use warpweave_fusion::cost::bound::group::group_bound;
+use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::{FusionLevel, SearchReport, partition_with_report};
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar, UnaryOp};
 use warpweave_graph::program::{ProgramBuilder, TensorId, TensorProgram};

@@ -1,13 +1,13 @@
 //! Evaluation of one rTask: the group's expressions on the tile's box.
 
-use warpweave_fusion::partition::params::Template;
-use warpweave_fusion::partition::staged::tile_coordinates;
-use warpweave_fusion::schedule::plan::MemoryPlan;
-use warpweave_fusion::schedule::dependency::tile_ranges;
-use warpweave_fusion::schedule::plan::ROperator;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Range, Reducer};
 use warpweave_graph::{ElementType, arithmetic};
+use warpweave_plan::plan::MemoryPlan;
+use warpweave_plan::plan::ROperator;
+use warpweave_plan::region::tile_ranges;
+use warpweave_plan::template::Template;
+use warpweave_plan::template::staged::tile_coordinates;
 
 use super::contraction::HostContraction;
 use super::lanes::{LANES, Lanes, binary, splat, spread, stored};

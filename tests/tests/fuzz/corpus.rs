@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use warpweave::frontend::ImportOptions;
-use warpweave::fusion::partition::arch::GpuArch;
-use warpweave::fusion::partition::params::RowThreads;
-use warpweave::fusion::partition::timings::{Machine, TimedKernel, Timing, Timings, Version};
-use warpweave::fusion::partition::params::{ContractionShape, ScheduleParams, Template};
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::timings::{Machine, TimedKernel, Timing, Timings, Version};
 use warpweave::graph::{Tensor, npy};
+use warpweave::plan::template::RowThreads;
+use warpweave::plan::template::{ContractionShape, ScheduleParams, Template};
 use warpweave::runtime::bundle::{self, BundleTarget, TargetContents};
 use warpweave::{Build, Model, write_arch};
 

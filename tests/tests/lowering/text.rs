@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::params::Pipeline;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::partition::params::{ScheduleParams, Template};
 use warpweave::graph::Tensor;
+use warpweave::plan::template::Pipeline;
+use warpweave::plan::template::{ScheduleParams, Template};
 use warpweave::runtime::cache::Cache;
 use warpweave::runtime::session_memory::SessionMemory;
 use warpweave::runtime::text::{TextError, TextLaunch, TextProgram};

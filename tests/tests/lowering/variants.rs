@@ -1,9 +1,9 @@
 //! Parameters for a group: every template that takes it, with even and with ragged tiles.
 
-use warpweave::fusion::partition::contraction::Contraction;
-use warpweave::fusion::partition::params::candidates;
-use warpweave::fusion::partition::params::{ContractionShape, Pipeline, ScheduleParams, Template};
-use warpweave::fusion::partition::body::GroupBody;
+use warpweave::fusion::template::candidates::candidates;
+use warpweave::plan::body::GroupBody;
+use warpweave::plan::template::contraction::Contraction;
+use warpweave::plan::template::{ContractionShape, Pipeline, ScheduleParams, Template};
 
 /// All variants for a group; never empty.
 pub fn of(body: &GroupBody) -> Vec<ScheduleParams> {

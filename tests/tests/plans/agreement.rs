@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::plan::ExecutionPlan;
-use warpweave::fusion::schedule::verify::violation::Violation;
-use warpweave::fusion::schedule::verify;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::verify::verify;
+use warpweave::plan::verify::violation::Violation;
 use warpweave_tests::pipeline::plan;
 use warpweave_tests::random::Random;
 use warpweave_tests::suite::{Suite, is_full};

@@ -2,15 +2,15 @@
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::partition::params::Template;
-use warpweave::fusion::schedule::plan::{BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, KernelNode, OperatorId, Segment};
+use warpweave::fusion::schedule::dependence::costs::SyncCosts;
 use warpweave::fusion::schedule::memory::ArenaPolicy;
-use warpweave::fusion::schedule::backend::{Backend, BackendChoice, BackendReason};
 use warpweave::fusion::schedule::options::PlanOptions;
-use warpweave::fusion::schedule::verify;
-use warpweave::fusion::schedule::costs::SyncCosts;
 use warpweave::graph::arena::Id;
 use warpweave::graph::program::TensorId;
+use warpweave::plan::plan::backend::{Backend, BackendChoice, BackendReason};
+use warpweave::plan::plan::{BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, KernelNode, OperatorId, Segment};
+use warpweave::plan::template::Template;
+use warpweave::plan::verify::verify;
 use warpweave_tests::machine::Machine;
 use warpweave_tests::pipeline::{Compiled, compile_under, plan_under};
 use warpweave_tests::random::{self, Random};

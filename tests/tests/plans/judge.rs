@@ -8,10 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpweave::fusion::partition::params::Template;
-use warpweave::fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, Instruction};
-use warpweave::fusion::schedule::quiet::Quiet;
 use warpweave::graph::program::TensorId;
+use warpweave::plan::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, Instruction};
+use warpweave::plan::template::Template;
+use warpweave::plan::verify::signalling::Quiet;
 
 use crate::accesses::{Accesses, NOBODY, TaskNumber};
 use crate::order::{Disorder, Order};

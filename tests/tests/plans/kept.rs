@@ -4,11 +4,11 @@
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::lower::lower;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::partition::params::Template;
-use warpweave::fusion::schedule::fold::fold;
-use warpweave::fusion::schedule::plan::{ExecutionPlan, Instruction, PersistentSegment, Segment};
 use warpweave::fusion::schedule::options::PlanOptions;
-use warpweave::fusion::schedule::verify;
+use warpweave::plan::plan::{ExecutionPlan, Instruction, PersistentSegment, Segment};
+use warpweave::plan::streams::fold::fold;
+use warpweave::plan::template::Template;
+use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_under};

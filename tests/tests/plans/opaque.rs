@@ -1,15 +1,15 @@
 //! Plans whose procedures are changed.
 
-use warpweave::fusion::partition::params::RowThreads;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::partition::params::Template;
-use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
 use warpweave::fusion::schedule::options::PlanOptions;
-use warpweave::fusion::schedule::verify;
 use warpweave::graph::arena::Id;
 use warpweave::graph::expr::{AxisId, Index, Reducer};
 use warpweave::graph::procedure::Procedure;
 use warpweave::graph::procedure::sort::Direction;
+use warpweave::plan::plan::{ExecutionPlan, ROperator, Segment};
+use warpweave::plan::template::RowThreads;
+use warpweave::plan::template::Template;
+use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::samples;
 
@@ -70,6 +70,6 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     ]
 }
 
-fn stage(operator: &mut ROperator) -> &mut warpweave::fusion::partition::body::Stage {
+fn stage(operator: &mut ROperator) -> &mut warpweave::plan::body::Stage {
     &mut std::sync::Arc::make_mut(&mut operator.body).stages[0]
 }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
-use warpweave::fusion::schedule::verify;
-use warpweave::fusion::schedule::bands::SyncPolicy;
+use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::{Suite, is_full};

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use warpweave::frontend::{ImportOptions, import_bytes};
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::plan::ExecutionPlan;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::{TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, all, build};
+use warpweave::plan::plan::ExecutionPlan;
 use warpweave_tests::models;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::suite::{Suite, is_full};

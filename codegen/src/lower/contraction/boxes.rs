@@ -1,12 +1,12 @@
 //! Boxes that factors are read from: what the tile reads of a tensor, brought into shared memory at once.
 
-use warpweave_fusion::partition::boxed;
-use warpweave_fusion::partition::boxed::Filling;
-use warpweave_fusion::partition::padded::PaddedBody;
-use warpweave_fusion::partition::params::BLOCK_THREADS;
-use warpweave_fusion::partition::staged::extents;
-use warpweave_fusion::partition::body::{GroupBody, StageSource};
 use warpweave_graph::expr::Literal;
+use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::template::BLOCK_THREADS;
+use warpweave_plan::template::contraction::operand_staging as boxed;
+use warpweave_plan::template::contraction::operand_staging::Filling;
+use warpweave_plan::template::staged::extents;
+use warpweave_plan::template::staged::padded::PaddedBody;
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, StagedArray, add, both, less, multiply};

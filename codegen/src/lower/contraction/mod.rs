@@ -9,11 +9,11 @@ pub(super) mod epilogue;
 mod products;
 mod side;
 
-use warpweave_fusion::partition::body::GroupBody;
-use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
-use warpweave_fusion::partition::padded::PaddedBody;
-use warpweave_fusion::partition::params::{ContractionShape, Pipeline};
 use warpweave_graph::expr::AxisId;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::staged::padded::PaddedBody;
+use warpweave_plan::template::{ContractionShape, Pipeline};
 
 use super::LowerError;
 use super::emitter::{Emitter, add, binary, multiply};

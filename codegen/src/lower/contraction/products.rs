@@ -1,6 +1,6 @@
 //! The products of one step, from shared memory to the accumulators.
 
-use warpweave_fusion::partition::params::ContractionShape;
+use warpweave_plan::template::ContractionShape;
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, add, multiply};

@@ -1,10 +1,10 @@
 //! One of the two factors: which elements each thread fetches, and where they go in shared memory.
 
-use warpweave_fusion::partition::body::{GroupBody, StageSource};
-use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
-use warpweave_fusion::partition::params::{BLOCK_THREADS, ContractionShape};
-use warpweave_fusion::partition::staging::{Fetch, SideStaging, WIDEST, WINDOW, plain_read};
 use warpweave_graph::expr::{AxisId, Index, Scalar};
+use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::template::contraction::tile_load::{Fetch, SideStaging, WIDEST, WINDOW, plain_read};
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::{BLOCK_THREADS, ContractionShape};
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, add, both, less};

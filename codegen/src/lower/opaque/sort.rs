@@ -4,10 +4,10 @@
 //! pairs beyond the row are left out. A chunk of the row is sorted in shared memory. The pairs of a longer row stand in the
 //! memory of the row's own places, eight bytes each, until the last step writes these.
 
-use warpweave_fusion::partition::opaque::sort::CHUNK;
-use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_graph::ElementType;
 use warpweave_graph::procedure::sort::Direction;
+use warpweave_plan::template::BLOCK_THREADS;
+use warpweave_plan::template::opaque::sort::CHUNK;
 
 use super::Row;
 use crate::kernel_ir::{

@@ -3,9 +3,9 @@
 //! Which places before a batch stay is known, a bit each in shared memory. Which places of the batch suppress which is found
 //! by all threads side by side; then every thread goes through the batch by itself and finds the same.
 
-use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Index, ReadId, TensorExpr};
+use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS};
 
 use super::Row;
 use crate::kernel_ir::{

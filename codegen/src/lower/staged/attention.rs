@@ -2,14 +2,14 @@
 //!
 //! The state of every row, its maximum and its total, is in shared memory, the weighted sums are in registers.
 
-use warpweave_fusion::partition::body::GroupBody;
-use warpweave_fusion::partition::attention::{Attention, AttentionKernel};
-use warpweave_fusion::partition::attention_phase::{Part, parts};
-use warpweave_fusion::partition::contraction::Contraction;
-use warpweave_fusion::partition::padded::PaddedBody;
-use warpweave_fusion::partition::params::BLOCK_THREADS;
-use warpweave_fusion::partition::staged::extents;
 use warpweave_graph::online_softmax::Law;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::BLOCK_THREADS;
+use warpweave_plan::template::attention::phase::{Part, parts};
+use warpweave_plan::template::attention::{Attention, AttentionKernel};
+use warpweave_plan::template::contraction::Contraction;
+use warpweave_plan::template::staged::extents;
+use warpweave_plan::template::staged::padded::PaddedBody;
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, StagedArray, binary, less, multiply};

@@ -4,11 +4,11 @@
 //! neighbouring rows.
 //! Rows and columns beyond the box repeat its last ones and are not stored.
 
-use warpweave_fusion::partition::blocked::{Across, WRITTEN_OUT};
-use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
-use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, ReadId, Scalar};
+use warpweave_plan::template::BLOCK_THREADS;
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT};
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, add, binary, both, less, multiply};

@@ -10,16 +10,16 @@ mod thread;
 mod warp;
 mod weights;
 
-use warpweave_fusion::partition::body::GroupBody;
-use warpweave_fusion::partition::blocked::WRITTEN_OUT;
-use warpweave_fusion::partition::contraction::Contraction;
-use warpweave_fusion::partition::padded::PaddedBody;
-use warpweave_fusion::partition::params::BLOCK_THREADS;
-use warpweave_fusion::partition::phase::{Method, methods};
-use warpweave_fusion::partition::staged;
-use warpweave_fusion::partition::staged::StagedSpan;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Literal, TensorExpr};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::BLOCK_THREADS;
+use warpweave_plan::template::contraction::Contraction;
+use warpweave_plan::template::staged;
+use warpweave_plan::template::staged::StagedSpan;
+use warpweave_plan::template::staged::blocked::WRITTEN_OUT;
+use warpweave_plan::template::staged::padded::PaddedBody;
+use warpweave_plan::template::staged::phase::{Method, methods};
 
 pub(super) use attention::emit as emit_attention;
 

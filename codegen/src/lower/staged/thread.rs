@@ -1,7 +1,7 @@
 //! A phase with a thread an element.
 
-use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_graph::expr::AxisId;
+use warpweave_plan::template::BLOCK_THREADS;
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, less};

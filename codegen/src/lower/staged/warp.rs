@@ -1,8 +1,8 @@
 //! A phase with a warp an element: its reduction runs across lanes.
 
-use warpweave_fusion::partition::params::BLOCK_WARPS;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::AxisId;
+use warpweave_plan::template::BLOCK_WARPS;
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, add, binary, both, less, multiply};

@@ -1,10 +1,10 @@
 //! Scores of a block of keys into weights: a warp a row, some side by side, and the state of the rows brought up to date.
 
-use warpweave_fusion::partition::attention::AttentionKernel;
-use warpweave_fusion::partition::params::BLOCK_WARPS;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Reducer;
 use warpweave_graph::online_softmax::{Arithmetic, Law};
+use warpweave_plan::template::BLOCK_WARPS;
+use warpweave_plan::template::attention::AttentionKernel;
 
 use super::super::LowerError;
 use super::super::emitter::{Emitter, add, binary, less, multiply};

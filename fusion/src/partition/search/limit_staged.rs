@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::partition::cost::KernelCost;
+use crate::cost::KernelCost;
 use crate::partition::search::FusionLevel;
 use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
@@ -13,7 +13,7 @@ const MOST_STRUCTURES: usize = 10;
 
 /// The groups of a solution with at most [`MOST_STRUCTURES`] structures of staged groups, and those structures: the ones that
 /// save most against the same statements at register level, all their groups together. `None` if it has no more.
-pub(super) fn limit_staged<C: KernelCost>(
+pub(crate) fn limit_staged<C: KernelCost>(
     problem: &ProgramProblem<'_, C>,
     solution: &Solution,
 ) -> Option<(Vec<NodeSet>, BTreeSet<StructuralKey>)> {

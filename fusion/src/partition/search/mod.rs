@@ -25,12 +25,12 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use crate::partition::body::GroupBody;
-use crate::partition::cost::KernelCost;
-use crate::partition::limit::{MOST_SHAPES, limit_shapes};
-use crate::partition::params::ScheduleParams;
+use crate::cost::KernelCost;
 use crate::partition::search::problem::{Memo, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
+use crate::template::contraction::limit_shapes::{MOST_SHAPES, limit_shapes};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::ScheduleParams;
 
 /// Statements that one kernel computes.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]

@@ -6,7 +6,7 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use crate::partition::cost::KernelCost;
+use crate::cost::KernelCost;
 use crate::partition::search::problem::{DependenceGraph, NodeSet, PartitionProblem};
 use crate::partition::search::program::ProgramProblem;
 use crate::partition::search::{FusionLevel, Partition};

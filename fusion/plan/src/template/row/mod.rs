@@ -1,0 +1,3 @@
+//! The row template.
+
+pub mod rounds;

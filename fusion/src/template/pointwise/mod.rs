@@ -1,0 +1,3 @@
+//! The pointwise template: what its kernels do and cost.
+
+pub mod counts;

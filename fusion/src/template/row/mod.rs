@@ -1,0 +1,3 @@
+//! The row template: what its kernels do and cost.
+
+pub mod counts;
