@@ -1,7 +1,8 @@
 //! From a tensor program to a verified plan and its persistent program.
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_codegen::lower::{LowerError, LoweredProgram, lower};
+use warpweave_codegen::lower::error::LowerError;
+use warpweave_codegen::lower::{LoweredProgram, lower};
 use warpweave_codegen::verify::{Violation as KernelViolation, verify};
 use warpweave_fusion::cost::KernelCost;
 use warpweave_fusion::cost::arch::GpuArch;
@@ -22,7 +23,8 @@ use warpweave_graph::{ProgramSkeleton, TensorProgram};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::template::contraction::AxisClass;
-use warpweave_plan::template::{ContractionShape, ScheduleParams};
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::verify::Verified;
 use warpweave_plan::verify::violation::Violation;
 

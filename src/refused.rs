@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use warpweave_codegen::lower::{LowerError, refused};
+use warpweave_codegen::lower::error::LowerError;
+use warpweave_codegen::lower::refused;
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_graph::program::{Statement, TensorId};
 use warpweave_graph::{NodeId, TensorProgram};

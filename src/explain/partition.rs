@@ -11,7 +11,7 @@ use warpweave_fusion::partition::search::neighbours;
 use warpweave_fusion::partition::search::neighbours::Neighbour;
 use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchEnd};
 use warpweave_fusion::template::contraction::split;
-use warpweave_plan::template::ScheduleParams;
+use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::compiler::{CompileOptions, CostModel, Prepared};
 use crate::search_limit::SearchLimit;

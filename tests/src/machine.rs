@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use warpweave::codegen::emulate::{Device, LaunchOptions, LaunchReport};
+use warpweave::codegen::emulate::report::LaunchReport;
+use warpweave::codegen::emulate::{Device, LaunchOptions};
 use warpweave::codegen::kernel_ir::Program;
 use warpweave::codegen::lower::LoweredProgram;
 use warpweave::graph::Tensor;

@@ -16,9 +16,9 @@ use warpweave::graph::program::{StatementId, TensorProgram};
 use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave::plan::plan::ROperator;
-use warpweave::plan::template::capabilities::most_bytes;
+use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::operand_staging::BOX_BYTES;
-use warpweave::plan::template::{ScheduleParams, Template};
+use warpweave::plan::template::tile::ScheduleParams;
 use warpweave::plan::verify::Verified;
 
 /// A program with its verified plan and its kernels.
@@ -131,7 +131,7 @@ fn verified(program: TensorProgram, plan: ExecutionPlan) -> Compiled {
 fn check_shared_memory(plan: &Verified, lowered: &LoweredProgram) {
     let most = |operator: &ROperator| {
         let boxes = matches!(operator.params.template, Template::Contraction(_)).then_some(BOX_BYTES);
-        most_bytes(&operator.body, &operator.params) + boxes.unwrap_or(0)
+        operator.params.rules().shared_bytes(&operator.body, &operator.params) + boxes.unwrap_or(0)
     };
     let most = plan.plan().operators().values().map(most).max().unwrap_or(0);
     let needed = lowered.program.kernels.values().map(|kernel| kernel.shared_bytes() as usize).max().unwrap_or(0);

@@ -1,13 +1,11 @@
 //! Costs from the architecture model alone: what the kernel does against what the device can do, the latencies that a
 //! block waits for one after another, and the cost of a dependent step.
 
-use crate::cost::instructions::COMBINE_LATENCY;
 use crate::cost::instructions::MEETING;
-use crate::cost::instructions::work;
 use crate::template::contraction::split::SPLITS;
 use crate::template::contraction::split::may_split;
-use warpweave_graph::ElementType;
-use warpweave_graph::expr::TensorExpr;
+use crate::template::kernel::Kernel;
+use crate::template::pricing;
 use warpweave_graph::program::TensorProgram;
 
 use warpweave_graph::arena::Id;
@@ -21,31 +19,13 @@ use crate::template::contraction::shortlist::shortlist;
 use crate::template::contraction::split::{SplitBodies, split, split_params};
 use crate::template::kernel_counts;
 use crate::template::staged::cost as phase_cost;
-use crate::template::staged::cost::staged_tile_cycles;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::operand_staging as boxed;
 use warpweave_plan::template::contraction::operand_staging::{Filling, is_boxed, unboxed};
+use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::resident::{kept_elements, shuffles};
-use warpweave_plan::template::row::rounds::{Round, rounds};
 use warpweave_plan::template::staged;
-use warpweave_plan::template::{
-    BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template,
-};
-
-/// 32-bit integer multiply-adds that a multiprocessor of any generation since Volta starts a cycle (CUDA C++ Programming
-/// Guide, throughput of native arithmetic instructions).
-const INTEGER_MULTIPLY_ADDS: f64 = 64.0;
-/// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
-const STORE_INSTRUCTIONS: f64 = 8.0;
-
-/// Cycles that a reduction beside another adds to combining the lanes of a block's warps: five shuffles a warp.
-const SHUFFLE_CYCLES: f64 = 5.0 * BLOCK_WARPS as f64;
-
-/// Cycles an operation, one after another, of a thread that finishes a row: functions count several.
-const FINISH_CYCLES: f64 = 10.0;
-/// Instructions that fetch a run of neighbours: an address and a load.
-const FETCH_INSTRUCTIONS: f64 = 2.0;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Tiles of a staged group whose loads are counted.
 const MOST_COUNTED: usize = 4;
@@ -74,7 +54,7 @@ impl KernelCost for EstimatedCost {
         {
             return self.split_price(program, &bodies, &params);
         }
-        self.price(bytes(program, body), body, params, &counts(body, params))
+        self.price(bytes(program, body), body, params, &pricing(&params.template).priced_counts(body, params))
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
@@ -83,22 +63,22 @@ impl KernelCost for EstimatedCost {
             return cycles + self.task_microseconds(&unboxed(body, params), params);
         }
         if !body.staged.is_empty() {
-            return staged_tile_cycles(body, params, &self.arch) / self.arch.cycles_per_microsecond.value;
+            return pricing(&params.template).tile_cycles(&Kernel::uncounted(&self.arch, body, params))
+                / self.arch.cycles_per_microsecond.value;
         }
-        let kernel = Kernel { arch: &self.arch, body, params, counts: counts(body, params) };
-        kernel.tile_cycles() / self.arch.cycles_per_microsecond.value
+        let own = pricing(&params.template);
+        let kernel = Kernel { arch: &self.arch, body, params, counts: own.priced_counts(body, params) };
+        own.tile_cycles(&kernel) / self.arch.cycles_per_microsecond.value
     }
 
     fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
-        let Template::Contraction(shape) = params.template else { return 0.0 };
         if sides.is_empty() {
             return 0.0;
         }
         let body = &*unboxed(body, params);
-        let kernel = Kernel { arch: &self.arch, body, params, counts: counts(body, params) };
-        let elements = |sides: &[AxisClass]| sides.iter().map(|side| shape.length(*side)).sum::<usize>() as f64;
-        let share = elements(sides) / elements(&[AxisClass::Row, AxisClass::Column]);
-        share * kernel.step_fetch(&shape) / self.arch.cycles_per_microsecond.value
+        let own = pricing(&params.template);
+        let kernel = Kernel { arch: &self.arch, body, params, counts: own.priced_counts(body, params) };
+        own.prefetched_cycles(&kernel, sides) / self.arch.cycles_per_microsecond.value
     }
 
     fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
@@ -132,15 +112,7 @@ impl EstimatedCost {
     fn filling_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let (arch, grid) = (&self.arch, params.grid(body));
         let boxes = boxed::boxes(body, params).expect("a contraction has boxes only where they fit");
-        let tiles = match params.template {
-            Template::Contraction(shape) => shape.shared_bytes(),
-            Template::Pointwise { .. }
-            | Template::Row(_)
-            | Template::Kept
-            | Template::Staged
-            | Template::Attention { .. }
-            | Template::Opaque => unreachable!("contractions read from boxes"),
-        };
+        let tiles = params.rules().shared_bytes(body, params);
         if tiles + staged::bytes(&boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
             return f64::INFINITY;
         }
@@ -162,7 +134,8 @@ impl EstimatedCost {
         let arch = &self.arch;
         let traffic = bytes(program, body) as f64 / arch.memory_bytes_per_microsecond.value;
         let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
-        let tiles = waves * staged_tile_cycles(body, params, arch) / arch.cycles_per_microsecond.value;
+        let tiles = waves * pricing(&params.template).tile_cycles(&Kernel::uncounted(arch, body, params))
+            / arch.cycles_per_microsecond.value;
         arch.step_microseconds.value + traffic.max(tiles)
     }
 
@@ -209,8 +182,7 @@ impl EstimatedCost {
         Contraction::of(body)?;
         let bodies = split(body, count, TensorId::from_index(program.tensors.len()))?;
         let (parts, _) = self.cheapest(moved_parts(program, &bodies).0, &bodies.parts)?;
-        let Template::Contraction(shape) = parts.template else { return None };
-        let template = Template::Contraction(ContractionShape { parts: count, ..shape });
+        let template = parts.rules().with_parts(count)?;
         let params = ScheduleParams { template, tile: parts.tile[1..].to_vec() };
         let time = self.split_price(program, &bodies, &split_params(&params, &bodies)?);
         Some((params, time))
@@ -230,18 +202,8 @@ impl EstimatedCost {
         let traffic = moved as f64 / arch.memory_bytes_per_microsecond.value;
         let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
         let kernel = Kernel { arch, body, params, counts: *counts };
-        let tiles = waves * kernel.tile_cycles() / arch.cycles_per_microsecond.value;
+        let tiles = waves * pricing(&params.template).tile_cycles(&kernel) / arch.cycles_per_microsecond.value;
         arch.step_microseconds.value + traffic.max(tiles)
-    }
-}
-
-/// What a kernel does, where its price follows from that.
-fn counts(body: &GroupBody, params: &ScheduleParams) -> KernelCounts {
-    match params.template {
-        Template::Kept | Template::Staged | Template::Attention { .. } => KernelCounts::default(),
-        Template::Pointwise { .. } | Template::Row(_) | Template::Contraction(_) | Template::Opaque => {
-            kernel_counts(body, params, Sampling::COARSE)
-        }
     }
 }
 
@@ -250,163 +212,4 @@ fn moved_parts(program: &TensorProgram, bodies: &SplitBodies) -> (u64, u64) {
     let ty = |tensor: TensorId| program.tensors.get(tensor).map_or(&bodies.ty, |known| &known.ty);
     let parts = bodies.ty.bytes() as u64;
     (moved_bytes(&bodies.parts, ty) - parts, moved_bytes(&bodies.sum, ty) - parts)
-}
-
-/// A kernel whose tiles are priced.
-struct Kernel<'k> {
-    arch: &'k GpuArch,
-    body: &'k GroupBody,
-    params: &'k ScheduleParams,
-    counts: KernelCounts,
-}
-
-impl Kernel<'_> {
-    /// Cycles of one tile on a multiprocessor of its own, while the others that have tiles run theirs.
-    fn tile_cycles(&self) -> f64 {
-        match self.params.template {
-            Template::Pointwise { per_thread } => self.pointwise(per_thread),
-            Template::Row(threads) => self.row(threads),
-            Template::Kept => self.kept(),
-            Template::Opaque => {
-                let transfer = self.transfer(self.counts.load_sectors + self.counts.store_sectors);
-                crate::template::opaque::row_cycles(self.body, self.arch, MEETING).max(transfer)
-            }
-            Template::Contraction(shape) => self.contraction(&shape),
-            Template::Staged | Template::Attention { .. } => staged_tile_cycles(self.body, self.params, self.arch),
-        }
-    }
-
-    fn tiles(&self) -> f64 {
-        self.params.tiles(self.body).max(1) as f64
-    }
-
-    /// Cycles that sectors take into, or out of, one multiprocessor; all sectors of the grid are given.
-    fn transfer(&self, sectors: f64) -> f64 {
-        let tiles = self.params.tiles(self.body).max(1);
-        self.arch.cycles_of_bytes(sectors / self.tiles() * self.arch.transaction_bytes.value as f64, tiles)
-    }
-
-    fn pointwise(&self, per_thread: usize) -> f64 {
-        let (lanes, latency) = (self.arch.multiply_adds_per_cycle.value, self.arch.load_latency_cycles.value);
-        let stages = &self.body.stages;
-        let points = per_thread as f64 * BLOCK_THREADS as f64;
-        let per_point: f64 = stages.iter().map(|stage| reduced(&stage.expr) * work(&stage.expr)).sum();
-        let serial: f64 = stages.iter().map(|stage| reduced(&stage.expr) * latency / 8.0).sum();
-        let traffic = self.transfer(self.counts.load_sectors + self.counts.store_sectors);
-        latency + (serial + points * per_point / lanes).max(traffic)
-    }
-
-    fn row(&self, threads: RowThreads) -> f64 {
-        let latency = self.arch.load_latency_cycles.value;
-        let passes = match threads {
-            RowThreads::Warp => self.params.tile.iter().product::<usize>().div_ceil(BLOCK_WARPS),
-            RowThreads::Block => 1,
-        };
-        let pass: f64 = rounds(self.body).iter().map(|round| self.round(round, threads)).sum();
-        let transfer = self.transfer(self.counts.load_sectors + self.counts.store_sectors);
-        (passes as f64 * pass).max(latency + transfer)
-    }
-
-    /// Rows whose constants are on chip: the other factors arrive, every row is multiplied and combined across lanes, then a
-    /// thread a row finishes all rows at once.
-    fn kept(&self) -> f64 {
-        let (arch, latency) = (self.arch, self.arch.load_latency_cycles.value);
-        let rows = self.params.tile.iter().product::<usize>();
-        let passes = rows.div_ceil(BLOCK_WARPS) as f64;
-        let bytes = 4.0 * kept_elements(self.body, self.params) as f64;
-        let read = bytes / arch.shared_bytes_per_cycle.value as f64;
-        let of_round = |round: &Round| {
-            let lead = &self.body.stages[round.stages.start].expr;
-            let (points, sums) = (rows as f64 * reduced(lead), round.stages.len());
-            let arithmetic = points * self.round_work(round) / arch.multiply_adds_per_cycle.value;
-            (arithmetic, passes * (shuffles(sums) * BLOCK_WARPS) as f64)
-        };
-        let reducing = |round: &Round| self.body.stages[round.stages.start].expr.reducer.is_some();
-        let rounds: Vec<(f64, f64)> = rounds(self.body).iter().filter(|round| reducing(round)).map(of_round).collect();
-        let (arithmetic, combined) = rounds.iter().fold((0.0, 0.0), |sum, round| (sum.0 + round.0, sum.1 + round.1));
-        let operations = |expr: &TensorExpr| expr.result().operations() as f64;
-        let longest = self.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
-        latency + (read + combined).max(arithmetic) + COMBINE_LATENCY + 2.0 * MEETING + FINISH_CYCLES * longest
-    }
-
-    /// Cycles of one round on the rows that a block takes at once.
-    fn round(&self, round: &Round, threads: RowThreads) -> f64 {
-        let (lanes, latency) = (self.arch.multiply_adds_per_cycle.value, self.arch.load_latency_cycles.value);
-        let (rows, width, combine) = match threads {
-            RowThreads::Warp => (BLOCK_WARPS as f64, 32.0, 150.0),
-            RowThreads::Block => (1.0, BLOCK_THREADS as f64, 350.0),
-        };
-        let first = round.stages.start;
-        let lead = &self.body.stages[first].expr;
-        let extra = self.body.extra_axes(first).into_iter().map(|axis| lead.axes[axis].extent as f64);
-        let length = reduced(lead) * extra.product::<f64>();
-        let trips = (length / (width * round.run as f64)).ceil();
-        let arithmetic = rows * length * self.round_work(round) / lanes;
-        let beside = (round.stages.len() - 1) as f64 * SHUFFLE_CYCLES;
-        combine + beside + (trips * latency / 4.0).max(arithmetic) + latency
-    }
-
-    /// Instructions a point of a round.
-    fn round_work(&self, round: &Round) -> f64 {
-        if round.run == 1 {
-            return self.body.stages[round.stages.clone()].iter().map(|stage| work(&stage.expr)).sum();
-        }
-        let own = self.body.stages[round.stages.clone()].iter().map(|stage| stage.expr.body.operations() as f64);
-        let fetched = round.reads(self.body).len() as f64 * FETCH_INSTRUCTIONS / round.run as f64;
-        own.sum::<f64>() + fetched
-    }
-
-    fn contraction(&self, shape: &ContractionShape) -> f64 {
-        let (arch, latency) = (self.arch, self.arch.load_latency_cycles.value);
-        let lead = &self.body.stages[0].expr;
-        let steps = self.steps(shape);
-        let fetch = self.step_fetch(shape);
-        let compute = self.step_cycles(shape, work(lead)) + arch.shared_latency_cycles.value;
-        let loop_cycles = match shape.pipeline {
-            Pipeline::InTurn => steps * (latency + fetch + compute + 2.0 * MEETING),
-            Pipeline::Registers => latency + fetch + steps * (compute + MEETING).max(latency + fetch),
-            Pipeline::Asynchronous { stages } => {
-                let ahead = (latency + fetch) / (stages as f64 - 1.0);
-                latency + fetch + steps * (compute + MEETING).max(fetch).max(ahead)
-            }
-        };
-        let elements = (shape.rows * shape.columns * BLOCK_THREADS) as f64;
-        let after = elements * STORE_INSTRUCTIONS / arch.lanes.value as f64;
-        loop_cycles + after.max(self.transfer(self.counts.store_sectors)) + latency
-    }
-
-    fn steps(&self, shape: &ContractionShape) -> f64 {
-        (reduced(&self.body.stages[0].expr) / shape.step as f64).ceil().max(1.0)
-    }
-
-    /// Cycles in which both factors of one step arrive, the latency left out.
-    fn step_fetch(&self, shape: &ContractionShape) -> f64 {
-        self.transfer(self.counts.load_sectors) / self.steps(shape)
-    }
-
-    /// Cycles of the products of one step, and of what brings the next: the slowest of multiply-adds, shared memory and
-    /// instructions.
-    fn step_cycles(&self, shape: &ContractionShape, work: f64) -> f64 {
-        let multiply_adds = (shape.rows * shape.columns * shape.step * BLOCK_THREADS) as f64;
-        let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
-        let loads = (reads * shape.step * BLOCK_THREADS) as f64;
-        let fetched = ((shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) * shape.step) as f64;
-        let wavefronts = self.wavefronts(shape) * shape.step as f64;
-        let instructions = multiply_adds + loads + fetched * work;
-        let lanes = self.arch.lanes.value as f64;
-        let rate = match self.body.stages[0].expr.body_element() {
-            ElementType::I32 => INTEGER_MULTIPLY_ADDS.min(self.arch.multiply_adds_per_cycle.value),
-            _ => self.arch.multiply_adds_per_cycle.value,
-        };
-        (multiply_adds / rate).max(wavefronts).max(instructions / lanes)
-    }
-
-    /// Wavefronts of a block's reads from shared memory a point of the reduction.
-    fn wavefronts(&self, shape: &ContractionShape) -> f64 {
-        (BLOCK_WARPS * (shape.rows + shape.columns)) as f64 * self.counts.conflict_degree()
-    }
-}
-
-fn reduced(expr: &TensorExpr) -> f64 {
-    expr.reduced().map(|axis| expr.axes[axis].extent as f64).product()
 }

@@ -1,14 +1,13 @@
 //! What a group costs on the host back end.
 
+use crate::template::pricing;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::KernelCost;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::contraction::AxisClass;
-use warpweave_plan::template::opaque::row_work;
 use warpweave_plan::template::staged::{boxes, extents};
-use warpweave_plan::template::{ScheduleParams, Template};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Costs of the host back end's evaluator: contractions are native matrix products after packing, everything else is
 /// evaluated a few lanes at a time.
@@ -19,11 +18,11 @@ pub struct HostCost {
 }
 
 /// Scalar operations a microsecond of the lane evaluator.
-const OPERATIONS: f64 = 400.0;
+pub(crate) const OPERATIONS: f64 = 400.0;
 /// Multiply-adds a microsecond of the native matrix product.
-const MULTIPLY_ADDS: f64 = 20_000.0;
+pub(crate) const MULTIPLY_ADDS: f64 = 20_000.0;
 /// Microseconds of a task beyond its work.
-const TASK: f64 = 2.0;
+pub(crate) const TASK: f64 = 2.0;
 
 impl KernelCost for HostCost {
     fn microseconds(&self, _: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
@@ -32,37 +31,37 @@ impl KernelCost for HostCost {
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        let points: f64 = params.tile.iter().map(|&extent| extent as f64).product();
-        let stages = body.stages.iter().map(|stage| {
-            let own = stage.expr.axes.values().skip(body.tile_rank).map(|axis| axis.extent as f64);
-            points * own.product::<f64>() * operations(&stage.expr)
-        });
-        match params.template {
-            Template::Contraction(shape) => {
-                let lead = &body.stages[0].expr;
-                let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
-                let sides = (shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) as f64;
-                let packing = sides.min(points + 1.0) * length * operations(lead) / OPERATIONS;
-                TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
-            }
-            Template::Pointwise { .. } | Template::Row(_) | Template::Kept => TASK + stages.sum::<f64>() / OPERATIONS,
-            Template::Opaque => {
-                let Some(work) = row_work(body) else { return f64::INFINITY };
-                TASK + (work.evaluations * operations(&body.stages[0].expr) + work.sequential) / OPERATIONS
-            }
-            Template::Staged | Template::Attention { .. } => {
-                let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
-                let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
-                    let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
-                    let points: usize = extents(staged).into_iter().chain(reduced).product();
-                    points as f64 * operations(&stage.expr)
-                });
-                TASK + (stages.sum::<f64>() + staged.sum::<f64>()) / OPERATIONS
-            }
-        }
+        pricing(&params.template).host_microseconds(body, params)
     }
 }
 
-fn operations(expr: &TensorExpr) -> f64 {
+/// Microseconds of a tile all of whose stages the lane evaluator evaluates.
+pub(crate) fn evaluated(body: &GroupBody, params: &ScheduleParams) -> f64 {
+    TASK + evaluations(body, params) / OPERATIONS
+}
+
+/// The same where staged values are evaluated on their boxes first.
+pub(crate) fn evaluated_in_boxes(body: &GroupBody, params: &ScheduleParams) -> f64 {
+    let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
+    let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
+        let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
+        let points: usize = extents(staged).into_iter().chain(reduced).product();
+        points as f64 * operations(&stage.expr)
+    });
+    TASK + (evaluations(body, params) + staged.sum::<f64>()) / OPERATIONS
+}
+
+/// Scalar operations of the stages of a tile.
+fn evaluations(body: &GroupBody, params: &ScheduleParams) -> f64 {
+    let points: f64 = params.tile.iter().map(|&extent| extent as f64).product();
+    let stages = body.stages.iter().map(|stage| {
+        let own = stage.expr.axes.values().skip(body.tile_rank).map(|axis| axis.extent as f64);
+        points * own.product::<f64>() * operations(&stage.expr)
+    });
+    stages.sum()
+}
+
+/// Scalar operations a point.
+pub(crate) fn operations(expr: &TensorExpr) -> f64 {
     (expr.body.operations() + expr.reads.len()) as f64
 }

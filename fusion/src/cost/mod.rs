@@ -15,7 +15,8 @@ use warpweave_graph::program::TensorProgram;
 use crate::template::candidates::candidates;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::AxisClass;
-use warpweave_plan::template::{ContractionShape, ScheduleParams};
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// The time of a group's kernel under a choice of parameters.
 pub trait KernelCost: Sync {

@@ -1,10 +1,13 @@
 //! The parameters that the rules leave for a body.
 
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::Template;
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::{
-    BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template, fill,
-};
+use warpweave_plan::template::pointwise::Pointwise;
+use warpweave_plan::template::row::RowThreads;
+use warpweave_plan::template::tile::{ScheduleParams, fill};
 
 /// The choices of the templates without a shared-memory stage.
 pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
@@ -19,7 +22,7 @@ pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     if reductions <= 1 && !extra {
         for per_thread in [1, 4] {
             let tile = fill(&extents, &all, BLOCK_THREADS * per_thread);
-            found.push(ScheduleParams { template: Template::Pointwise { per_thread }, tile });
+            found.push(ScheduleParams { template: Template::Pointwise(Pointwise { per_thread }), tile });
         }
     }
     if reductions > 0 {

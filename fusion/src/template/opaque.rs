@@ -1,17 +1,48 @@
 //! What procedures cost, a row a block.
 
 use crate::cost::arch::GpuArch;
+use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
+use crate::cost::counts::Sampling;
+use crate::cost::host::OPERATIONS;
+use crate::cost::host::TASK;
+use crate::cost::host::operations;
+use crate::cost::instructions::MEETING;
 use crate::cost::instructions::work;
+use crate::template::kernel::Kernel;
+use crate::template::pricing::Pricing;
+use crate::template::row::cost::shared_row;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::BLOCK_THREADS;
+use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::opaque::Opaque;
 use warpweave_plan::template::opaque::{row_work, rows};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Instructions of a thread at a step, beside the body's.
 const STEP_INSTRUCTIONS: f64 = 24.0;
 
+impl Pricing for Opaque {
+    fn counts(&self, body: &GroupBody, _: &ScheduleParams, _: Sampling) -> KernelCounts {
+        procedure_counts(body)
+    }
+
+    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
+        let transfer = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
+        row_cycles(kernel.body, kernel.arch, MEETING).max(transfer)
+    }
+
+    fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
+        Some(shared_row(body, params, stage, BLOCK_THREADS))
+    }
+
+    fn host_microseconds(&self, body: &GroupBody, _: &ScheduleParams) -> f64 {
+        let Some(work) = row_work(body) else { return f64::INFINITY };
+        TASK + (work.evaluations * operations(&body.stages[0].expr) + work.sequential) / OPERATIONS
+    }
+}
+
 /// Cycles of a row on a block.
-pub(crate) fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
+fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
     let Some(row) = row_work(body) else { return f64::INFINITY };
     let threads = BLOCK_THREADS as f64;
     let lanes = arch.lanes.value as f64;
@@ -26,7 +57,7 @@ pub(crate) fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 
 }
 
 /// What the kernels of all rows do.
-pub(crate) fn kernel_counts(body: &GroupBody) -> KernelCounts {
+fn procedure_counts(body: &GroupBody) -> KernelCounts {
     let (Some(work), Some(stage)) = (row_work(body), body.stages.first()) else { return KernelCounts::default() };
     let threads = BLOCK_THREADS as f64;
     let rows = rows(stage);

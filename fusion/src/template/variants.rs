@@ -10,8 +10,10 @@ use crate::template::candidates::simple_candidates;
 use crate::template::contraction::split::split;
 use crate::template::contraction::split::{SPLITS, may_split};
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
-use warpweave_plan::template::{ContractionShape, ScheduleParams, Template};
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
 
 impl EstimatedCost {
     /// The fastest kernels for a body on the whole device, half, a quarter and an eighth of it, each once. Contractions have

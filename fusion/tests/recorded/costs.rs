@@ -12,7 +12,7 @@ use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::views::{inline_views, place_joins};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
-use warpweave_plan::template::ScheduleParams;
+use warpweave_plan::template::tile::ScheduleParams;
 
 fn estimate() -> EstimatedCost {
     EstimatedCost { arch: GpuArch::h200() }

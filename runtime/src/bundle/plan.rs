@@ -8,7 +8,6 @@ use warpweave_plan::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, OperatorId};
 use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, Segment};
 use warpweave_plan::tables;
 use warpweave_plan::tables::{Binding, Tables};
-use warpweave_plan::template::Template;
 use warpweave_plan::verify::Verified;
 use warpweave_plan::verify::verify;
 
@@ -95,7 +94,7 @@ impl TargetPlan {
             [Some(binding.operands), keep].into_iter().flatten().all(|first| first as usize <= loaded.operands.len())
         };
         let keeps = |(id, binding): (OperatorId, &Binding)| {
-            binding.keep.is_some() == (operators[id].params.template == Template::Kept)
+            binding.keep.is_some() == (operators[id].params.rules().holds_residents())
         };
         let bound = match target {
             BundleTarget::Host => 0,

@@ -74,7 +74,7 @@ impl StagedValues {
 }
 
 /// The boxes of a body's staged values.
-pub(super) fn boxes(body: &GroupBody, params: &warpweave_plan::template::ScheduleParams) -> Vec<StagedBox> {
+pub(super) fn boxes(body: &GroupBody, params: &warpweave_plan::template::tile::ScheduleParams) -> Vec<StagedBox> {
     if body.staged.is_empty() {
         return Vec::new();
     }

@@ -6,7 +6,8 @@
 
 use std::ops::Range;
 
-use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport, UnorderedValue};
+use warpweave_codegen::emulate::report::LaunchReport;
+use warpweave_codegen::emulate::{Device, LaunchOptions, UnorderedValue};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorType};
 use warpweave_plan::plan::RTask;

@@ -1,7 +1,7 @@
 //! Attention over blocks of keys: emulator, printed text, host and device code of every kind of mask and shape.
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::print::UnitSize;
+use warpweave::codegen::print::units::UnitSize;
 use warpweave::codegen::verify;
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
@@ -259,6 +259,6 @@ fn is_chosen(shape: Shape) {
     let at = |level| partition_with_report(&program, &layouts, &cost, level);
     let (partition, report) = at(FusionLevel::Full);
     let mut templates = partition.groups.iter().map(|group| group.params.template);
-    assert!(templates.any(|template| matches!(template, Template::Attention { .. })), "{:?}", partition.groups);
+    assert!(templates.any(|template| matches!(template, Template::Attention(_))), "{:?}", partition.groups);
     assert!(report.microseconds < at(FusionLevel::Register).1.microseconds);
 }

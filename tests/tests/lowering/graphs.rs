@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::kernel_ir::{Entry, Program, Statement};
+use warpweave::codegen::kernel_ir::statement::Statement;
+use warpweave::codegen::kernel_ir::{Entry, Program};
 use warpweave::codegen::verify;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::choice::parts::Part;

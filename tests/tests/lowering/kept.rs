@@ -37,7 +37,7 @@ fn check(units: usize) {
     let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(units) };
     let compiled = compile_under(&program, FusionLevel::Register, &options);
     let mut operators = compiled.plan.plan().persistent().operators.values();
-    assert!(operators.any(|operator| operator.params.template == Template::Kept), "something is kept");
+    assert!(operators.any(|operator| operator.params.template == Template::WeightStationary), "something is kept");
     printed::check(&compiled);
     assert_eq!(verify::verify(&compiled.lowered.program), []);
     let machine = Machine::new(&compiled);

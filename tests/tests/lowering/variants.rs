@@ -2,8 +2,10 @@
 
 use warpweave::fusion::template::candidates::candidates;
 use warpweave::plan::body::GroupBody;
+use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::Contraction;
-use warpweave::plan::template::{ContractionShape, Pipeline, ScheduleParams, Template};
+use warpweave::plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave::plan::template::tile::ScheduleParams;
 
 /// All variants for a group; never empty.
 pub fn of(body: &GroupBody) -> Vec<ScheduleParams> {

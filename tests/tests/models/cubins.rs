@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::codegen::print::{ENTRY_NAME, UnitSize, entry_names};
+use warpweave::codegen::print::units::UnitSize;
+use warpweave::codegen::print::{ENTRY_NAME, entry_names};
 use warpweave::compiler::{CompileOptions, compile};
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::choice::parts::Part;

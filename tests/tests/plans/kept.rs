@@ -28,7 +28,7 @@ pub fn add(suite: &mut Suite) {
         let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(UNITS) };
         let compiled = compile_under(&program, FusionLevel::Register, &options);
         let segment = compiled.plan.plan().persistent();
-        let is_kept = |template: Template| template == Template::Kept;
+        let is_kept = |template: Template| template == Template::WeightStationary;
         assert!(segment.operators.values().any(|operator| is_kept(operator.params.template)), "something is kept");
         assert!(keeps(segment).iter().all(|count| *count <= 1), "a unit brings what it keeps once");
         check(&compiled);

@@ -7,8 +7,8 @@ use warpweave::graph::expr::{AxisId, Index, Reducer};
 use warpweave::graph::procedure::Procedure;
 use warpweave::graph::procedure::sort::Direction;
 use warpweave::plan::plan::{ExecutionPlan, ROperator, Segment};
-use warpweave::plan::template::RowThreads;
 use warpweave::plan::template::Template;
+use warpweave::plan::template::row::RowThreads;
 use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::samples;
@@ -28,7 +28,10 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     let is_sort: fn(&ROperator) -> bool = |operator| matches!(operator.body.procedure(), Some(Procedure::Sort(_)));
     let is_plain: fn(&ROperator) -> bool = |operator| operator.body.procedure().is_none();
     vec![
-        ("Malformed", changed(is_sort, |operator| operator.params.template = Template::Pointwise { per_thread: 1 })),
+        (
+            "Malformed",
+            changed(is_sort, |operator| operator.params.template = Template::Pointwise(Pointwise { per_thread: 1 })),
+        ),
         ("Malformed", changed(is_sort, |operator| operator.params.template = Template::Row(RowThreads::Block))),
         (
             "Malformed",

@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::emulate::mutate::{PlanMutation, ProgramMutation};
-use warpweave::codegen::emulate::{LaunchOptions, LaunchReport};
+use warpweave::codegen::emulate::report::LaunchReport;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;

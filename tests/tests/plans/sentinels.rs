@@ -1,7 +1,8 @@
 //! Plans whose rTasks exchange values that carry their own validity.
 
+use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::emulate::mutate::SentinelMutation;
-use warpweave::codegen::emulate::{Fault, LaunchOptions};
+use warpweave::codegen::emulate::report::Fault;
 use warpweave::frontend::{ImportOptions, import_bytes};
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;

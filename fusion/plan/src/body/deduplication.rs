@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::body::GroupBody;
 use crate::body::Stage;
-use crate::template::ScheduleParams;
+use crate::template::tile::ScheduleParams;
 
 /// A body without its tensors, and its parameters: what decides the kernel, its tiles and what they cost.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

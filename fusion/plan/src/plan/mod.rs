@@ -16,7 +16,7 @@ use warpweave_graph::views::Layout;
 use crate::body::GroupBody;
 use crate::plan::backend::Backend;
 use crate::plan::index_records::IndexRecords;
-use crate::template::ScheduleParams;
+use crate::template::tile::ScheduleParams;
 
 typed_id!(
     /// An rOperator of a segment.

@@ -15,7 +15,6 @@ use warpweave_graph::program::TensorId;
 use crate::body::StageSource;
 use crate::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
 use crate::region::{Region, is_box};
-use crate::template::Template;
 use crate::template::contraction::operand_staging::{boxes, is_boxed};
 use crate::template::staged::tile_coordinates;
 
@@ -31,10 +30,11 @@ impl Witnesses {
         let pollers = pollers(operators, memory);
         let mut found: BTreeMap<OperatorId, BTreeSet<OperatorId>> = BTreeMap::new();
         for id in operators.ids().collect::<Vec<_>>().into_iter().rev() {
-            let of_poller = |poller: &OperatorId| match (operators[*poller].params.template, found.get(poller)) {
-                (Template::Kept, _) | (_, None) => BTreeSet::from([*poller]),
-                (_, Some(witnesses)) => witnesses.clone(),
-            };
+            let of_poller =
+                |poller: &OperatorId| match (operators[*poller].params.rules().holds_residents(), found.get(poller)) {
+                    (true, _) | (false, None) => BTreeSet::from([*poller]),
+                    (_, Some(witnesses)) => witnesses.clone(),
+                };
             let own = match &pollers[id] {
                 Some(pollers) => pollers.iter().flat_map(of_poller).collect(),
                 None => BTreeSet::from([id]),

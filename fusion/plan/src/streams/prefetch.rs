@@ -6,11 +6,8 @@
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 
-use crate::body::{GroupBody, StageSource};
 use crate::plan::{BufferSpace, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator};
-use crate::template::Pipeline;
-use crate::template::contraction::{AxisClass, Contraction};
-use crate::template::{ScheduleParams, Template};
+use crate::template::contraction::AxisClass;
 
 /// Whether rTasks load constants before they wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,35 +18,11 @@ pub enum Prefetching {
     BeforeWaits,
 }
 
-/// The sides of a contraction whose factor consists of constants, which its kernel fetches before it waits.
-pub fn early_sides(
-    body: &GroupBody,
-    params: &ScheduleParams,
-    is_constant: impl Fn(TensorId) -> bool,
-) -> Vec<AxisClass> {
-    let Template::Contraction(shape) = params.template else { return Vec::new() };
-    match shape.pipeline {
-        Pipeline::InTurn => return Vec::new(),
-        Pipeline::Registers | Pipeline::Asynchronous { .. } => {}
-    }
-    let Some(contraction) = Contraction::of(body) else { return Vec::new() };
-    let stage = &body.stages[0];
-    let constant = |class: &AxisClass| {
-        let mut reads = stage.expr.reads_of(contraction.factor(*class)).into_iter().peekable();
-        reads.peek().is_some()
-            && reads.all(|read| match stage.sources[stage.expr.reads[read].operand] {
-                StageSource::Operand(operand) => is_constant(body.operands[operand]),
-                StageSource::Stage(_) | StageSource::Staged(_) => false,
-            })
-    };
-    [AxisClass::Row, AxisClass::Column].into_iter().filter(constant).collect()
-}
-
 /// The early sides of an rOperator whose memory is planned.
 pub fn planned_sides(operator: &ROperator, memory: &MemoryPlan) -> Vec<AxisClass> {
     let in_weights =
         |tensor: TensorId| memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
-    early_sides(&operator.body, &operator.params, in_weights)
+    operator.params.rules().prefetchable(&operator.body, &in_weights)
 }
 
 /// Per rOperator, whether its kernel does the waits of its rTasks itself: it has early sides, and the segment prefetches.

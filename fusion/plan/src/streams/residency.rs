@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpweave_graph::arena::Arena;
 
 use crate::plan::{Instruction, OperatorId, ROperator};
-use crate::template::resident::KeptKey;
+use crate::template::weight_stationary::reads::KeptKey;
 
 /// Per rOperator that keeps constants on chip, a number for what its tiles keep: rTasks with equal numbers and tiles keep the
 /// same.

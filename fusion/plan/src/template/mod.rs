@@ -1,229 +1,63 @@
 //! With which template and tile a group's kernel is made.
+//!
+//! Each template has a folder: its parameters, which bodies it takes, and what its kernels need and can do ([`Rules`]). What
+//! its kernels cost stands in the folder of the same name of the search, what they are in that of the code generator.
 
 pub mod attention;
-pub mod capabilities;
+pub mod block;
 pub mod contraction;
 pub mod opaque;
-pub mod resident;
+pub mod pointwise;
 pub mod row;
+pub mod rules;
 pub mod staged;
 pub mod text;
+pub mod tile;
+pub mod weight_stationary;
 
 use serde::{Deserialize, Serialize};
-use warpweave_graph::words;
 
-use crate::body::GroupBody;
-use crate::template::contraction::tile_load::WIDEST;
-use crate::template::contraction::{AxisClass, Contraction};
-
-/// Threads of every block of a persistent program.
-pub const BLOCK_THREADS: usize = 256;
-/// Warps of a block.
-pub const BLOCK_WARPS: usize = BLOCK_THREADS / 32;
-
-/// How many threads share a row of the row template.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum RowThreads {
-    /// A warp a row, as many rows a tile as the block has warps.
-    Warp,
-    /// The whole block, one row a tile.
-    Block,
-}
-
-words!(RowThreads { Warp => "warp", Block => "block" });
-
-/// How a contraction brings the next step's tiles while it multiplies.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Pipeline {
-    /// Not at all: fetch, meet, multiply, meet.
-    InTurn,
-    /// Loads of the next step into registers, stored to the other of two buffers after multiplying.
-    Registers,
-    /// Asynchronous copies into one of `stages` buffers, `stages` − 1 steps ahead. A kernel whose factors are not plain
-    /// reads that give 0 outside runs as [`Pipeline::Registers`].
-    Asynchronous {
-        /// Buffers, 2 to 5.
-        stages: usize,
-    },
-}
-
-/// How a contraction's block divides its tile. All extents are powers of two.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct ContractionShape {
-    /// Rows a thread.
-    pub rows: usize,
-    /// Columns a thread.
-    pub columns: usize,
-    /// Threads along rows; the other threads of the block lie along columns.
-    pub row_threads: usize,
-    /// Neighbouring columns of a thread, which it reads from shared memory at once: 1, 2 or 4, at most `columns`.
-    pub column_width: usize,
-    /// Steps along the reduction that are in shared memory at a time, at least 8.
-    pub step: usize,
-    /// How tiles are brought.
-    pub pipeline: Pipeline,
-    /// Parts of the reduction that are summed side by side; see [`warpweave_fusion::template::contraction::split`].
-    pub parts: usize,
-}
-
-impl ContractionShape {
-    /// 16 × 16 threads of `rows × columns` elements, 16 steps at a time, in turn.
-    pub fn square(rows: usize, columns: usize) -> Self {
-        let (column_width, pipeline) = (columns.min(4), Pipeline::InTurn);
-        Self { rows, columns, row_threads: 16, column_width, step: 16, pipeline, parts: 1 }
-    }
-
-    /// Whether a kernel can have this shape.
-    pub fn is_possible(&self) -> bool {
-        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = *self;
-        let stages = match pipeline {
-            Pipeline::InTurn | Pipeline::Registers => true,
-            Pipeline::Asynchronous { stages } => (2..=5).contains(&stages),
-        };
-        let powers = [rows, columns, row_threads, column_width, step].into_iter().all(usize::is_power_of_two);
-        let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
-        stages && powers && sides && parts == 1 && column_width <= columns.min(4) && (8..=64).contains(&step)
-    }
-
-    /// Threads along columns.
-    pub fn column_threads(&self) -> usize {
-        BLOCK_THREADS / self.row_threads
-    }
-
-    /// Neighbouring rows of a thread, which it reads from shared memory at once.
-    pub fn row_width(&self) -> usize {
-        self.rows.min(4)
-    }
-
-    /// Rows, or columns, of the block tile; 1 for other classes of axes.
-    pub fn length(&self, class: AxisClass) -> usize {
-        match class {
-            AxisClass::Row => self.rows * self.row_threads,
-            AxisClass::Column => self.columns * self.column_threads(),
-            AxisClass::Batch | AxisClass::Reduction => 1,
-        }
-    }
-
-    /// Bytes of shared memory that the factors' tiles take at most.
-    pub fn shared_bytes(&self) -> usize {
-        let padding = 2 * WIDEST;
-        let row = self.length(AxisClass::Row) + self.length(AxisClass::Column) + padding;
-        size_of::<f32>() * row * self.step * self.buffers()
-    }
-
-    /// The row of the block tile that is a thread's `at`-th.
-    pub fn row_of(&self, thread: usize, at: usize) -> usize {
-        place(self.row_width(), self.row_threads, thread / self.column_threads(), at)
-    }
-
-    /// The column of the block tile that is a thread's `at`-th.
-    pub fn column_of(&self, thread: usize, at: usize) -> usize {
-        place(self.column_width, self.column_threads(), thread % self.column_threads(), at)
-    }
-
-    /// Buffers in shared memory.
-    pub fn buffers(&self) -> usize {
-        match self.pipeline {
-            Pipeline::InTurn => 1,
-            Pipeline::Registers => 2,
-            Pipeline::Asynchronous { stages } => stages,
-        }
-    }
-
-    /// The tile of a body's axes: each side filled from the innermost axis outwards.
-    pub fn tile(&self, body: &GroupBody, contraction: &Contraction) -> Vec<usize> {
-        let extents = body.tile_extents();
-        let mut tile = vec![1; extents.len()];
-        for class in [AxisClass::Row, AxisClass::Column] {
-            let axes: Vec<usize> = (0..extents.len()).filter(|&axis| contraction.classes[axis] == class).collect();
-            let filled = fill(&extents, &axes, self.length(class));
-            axes.into_iter().for_each(|axis| tile[axis] = filled[axis]);
-        }
-        tile
-    }
-}
-
-/// Threads lie `width` elements apart; a thread's next run of `width` follows the last thread's.
-fn place(width: usize, threads: usize, thread: usize, at: usize) -> usize {
-    at / width * (threads * width) + thread * width + at % width
-}
+use crate::template::attention::KeyBlocks;
+use crate::template::contraction::shape::ContractionShape;
+use crate::template::opaque::Opaque;
+use crate::template::pointwise::Pointwise;
+use crate::template::row::RowThreads;
+use crate::template::rules::Rules;
+use crate::template::staged::Staged;
+use crate::template::weight_stationary::WeightStationary;
 
 /// The kernel of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Template {
     /// A thread computes whole elements, reductions one after another.
-    Pointwise {
-        /// Elements a thread.
-        per_thread: usize,
-    },
+    Pointwise(Pointwise),
     /// Threads share rows: reductions across lanes, later stages along the row.
     Row(RowThreads),
-    /// A warp a row, row after row, as [`Template::Row`]; what reductions read along rows and reduction is in shared memory
-    /// for the whole launch, see [`crate::template::resident`].
-    Kept,
+    /// A warp a row, row after row, as [`Template::Row`]. What reductions read along rows and reduction is resident: it stays
+    /// in shared memory for the whole launch.
+    WeightStationary,
     /// Blocked matrix product through shared memory.
     Contraction(ContractionShape),
     /// Staged values one after another into shared memory, then the group's stages; each phase by its own
     /// [`Method`](crate::template::staged::phase::Method).
     Staged,
     /// A weighted sum whose weights are a softmax, as one reduction over blocks of keys; see [`crate::template::attention`].
-    Attention {
-        /// Keys of a block.
-        keys: usize,
-    },
+    Attention(KeyBlocks),
     /// What a procedure computes, a row a block; see [`crate::template::opaque`].
     Opaque,
 }
 
-/// A choice for one group: the template and the extent of a tile along each tile axis.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct ScheduleParams {
-    /// The template.
-    pub template: Template,
-    /// One extent a tile axis; the product is at most what the template's block computes at once.
-    pub tile: Vec<usize>,
-}
-
-impl ScheduleParams {
-    /// Tiles along each tile axis.
-    pub fn grid(&self, body: &GroupBody) -> Vec<usize> {
-        body.tile_extents().iter().zip(&self.tile).map(|(extent, tile)| extent.div_ceil(*tile)).collect()
-    }
-
-    /// Parts that a contraction's reduction is split into, each an rTask a tile; 1 for other templates.
-    pub fn parts(&self) -> usize {
-        match self.template {
-            Template::Contraction(shape) => shape.parts,
-            Template::Pointwise { .. }
-            | Template::Row(_)
-            | Template::Kept
-            | Template::Staged
-            | Template::Attention { .. }
-            | Template::Opaque => 1,
+impl Template {
+    /// What the template's kernels need and can do.
+    pub fn rules(&self) -> &dyn Rules {
+        match self {
+            Self::Pointwise(own) => own,
+            Self::Row(own) => own,
+            Self::WeightStationary => &WeightStationary,
+            Self::Contraction(own) => own,
+            Self::Staged => &Staged,
+            Self::Attention(own) => own,
+            Self::Opaque => &Opaque,
         }
     }
-
-    /// The same with an undivided reduction.
-    pub fn in_one_part(mut self) -> Self {
-        if let Template::Contraction(shape) = &mut self.template {
-            shape.parts = 1;
-        }
-        self
-    }
-
-    /// The number of tiles: the rTasks of the rOperator.
-    pub fn tiles(&self, body: &GroupBody) -> usize {
-        self.grid(body).iter().product()
-    }
-}
-
-/// A box of at most `capacity` points that fills `axes` from the innermost outwards; 1 elsewhere.
-pub fn fill(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<usize> {
-    let mut tile = vec![1; extents.len()];
-    let mut left = capacity;
-    for &axis in axes.iter().rev() {
-        tile[axis] = extents[axis].min(left).max(1);
-        left /= tile[axis];
-    }
-    tile
 }

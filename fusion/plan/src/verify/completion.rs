@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::plan::{MemoryPlan, RTask};
 use crate::streams::completion::Witnesses;
 use crate::streams::polls::Polls;
-use crate::template::Template;
 use crate::verify::clocks::Clocks;
 use crate::verify::operators::Operators;
 
@@ -27,7 +26,7 @@ impl TaskWitnesses {
         for (task, pollers) in pollers.into_iter().rev() {
             let mut lasts: BTreeMap<usize, RTask> = BTreeMap::new();
             for poller in &pollers {
-                let stays = operators[poller.operator].params.template == Template::Kept;
+                let stays = operators[poller.operator].params.rules().holds_residents();
                 let witnesses = if stays { std::slice::from_ref(poller) } else { found.of(poller) };
                 for &witness in witnesses {
                     let moment = clocks.moment(witness);

@@ -6,7 +6,6 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 
 use crate::plan::{EdgeKind, GraphSegment, MemoryPlan, OperatorId};
-use crate::template::Template;
 use crate::verify::violation::Violation;
 
 /// Violations of what only a graph has, but for the order of its nodes.
@@ -47,15 +46,7 @@ fn check_nodes(segment: &GraphSegment, violations: &mut Vec<Violation>) {
 }
 
 fn check_kernels(segment: &GraphSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
-    let keeps = segment.operators.iter().filter(|(_, operator)| match operator.params.template {
-        Template::Kept => true,
-        Template::Pointwise { .. }
-        | Template::Row(_)
-        | Template::Contraction(_)
-        | Template::Staged
-        | Template::Attention { .. }
-        | Template::Opaque => false,
-    });
+    let keeps = segment.operators.iter().filter(|(_, operator)| operator.params.rules().holds_residents());
     violations.extend(keeps.map(|(id, _)| Violation::KeepsInGraph(id)));
     let bodies = segment.operators.values().map(|operator| &operator.body);
     let used: BTreeSet<TensorId> = bodies.flat_map(|body| body.operands.iter().chain(&body.outputs)).copied().collect();

@@ -15,11 +15,7 @@ use crate::plan::{
 use crate::region::Region;
 use crate::streams::prefetch::{leading_waits, planned_sides};
 use crate::streams::residency::kept_numbers;
-use crate::template::Template;
-use crate::template::attention::AttentionKernel;
-use crate::template::capabilities::{can_mark, can_poll};
-use crate::template::contraction::operand_staging::boxes;
-use crate::template::resident::{MOST_ROWS, kept_reads};
+use crate::template::weight_stationary::reads::kept_reads;
 use crate::verify::indices;
 use crate::verify::violation::Violation;
 
@@ -52,16 +48,7 @@ fn is_tile(operator: &ROperator) -> bool {
     let extents = operator.body.tile_extents();
     let tile = &operator.params.tile;
     let fits = tile.iter().zip(&extents).all(|(&tile, &extent)| (1..=extent.max(1)).contains(&tile));
-    let keeps = match operator.params.template {
-        Template::Kept => !kept_reads(&operator.body).is_empty() && tile.iter().product::<usize>() <= MOST_ROWS,
-        Template::Attention { .. } => AttentionKernel::of(&operator.body, &operator.params).is_some(),
-        Template::Contraction(_) => {
-            operator.body.staged.is_empty() || boxes(&operator.body, &operator.params).is_some()
-        }
-        Template::Pointwise { .. } | Template::Row(_) | Template::Staged => true,
-        Template::Opaque => tile.iter().all(|extent| *extent == 1),
-    };
-    tile.len() == extents.len() && fits && keeps
+    tile.len() == extents.len() && fits && operator.params.rules().takes_tile(&operator.body, &operator.params)
 }
 
 fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
@@ -80,7 +67,7 @@ fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
                 Instruction::Keep(task) => {
                     let operator = segment.operators.get(task.operator);
                     operator.is_some_and(|operator| {
-                        operator.params.template == Template::Kept && task.tile < operator.tasks()
+                        operator.params.rules().holds_residents() && task.tile < operator.tasks()
                     })
                 }
                 Instruction::Prefetch(task) => {
@@ -262,10 +249,10 @@ fn check_sentinels(operators: &Operators, memory: &MemoryPlan, violations: &mut 
     let is_sentinel = |tensor: TensorId| memory.tensors[memory.tensors[tensor].layout.root].edge == EdgeKind::Sentinel;
     let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
     for (id, operator) in operators.iter() {
-        let (body, template) = (&operator.body, operator.params.template);
+        let (body, rules) = (&operator.body, operator.params.rules());
         used.extend(body.operands.iter().chain(&body.outputs));
-        let marks = body.outputs.iter().filter(|_| !can_mark(template));
-        let polls = body.operands.iter().enumerate().filter(|(position, _)| !can_poll(body, template, *position));
+        let marks = body.outputs.iter().filter(|_| !rules.can_tag());
+        let polls = body.operands.iter().enumerate().filter(|(position, _)| !rules.can_poll(body, *position));
         let unable = marks.chain(polls.map(|(_, tensor)| tensor)).copied().filter(|tensor| is_sentinel(*tensor));
         violations.extend(unable.map(|tensor| Violation::CannotExchange { operator: id, tensor }));
     }

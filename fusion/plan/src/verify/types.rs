@@ -6,14 +6,7 @@ use warpweave_graph::types::{ElementType, MAX_RANK};
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::plan::{MemoryPlan, ROperator};
-use crate::template::Template;
-use crate::template::attention::AttentionKernel;
-use crate::template::contraction::Contraction;
-use crate::template::contraction::operand_staging as boxed;
 use crate::template::opaque;
-use crate::template::resident::{kept_elements, kept_reads};
-use crate::template::staged;
-use crate::template::staged::STAGED_BYTES;
 use crate::verify::operators::Operators;
 use crate::verify::violation::Violation;
 
@@ -35,9 +28,6 @@ fn of_each(operators: &Operators, check: impl Fn(&ROperator) -> Check) -> Result
 }
 
 type Check = Result<(), &'static str>;
-
-/// Elements that a tile can keep on chip: no device's block has more shared memory.
-const MOST_KEPT: usize = 1 << 18;
 
 /// Ids, shapes and strides of a memory plan: what the verifier takes for granted.
 fn check_memory(memory: &MemoryPlan) -> Check {
@@ -108,38 +98,13 @@ fn check_template(operator: &ROperator) -> Check {
     let body = &operator.body;
     let tiles = operator.params.grid(body).into_iter().try_fold(1usize, usize::checked_mul);
     require(tiles.is_some_and(|tiles| tiles <= 1 << 24), "an operator has too many tiles")?;
-    let stages = match operator.params.template {
-        Template::Staged | Template::Attention { .. } | Template::Contraction(_) => true,
-        Template::Pointwise { .. } | Template::Row(_) | Template::Kept | Template::Opaque => false,
-    };
-    require(body.staged.is_empty() || stages, "a template stages nothing")?;
+    let rules = operator.params.rules();
+    require(body.staged.is_empty() || rules.stages_values(), "a template stages nothing")?;
     let singles = body.staged.is_empty() || body.stages.iter().all(sums_singles);
     require(singles, "a reduction over staged values is in another type than F32")?;
-    let opaque = operator.params.template == Template::Opaque;
-    require(opaque == body.procedure().is_some(), "a procedure and its template belong together")?;
-    match operator.params.template {
-        Template::Pointwise { per_thread } => require((1..=64).contains(&per_thread), "a template is impossible"),
-        Template::Row(_) | Template::Opaque => Ok(()),
-        Template::Kept => {
-            let narrow = kept_elements(body, &operator.params) <= MOST_KEPT;
-            require(narrow && !kept_reads(body).is_empty(), "a template is impossible")
-        }
-        Template::Contraction(shape) => {
-            require(shape.is_possible(), "a template is impossible")?;
-            require(Contraction::of(body).is_some(), "a template sums something else than products")?;
-            let fits = || boxed::boxes(body, &operator.params).is_some();
-            require(body.staged.is_empty() || fits(), "a factor has no box in shared memory")
-        }
-        Template::Attention { .. } => {
-            require(AttentionKernel::of(body, &operator.params).is_some(), "a template is impossible")
-        }
-        Template::Staged => {
-            let boxes = staged::boxes(body, &operator.params).ok_or("a staged value has no box")?;
-            require(staged::bytes(&boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
-            let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
-            require(narrow && body.reductions().count() <= 1, "a template is impossible")
-        }
-    }
+    let belongs = rules.computes_procedures() == body.procedure().is_some();
+    require(belongs, "a procedure and its template belong together")?;
+    rules.check(body, &operator.params)
 }
 
 /// Whether a stage's reduction, if there is one, combines singles.

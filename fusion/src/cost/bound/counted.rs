@@ -6,9 +6,7 @@ use crate::cost::bound::{BoundMode, PerformanceUpperBound};
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::kernel_counts;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::attention::AttentionKernel;
-use warpweave_plan::template::staged::{boxes, bytes};
-use warpweave_plan::template::{ScheduleParams, Template};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Whether bringing operands and computing go on at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,10 +42,6 @@ pub(crate) fn staged_bound(body: &GroupBody, params: &ScheduleParams, arch: &Gpu
     let counts = kernel_counts(body, params, Sampling::COARSE);
     let useful = body.operations() as f64;
     let bound = counted_bound(&counts, useful, params.tiles(body), Overlap::Together, arch);
-    let bytes = match params.template {
-        Template::Attention { .. } => AttentionKernel::of(body, params).map(|kernel| kernel.bytes()),
-        _ => boxes(body, params).map(|boxes| bytes(&boxes)),
-    };
-    let fits = bytes.is_some_and(|bytes| bytes <= arch.shared_bytes_per_block.value);
+    let fits = params.rules().box_bytes(body, params).is_some_and(|bytes| bytes <= arch.shared_bytes_per_block.value);
     if fits { bound } else { bound.without_resources() }
 }

@@ -1,18 +1,17 @@
 //! The bound of a fusion group under the parameters of a template.
 
+use crate::template::pricing;
 use std::collections::BTreeMap;
 
-use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Read, TensorExpr};
 
 use crate::cost::arch::GpuArch;
 use crate::cost::bound::counted::staged_bound;
 use crate::cost::bound::counts;
 use crate::cost::bound::counts::Counts;
-use crate::cost::bound::{BlockShape, BoundMode, PerformanceUpperBound, Staging, overlaps, ratios};
+use crate::cost::bound::{BlockShape, BoundMode, PerformanceUpperBound, overlaps, ratios};
 use warpweave_plan::body::{GroupBody, StageSource};
-use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::{BLOCK_THREADS, ContractionShape, Pipeline, RowThreads, ScheduleParams, Template, fill};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// The bound of a group: operations are summed over its stages, traffic is that of the tensors outside (erratum E11),
 /// the stages' on-chip factors combine as parts that run in turn (erratum E12), and one grid balances them all. The bound of
@@ -26,7 +25,14 @@ pub fn group_bound(
     if !body.staged.is_empty() {
         return staged_bound(body, params, arch);
     }
-    let shapes: Vec<BlockShape> = (0..body.stages.len()).map(|stage| stage_shape(body, params, stage)).collect();
+    let shapes: Vec<BlockShape> = {
+        let own = pricing(&params.template);
+        let shape = |stage| own.block_shape(body, params, stage);
+        (0..body.stages.len())
+            .map(shape)
+            .collect::<Option<_>>()
+            .expect("only staged groups are bounded by their phases")
+    };
     let counted: Vec<Counts> =
         body.stages.iter().zip(&shapes).map(|(stage, shape)| Counts::of(&stage.expr, shape, arch, mode)).collect();
     let operations = counted.iter().map(|counts| counts.block_operations).sum();
@@ -60,59 +66,8 @@ pub fn group_bound(
     PerformanceUpperBound::new(mode, factors, fits, overlapped)
 }
 
-/// The boxes of one stage under a template: a block's is the tile by all other axes whole.
-fn stage_shape(body: &GroupBody, params: &ScheduleParams, stage: usize) -> BlockShape {
-    let expr = &body.stages[stage].expr;
-    let block = extents(expr, &params.tile);
-    let mut thread = block.clone();
-    let staging = match params.template {
-        Template::Pointwise { per_thread } => {
-            let axes: Vec<usize> = (0..body.tile_rank).collect();
-            thread[..body.tile_rank].copy_from_slice(&fill(&params.tile, &axes, per_thread));
-            Staging::Registers
-        }
-        Template::Row(_) | Template::Kept | Template::Opaque => {
-            thread[..body.tile_rank].fill(1);
-            let mut width = match params.template {
-                Template::Row(RowThreads::Block) | Template::Opaque => BLOCK_THREADS,
-                _ => 32,
-            };
-            for extent in thread[body.tile_rank..].iter_mut().rev() {
-                let across = width.min(*extent);
-                *extent = extent.div_ceil(across);
-                width /= across;
-            }
-            Staging::Registers
-        }
-        Template::Contraction(shape) => {
-            thread[..body.tile_rank].fill(1);
-            if let Some(contraction) = Contraction::of(body) {
-                for (class, side) in [(AxisClass::Row, shape.rows), (AxisClass::Column, shape.columns)] {
-                    let axes = contraction.tile_axes(body, class);
-                    let filled = fill(&params.tile, &axes, side);
-                    axes.iter().for_each(|&axis| thread[axis] = filled[axis]);
-                }
-            }
-            if expr.reducer.is_some() { staged(expr, &block, shape) } else { Staging::Registers }
-        }
-        Template::Staged | Template::Attention { .. } => {
-            unreachable!("the bound of staged groups follows their phases")
-        }
-    };
-    BlockShape { block, thread, staging }
-}
-
-/// A slice of one step's points of the reduction. Reads from shared memory do not conflict: lanes read neighbouring
-/// columns, or the same rows.
-fn staged(expr: &TensorExpr, block: &[usize], shape: ContractionShape) -> Staging {
-    let reduced: Vec<usize> = expr.reduced().map(Id::index).collect();
-    let filled = fill(block, &reduced, shape.step);
-    let slice = reduced.into_iter().map(|axis| filled[axis]).collect();
-    Staging::Shared { slice, overlapped: shape.pipeline != Pipeline::InTurn, conflict_degree: 1.0 }
-}
-
 /// A stage's box: the tile by all its other axes whole.
-fn extents(expr: &TensorExpr, tile: &[usize]) -> Vec<usize> {
+pub(crate) fn extents(expr: &TensorExpr, tile: &[usize]) -> Vec<usize> {
     let rest = expr.axes.values().skip(tile.len()).map(|axis| axis.extent.max(1));
     tile.iter().copied().chain(rest).collect()
 }

@@ -1,7 +1,7 @@
 //! The numbering of tiles and of points in boxes.
 
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::ScheduleParams;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// The tile axes of a group under its parameters.
 pub(crate) struct Tiles {

@@ -30,7 +30,7 @@ use crate::partition::search::problem::{Memo, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
 use crate::template::contraction::limit_shapes::{MOST_SHAPES, limit_shapes};
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::ScheduleParams;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Statements that one kernel computes.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]

@@ -18,7 +18,7 @@ use crate::partition::search::structure::{StructuralKey, Structures};
 use crate::partition::search::{FusionGroup, FusionLevel, Partition};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::deduplication::by_kind;
-use warpweave_plan::template::ScheduleParams;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// A body with its cheapest parameters and their cost in microseconds.
 type Kernel = (GroupBody, ScheduleParams, f64);

@@ -29,7 +29,6 @@ use warpweave_plan::region::tile_boxes::TileBoxes;
 use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::streams::prefetch;
 use warpweave_plan::streams::prefetch::Prefetching;
-use warpweave_plan::template::Template;
 
 /// The share of a plan's time for which it is worth making an arena smaller.
 const FREE_SHARE: f64 = 0.01;
@@ -158,9 +157,7 @@ impl<'a> Planner<'a> {
             let operator = &self.operators[id];
             let group = &mut partition.groups[self.origins[id.index()]];
             let is_few = 2 * operator.tasks() as usize <= MOST_ROUNDS * self.options.units;
-            if let (Template::Contraction(_), true) = (operator.params.template, is_few)
-                && let Some(finer) = split::in_twice_the_parts(group, tensor)
-            {
+            if is_few && let Some(finer) = split::in_twice_the_parts(group, tensor) {
                 group.params = finer;
                 is_finer = true;
             }
@@ -231,7 +228,7 @@ impl<'a> Planner<'a> {
     /// Bands of these rOperators, and of those whose rTasks stay on their units.
     fn tile_bands(&self, is_fine: impl Fn(OperatorId) -> bool) -> Bands {
         let PlanOptions { units, costs, .. } = self.options;
-        let stays = |id| self.operators[id].params.template == Template::Kept;
+        let stays = |id| self.operators[id].params.rules().holds_residents();
         Bands::of_tiles(&self.operators, &self.edges, |id| is_fine(id) || stays(id), *units, costs)
     }
 

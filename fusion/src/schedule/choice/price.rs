@@ -6,14 +6,13 @@ use crate::cost::KernelCost;
 use crate::partition::search::FusionGroup;
 use warpweave_plan::body::deduplication::{Likeness, by_kind};
 use warpweave_plan::plan::ROperator;
-use warpweave_plan::streams::prefetch::early_sides;
 use warpweave_plan::template::contraction::AxisClass;
 
 /// Groups under their parameters, at their costs, where `is_constant` tells of their operands. Groups that are alike are
 /// priced once.
 pub fn price(groups: &[FusionGroup], cost: &impl KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Vec<ROperator> {
     let sided: Vec<(&FusionGroup, Vec<AxisClass>)> =
-        groups.iter().map(|group| (group, early_sides(&group.body, &group.params, &is_constant))).collect();
+        groups.iter().map(|group| (group, group.params.rules().prefetchable(&group.body, &is_constant))).collect();
     let (prices, kinds) = by_kind(
         &sided,
         |(group, sides)| (Likeness::of(&group.body, &group.params), sides.clone()),

@@ -12,7 +12,8 @@ use crate::template::contraction::limit_shapes::shapes;
 use crate::template::contraction::split::split_group;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
-use warpweave_plan::template::{ContractionShape, ScheduleParams};
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Parameters of a group, and the kernels that run one after another under them.
 #[derive(Clone, PartialEq, Debug)]

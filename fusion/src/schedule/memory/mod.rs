@@ -14,7 +14,6 @@ use warpweave_plan::plan::{
     BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MARKS, MemoryPlan, OperatorId, PlannedTensor, ROperator,
 };
 use warpweave_plan::streams::completion::Witnesses;
-use warpweave_plan::template::Template;
 use warpweave_plan::verify::signalling::Quiet;
 
 /// When tensors may share bytes.
@@ -166,7 +165,7 @@ fn periods(operators: usize, placement: &Placement) -> Arena<OperatorId, Period>
 fn exchanging_in_place(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> BTreeSet<OperatorId> {
     let is_sentinel = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Sentinel;
     let exchanges = |operator: &ROperator| {
-        let stays = operator.params.template == Template::Kept;
+        let stays = operator.params.rules().holds_residents();
         stays && operator.body.operands.iter().chain(&operator.body.outputs).any(is_sentinel)
     };
     operators.iter().filter(|(_, operator)| exchanges(operator)).map(|(id, _)| id).collect()

@@ -12,7 +12,7 @@ pub mod plan;
 use warpweave_graph::arena::{Arena, Id};
 
 use crate::schedule::dependence::costs::SyncCosts;
-use warpweave_plan::template::resident::kept_elements;
+use warpweave_plan::template::weight_stationary::reads::kept_elements;
 
 use warpweave_plan::plan::{CounterId, Instruction, OperatorId, PersistentSegment, ROperator, RTask};
 use warpweave_plan::streams::polls::Polls;

@@ -16,16 +16,13 @@ use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::options::PlanOptions;
 use crate::schedule::streams::tagged::{Exchanged, boxed_elements};
 use warpweave_plan::body::deduplication::{Likeness, by_kind};
-use warpweave_plan::template::Pipeline;
-use warpweave_plan::template::Template;
-use warpweave_plan::template::capabilities::can_mark;
 use warpweave_plan::template::contraction::operand_staging::{boxed, boxes};
 
 /// With every factor polled that this is worth, but no two in a row: of rTasks whose ends only polls tell nobody knows for
 /// long when their memory is free. Where rows keep constants on chip there is no room for boxes. `None` if there is no such
 /// factor.
 pub(crate) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Option<Exchanged> {
-    if exchanged.partition.groups.iter().any(|group| group.params.template == Template::Kept) {
+    if exchanged.partition.groups.iter().any(|group| group.params.rules().holds_residents()) {
         return None;
     }
     let found = worthwhile(&exchanged, cost, options);
@@ -117,7 +114,7 @@ fn candidates(exchanged: &Exchanged) -> Vec<Candidate> {
         group.body.operands.iter().for_each(|tensor| readers.entry(*tensor).or_default().push(position));
     }
     let mut found = Vec::new();
-    for (writer, group) in groups.iter().enumerate().filter(|(_, group)| can_mark(group.params.template)) {
+    for (writer, group) in groups.iter().enumerate().filter(|(_, group)| group.params.rules().can_tag()) {
         for &tensor in &group.body.outputs {
             let by_host = program.inputs.contains(&tensor) || program.outputs.contains(&tensor);
             let is_single = program.tensors[tensor].ty.element == ElementType::F32;
@@ -135,15 +132,10 @@ fn candidates(exchanged: &Exchanged) -> Vec<Candidate> {
 
 /// A contraction that reads a tensor from a box, if it can.
 fn polling(group: &FusionGroup, tensor: TensorId) -> Option<FusionGroup> {
-    let Template::Contraction(mut shape) = group.params.template else { return None };
+    let template = group.params.rules().with_staged_operands()?;
     let operand = group.body.operands.iter().position(|operand| *operand == tensor)?;
-    // What is in shared memory already is not copied there.
-    shape.pipeline = match shape.pipeline {
-        Pipeline::InTurn => Pipeline::InTurn,
-        Pipeline::Registers | Pipeline::Asynchronous { .. } => Pipeline::Registers,
-    };
     let mut found = group.clone();
-    found.params.template = Template::Contraction(shape);
+    found.params.template = template;
     found.body = boxed(&group.body, operand)?.into();
     boxes(&found.body, &found.params)?;
     Some(found)

@@ -1,13 +1,15 @@
 //! Which unit keeps which constants on chip: the plan's [`Instruction::Keep`]s.
 
 use std::collections::BTreeMap;
+use warpweave_plan::template::weight_stationary::params_of_tiles;
+use warpweave_plan::template::weight_stationary::whole;
 
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
-use warpweave_plan::template::resident::{KeptKey, MOST_ROWS, kept_elements};
-use warpweave_plan::template::{RowThreads, ScheduleParams, Template};
+use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::template::weight_stationary::reads::{KeptKey, kept_elements};
 
 /// Groups that read the same constants, below which keeping them on chip does not pay.
 const FEWEST_READERS: usize = 4;
@@ -70,12 +72,12 @@ fn phases<'f>(families: &'f BTreeMap<KeptKey, Family>, graph: &GroupGraph) -> Ve
 fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, usize)) -> Option<Vec<ScheduleParams>> {
     let whole = |members: &Family| {
         let body = &partition.groups[members[0]].body;
-        kept_elements(body, &ScheduleParams { template: Template::Kept, tile: body.tile_extents() })
+        kept_elements(body, &whole(body))
     };
     let all: usize = phase.iter().map(|members| whole(members)).sum();
     let params = phase.iter().map(|members| {
         let group = &partition.groups[members[0]];
-        let params = tiled(group, (units * whole(members) / all).max(1))?;
+        let params = params_of_tiles(&group.body, (units * whole(members) / all).max(1))?;
         (4 * kept_elements(&group.body, &params) <= room).then_some(params)
     });
     (phase.len() <= units).then(|| params.collect()).flatten()
@@ -83,24 +85,11 @@ fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, u
 
 /// What a group would keep, if its constants may be kept.
 fn key(program: &TensorProgram, group: &FusionGroup) -> Option<KeptKey> {
-    let is_row = matches!(group.params.template, Template::Row(RowThreads::Warp | RowThreads::Block));
-    let key = KeptKey::of_body(&group.body).filter(|_| is_row)?;
+    let may = group.params.rules().may_hold_residents();
+    let key = KeptKey::of_body(&group.body).filter(|_| may)?;
     let is_constant = |tensor: TensorId| matches!(program.tensors[tensor].source, Source::Constant(_));
     let constant = key.tensors().all(is_constant);
     constant.then_some(key)
-}
-
-/// The tile under which a group has at most `tiles` tiles: the innermost axes whole, one divided evenly.
-fn tiled(group: &FusionGroup, tiles: usize) -> Option<ScheduleParams> {
-    let mut tile = group.body.tile_extents();
-    let mut left = tiles;
-    for length in &mut tile {
-        let extent = *length;
-        *length = extent.div_ceil(left).max(1);
-        left /= extent.div_ceil(*length).max(1);
-    }
-    let rows: usize = tile.iter().product();
-    (1..=MOST_ROWS).contains(&rows).then_some(ScheduleParams { template: Template::Kept, tile })
 }
 
 /// Bytes of shared memory that the other groups' kernels may need.
@@ -113,8 +102,8 @@ fn other_bytes(partition: &Partition, families: &BTreeMap<KeptKey, Family>) -> u
 /// Bytes of shared memory that kernels of these groups need at most, but for what they keep and for boxes of factors.
 pub(crate) fn kernel_bytes<'g>(groups: impl Iterator<Item = &'g FusionGroup>) -> usize {
     groups
-        .map(|group| warpweave_plan::template::capabilities::most_bytes(&group.body, &group.params))
+        .map(|group| group.params.rules().shared_bytes(&group.body, &group.params))
         .max()
         .unwrap_or(0)
-        .max(warpweave_plan::template::capabilities::ROW_BYTES)
+        .max(warpweave_plan::template::row::ROW_BYTES)
 }

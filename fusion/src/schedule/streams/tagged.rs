@@ -20,12 +20,12 @@ use crate::template::contraction::split::{Expanded, with_operands};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::plan::{EdgeKind, MemoryPlan, ROperator};
 use warpweave_plan::region::Region;
-use warpweave_plan::template::capabilities::ROW_BYTES;
 use warpweave_plan::template::contraction::operand_staging as boxed;
 use warpweave_plan::template::contraction::operand_staging::is_boxed;
-use warpweave_plan::template::resident::shared_vectors;
+use warpweave_plan::template::row::ROW_BYTES;
 use warpweave_plan::template::staged;
-use warpweave_plan::template::{ScheduleParams, Template};
+use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::template::weight_stationary::reads::shared_vectors;
 
 /// Which values carry their own validity; each kind adds to those before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -64,7 +64,7 @@ pub struct Exchanged {
 /// The marks that an rTask writes or polls on average. Those of rows that keep constants are few, and part of their time.
 pub fn marks_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
     let ROperator { body, params, .. } = operator;
-    if params.template == Template::Kept {
+    if params.rules().holds_residents() {
         return 0.0;
     }
     let is_marked = |tensor: &&TensorId| memory.tensors[**tensor].edge == EdgeKind::Sentinel;
@@ -111,7 +111,7 @@ struct Written {
 /// What such groups write.
 fn written(partition: &Partition, memory: &MemoryPlan) -> BTreeMap<TensorId, Written> {
     let mut found = BTreeMap::new();
-    let kept = partition.groups.iter().enumerate().filter(|(_, group)| group.params.template == Template::Kept);
+    let kept = partition.groups.iter().enumerate().filter(|(_, group)| group.params.rules().holds_residents());
     for (group, FusionGroup { body, .. }) in kept {
         for (stage, output) in
             body.stages.iter().enumerate().filter_map(|(at, stage)| Some((at, stage.output.as_ref()?)))
@@ -143,7 +143,7 @@ fn polls(
     written.iter().for_each(|(&tensor, of)| by_root.entry(of.whole.root).or_default().push(tensor));
     let mut found: BTreeMap<TensorId, Vec<Poll>> = BTreeMap::new();
     for (group, FusionGroup { body, params, .. }) in partition.groups.iter().enumerate() {
-        if params.template != Template::Kept {
+        if !params.rules().holds_residents() {
             continue;
         }
         let vectors = shared_vectors(body);

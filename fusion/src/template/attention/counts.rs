@@ -8,9 +8,9 @@ use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::staged::blocked::BlockSides;
 use crate::template::staged::counts::{PhaseBox, PhaseModel, box_counts, lead_counts, lead_model};
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::ScheduleParams;
 use warpweave_plan::template::attention::AttentionKernel;
 use warpweave_plan::template::attention::phase::{Part, parts};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Combinations of a value across the lanes of a warp.
 const BUTTERFLY: usize = WARP.ilog2() as usize;

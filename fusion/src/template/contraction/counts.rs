@@ -11,9 +11,11 @@ use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::tile_load::SideStaging;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS, ContractionShape, Pipeline, ScheduleParams};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Counts that several shapes share.
 type Known<K> = FxHashMap<K, KernelCounts>;

@@ -5,8 +5,10 @@ use warpweave_graph::program::TensorProgram;
 
 use crate::cost::KernelCost;
 use crate::partition::search::{FusionGroup, Partition};
+use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
-use warpweave_plan::template::{ContractionShape, ScheduleParams, Template};
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Shapes of contractions that a program has at most.
 pub const MOST_SHAPES: usize = 4;
@@ -50,11 +52,11 @@ pub fn shapes(partition: &Partition) -> Vec<ContractionShape> {
 fn shape(group: &FusionGroup) -> Option<ContractionShape> {
     match group.params.template {
         Template::Contraction(shape) => Some(shape),
-        Template::Pointwise { .. }
+        Template::Pointwise(_)
         | Template::Row(_)
-        | Template::Kept
+        | Template::WeightStationary
         | Template::Staged
-        | Template::Attention { .. }
+        | Template::Attention(_)
         | Template::Opaque => None,
     }
 }

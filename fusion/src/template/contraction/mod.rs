@@ -1,5 +1,6 @@
 //! The contraction template: its shapes, what its kernels do and cost.
 
+pub mod cost;
 pub mod counts;
 pub mod limit_shapes;
 pub mod shortlist;

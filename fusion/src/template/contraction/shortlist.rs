@@ -6,8 +6,10 @@ use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::candidates::{contraction_shapes, simple_candidates};
 use crate::template::contraction::counts::ContractionModel;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
-use warpweave_plan::template::{ContractionShape, Pipeline, ScheduleParams, Template};
+use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// The share of all shapes that is kept, and the limits of how many.
 const KEPT: f64 = 0.01;

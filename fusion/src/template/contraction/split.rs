@@ -5,6 +5,7 @@
 //! epilogue and other stages.
 
 use std::collections::BTreeSet;
+use warpweave_plan::template::pointwise::Pointwise;
 
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{
@@ -16,7 +17,8 @@ use warpweave_graph::views::{Layout, merge_operands};
 
 use crate::partition::search::{FusionGroup, Partition};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
-use warpweave_plan::template::{ScheduleParams, Template, fill};
+use warpweave_plan::template::Template;
+use warpweave_plan::template::tile::{ScheduleParams, fill};
 
 /// The two bodies of a split group, and the type of the tensor between them.
 #[derive(Clone, PartialEq, Debug)]
@@ -144,12 +146,13 @@ fn without_unused(expr: &TensorExpr) -> TensorExpr {
 /// The parameters of both parts of a split group.
 pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[ScheduleParams; 2]> {
     let Template::Contraction(shape) = params.template else { return None };
-    let template = Template::Contraction(warpweave_plan::template::ContractionShape { parts: 1, ..shape });
+    let template =
+        Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { parts: 1, ..shape });
     let parts = ScheduleParams { template, tile: [&[1], &params.tile[..]].concat() };
     let extents = bodies.sum.tile_extents();
     let axes: Vec<usize> = (0..extents.len()).collect();
-    let tile = fill(&extents, &axes, warpweave_plan::template::BLOCK_THREADS);
-    Some([parts, ScheduleParams { template: Template::Pointwise { per_thread: 1 }, tile }])
+    let tile = fill(&extents, &axes, warpweave_plan::template::block::BLOCK_THREADS);
+    Some([parts, ScheduleParams { template: Template::Pointwise(Pointwise { per_thread: 1 }), tile }])
 }
 
 /// A partition with every split group as two groups, and the program and layouts with their temporary tensors.
@@ -184,7 +187,8 @@ pub fn split_group(
 pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<ScheduleParams> {
     let Template::Contraction(shape) = group.params.template else { return None };
     let count = SPLITS.into_iter().find(|count| *count == 2 * shape.parts)?;
-    let template = Template::Contraction(warpweave_plan::template::ContractionShape { parts: count, ..shape });
+    let template =
+        Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { parts: count, ..shape });
     let is_long = reduced_points(&group.body) >= SHORTEST_PART * count;
     (is_long && split(&group.body, count, parts).is_some())
         .then(|| ScheduleParams { template, tile: group.params.tile.clone() })

@@ -6,8 +6,9 @@ use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combinat
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::{GroupBody, Stage};
+use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::staged::StagedBox;
-use warpweave_plan::template::{BLOCK_THREADS, ScheduleParams};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// The counts of `per_thread` points a thread; staged values are in these boxes.
 pub(crate) fn counts(

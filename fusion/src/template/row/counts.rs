@@ -9,8 +9,10 @@ use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combinat
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{Round, rounds};
-use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS, RowThreads, ScheduleParams};
+use warpweave_plan::template::tile::ScheduleParams;
 
 pub(crate) fn counts(
     body: &GroupBody,

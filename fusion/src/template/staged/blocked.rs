@@ -8,10 +8,10 @@ use crate::cost::counts::tiles::set;
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::staged::counts::PhaseBox;
 use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT, dense, is_wide, reads};
 use warpweave_plan::template::staged::{StagedBox, is_wide_in_box};
-use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS};
 
 /// The block of a thread, and how threads lie.
 #[derive(Clone, Copy)]

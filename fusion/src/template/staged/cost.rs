@@ -1,6 +1,13 @@
 //! What the phases of a kernel at shared-memory level cost.
 
+use crate::cost::bound::BlockShape;
+use crate::cost::counts::KernelCounts;
+use crate::cost::host::evaluated_in_boxes;
+use crate::template::kernel::Kernel;
+use crate::template::pricing::Pricing;
+use std::ops::Add;
 use warpweave_graph::expr::{TensorExpr, region};
+use warpweave_plan::template::staged::Staged;
 
 use crate::cost::arch::GpuArch;
 use crate::cost::counts::Sampling;
@@ -10,12 +17,12 @@ use crate::template::attention::cost::attention_phases;
 use crate::template::staged::counts::phase_counts;
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::attention;
-use warpweave_plan::template::attention::AttentionKernel;
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::staged::blocked;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Sink, fitting, reduction_length, runs_across_lanes, sink};
 use warpweave_plan::template::staged::{StagedBox, box_ranges, boxes, extents};
-use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// The `count` cheapest of the choices of each template before their loads are counted, in order.
 pub fn shortlist(body: &GroupBody, count: usize, arch: &GpuArch) -> Vec<ScheduleParams> {
@@ -40,24 +47,43 @@ pub fn shortlist(body: &GroupBody, count: usize, arch: &GpuArch) -> Vec<Schedule
     [cheapest(staged.collect()), cheapest(attention.collect())].concat()
 }
 
+impl Pricing for Staged {
+    fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
+        phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add)
+    }
+
+    fn priced_counts(&self, _: &GroupBody, _: &ScheduleParams) -> KernelCounts {
+        KernelCounts::default()
+    }
+
+    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
+        let padded = PaddedBody::of(kernel.body);
+        let Some(boxes) = boxes(kernel.body, kernel.params) else { return f64::INFINITY };
+        let phases = phases(&padded, kernel.params, &boxes, kernel.arch);
+        phased_cycles(kernel, &padded, phases, phase_counts(kernel.body, kernel.params, Sampling::SINGLE))
+    }
+
+    fn block_shape(&self, _: &GroupBody, _: &ScheduleParams, _stage: usize) -> Option<BlockShape> {
+        None
+    }
+
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        evaluated_in_boxes(body, params)
+    }
+}
+
 /// Cycles of one tile of a staged body while the other multiprocessors that have tiles run theirs: its phases one after
 /// another, each no faster than the wavefronts of its loads from shared memory, all no faster than the operands arrive.
-/// Infinite where the staged values have no box.
-pub fn staged_tile_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
-    let padded = PaddedBody::of(body);
-    let estimated = match params.template {
-        Template::Attention { .. } => {
-            AttentionKernel::of(body, params).map(|kernel| attention_phases(&padded.body, params, &kernel, arch))
-        }
-        _ => boxes(body, params).map(|boxes| phases(&padded, params, &boxes, arch)),
-    };
-    let Some(estimated) = estimated else { return f64::INFINITY };
-    let tiles = params.tiles(body).max(1) as f64;
-    let counted =
-        phase_counts(body, params, Sampling::SINGLE).into_iter().map(|counts| counts.shared_wavefronts / tiles);
+pub(crate) fn phased_cycles(
+    kernel: &Kernel<'_>,
+    padded: &PaddedBody<'_>,
+    estimated: Vec<f64>,
+    counted: Vec<KernelCounts>,
+) -> f64 {
+    let tiles = kernel.tiles();
     let phases = estimated.into_iter().zip(counted);
-    let cycles: f64 = phases.map(|(estimated, wavefronts)| estimated.max(wavefronts)).sum();
-    cycles.max(arrival_cycles(&padded.body, params, arch))
+    let cycles: f64 = phases.map(|(estimated, counts)| estimated.max(counts.shared_wavefronts / tiles)).sum();
+    cycles.max(arrival_cycles(&padded.body, kernel.params, kernel.arch))
 }
 
 /// Estimated cycles of every phase: staged values, then what leaves the group as one.

@@ -6,17 +6,16 @@ use warpweave_graph::expr::AxisId;
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combination};
 use crate::cost::counts::tiles::{Tiles, decode, set};
 use crate::cost::counts::{KernelCounts, Sampling};
-use crate::template::attention::counts as attention;
 use crate::template::pointwise::counts as pointwise;
 use crate::template::pointwise::counts::StageModel;
 use crate::template::staged::blocked::{BlockSides, BlockedModel};
 use warpweave_plan::body::{GroupBody, Stage};
-use warpweave_plan::template::attention::AttentionKernel;
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Method, methods};
 use warpweave_plan::template::staged::{StagedBox, boxes, extents};
-use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// What each phase of a staged group does, over all tiles: staged values in order, then what leaves the group.
 ///
@@ -24,10 +23,6 @@ use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Templ
 /// If the staged values have no box under these parameters.
 pub fn phase_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> Vec<KernelCounts> {
     let padded = PaddedBody::of(body);
-    if let Template::Attention { .. } = params.template {
-        let kernel = AttentionKernel::of(body, params).expect("parameters are chosen so that the kernel fits");
-        return attention::counts(&padded.body, params, &kernel, sampling);
-    }
     let boxes = boxes(body, params).expect("parameters are chosen so that every staged value has a box");
     let (methods, lead) = methods(&padded, params, &boxes);
     let body = &*padded.body;

@@ -1,10 +1,10 @@
 //! The phases of an attention kernel: which method each has.
 
 use crate::body::GroupBody;
-use crate::template::ScheduleParams;
 use crate::template::attention::AttentionKernel;
 use crate::template::staged::extents;
 use crate::template::staged::phase::{Method, Sink, method, sink};
+use crate::template::tile::ScheduleParams;
 
 /// What is done for a staged value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

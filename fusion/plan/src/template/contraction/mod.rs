@@ -1,6 +1,9 @@
 //! Recognises sums of products of two factors: matrix products and convolutions, of singles and of 32-bit integers.
 
 pub mod operand_staging;
+pub mod rules;
+pub mod shape;
+pub mod text;
 pub mod tile_load;
 
 use std::collections::BTreeSet;
@@ -11,7 +14,7 @@ use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Literal, ReadId, 
 use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, Stage, StageSource};
-use crate::template::{ContractionShape, Pipeline};
+use crate::template::contraction::shape::{ContractionShape, Pipeline};
 
 /// How an axis of a contraction takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]

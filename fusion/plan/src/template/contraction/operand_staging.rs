@@ -11,11 +11,12 @@ use warpweave_graph::expr::{Axis, AxisKind, Guard, Index, Literal, Read, Scalar,
 use warpweave_graph::types::{ElementType, TensorType};
 
 use crate::body::{GroupBody, Stage, StageSource};
+use crate::template::block::BLOCK_THREADS;
 use crate::template::contraction::Contraction;
 use crate::template::staged;
 use crate::template::staged::padded::padding;
 use crate::template::staged::{StagedBox, extents};
-use crate::template::{BLOCK_THREADS, ScheduleParams, Template};
+use crate::template::tile::ScheduleParams;
 
 /// Most bytes of a box.
 pub const BOX_BYTES: usize = 64 << 10;
@@ -74,7 +75,7 @@ pub fn unboxed<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Cow<'b, Grou
 
 /// Whether a kernel is a contraction that reads from boxes.
 pub fn is_boxed(body: &GroupBody, params: &ScheduleParams) -> bool {
-    matches!(params.template, Template::Contraction(_)) && !body.staged.is_empty()
+    params.rules().multiplies_blocks() && !body.staged.is_empty()
 }
 
 /// The boxes of a contraction, if they are copies that fit.

@@ -6,8 +6,9 @@ use warpweave_graph::types::ElementType;
 
 use crate::body::GroupBody;
 use crate::shared_memory::{SharedWidth, conflict_degree};
+use crate::template::block::BLOCK_THREADS;
+use crate::template::contraction::shape::ContractionShape;
 use crate::template::contraction::{AxisClass, Contraction};
-use crate::template::{BLOCK_THREADS, ContractionShape};
 
 /// Steps along the reduction that neighbouring threads fetch before they go to the next row or column: a sector of
 /// global memory.

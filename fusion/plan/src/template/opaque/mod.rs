@@ -5,9 +5,12 @@ pub mod suppress;
 
 use std::fmt;
 
-use warpweave_graph::procedure::{Opaque, Procedure};
+use warpweave_graph::procedure::{self, Procedure};
 
 use crate::body::{GroupBody, Stage, StageSource};
+use crate::template::rules::Rules;
+use crate::template::staged::{ARRAY_ALIGNMENT, STATES};
+use crate::template::tile::ScheduleParams;
 
 /// Why a body with a procedure is none that a kernel takes, if it is not.
 pub fn check(body: &GroupBody) -> Result<(), &'static str> {
@@ -52,7 +55,7 @@ impl fmt::Display for RowWork {
 }
 
 fn of_row(procedure: Procedure, stage: &Stage) -> RowWork {
-    let length = Opaque::row(&stage.expr);
+    let length = procedure::Opaque::row(&stage.expr);
     match procedure {
         Procedure::Sort(_) => sort::of_row(length),
         Procedure::Suppress { most } => suppress::of_row(length, most),
@@ -66,7 +69,7 @@ pub fn row_work(body: &GroupBody) -> Option<RowWork> {
 }
 
 /// Bytes of shared memory that the kernel of a body with a procedure takes, but for the alignment of its arrays.
-pub fn shared_bytes(body: &GroupBody) -> usize {
+pub fn row_bytes(body: &GroupBody) -> usize {
     row_work(body).map_or(0, |work| work.shared_bytes)
 }
 
@@ -80,4 +83,38 @@ pub fn rows(stage: &Stage) -> f64 {
 pub fn operations(procedure: Procedure, stage: &Stage) -> u64 {
     let work = of_row(procedure, stage);
     (rows(stage) * (work.evaluations * stage.expr.body.operations() as f64 + work.sequential)) as u64
+}
+
+/// The template, which has no parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Opaque;
+
+impl Rules for Opaque {
+    fn name(&self) -> &'static str {
+        "opaque"
+    }
+
+    fn check(&self, _: &GroupBody, _: &ScheduleParams) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    fn takes_tile(&self, _: &GroupBody, params: &ScheduleParams) -> bool {
+        params.tile.iter().all(|extent| *extent == 1)
+    }
+
+    fn computes_procedures(&self) -> bool {
+        true
+    }
+
+    fn can_tag(&self) -> bool {
+        false
+    }
+
+    fn can_poll(&self, _: &GroupBody, _operand: usize) -> bool {
+        false
+    }
+
+    fn shared_bytes(&self, body: &GroupBody, _: &ScheduleParams) -> usize {
+        row_bytes(body) + ARRAY_ALIGNMENT * STATES
+    }
 }

@@ -1,6 +1,6 @@
 //! What a sort costs: a bitonic network over pairs of key and place, of which a block holds [`CHUNK`] in shared memory.
 
-use crate::template::BLOCK_THREADS;
+use crate::template::block::BLOCK_THREADS;
 use crate::template::opaque::RowWork;
 
 /// Pairs that a block holds in shared memory.

@@ -1,7 +1,7 @@
 //! What a greedy suppression costs: a warp's width of places at a time against all before them that stay.
 
+use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use crate::template::opaque::RowWork;
-use crate::template::{BLOCK_THREADS, BLOCK_WARPS};
 
 /// Places that are looked at together.
 const BATCH: f64 = 32.0;

@@ -3,8 +3,8 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, TensorExpr};
 
+use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use crate::template::contraction::{AxisClass, Contraction};
-use crate::template::{BLOCK_THREADS, BLOCK_WARPS};
 
 /// Steps of the innermost reduced axis that a thread takes at a time where its extent is a multiple of them; elements of a
 /// wide load.

@@ -3,11 +3,13 @@
 use warpweave_graph::expr::{AxisId, TensorExpr};
 
 use crate::body::GroupBody;
+use crate::template::Template;
+use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use crate::template::staged::blocked;
 use crate::template::staged::blocked::Across;
 use crate::template::staged::padded::PaddedBody;
 use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes, extents};
-use crate::template::{BLOCK_THREADS, BLOCK_WARPS, ScheduleParams, Template};
+use crate::template::tile::ScheduleParams;
 
 /// Points of a tile of the staged template.
 const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;

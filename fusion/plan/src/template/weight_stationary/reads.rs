@@ -1,15 +1,13 @@
-//! Constants that stay on chip: the rows of a weight that a tile multiplies, in shared memory for the whole launch.
-//!
-//! A recurrent layer multiplies the same rows at every step of time. A unit that runs one tile of all of its steps loads
-//! the tile's rows once.
+//! Which reads of a body are resident: the rows of a weight that a tile multiplies.
 
 use warpweave_graph::expr::{AxisKind, Index, Read, ReadId, TensorExpr};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, StageSource};
+use crate::template::block::BLOCK_THREADS;
 use crate::template::row::rounds::{RUN, rounds};
-use crate::template::{BLOCK_THREADS, ScheduleParams, Template};
+use crate::template::tile::ScheduleParams;
 
 /// Most rows of a tile: a thread finishes each.
 pub const MOST_ROWS: usize = BLOCK_THREADS;
@@ -125,15 +123,8 @@ pub struct KeptKey {
 impl KeptKey {
     /// The key of a group, if its template keeps anything.
     pub fn of(body: &GroupBody, params: &ScheduleParams) -> Option<Self> {
-        match params.template {
-            Template::Kept => Some(Self { tile: params.tile.clone(), ..Self::of_body(body)? }),
-            Template::Pointwise { .. }
-            | Template::Row(_)
-            | Template::Contraction(_)
-            | Template::Staged
-            | Template::Attention { .. }
-            | Template::Opaque => None,
-        }
+        let kept = params.rules().holds_residents();
+        kept.then(|| Self::of_body(body)).flatten().map(|key| Self { tile: params.tile.clone(), ..key })
     }
 
     /// The key of what a group would keep under any tile; `None` if it would keep nothing.

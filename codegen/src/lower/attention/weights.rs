@@ -3,18 +3,20 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Reducer;
 use warpweave_graph::online_softmax::{Arithmetic, Law};
-use warpweave_plan::template::BLOCK_WARPS;
 use warpweave_plan::template::attention::AttentionKernel;
+use warpweave_plan::template::block::BLOCK_WARPS;
 
-use super::super::LowerError;
-use super::super::emitter::{Emitter, add, binary, less, multiply};
-use super::super::reduce::combine;
-use super::super::row::butterfly;
-use super::super::scalar::{Point, StageName};
-use super::super::tile::decode_box;
-use super::attention::{Parts, load_word, store_word};
-use super::law::Text;
-use crate::kernel_ir::{ArrayId, BinaryOp, Builtin, Expression, LocalId, Place, ScalarType, Statement, WARP_SIZE};
+use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::statement::{Place, Statement};
+use crate::kernel_ir::{ArrayId, LocalId, WARP_SIZE};
+use crate::lower::attention::law::Text;
+use crate::lower::attention::{Parts, load_word, store_word};
+use crate::lower::emitter::{Emitter, add, binary, less, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::reduce::combine;
+use crate::lower::row::butterfly;
+use crate::lower::scalar::{Point, StageName};
+use crate::lower::tile::decode_box;
 
 /// A lane's place among the rows and keys of a block.
 struct Lane {
@@ -24,7 +26,7 @@ struct Lane {
 
 impl Parts<'_> {
     /// Turns the scores of the block into weights, and brings the state of the rows up to date: a warp a row, some side by side.
-    pub(super) fn weigh(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+    pub(crate) fn weigh(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let registers = Registers::new(emitter, self.kernel);
         let thread = Expression::Builtin(Builtin::Thread);
         let lane = binary(BinaryOp::BitAnd, thread.clone(), Expression::i32(WARP_SIZE as i32 - 1));

@@ -2,52 +2,53 @@
 //!
 //! The state of every row, its maximum and its total, is in shared memory, the weighted sums are in registers.
 
+pub(crate) mod law;
+pub(crate) mod weights;
+
 use warpweave_graph::online_softmax::Law;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::BLOCK_THREADS;
 use warpweave_plan::template::attention::phase::{Part, parts};
 use warpweave_plan::template::attention::{Attention, AttentionKernel};
+use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
-use super::super::LowerError;
-use super::super::emitter::{Emitter, StagedArray, binary, less, multiply};
-use super::super::index::Coordinates;
-use super::super::scalar::{StageName, number_in_box};
-use super::super::tile::TileAxes;
-use super::blocked::{Placed, Product, Stretch};
-use super::law::Text;
-use super::{Bounds, Phase, PhaseAxis, Sink, emit_phase, main_axis, staged_axis, thread_number};
-use crate::kernel_ir::{
-    BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, ScalarType, SharedId, Statement, Width,
-};
+use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::statement::{MemoryType, Place, Statement, Width};
+use crate::kernel_ir::{LocalId, SharedId};
+use crate::lower::attention::law::Text;
+use crate::lower::emitter::{Emitter, StagedArray, binary, less, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::index::Coordinates;
+use crate::lower::scalar::{StageName, number_in_box};
+use crate::lower::staged::blocked::{Placed, Product, Stretch};
+use crate::lower::staged::emit_phase;
+use crate::lower::staged::phase::Sink;
+use crate::lower::staged::phase::{Bounds, Phase, PhaseAxis, main_axis, staged_axis, thread_number};
+use crate::lower::tile::TileAxes;
 
 /// What the phases share.
-pub(super) struct Parts<'a> {
-    pub(super) body: &'a GroupBody,
-    pub(super) kernel: &'a AttentionKernel,
+pub(crate) struct Parts<'a> {
+    pub(crate) body: &'a GroupBody,
+    pub(crate) kernel: &'a AttentionKernel,
     /// Per staged value, the axes of its box.
-    pub(super) axes: Vec<Vec<PhaseAxis>>,
-    pub(super) rows: Rows,
-    pub(super) keys: Keys,
+    pub(crate) axes: Vec<Vec<PhaseAxis>>,
+    pub(crate) rows: Rows,
+    pub(crate) keys: Keys,
 }
 
 /// The rows of a tile: one element of each array a row.
 #[derive(Clone, Copy)]
-pub(super) struct Rows {
-    pub(super) maximum: SharedId,
-    pub(super) total: SharedId,
+pub(crate) struct Rows {
+    pub(crate) maximum: SharedId,
+    pub(crate) total: SharedId,
     /// By what the sums of earlier blocks are multiplied.
-    pub(super) factor: SharedId,
+    pub(crate) factor: SharedId,
 }
 
 /// Emits the kernel of a body whose padding has been found.
-pub(in crate::lower) fn emit(
-    emitter: &mut Emitter,
-    original: &GroupBody,
-    padded: &PaddedBody,
-) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter, original: &GroupBody, padded: &PaddedBody) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
     let params = &emitter.operator.params;
     let kernel = AttentionKernel::of(original, params).expect("parameters are chosen so that the kernel fits");
@@ -98,9 +99,9 @@ pub(in crate::lower) fn emit(
 
 /// The keys of the block that is at hand: assigned anew for each.
 #[derive(Clone, Copy)]
-pub(super) struct Keys {
-    pub(super) first: LocalId,
-    pub(super) count: LocalId,
+pub(crate) struct Keys {
+    pub(crate) first: LocalId,
+    pub(crate) count: LocalId,
 }
 
 impl Keys {
@@ -206,7 +207,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    pub(super) fn attention(&self) -> &Attention {
+    pub(crate) fn attention(&self) -> &Attention {
         &self.kernel.attention
     }
 
@@ -280,19 +281,19 @@ impl<'a> Parts<'a> {
     }
 
     /// The dimensions of the weights beside the keys.
-    pub(super) fn row_axes(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn row_axes(&self) -> impl Iterator<Item = usize> {
         let keys = self.attention().streams[self.attention().weights];
         (0..self.axes[self.attention().weights].len()).filter(move |axis| Some(*axis) != keys)
     }
 }
 
-pub(super) fn load_word(emitter: &mut Emitter, array: SharedId, index: impl Into<Expression>) -> LocalId {
+pub(crate) fn load_word(emitter: &mut Emitter, array: SharedId, index: impl Into<Expression>) -> LocalId {
     let value = emitter.declare(ScalarType::F32);
     let (place, index) = (Place::Local(value), index.into());
     emitter.push(Statement::LoadShared { place, array, width: Width::One, index });
     value
 }
 
-pub(super) fn store_word(emitter: &mut Emitter, array: SharedId, index: impl Into<Expression>, value: Expression) {
+pub(crate) fn store_word(emitter: &mut Emitter, array: SharedId, index: impl Into<Expression>, value: Expression) {
     emitter.push(Statement::StoreShared { array, index: index.into(), values: vec![value] });
 }

@@ -6,23 +6,26 @@
 //! memory for all rows.
 
 use warpweave_graph::expr::{Index, ReadId, Scalar};
-use warpweave_plan::template::resident::{KeptRead, kept_elements, kept_reads, shared_vectors, sum_groups};
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::row::rounds::{RUN, Round, rounds};
 use warpweave_plan::template::staged::blocked::is_wide;
-use warpweave_plan::template::{BLOCK_THREADS, BLOCK_WARPS};
-
-use super::LowerError;
-use super::emitter::{Emitter, add, binary, both, multiply};
-use super::row::{Accumulator, Row, RunSource, accumulate_runs, emit_row, fetch_run, spread_across_lanes};
-use super::scalar::{Point, scalar_type};
-use super::store::store;
-use super::tile::{TileAxes, decode_box};
-use crate::kernel_ir::{
-    BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, ScalarType, SharedId, Statement, WARP_SIZE, Width,
+use warpweave_plan::template::weight_stationary::reads::{
+    KeptRead, kept_elements, kept_reads, shared_vectors, sum_groups,
 };
 
+use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::statement::{MemoryType, Place, Statement, Width};
+use crate::kernel_ir::{LocalId, SharedId, WARP_SIZE};
+use crate::lower::emitter::{Emitter, add, binary, both, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::row::{Accumulator, Row, RunSource, accumulate_runs, emit_row, fetch_run, spread_across_lanes};
+use crate::lower::scalar::Point;
+use crate::lower::store::store;
+use crate::lower::tile::{TileAxes, decode_box};
+use crate::lower::types::scalar_type;
+
 /// Emits the kernel.
-pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let kept = declare(emitter);
     let tile = TileAxes::emit(emitter)?;
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
@@ -48,7 +51,7 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
 }
 
 /// Emits the kernel that brings what a tile keeps: a thread a run of neighbours.
-pub(super) fn emit_keep(emitter: &mut Emitter) -> Result<(), LowerError> {
+pub(crate) fn emit_keep(emitter: &mut Emitter) -> Result<(), LowerError> {
     let kept = declare(emitter);
     let tile = TileAxes::emit(emitter)?;
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();

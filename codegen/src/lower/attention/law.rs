@@ -2,11 +2,11 @@
 
 use warpweave_graph::online_softmax::Arithmetic;
 
-use super::super::emitter::{Emitter, binary};
-use crate::kernel_ir::{BinaryOp, Expression, ScalarType, UnaryOp};
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType, UnaryOp};
+use crate::lower::emitter::{Emitter, binary};
 
 /// Binds what it computes to locals of the kernel.
-pub(super) struct Text<'e, 'o>(pub(super) &'e mut Emitter<'o>);
+pub(crate) struct Text<'e, 'o>(pub(super) &'e mut Emitter<'o>);
 
 impl Text<'_, '_> {
     fn bind(&mut self, value: Expression) -> Expression {
