@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use warpweave::plan::template::attention::KeyBlocks;
+use warpweave::plan::template::pointwise::Pointwise;
 
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::cost::arch::GpuArch;

@@ -1,7 +1,7 @@
 //! Attention over blocks of keys: emulator, printed text, host and device code of every kind of mask and shape.
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::print::units::UnitSize;
+use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::verify;
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;

@@ -1,6 +1,6 @@
 //! NVRTC takes the printed text of samples and cases, and the code passes the gates.
 
-use warpweave::codegen::print::units::UnitSize;
+use warpweave::codegen::print::UnitSize;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::runtime::target::Target;
 use warpweave_tests::gates;

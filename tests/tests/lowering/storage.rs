@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use warpweave::codegen::print::units::UnitSize;
+use warpweave::codegen::print::UnitSize;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::minifloat::{decode, encode};
