@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::lower::{LoweredProgram, lower};
-use warpweave::codegen::print::units::UnitSize;
+use warpweave::codegen::print::UnitSize;
 use warpweave::compiler::{CompileOptions, Prepared};
 use warpweave::frontend::{Constant, ImportError, ImportOptions, import_bytes, input_names, tensor};
 use warpweave::graph::counted;

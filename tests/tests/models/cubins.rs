@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::codegen::print::units::UnitSize;
+use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::print::{ENTRY_NAME, entry_names};
 use warpweave::compiler::{CompileOptions, compile};
 use warpweave::fusion::partition::search::FusionLevel;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use warpweave::codegen::kernel_ir::text;
-use warpweave::codegen::print::units::UnitSize;
+use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::trace::{TraceClock, TraceLayout, traced};
 use warpweave::codegen::verify;
 use warpweave::compiler::{CompileOptions, compile};
