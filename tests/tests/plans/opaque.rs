@@ -8,6 +8,7 @@ use warpweave::graph::procedure::Procedure;
 use warpweave::graph::procedure::sort::Direction;
 use warpweave::plan::plan::{ExecutionPlan, ROperator, Segment};
 use warpweave::plan::template::Template;
+use warpweave::plan::template::pointwise::Pointwise;
 use warpweave::plan::template::row::RowThreads;
 use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
