@@ -1,26 +1,12 @@
-//! The rules of the house: who depends on whom, where packages live, and what files may hold.
+//! Crates: who depends on whom, and where external packages live.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::process::Command;
 
 use serde_json::Value;
-use warpweave_tests::suite::Suite;
 
-fn main() -> ExitCode {
-    let mut suite = Suite::new("tidy", Duration::from_secs(60));
-    suite.trial("crates depend on one another as drawn", arrows);
-    suite.trial("external packages have one home", homes);
-    suite.trial("a deployment carries no compiler", deployment);
-    suite.trial("files are short", || each_source(&|path, text| too_long(path, text)));
-    suite.trial("nothing is left open", || each_source(&|path, text| open_ends(path, text)));
-    suite.trial("no test is left out", || each_source(&|_, text| ignored_tests(text)));
-    suite.trial("no machine is named", || each_text(&|_, text| machine_paths(text)));
-    suite.trial("unsafe code stays in the runtime", || each_source(&|path, text| unsafe_code(path, text)));
-    suite.run()
-}
+use super::root;
 
 /// Per crate, the crates that it must and that it may depend on.
 const ARROWS: [(&str, &[&str], &[&str]); 9] = [
@@ -54,7 +40,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 9] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 23] = [
+const HOMES: [(&str, &[&str]); 24] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -80,12 +66,9 @@ const HOMES: [(&str, &[&str]); 23] = [
     ("safetensors", &["warpweave-runtime"]),
     // In tests of the scheduler alone: records of the lab.
     ("serde_json", &["warpweave-fusion", "warpweave-runtime", "warpweave-tests"]),
+    ("syn", &["warpweave-tests"]),
     ("zip", &["warpweave-runtime"]),
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies in the workspace").to_owned()
-}
 
 fn cargo(arguments: &[&str]) -> String {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
@@ -111,7 +94,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<(String, bool)>> {
     packages.iter().map(package).collect()
 }
 
-fn arrows() {
+pub fn arrows() {
     let dependencies = dependencies();
     let crates: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
     assert_eq!(crates, ARROWS.iter().map(|(name, ..)| *name).collect());
@@ -127,7 +110,7 @@ fn arrows() {
     }
 }
 
-fn homes() {
+pub fn homes() {
     let known: BTreeMap<&str, &[&str]> = HOMES.into_iter().collect();
     let mut strays = Vec::new();
     for (name, own) in dependencies() {
@@ -143,106 +126,10 @@ fn homes() {
     assert!(strays.is_empty(), "{strays:#?}");
 }
 
-fn deployment() {
+pub fn deployment() {
     let arguments = ["tree", "-p", "warpweave-runtime", "--no-default-features", "-e", "normal", "--prefix", "none"];
     let tree = cargo(&arguments);
     let reaches = |name: &str| tree.lines().any(|line| line.split(' ').next() == Some(name));
     assert!(reaches("warpweave-fusion"), "{tree}");
     assert!(!reaches("warpweave-codegen") && !reaches("warpweave-frontend"), "{tree}");
-}
-
-/// Fails with every complaint about a source file.
-fn each_source(complain: &dyn Fn(&Path, &str) -> Vec<String>) {
-    check_files(&["rs", "hpp", "cuh"], complain);
-}
-
-/// Fails with every complaint about a text file.
-fn each_text(complain: &dyn Fn(&Path, &str) -> Vec<String>) {
-    check_files(&["rs", "hpp", "cuh", "toml", "md", "sh", "py", "txt", "yml"], complain);
-}
-
-fn check_files(extensions: &[&str], complain: &dyn Fn(&Path, &str) -> Vec<String>) {
-    let mut files = Vec::new();
-    collect(&root(), &mut files);
-    files.retain(|path| path.extension().is_some_and(|end| extensions.iter().any(|known| end == *known)));
-    assert!(files.len() > 50, "the workspace has files");
-    let mut complaints = Vec::new();
-    for path in files {
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let relative = path.strip_prefix(root()).expect("files lie in the workspace");
-        complaints.extend(complain(relative, &text).into_iter().map(|what| format!("{}: {what}", relative.display())));
-    }
-    assert!(complaints.is_empty(), "{complaints:#?}");
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a readable folder") {
-        let path = entry.expect("a readable entry").path();
-        let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
-        // Hidden folders and build products are not part of the source.
-        if name.starts_with('.') || name == "target" || path.is_symlink() {
-            continue;
-        }
-        if path.is_dir() {
-            collect(&path, files);
-        } else {
-            files.push(path);
-        }
-    }
-}
-
-fn is_test(path: &Path) -> bool {
-    path.components().any(|component| ["tests", "benches"].iter().any(|folder| component.as_os_str() == *folder))
-}
-
-/// The part of a source file that is compiled into the product.
-fn product(text: &str) -> &str {
-    text.split("#[cfg(test)]").next().unwrap_or_default()
-}
-
-fn too_long(_: &Path, text: &str) -> Vec<String> {
-    const LIMIT: usize = 800;
-    let lines = text.lines().count();
-    (lines > LIMIT).then(|| format!("{lines} lines")).into_iter().collect()
-}
-
-fn open_ends(path: &Path, text: &str) -> Vec<String> {
-    if is_test(path) {
-        return Vec::new();
-    }
-    let needles = [".unwrap(", "todo!", "unimplemented!", "dbg!"];
-    needles.into_iter().flat_map(|needle| lines_with(product(text), needle)).collect()
-}
-
-fn ignored_tests(text: &str) -> Vec<String> {
-    lines_with(text, concat!("#[", "ignore"))
-}
-
-fn machine_paths(text: &str) -> Vec<String> {
-    [concat!("/wor", "k/"), concat!("/far", "m/"), concat!("/hom", "e/")]
-        .into_iter()
-        .flat_map(|needle| lines_with(text, needle))
-        .collect()
-}
-
-fn unsafe_code(path: &Path, text: &str) -> Vec<String> {
-    if path.starts_with("runtime") {
-        return Vec::new();
-    }
-    let is_word = |character: char| character.is_alphanumeric() || character == '_';
-    // Comments and the insides of literals are no code.
-    let code = |line: &str| {
-        let code = line.split("//").next().unwrap_or_default();
-        code.split('"').step_by(2).collect::<Vec<_>>().join(" ")
-    };
-    let found = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| code(line).split(|character| !is_word(character)).any(|word| word == "unsafe"));
-    found.map(|(number, line)| format!("line {}: {}", number + 1, line.trim())).collect()
-}
-
-fn lines_with(text: &str, needle: &str) -> Vec<String> {
-    let found = text.lines().enumerate().filter(|(_, line)| line.contains(needle));
-    found.map(|(number, line)| format!("line {}: {}", number + 1, line.trim())).collect()
 }
