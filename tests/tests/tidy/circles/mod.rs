@@ -12,7 +12,7 @@ mod source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::root;
+use super::{collect, root};
 use components::components;
 use names::Names;
 use source::Source;
@@ -96,10 +96,12 @@ const EXAMPLE: [(&str, &str); 7] = [
 
 /// The root files of the crates.
 fn roots() -> BTreeSet<String> {
-    let folders = std::fs::read_dir(root()).expect("a readable folder").flatten().map(|entry| entry.file_name());
-    let libraries = folders.map(|folder| format!("{}/src/lib.rs", folder.display()));
-    let known = ["src/lib.rs", "src/main.rs"].map(str::to_owned);
-    let roots: BTreeSet<String> = libraries.chain(known).filter(|path| root().join(path).is_file()).collect();
+    let mut files = Vec::new();
+    collect(&root(), &mut files);
+    let relative =
+        |path: &PathBuf| path.strip_prefix(root()).expect("files lie in the workspace").display().to_string();
+    let is_root = |path: &&PathBuf| path.ends_with("src/lib.rs") || path.ends_with("src/main.rs");
+    let roots: BTreeSet<String> = files.iter().filter(is_root).map(relative).collect();
     assert!(roots.len() >= 8, "the workspace has crates: {roots:?}");
     roots
 }
