@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use warpweave_fusion::partition::arch::GpuArch;
+use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_runtime::{json, new_file};
 
 /// Why a file of constants cannot be used.

@@ -8,14 +8,17 @@ use std::thread;
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::LoweredProgram;
 use warpweave_codegen::prelude::device_source;
-use warpweave_codegen::print::{UnitSize, cuda, entry_names};
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionGroup, FusionLevel, Partition, SearchReport};
-use warpweave_fusion::schedule::{Backend, BackendChoice, BackendReason, ExecutionPlan, verify};
+use warpweave_codegen::print::UnitSize;
+use warpweave_codegen::print::{cuda, entry_names};
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::partition::search::{FusionGroup, FusionLevel, Partition, SearchReport};
 use warpweave_graph::TensorType;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::legible::legible;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::plan::backend::{Backend, BackendChoice, BackendReason};
+use warpweave_plan::verify::verify;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
 };

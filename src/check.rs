@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_fusion::schedule::verify::Evidence;
-use warpweave_fusion::schedule::waits::{self, PlannedWait};
-use warpweave_fusion::schedule::{Violation, verify};
 use warpweave_graph::Tensor;
+use warpweave_plan::streams::waits;
+use warpweave_plan::streams::waits::PlannedWait;
+use warpweave_plan::verify::verify;
+use warpweave_plan::verify::violation::Evidence;
+use warpweave_plan::verify::violation::Violation;
 use warpweave_runtime::bundle::{BundleTarget, TargetPlan, kernel_ir};
 use warpweave_runtime::session::missing_wait::{Corruption, corruption};
 use warpweave_runtime::session::{DEFAULT_KERNEL_TARGET, Kernels, SessionError, pack_program};

@@ -1,26 +1,32 @@
 //! From a tensor program to a verified plan and its persistent program.
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_codegen::lower::{LowerError, LoweredProgram, lower};
+use warpweave_codegen::lower::error::LowerError;
+use warpweave_codegen::lower::{LoweredProgram, lower};
 use warpweave_codegen::verify::{Violation as KernelViolation, verify};
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::contraction::AxisClass;
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::cost::KernelCost;
-use warpweave_fusion::partition::host_cost::HostCost;
-use warpweave_fusion::partition::recorded::RecordedCost;
-use warpweave_fusion::partition::{
-    ContractionShape, FusionLevel, GroupBody, Partition, ScheduleParams, SearchReport, partition_within,
-};
-use warpweave_fusion::schedule::{
-    self, ExecutionPlan, KernelChoice, Limits, PlanOptions, Planned, Verified, Violation,
-};
+use warpweave_fusion::cost::KernelCost;
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::host::HostCost;
+use warpweave_fusion::cost::recorded::RecordedCost;
+use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchReport, partition_within};
+use warpweave_fusion::schedule::choice::limits;
+use warpweave_fusion::schedule::choice::lower_bounds::Limits;
+use warpweave_fusion::schedule::choice::plan_with;
+use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::prepare::prepare;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::skeleton::SkeletonError;
 use warpweave_graph::views::Layout;
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::template::contraction::AxisClass;
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::verify::Verified;
+use warpweave_plan::verify::violation::Violation;
 
 use crate::search_limit::SearchLimit;
 
@@ -201,7 +207,7 @@ impl Prepared {
     /// The plan of a partition, verified.
     pub fn verified(&self, partition: &Partition, options: &CompileOptions) -> Result<Verified, CompileError> {
         let planned = self.plan(partition, options, &options.plan_options());
-        schedule::verify(planned.plan).map_err(CompileError::Plan)
+        warpweave_plan::verify::verify(planned.plan).map_err(CompileError::Plan)
     }
 
     /// Which statements share a kernel.
@@ -217,12 +223,12 @@ impl Prepared {
 
     /// The plan of a partition, not verified.
     pub fn plan(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> Planned {
-        schedule::plan_with(&self.program, &self.layouts, partition, &options.cost, plan)
+        plan_with(&self.program, &self.layouts, partition, &options.cost, plan)
     }
 
     /// What plans of a partition are held against.
     pub fn limits(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> Limits {
-        schedule::limits(&self.program, &self.layouts, partition, &options.cost, plan)
+        limits(&self.program, &self.layouts, partition, &options.cost, plan)
     }
 }
 

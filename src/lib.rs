@@ -42,5 +42,6 @@ pub use warpweave_frontend as frontend;
 pub use warpweave_fusion as fusion;
 pub use warpweave_graph as graph;
 pub use warpweave_models as models;
+pub use warpweave_plan as plan;
 pub use warpweave_runtime as runtime;
 pub use warpweave_runtime::session::OpenOptions;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use warpweave_codegen::microbenchmark::{ENTRY, Microbenchmark};
-use warpweave_fusion::partition::FusionLevel;
-use warpweave_fusion::schedule::BackendReason;
+use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Scalar};
 use warpweave_graph::program::ProgramBuilder;
 use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
+use warpweave_plan::plan::backend::BackendReason;
 use warpweave_runtime::bundle::TargetPlan;
 use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver, Stamp, StampedLaunch, stamps};
 use warpweave_runtime::nvrtc::UnitKind;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use warpweave_codegen::lower::{LowerError, refused};
-use warpweave_fusion::partition::{FusionGroup, Partition};
-use warpweave_fusion::schedule::ExecutionPlan;
+use warpweave_codegen::lower::error::LowerError;
+use warpweave_codegen::lower::refused;
+use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_graph::program::{Statement, TensorId};
 use warpweave_graph::{NodeId, TensorProgram};
+use warpweave_plan::plan::ExecutionPlan;
 
 /// A node without a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]

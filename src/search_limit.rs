@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use warpweave_fusion::partition::Budget;
+use warpweave_fusion::partition::search::budget::Budget;
 
 /// What ends a search before it is done.
 #[derive(Clone, Debug, Default)]

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::recorded::RecordedCost;
-use warpweave_fusion::partition::timings::{Architecture, Problem, Timings, TimingsError};
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::recorded::RecordedCost;
+use warpweave_fusion::cost::timings::{Architecture, Problem, Timings, TimingsError};
 use warpweave_runtime::new_file;
 use warpweave_runtime::target::Target;
 

@@ -1,7 +1,7 @@
 //! The entry of persistent segments: the walk over a block's instruction stream.
 
-use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT};
 use warpweave_graph::arena::Arena;
+use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT};
 
 use crate::kernel_ir::{
     BinaryOp, Block, Builtin, CallWaits, Constant, ControlWord, Expression, Kernel, KernelId, LocalId, MemoryOrder,

@@ -7,7 +7,7 @@
 
 mod anchors;
 
-use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, Tables};
+use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, Tables};
 
 pub use anchors::Anchor;
 

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use recorded::{Edge, EdgeTime, edges};
 use sketch::Sketch;
-use warpweave_fusion::schedule::SyncCosts;
-use warpweave_fusion::schedule::simulate::{Launch, kernel_sequence};
+use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::schedule::simulation::{Launch, kernel_sequence};
 
 /// How far a prediction may be from a measurement.
 const TOLERANCE: f64 = 0.15;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use warpweave_fusion::schedule::MemoryPlan;
-use warpweave_fusion::schedule::plan::{Buffer, EdgeKind, SENTINEL_BYTES, mark_of};
-use warpweave_fusion::schedule::tables::{Awaited, CLAIMED_BY_POLL, CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
+use warpweave_plan::plan::MemoryPlan;
+use warpweave_plan::plan::{Buffer, EdgeKind, SENTINEL_BYTES, mark_of};
+use warpweave_plan::tables::{Awaited, CLAIMED_BY_POLL, CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
 
 /// Host copy of a session's memory, in the layout that a persistent program reads.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use warpweave_codegen::prelude::{HOST_OPTIONS, host_source};
-use warpweave_fusion::schedule::tables::Tables;
+use warpweave_plan::tables::Tables;
 
 use crate::cache::{Cache, CacheKey};
 use crate::session_memory::{SessionMemory, TimedOutWait};

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionLevel, arch::GpuArch, partition};
-use warpweave_fusion::schedule::{self, BackendReason};
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::partition::search::{FusionLevel, partition};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;
 use warpweave_graph::program::{ProgramBuilder, TensorId};
 use warpweave_graph::views::{inline_views, place_joins};
 use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
+use warpweave_plan::plan::backend::BackendReason;
 use warpweave_runtime::bundle::{
     Bundle, BundleContents, BundleTarget, ModelRecord, Port, Signature, TargetContents, TargetPlan, write,
 };
@@ -28,8 +29,8 @@ fn contents() -> BundleContents {
     let (program, layouts) = place_joins(&inline_views(&builder.finish(vec![z, bytes])));
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, FusionLevel::Register);
-    let plan = schedule::plan(&program, &layouts, &partition, &cost, 4);
-    let plan = schedule::verify(plan).expect("the schedule is sound");
+    let plan = warpweave_fusion::schedule::choice::plan(&program, &layouts, &partition, &cost, 4);
+    let plan = warpweave_plan::verify::verify(plan).expect("the schedule is sound");
     let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new(), reason: BackendReason::Asked };
     BundleContents {
         index_tensors: TensorNames::new(),

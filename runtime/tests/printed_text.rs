@@ -10,7 +10,7 @@ mod sample;
 use std::time::Duration;
 
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::tables::{Awaited, Launch, OPCODE_WAIT, StreamLaunch, Tables};
+use warpweave_plan::tables::{Awaited, Launch, OPCODE_WAIT, StreamLaunch, Tables};
 use warpweave_runtime::cache::Cache;
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextError, TextLaunch, TextProgram};

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use warpweave_codegen::kernel_ir::{
-    BinaryOp, Builtin, Constant, Entry, Expression, GlobalSpace, Kernel, MemoryType, Place, Program, ScalarType,
-    Statement, UnaryOp, Width,
-};
+use warpweave_codegen::kernel_ir::expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
+use warpweave_codegen::kernel_ir::statement::{GlobalSpace, MemoryType, Place, Statement, Width};
+use warpweave_codegen::kernel_ir::{Entry, Kernel, Program};
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::tables::{Launch, StreamLaunch, Tables};
 use warpweave_graph::arena::Arena;
+use warpweave_plan::tables::{Launch, StreamLaunch, Tables};
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextLaunch, TextProgram};
 

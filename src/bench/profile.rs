@@ -1,11 +1,13 @@
 //! What a plan asks of a device, group by group.
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::traffic::moved_bytes;
-use warpweave_fusion::schedule::simulate::Jitter;
-use warpweave_fusion::schedule::simulate_plan::simulate_plan;
-use warpweave_fusion::schedule::{ExecutionPlan, PlanBackend, SyncCosts};
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::traffic::moved_bytes;
+use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::schedule::simulation::Jitter;
+use warpweave_fusion::schedule::simulation::plan::simulate_plan;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::plan::backend::PlanBackend;
 
 use super::identity::Precision;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::partition::FusionLevel;
-use warpweave_fusion::partition::arch::GpuArch;
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_graph::TensorProgram;
 use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver, KeptContext};
 use warpweave_runtime::session::{SessionError, pack_program};

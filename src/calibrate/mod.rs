@@ -12,7 +12,7 @@ mod tests;
 pub use device::DeviceStopwatch;
 pub use probe::{Probe, Size, Trial};
 
-use warpweave_fusion::partition::arch::GpuArch;
+use warpweave_fusion::cost::arch::GpuArch;
 
 use crate::open::OpenError;
 

@@ -1,8 +1,8 @@
 //! The trials that constants are measured with.
 
 use warpweave_codegen::microbenchmark::Microbenchmark;
-use warpweave_fusion::partition::FusionLevel;
-use warpweave_fusion::partition::arch::{Constant, GpuArch};
+use warpweave_fusion::cost::arch::{Constant, GpuArch};
+use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar};
 use warpweave_graph::program::{ProgramBuilder, TensorId};
 use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};

@@ -1,4 +1,4 @@
-use warpweave_fusion::partition::arch::{GpuArch, Provenance};
+use warpweave_fusion::cost::arch::{GpuArch, Provenance};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Tensor};
 

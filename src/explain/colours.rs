@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::schedule::plan::{BufferSpace, OperatorId};
-use warpweave_fusion::schedule::{MemoryPlan, ROperator};
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
+use warpweave_plan::plan::{BufferSpace, OperatorId};
+use warpweave_plan::plan::{MemoryPlan, ROperator};
 
 /// Shades after which they begin again, so that equal steps of different layers are seen to follow one another.
 const SHADES: usize = 10;

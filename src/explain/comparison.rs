@@ -1,9 +1,15 @@
 //! One partition planned in every way, with what is uncertain varied.
 
-use warpweave_fusion::partition::Partition;
-use warpweave_fusion::schedule::plan::ExecutionPlan;
-use warpweave_fusion::schedule::simulate::{self, Jitter};
-use warpweave_fusion::schedule::{KernelChoice, Limits, PlanOptions, Polls, Prefetching, SyncCosts, SyncPolicy};
+use warpweave_fusion::partition::search::Partition;
+use warpweave_fusion::schedule::choice::lower_bounds::Limits;
+use warpweave_fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions};
+use warpweave_fusion::schedule::simulation as simulate;
+use warpweave_fusion::schedule::simulation::Jitter;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::streams::polls::Polls;
+use warpweave_plan::streams::prefetch::Prefetching;
 
 use super::{ExplainedPlan, explain};
 use crate::compiler::{CompileError, CompileOptions, Prepared};

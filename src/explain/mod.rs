@@ -14,15 +14,20 @@ pub use partition::{ExplainedGroup, LevelFigures};
 pub use picture::picture;
 pub use timeline::timeline;
 pub use trace::trace;
+use warpweave_plan::verify::verify;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use warpweave_fusion::partition::Partition;
-use warpweave_fusion::schedule::plan::OperatorId;
-use warpweave_fusion::schedule::simulate::{Jitter, Shares, Simulation};
-use warpweave_fusion::schedule::simulate_plan::simulate_plan;
-use warpweave_fusion::schedule::{self, BackendReason, Instruction, PlanOptions, SyncPolicy, Verified};
+use warpweave_fusion::partition::search::Partition;
+use warpweave_fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_fusion::schedule::simulation::plan::simulate_plan;
+use warpweave_fusion::schedule::simulation::{Jitter, Shares, Simulation};
+use warpweave_plan::plan::Instruction;
+use warpweave_plan::plan::OperatorId;
+use warpweave_plan::plan::backend::BackendReason;
+use warpweave_plan::verify::Verified;
 
 use crate::compiler::{CompileError, CompileOptions, Prepared};
 
@@ -66,7 +71,7 @@ pub fn explain(
     let start = Instant::now();
     let planned = prepared.plan(partition, compile, options);
     let seconds = start.elapsed().as_secs_f64();
-    let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
+    let plan = verify(planned.plan).map_err(CompileError::Plan)?;
     let simulation = simulate_plan(plan.plan(), &options.costs, Jitter::None);
     let (sync, needs, arena_bound_bytes) = (planned.sync, planned.needs, planned.arena_bound_bytes);
     let reason = planned.reason;

@@ -2,13 +2,16 @@
 
 use std::time::Instant;
 
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::bound::group::group_bound;
-use warpweave_fusion::partition::bound::{BoundMode, PerformanceUpperBound};
-use warpweave_fusion::partition::search::{Neighbour, neighbours};
-use warpweave_fusion::partition::timings::Timing;
-use warpweave_fusion::partition::traffic::Traffic;
-use warpweave_fusion::partition::{FusionLevel, Partition, ScheduleParams, SearchEnd, split};
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::bound::group::group_bound;
+use warpweave_fusion::cost::bound::{BoundMode, PerformanceUpperBound};
+use warpweave_fusion::cost::timings::Timing;
+use warpweave_fusion::cost::traffic::Traffic;
+use warpweave_fusion::partition::search::neighbours;
+use warpweave_fusion::partition::search::neighbours::Neighbour;
+use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchEnd};
+use warpweave_fusion::template::contraction::split;
+use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::compiler::{CompileOptions, CostModel, Prepared};
 use crate::search_limit::SearchLimit;
@@ -83,7 +86,7 @@ pub fn group(
     let mut others = cost.ranked(&prepared.program, &own.body);
     others.retain(|(params, _)| *params != own.params);
     others.truncate(RUNNERS_UP);
-    let neighbours = neighbours(&prepared.program, &prepared.layouts, cost, *fusion, partition, position);
+    let neighbours = neighbours::neighbours(&prepared.program, &prepared.layouts, cost, *fusion, partition, position);
     let timing = match cost {
         CostModel::Recorded(recorded) => recorded.timing(&own.body, &own.params),
         CostModel::Gpu(_) | CostModel::Host => None,

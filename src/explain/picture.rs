@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use warpweave_fusion::partition::{Partition, Template};
+use warpweave_fusion::partition::search::Partition;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::{StatementId, TensorProgram};
+use warpweave_plan::template::text::names;
 
 use crate::report::svg::escape;
 
@@ -60,10 +61,10 @@ pub fn picture(title: &str, program: &TensorProgram, partition: &Partition) -> S
             escape(&members.join(" ")),
             BOX.0,
             BOX.1,
-            colour(group.params.template),
+            colour(group.params.rules().name()),
             x + 6.0,
             y + 14.0,
-            family(group.params.template),
+            group.params.rules().name(),
             x + 6.0,
             y + 27.0,
             members.len(),
@@ -74,28 +75,10 @@ pub fn picture(title: &str, program: &TensorProgram, partition: &Partition) -> S
     svg
 }
 
-fn family(template: Template) -> &'static str {
-    match template {
-        Template::Pointwise { .. } => "pointwise",
-        Template::Row(_) => "row",
-        Template::Kept => "kept",
-        Template::Contraction(_) => "contraction",
-        Template::Staged => "staged",
-        Template::Attention { .. } => "attention",
-        Template::Opaque => "opaque",
-    }
-}
-
-fn colour(template: Template) -> &'static str {
-    match template {
-        Template::Pointwise { .. } => "#cfe3f7",
-        Template::Row(_) => "#d8f0d2",
-        Template::Kept => "#c4e8e0",
-        Template::Contraction(_) => "#fbe3b8",
-        Template::Staged => "#f3cfe4",
-        Template::Attention { .. } => "#f6d9d0",
-        Template::Opaque => "#dcdcdc",
-    }
+/// A light colour for each template: hues evenly apart.
+fn colour(name: &str) -> String {
+    let (number, count) = (names().position(|known| known == name).unwrap_or(0), names().count());
+    format!("hsl({} 60% 87%)", 360 * number / count)
 }
 
 /// Pairs of groups of which the second reads what the first writes, through joins too.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use warpweave_fusion::schedule::plan::OperatorId;
-use warpweave_fusion::schedule::simulate::{Event, Simulation};
-use warpweave_fusion::schedule::{ExecutionPlan, Instruction};
+use warpweave_fusion::schedule::simulation::{Event, Simulation};
+use warpweave_plan::plan::OperatorId;
+use warpweave_plan::plan::{ExecutionPlan, Instruction};
 
 use super::clock::Clock;
 use super::colours::colours;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use warpweave_fusion::schedule::Instruction;
-use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
-use warpweave_fusion::schedule::simulate::Simulation;
+use warpweave_fusion::schedule::simulation::Simulation;
 use warpweave_graph::arena::Arena;
+use warpweave_plan::plan::Instruction;
+use warpweave_plan::plan::{OperatorId, ROperator};
 use warpweave_runtime::json::json;
 
 use super::clock::Clock;

@@ -12,11 +12,15 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use warpweave_fusion::partition::FusionLevel;
-use warpweave_fusion::partition::arch::Constant;
-use warpweave_fusion::schedule::{
-    ArenaPolicy, Backend, BackendChoice, BackendReason, Marking, PlanOptions, SyncCosts, SyncPolicy, verify,
-};
+use warpweave_fusion::cost::arch::Constant;
+use warpweave_fusion::partition::search::FusionLevel;
+use warpweave_fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::schedule::memory::ArenaPolicy;
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_fusion::schedule::streams::tagged::Marking;
+use warpweave_plan::plan::backend::{Backend, BackendChoice, BackendReason};
+use warpweave_plan::verify::verify;
 use warpweave_runtime::bundle::{BundleTarget, TargetPlan};
 use warpweave_runtime::cuda::{CudaSession, Driver};
 use warpweave_runtime::session::{

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::schedule::{Backend, EdgeKind, ExecutionPlan};
+use warpweave_plan::plan::backend::Backend;
+use warpweave_plan::plan::{EdgeKind, ExecutionPlan};
 use warpweave_runtime::session::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device};
 
 use super::{Chain, Litmus, Planned, Rounds, run};
@@ -60,7 +61,7 @@ fn features(litmus: Litmus, chain: Chain, units: usize) -> Features {
         .iter()
         .filter(|(id, tensor)| tensor.layout.root == *id)
         .filter_map(|(_, tensor)| Some((tensor.edge, tensor.buffer?)))
-        .filter(|(_, buffer)| buffer.space == warpweave_fusion::schedule::plan::BufferSpace::Arena)
+        .filter(|(_, buffer)| buffer.space == warpweave_plan::plan::BufferSpace::Arena)
         .collect();
     let (mut shared, mut marks_share) = (0, 0);
     for (at, (edge, buffer)) in owners.iter().enumerate() {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::partition::params::Template;
-use warpweave_fusion::schedule::plan::OperatorId;
-use warpweave_fusion::schedule::simulate::Simulation;
+use warpweave_fusion::schedule::simulation::Simulation;
+use warpweave_plan::plan::OperatorId;
 
 use super::{OperatorTimes, Profile};
 
@@ -54,7 +53,7 @@ impl Profile {
     /// The rOperators of each template, by its name.
     pub fn templates(&self) -> BTreeMap<&'static str, PartTimes> {
         let operators = &self.plan.persistent().operators;
-        self.grouped(|operator| Some(name(operators[operator].params.template)))
+        self.grouped(|operator| Some(operators[operator].params.rules().name()))
     }
 
     /// The rOperators of each kernel, by its number in the program; none on the host, which has no kernels.
@@ -76,23 +75,11 @@ impl Profile {
     }
 }
 
-fn name(template: Template) -> &'static str {
-    match template {
-        Template::Pointwise { .. } => "pointwise",
-        Template::Row(_) => "row",
-        Template::Kept => "kept",
-        Template::Contraction(_) => "contraction",
-        Template::Staged => "staged",
-        Template::Attention { .. } => "attention",
-        Template::Opaque => "opaque",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use warpweave_fusion::schedule::plan::{CounterId, Instruction, RTask};
-    use warpweave_fusion::schedule::simulate::Event;
+    use warpweave_fusion::schedule::simulation::Event;
     use warpweave_graph::arena::Id;
+    use warpweave_plan::plan::{CounterId, Instruction, RTask};
 
     use super::*;
 

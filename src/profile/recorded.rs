@@ -1,8 +1,8 @@
 //! Recorded moments as a run in time, in the form of simulated ones.
 
 use warpweave_codegen::trace::{Moments, Trace};
-use warpweave_fusion::schedule::PersistentSegment;
-use warpweave_fusion::schedule::simulate::{Event, Simulation};
+use warpweave_fusion::schedule::simulation::{Event, Simulation};
+use warpweave_plan::plan::PersistentSegment;
 use warpweave_runtime::host::HostMoments;
 
 /// A run of the host back end, in microseconds from its first instruction.

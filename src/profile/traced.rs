@@ -1,9 +1,11 @@
 //! Runs of kernels with a trace.
 
 use warpweave_codegen::trace::{TraceClock, TraceLayout, traced};
-use warpweave_fusion::schedule::tables::Tables;
-use warpweave_fusion::schedule::{Backend, BackendChoice, ExecutionPlan, MemoryPlan, verify};
 use warpweave_graph::Tensor;
+use warpweave_plan::plan::backend::{Backend, BackendChoice};
+use warpweave_plan::plan::{ExecutionPlan, MemoryPlan};
+use warpweave_plan::tables::Tables;
+use warpweave_plan::verify::verify;
 use warpweave_runtime::bundle::{BundleError, BundleTarget, TargetPlan};
 use warpweave_runtime::cuda::{CudaSession, Driver};
 use warpweave_runtime::session::{

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::partition::FusionGroup;
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::signature::Signature;
-use warpweave_fusion::partition::timings::{Machine, Version};
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::timings::{Machine, Version};
+use warpweave_fusion::partition::search::FusionGroup;
 use warpweave_graph::expr::{ExprBuilder, UnaryOp};
 use warpweave_graph::program::ProgramBuilder;
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::{Tensor, TensorProgram};
+use warpweave_plan::body::signature::Signature;
 use warpweave_runtime::cuda::{CudaError, CudaOptions, CudaSession, DeviceInfo, Driver, KeptContext};
 use warpweave_runtime::session::{CLOCK_RAMP, FailureKind, Session, SessionError, pack_program};
 use warpweave_runtime::target::Target;

@@ -1,14 +1,18 @@
 //! One group as a program of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use warpweave_fusion::schedule::choice::plan_with;
+use warpweave_plan::verify::verify;
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionGroup, GroupBody, Partition};
-use warpweave_fusion::schedule::{self, BackendReason, PlanOptions};
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::partition::search::{FusionGroup, Partition};
+use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::plan::backend::BackendReason;
 use warpweave_runtime::bundle::{Signature, TargetPlan};
 
 use crate::compiler::{CompileError, kernels};
@@ -43,8 +47,8 @@ impl KernelProgram {
         };
         let layouts: Arena<TensorId, Layout> = program.tensors.iter().map(layout).collect();
         let partition = Partition { groups: vec![group] };
-        let planned = schedule::plan_with(&program, &layouts, &partition, cost, &PlanOptions::new(units));
-        let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
+        let planned = plan_with(&program, &layouts, &partition, cost, &PlanOptions::new(units));
+        let plan = verify(planned.plan).map_err(CompileError::Plan)?;
         let lowered = kernels(plan.plan())?;
         let reason = BackendReason::Asked;
         let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands, reason };

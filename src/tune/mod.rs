@@ -12,8 +12,9 @@ pub use device::{DeviceMeasure, excess};
 pub use kernel_program::KernelProgram;
 pub use work::{Untimed, untimed};
 
-use warpweave_fusion::partition::timings::{Machine, TimedKernel, Timing, Timings};
-use warpweave_fusion::partition::{FusionGroup, ScheduleParams};
+use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timing, Timings};
+use warpweave_fusion::partition::search::FusionGroup;
+use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::open::OpenError;
 

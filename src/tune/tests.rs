@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use warpweave_frontend::ImportOptions;
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::{EstimatedCost, KernelCost};
-use warpweave_fusion::partition::recorded::RecordedCost;
-use warpweave_fusion::partition::signature::Signature;
-use warpweave_fusion::partition::timings::{Machine, Timings, Version};
-use warpweave_fusion::partition::{FusionGroup, FusionLevel, Partition, ScheduleParams};
+use warpweave_fusion::cost::KernelCost;
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::recorded::RecordedCost;
+use warpweave_fusion::cost::timings::{Machine, Timings, Version};
+use warpweave_fusion::partition::search::{FusionGroup, FusionLevel, Partition};
 use warpweave_graph::Tensor;
 use warpweave_graph::reference::evaluate;
+use warpweave_plan::body::signature::Signature;
+use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_runtime::session::{Device, Kernels, OpenOptions, open_kernels, pack_program};
 use warpweave_runtime::target::Target;
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::signature::Signature;
-use warpweave_fusion::partition::timings::{Machine, TimedKernel, Timings};
-use warpweave_fusion::partition::{FusionGroup, Partition, ScheduleParams};
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timings};
+use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_graph::TensorProgram;
+use warpweave_plan::body::signature::Signature;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// A group and its kernels without a time.
 #[derive(Clone, PartialEq, Debug)]

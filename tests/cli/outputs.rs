@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::{Command, Output};
 
-use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::graph::{Tensor, npy};
 use warpweave::write_arch;
 

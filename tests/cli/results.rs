@@ -3,8 +3,8 @@
 use std::fs;
 
 use warpweave::codegen::kernel_ir::text as kernel_text;
-use warpweave::fusion::schedule::text as plan_text;
 use warpweave::graph::npy;
+use warpweave::plan::text as plan_text;
 use warpweave::runtime::npz;
 
 use crate::support::tool::{Folder, fail, has_nvrtc, model, succeed, tool};

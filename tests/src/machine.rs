@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
-use warpweave::codegen::emulate::{Device, LaunchOptions, LaunchReport};
+use warpweave::codegen::emulate::report::LaunchReport;
+use warpweave::codegen::emulate::{Device, LaunchOptions};
 use warpweave::codegen::kernel_ir::Program;
 use warpweave::codegen::lower::LoweredProgram;
-use warpweave::fusion::schedule::ExecutionPlan;
-use warpweave::fusion::schedule::plan::Buffer;
-use warpweave::fusion::schedule::tables::{self, Tables};
 use warpweave::graph::Tensor;
 use warpweave::graph::program::{TensorId, TensorProgram};
+use warpweave::plan::plan::Buffer;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::tables;
+use warpweave::plan::tables::Tables;
 
 use crate::pipeline::Compiled;
 

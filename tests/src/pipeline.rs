@@ -1,21 +1,25 @@
 //! The compiler's stages one by one, with a hand on the parameters.
 
 use std::collections::BTreeSet;
+use warpweave::plan::verify::verify;
 
 use warpweave::codegen::lower::{LoweredProgram, lower};
-use warpweave::fusion::partition::arch::GpuArch;
-use warpweave::fusion::partition::boxed::BOX_BYTES;
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::partition::build::merge_axes::merge_axes;
 use warpweave::fusion::partition::build::{Uses, build_staged};
-use warpweave::fusion::partition::cost::EstimatedCost;
-use warpweave::fusion::partition::merge_axes::merge_axes;
-use warpweave::fusion::partition::{
-    FusionGroup, FusionLevel, GroupBody, Partition, ScheduleParams, Template, partition,
-};
-use warpweave::fusion::schedule::keep::most_bytes;
-use warpweave::fusion::schedule::plan::ROperator;
-use warpweave::fusion::schedule::{self, ExecutionPlan, Part, PlanOptions, Planned, Verified};
+use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition, partition};
+use warpweave::fusion::schedule::choice::parts::Part;
+use warpweave::fusion::schedule::options::{PlanOptions, Planned};
 use warpweave::graph::prepare::prepare;
 use warpweave::graph::program::{StatementId, TensorProgram};
+use warpweave::plan::body::GroupBody;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::plan::ROperator;
+use warpweave::plan::template::Template;
+use warpweave::plan::template::contraction::operand_staging::BOX_BYTES;
+use warpweave::plan::template::tile::ScheduleParams;
+use warpweave::plan::verify::Verified;
 
 /// A program with its verified plan and its kernels.
 #[derive(Clone, Debug)]
@@ -71,7 +75,13 @@ pub fn compile_staged(
     let params = choose(&body)?;
     let partition =
         Partition { groups: vec![FusionGroup { statements, body: body.into(), params, microseconds: 1.0 }] };
-    let plan = schedule::plan(&program, &layouts, &partition, &EstimatedCost { arch: GpuArch::h200() }, units);
+    let plan = warpweave::fusion::schedule::choice::plan(
+        &program,
+        &layouts,
+        &partition,
+        &EstimatedCost { arch: GpuArch::h200() },
+        units,
+    );
     Some(verified(program, plan))
 }
 
@@ -87,7 +97,7 @@ pub fn plan_under(program: &TensorProgram, level: FusionLevel, options: &PlanOpt
     let (program, layouts) = prepare(program);
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, level);
-    let planned = schedule::plan_with(&program, &layouts, &partition, &cost, options);
+    let planned = warpweave::fusion::schedule::choice::plan_with(&program, &layouts, &partition, &cost, options);
     (program, planned)
 }
 
@@ -103,13 +113,14 @@ pub fn compile_parts(
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, level);
     let parts = parts(partition.groups.len());
-    let planned = schedule::plan_parts(&program, &layouts, &partition, &cost, options, &parts);
+    let planned =
+        warpweave::fusion::schedule::choice::parts::plan_parts(&program, &layouts, &partition, &cost, options, &parts);
     verified(program, planned.plan)
 }
 
 #[track_caller]
 fn verified(program: TensorProgram, plan: ExecutionPlan) -> Compiled {
-    let plan = schedule::verify(plan).unwrap_or_else(|violations| panic!("the plan has {violations:?}"));
+    let plan = verify(plan).unwrap_or_else(|violations| panic!("the plan has {violations:?}"));
     let lowered = lower(plan.plan()).unwrap_or_else(|error| panic!("{error}"));
     check_shared_memory(&plan, &lowered);
     Compiled { program, plan, lowered }
@@ -120,7 +131,7 @@ fn verified(program: TensorProgram, plan: ExecutionPlan) -> Compiled {
 fn check_shared_memory(plan: &Verified, lowered: &LoweredProgram) {
     let most = |operator: &ROperator| {
         let boxes = matches!(operator.params.template, Template::Contraction(_)).then_some(BOX_BYTES);
-        most_bytes(&operator.body, &operator.params) + boxes.unwrap_or(0)
+        operator.params.rules().shared_bytes(&operator.body, &operator.params) + boxes.unwrap_or(0)
     };
     let most = plan.plan().operators().values().map(most).max().unwrap_or(0);
     let needed = lowered.program.kernels.values().map(|kernel| kernel.shared_bytes() as usize).max().unwrap_or(0);
@@ -156,6 +167,6 @@ fn plan_chosen(
             group.params = params;
         }
     }
-    let plan = schedule::plan_with(&program, &layouts, &partition, &cost, options).plan;
+    let plan = warpweave::fusion::schedule::choice::plan_with(&program, &layouts, &partition, &cost, options).plan;
     (program, plan)
 }

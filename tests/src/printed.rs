@@ -3,8 +3,9 @@
 use std::fmt::{Debug, Display};
 
 use warpweave::codegen::kernel_ir::{Program, text as kernel_text};
-use warpweave::fusion::schedule::{ExecutionPlan, text as plan_text};
 use warpweave::graph::text::reader::TextError;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::text as plan_text;
 
 use crate::pipeline::Compiled;
 

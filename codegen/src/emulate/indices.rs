@@ -1,8 +1,8 @@
 //! Checks of indices.
 
-use warpweave_fusion::schedule::index_records::{RECORD_WORD_BYTES, record_words};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{IndirectIndex, ReadId};
+use warpweave_plan::plan::index_records::{RECORD_WORD_BYTES, record_words};
 
 use crate::kernel_ir::GlobalSpace;
 

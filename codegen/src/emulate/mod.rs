@@ -45,8 +45,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use thiserror::Error;
-use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, Launch, NodeLaunch, OPCODE_SIGNAL, StreamLaunch, Tables};
 use warpweave_graph::arena::Id;
+use warpweave_plan::tables::{INSTRUCTION_WORDS, Launch, NodeLaunch, OPCODE_SIGNAL, StreamLaunch, Tables};
 
 use crate::kernel_ir::{Body, Kernel, KernelId, Program, WARP_SIZE};
 use crate::verify::{self, Violation as IrViolation};

@@ -1,6 +1,6 @@
 //! Programs and plans with one error of the protocol, which the emulator must report with every seed.
 
-use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
+use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
 
 use crate::kernel_ir::{
     BinaryOp, Block, Expression, GlobalSpace, MemoryOrder, MemoryType, Place, Program, Statement, Width,

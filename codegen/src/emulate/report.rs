@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 
 use thiserror::Error;
-use warpweave_fusion::schedule::tables::Awaited;
+use warpweave_plan::tables::Awaited;
 
 use crate::kernel_ir::{GlobalSpace, KernelId, Location, Table};
 

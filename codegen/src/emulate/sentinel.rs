@@ -1,7 +1,7 @@
 //! Values that carry their own validity: polls, and stores with a mark.
 
-use warpweave_fusion::schedule::plan::mark_of;
-use warpweave_fusion::schedule::tables::Awaited;
+use warpweave_plan::plan::mark_of;
+use warpweave_plan::tables::Awaited;
 
 use crate::kernel_ir::GlobalSpace;
 

@@ -1,6 +1,6 @@
 //! Plan tables, control words and counters.
 
-use warpweave_fusion::schedule::tables::Awaited;
+use warpweave_plan::tables::Awaited;
 
 use crate::kernel_ir::{ControlWord, MemoryOrder, Table};
 

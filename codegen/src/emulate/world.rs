@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::schedule::tables::Tables;
+use warpweave_plan::tables::Tables;
 
 use crate::kernel_ir::{ControlWord, Table};
 

@@ -219,7 +219,7 @@ pub enum Statement {
     ///
     /// Outside of 0 … `extent` − 1 it is the nearest place that there is, and the faulty index is recorded: each of both words of
     /// its record becomes the larger of what it holds and what
-    /// [`record_words`](warpweave_fusion::schedule::index_records::record_words) gives. Orders no other access. Only inside
+    /// [`record_words`](warpweave_plan::plan::index_records::record_words) gives. Orders no other access. Only inside
     /// kernels.
     CheckIndex {
         /// What is written, `I32`.

@@ -4,15 +4,15 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic::{highest, lowest};
 
-use super::LowerError;
-use super::emitter::Emitter;
-use super::minifloat::{decoded, encoded};
-use super::scalar::scalar_type;
-use crate::kernel_ir::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
+use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
+use crate::lower::emitter::Emitter;
+use crate::lower::error::LowerError;
+use crate::lower::minifloat::{decoded, encoded};
+use crate::lower::types::scalar_type;
 
 /// A value of one element type as another's. Floating point truncates and saturates, integers wrap, anything becomes a
 /// truth value by `≠ 0`.
-pub(super) fn converted(
+pub(crate) fn converted(
     emitter: &mut Emitter,
     from: ElementType,
     to: ElementType,
@@ -37,7 +37,7 @@ pub(super) fn converted(
 }
 
 /// A function of one value of an element type, in the range of that type.
-pub(super) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression) -> Expression {
+pub(crate) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression) -> Expression {
     let result = Expression::Unary(op, Box::new(value));
     match op {
         UnaryOp::Negate | UnaryOp::Absolute => wrapped(element, result),
@@ -59,7 +59,7 @@ pub(super) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression
 }
 
 /// A function of two values of an element type, in the range of that type.
-pub(super) fn binary_wrapped(element: ElementType, op: BinaryOp, left: Expression, right: Expression) -> Expression {
+pub(crate) fn binary_wrapped(element: ElementType, op: BinaryOp, left: Expression, right: Expression) -> Expression {
     if matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight) {
         return shifted(element, op, left, right);
     }
@@ -85,7 +85,7 @@ pub(super) fn binary_wrapped(element: ElementType, op: BinaryOp, left: Expressio
 }
 
 /// A register's integer wrapped to the width of its element type.
-pub(super) fn wrapped(element: ElementType, value: Expression) -> Expression {
+pub(crate) fn wrapped(element: ElementType, value: Expression) -> Expression {
     let with = |op, value, by| Expression::binary(op, value, Expression::i32(by));
     match element {
         ElementType::I8 => with(BinaryOp::ShiftRight, with(BinaryOp::ShiftLeft, value, 24), 24),

@@ -1,42 +1,41 @@
 //! Collects the declarations, operands and statements of one kernel.
 
-use warpweave_fusion::partition::GroupBody;
-use warpweave_fusion::partition::staged::StagedBox;
-use warpweave_fusion::schedule::MemoryPlan;
-use warpweave_fusion::schedule::plan::{BufferSpace, EdgeKind, OperatorId, ROperator};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::plan::MemoryPlan;
+use warpweave_plan::plan::{BufferSpace, EdgeKind, OperatorId, ROperator};
+use warpweave_plan::template::staged::StagedBox;
 
-use super::LowerError;
 use crate::kernel_ir::expression::magic;
-use crate::kernel_ir::{
-    ArrayId, BinaryOp, Block, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, RegisterArray, ScalarType,
-    SharedArray, SharedId, Statement,
-};
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
+use crate::kernel_ir::statement::{Block, GlobalSpace, MemoryType, Place, Statement};
+use crate::kernel_ir::{ArrayId, Kernel, LocalId, RegisterArray, SharedArray, SharedId};
+use crate::lower::error::LowerError;
 
 /// A staged value in shared memory: its box, the last dimension fastest.
-pub(super) struct StagedArray {
-    pub(super) array: SharedId,
+pub(crate) struct StagedArray {
+    pub(crate) array: SharedId,
     /// Per dimension, the first coordinate of the tile's box.
-    pub(super) first: Vec<Expression>,
+    pub(crate) first: Vec<Expression>,
     /// The box.
-    pub(super) spans: StagedBox,
+    pub(crate) spans: StagedBox,
 }
 
 /// A kernel under construction. Statements go to the innermost open block.
-pub(super) struct Emitter<'a> {
-    pub(super) id: OperatorId,
-    pub(super) operator: &'a ROperator,
-    pub(super) memory: &'a MemoryPlan,
+pub(crate) struct Emitter<'a> {
+    pub(crate) id: OperatorId,
+    pub(crate) operator: &'a ROperator,
+    pub(crate) memory: &'a MemoryPlan,
     /// Where the staged values computed so far are.
-    pub(super) staged: Vec<StagedArray>,
+    pub(crate) staged: Vec<StagedArray>,
     kernel: Kernel,
     operands: Vec<i32>,
     blocks: Vec<Block>,
 }
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(id: OperatorId, operator: &'a ROperator, memory: &'a MemoryPlan) -> Self {
+    pub(crate) fn new(id: OperatorId, operator: &'a ROperator, memory: &'a MemoryPlan) -> Self {
         Self {
             id,
             operator,
@@ -48,18 +47,18 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    pub(super) fn body(&self) -> &'a GroupBody {
+    pub(crate) fn body(&self) -> &'a GroupBody {
         &self.operator.body
     }
 
-    pub(super) fn finish(mut self) -> (Kernel, Vec<i32>) {
+    pub(crate) fn finish(mut self) -> (Kernel, Vec<i32>) {
         self.kernel.body = self.blocks.pop().expect("every opened block was closed");
         assert!(self.blocks.is_empty(), "every opened block was closed");
         (self.kernel, self.operands)
     }
 
     /// A new operand of this value.
-    pub(super) fn operand(&mut self, value: i64) -> Result<Expression, LowerError> {
+    pub(crate) fn operand(&mut self, value: i64) -> Result<Expression, LowerError> {
         let position = self.operands.len() as u32;
         self.operands.push(self.narrow(value)?);
         Ok(Expression::Operand(position))
@@ -67,7 +66,7 @@ impl<'a> Emitter<'a> {
 
     /// A new pair of operands for division by `divisor`, to go into [`Expression::FastDivide`]. Nothing is divided by the
     /// extent of an empty axis, which counts as 1.
-    pub(super) fn divisor(&mut self, divisor: i64) -> Result<u32, LowerError> {
+    pub(crate) fn divisor(&mut self, divisor: i64) -> Result<u32, LowerError> {
         let position = self.operands.len() as u32;
         let (multiplier, shift) = magic(self.narrow(divisor.max(1))?);
         self.operands.extend([multiplier, shift]);
@@ -79,52 +78,52 @@ impl<'a> Emitter<'a> {
         i32::try_from(value).map_err(|_| LowerError::TooLarge { operator: self.id, tensor })
     }
 
-    pub(super) fn declare(&mut self, scalar: ScalarType) -> LocalId {
+    pub(crate) fn declare(&mut self, scalar: ScalarType) -> LocalId {
         self.kernel.locals.push(scalar)
     }
 
-    pub(super) fn array(&mut self, scalar: ScalarType, length: usize) -> ArrayId {
+    pub(crate) fn array(&mut self, scalar: ScalarType, length: usize) -> ArrayId {
         self.kernel.arrays.push(RegisterArray { scalar, length: length as u32 })
     }
 
-    pub(super) fn shared(&mut self, memory: MemoryType, length: usize) -> SharedId {
+    pub(crate) fn shared(&mut self, memory: MemoryType, length: usize) -> SharedId {
         self.kernel.shared.push(SharedArray { memory, length: length as u32 })
     }
 
     /// The array that lasts from call to call.
-    pub(super) fn keep(&mut self, memory: MemoryType, length: usize) -> SharedId {
+    pub(crate) fn keep(&mut self, memory: MemoryType, length: usize) -> SharedId {
         let array = self.shared(memory, length);
         self.kernel.kept = Some(array);
         array
     }
 
-    pub(super) fn push(&mut self, statement: Statement) {
+    pub(crate) fn push(&mut self, statement: Statement) {
         self.blocks.last_mut().expect("a block is open").push(statement);
     }
 
     /// Opens a block; statements go there until [`Emitter::close`].
-    pub(super) fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         self.blocks.push(Block::new());
     }
 
     /// Closes the innermost block and returns its statements.
-    pub(super) fn close(&mut self) -> Block {
+    pub(crate) fn close(&mut self) -> Block {
         self.blocks.pop().expect("a block is open")
     }
 
-    pub(super) fn assign(&mut self, local: LocalId, value: Expression) {
+    pub(crate) fn assign(&mut self, local: LocalId, value: Expression) {
         self.push(Statement::Assign { place: Place::Local(local), value });
     }
 
     /// A new local holding `value`.
-    pub(super) fn bind(&mut self, scalar: ScalarType, value: Expression) -> LocalId {
+    pub(crate) fn bind(&mut self, scalar: ScalarType, value: Expression) -> LocalId {
         let local = self.declare(scalar);
         self.assign(local, value);
         local
     }
 
     /// `for variable in 0..extent { body }`; the body gets the variable.
-    pub(super) fn repeat<E>(
+    pub(crate) fn repeat<E>(
         &mut self,
         extent: Expression,
         unroll: bool,
@@ -139,7 +138,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// `if condition { body }`; without a condition just the body.
-    pub(super) fn when<E>(
+    pub(crate) fn when<E>(
         &mut self,
         condition: Option<Expression>,
         body: impl FnOnce(&mut Self) -> Result<(), E>,
@@ -153,7 +152,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// How elements of this type lie in memory.
-    pub(super) fn memory_type(&self, element: ElementType) -> Result<MemoryType, LowerError> {
+    pub(crate) fn memory_type(&self, element: ElementType) -> Result<MemoryType, LowerError> {
         match element {
             ElementType::Bool => Ok(MemoryType::Bool),
             ElementType::I8 | ElementType::I4 | ElementType::I2 => Ok(MemoryType::I8),
@@ -178,18 +177,18 @@ impl<'a> Emitter<'a> {
     }
 
     /// Whether a tensor's values carry their own validity.
-    pub(super) fn is_sentinel(&self, tensor: TensorId) -> bool {
+    pub(crate) fn is_sentinel(&self, tensor: TensorId) -> bool {
         self.memory.tensors[tensor].edge == EdgeKind::Sentinel
     }
 
     /// The mark of a tensor's values, if they carry their own validity.
-    pub(super) fn mark(&mut self, tensor: TensorId) -> Result<Option<Expression>, LowerError> {
+    pub(crate) fn mark(&mut self, tensor: TensorId) -> Result<Option<Expression>, LowerError> {
         let marked = self.is_sentinel(tensor).then(|| self.memory.tensors[tensor].mark);
         marked.map(|mark| self.operand(i64::from(mark))).transpose()
     }
 
     /// The space of a tensor and its first element's position there, in elements.
-    pub(super) fn place(&self, tensor: TensorId) -> (GlobalSpace, i64) {
+    pub(crate) fn place(&self, tensor: TensorId) -> (GlobalSpace, i64) {
         let planned = &self.memory.tensors[tensor];
         let buffer = planned.buffer.expect("a verified plan places every tensor that is used");
         let space = match buffer.space {
@@ -201,27 +200,27 @@ impl<'a> Emitter<'a> {
 }
 
 /// `left op right`, a shorthand.
-pub(super) fn binary(op: BinaryOp, left: impl Into<Expression>, right: impl Into<Expression>) -> Expression {
+pub(crate) fn binary(op: BinaryOp, left: impl Into<Expression>, right: impl Into<Expression>) -> Expression {
     Expression::binary(op, left.into(), right.into())
 }
 
 /// `left + right`.
-pub(super) fn add(left: impl Into<Expression>, right: impl Into<Expression>) -> Expression {
+pub(crate) fn add(left: impl Into<Expression>, right: impl Into<Expression>) -> Expression {
     binary(BinaryOp::Add, left, right)
 }
 
 /// `left · right`.
-pub(super) fn multiply(left: impl Into<Expression>, right: impl Into<Expression>) -> Expression {
+pub(crate) fn multiply(left: impl Into<Expression>, right: impl Into<Expression>) -> Expression {
     binary(BinaryOp::Multiply, left, right)
 }
 
 /// `left < right`.
-pub(super) fn less(left: impl Into<Expression>, right: impl Into<Expression>) -> Expression {
+pub(crate) fn less(left: impl Into<Expression>, right: impl Into<Expression>) -> Expression {
     binary(BinaryOp::Less, left, right)
 }
 
 /// Both conditions; the only one if there is just one.
-pub(super) fn both(left: Option<Expression>, right: Option<Expression>) -> Option<Expression> {
+pub(crate) fn both(left: Option<Expression>, right: Option<Expression>) -> Option<Expression> {
     match (left, right) {
         (Some(left), Some(right)) => Some(binary(BinaryOp::And, left, right)),
         (one, other) => one.or(other),

@@ -6,14 +6,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::rewrite::rewrite_expressions;
-use crate::kernel_ir::{Block, Expression, Kernel, LocalId, Place, ScalarType, Statement};
+use crate::kernel_ir::statement::{Block, Place, Statement};
+use crate::kernel_ir::{Kernel, LocalId};
 
 /// Most operands that are kept in registers through a loop; a loop that uses more keeps those of its inner loops.
 const MOST_KEPT: usize = 24;
 
 /// The kernel with the operands of its loops loaded before them, and those that it uses right after its waits before these.
-pub(super) fn hoist_operands(mut kernel: Kernel) -> Kernel {
+pub(crate) fn hoist_operands(mut kernel: Kernel) -> Kernel {
     let mut body = std::mem::take(&mut kernel.body);
     hoist(&mut body, &mut kernel);
     hoist_before_waits(&mut body, &mut kernel);

@@ -5,18 +5,19 @@ use std::collections::HashMap;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Guard, Index, IndirectIndex, Range, TensorExpr};
 
-use super::LowerError;
-use super::emitter::{Emitter, add, binary, both, less, multiply};
-use crate::kernel_ir::{BinaryOp, Expression, LocalId, ScalarType};
+use crate::kernel_ir::LocalId;
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
+use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::lower::error::LowerError;
 
 /// Where the axes of an expression stand: one `I32` expression an axis, and the places that reads name.
-pub(super) struct Coordinates<'c> {
-    pub(super) axes: &'c [Expression],
-    pub(super) places: &'c HashMap<IndirectIndex, LocalId>,
+pub(crate) struct Coordinates<'c> {
+    pub(crate) axes: &'c [Expression],
+    pub(crate) places: &'c HashMap<IndirectIndex, LocalId>,
 }
 
 /// The value of an index. Coefficients other than 1 and constants other than 0 are operands.
-pub(super) fn emit_index(
+pub(crate) fn emit_index(
     emitter: &mut Emitter,
     expr: &TensorExpr,
     index: &Index,
@@ -129,7 +130,7 @@ fn floor_remainder(emitter: &mut Emitter, value: Expression, divisor: i64) -> Re
 }
 
 /// Whether a guard holds; `None` if it always does.
-pub(super) fn emit_guard(
+pub(crate) fn emit_guard(
     emitter: &mut Emitter,
     expr: &TensorExpr,
     guard: &Guard,

@@ -1,19 +1,20 @@
 //! Elements that name places, each checked before it is used.
 
-use warpweave_fusion::partition::StageSource;
-use warpweave_fusion::schedule::index_records::PADDING;
 use warpweave_graph::expr::{IndirectIndex, Read};
 use warpweave_graph::index_check::IndexCheck;
+use warpweave_plan::body::StageSource;
+use warpweave_plan::plan::index_records::PADDING;
 
-use super::LowerError;
-use super::emitter::Emitter;
-use super::index::emit_guard;
-use super::scalar::Point;
-use crate::kernel_ir::{Expression, Place, ScalarType, Statement};
+use crate::kernel_ir::expression::{Expression, ScalarType};
+use crate::kernel_ir::statement::{Place, Statement};
+use crate::lower::emitter::Emitter;
+use crate::lower::error::LowerError;
+use crate::lower::index::emit_guard;
+use crate::lower::scalar::Point;
 
 impl Point<'_> {
     /// Finds the place that a read names at this point, if it is not known.
-    pub(super) fn check(&mut self, emitter: &mut Emitter, index: IndirectIndex) -> Result<(), LowerError> {
+    pub(crate) fn check(&mut self, emitter: &mut Emitter, index: IndirectIndex) -> Result<(), LowerError> {
         if self.places.contains_key(&index) {
             return Ok(());
         }

@@ -3,8 +3,8 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::minifloat::{Format, Overflow, format};
 
-use super::emitter::Emitter;
-use crate::kernel_ir::{BinaryOp, Expression, ScalarType, UnaryOp};
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType, UnaryOp};
+use crate::lower::emitter::Emitter;
 
 /// The bits of a single's mantissa.
 const MANTISSA_BITS: i32 = 23;
@@ -14,7 +14,7 @@ const INFINITY: i32 = 0x7f80_0000;
 const NAN: i32 = 0x7fc0_0000;
 
 /// The single that a code stands for.
-pub(super) fn decoded(emitter: &mut Emitter, element: ElementType, code: Expression) -> Expression {
+pub(crate) fn decoded(emitter: &mut Emitter, element: ElementType, code: Expression) -> Expression {
     let code = bound(emitter, code);
     let Some(format) = format(element) else {
         // The least power of two is no normal single.
@@ -41,7 +41,7 @@ pub(super) fn decoded(emitter: &mut Emitter, element: ElementType, code: Express
 }
 
 /// The code that is nearest to a single, as [`warpweave_graph::minifloat::encode`] has it.
-pub(super) fn encoded(emitter: &mut Emitter, element: ElementType, single: Expression) -> Expression {
+pub(crate) fn encoded(emitter: &mut Emitter, element: ElementType, single: Expression) -> Expression {
     let bits = bound(emitter, Expression::Unary(UnaryOp::Bits, Box::new(single)));
     let Some(format) = format(element) else {
         // Less are negative numbers, zeros and what is less than the least power of two. Infinities and NaN have all bits of the

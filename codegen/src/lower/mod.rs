@@ -3,82 +3,46 @@
 //! Extents, strides, offsets and divisors become operands of the rTask, so that groups which differ only in them share
 //! one rKernel body.
 
-mod contraction;
-mod convert;
-mod emitter;
-mod hoist;
-mod index;
-mod index_check;
-mod kept;
-mod minifloat;
-mod opaque;
-mod pointwise;
-mod reduce;
-mod row;
-mod scalar;
-mod staged;
-mod store;
-mod tile;
+pub(crate) mod arithmetic;
+pub(crate) mod attention;
+pub(crate) mod contraction;
+pub(crate) mod convert;
+pub(crate) mod emitter;
+pub mod error;
+pub(crate) mod hoist;
+pub(crate) mod index;
+pub(crate) mod index_check;
+pub(crate) mod minifloat;
+pub(crate) mod opaque;
+pub(crate) mod pointwise;
+pub(crate) mod reduce;
+pub(crate) mod row;
+pub(crate) mod scalar;
+pub(crate) mod staged;
+pub(crate) mod store;
+pub(crate) mod tile;
+pub(crate) mod types;
+pub(crate) mod weight_stationary;
 
+use crate::lower::error::LowerError;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::partition::Template;
-use warpweave_fusion::partition::contraction::AxisClass;
-use warpweave_fusion::partition::padded::PaddedBody;
-use warpweave_fusion::partition::params::BLOCK_THREADS;
-use warpweave_fusion::schedule::plan::{OperatorId, ROperator};
-use warpweave_fusion::schedule::tables::{self, Binding};
-use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, PlanBackend, Segment, prefetch};
-use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::program::TensorId;
+use warpweave_plan::plan::backend::PlanBackend;
+use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, Segment};
+use warpweave_plan::plan::{OperatorId, ROperator};
+use warpweave_plan::streams::prefetch;
+use warpweave_plan::tables;
+use warpweave_plan::tables::Binding;
+use warpweave_plan::template::Template;
+use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::contraction::AxisClass;
+use warpweave_plan::template::staged::padded::PaddedBody;
 
 use crate::kernel_ir::{Entry, Kernel, KernelId, MixedEntries, Program};
+use crate::lower::emitter::Emitter;
 use crate::{nodes, persistent};
-use emitter::Emitter;
-
-/// Why a group has no kernel.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum LowerError {
-    /// Kernels do not hold elements of this type.
-    #[error("kernels do not support {element} elements ({operator})")]
-    Element {
-        /// The rOperator.
-        operator: OperatorId,
-        /// The type.
-        element: ElementType,
-    },
-    /// A function is not defined for the type it is applied to.
-    #[error("kernels do not compute {function} of {element} elements ({operator})")]
-    Function {
-        /// The rOperator.
-        operator: OperatorId,
-        /// The function's name.
-        function: &'static str,
-        /// The type.
-        element: ElementType,
-    },
-    /// An offset or extent does not fit 31 bits.
-    #[error("{tensor} is too large: kernels address 2^31 elements ({operator})")]
-    TooLarge {
-        /// The rOperator.
-        operator: OperatorId,
-        /// The tensor.
-        tensor: TensorId,
-    },
-}
-
-impl LowerError {
-    /// The rOperator.
-    pub fn operator(&self) -> OperatorId {
-        match self {
-            Self::Element { operator, .. } | Self::Function { operator, .. } | Self::TooLarge { operator, .. } => {
-                *operator
-            }
-        }
-    }
-}
 
 /// A program and, per rOperator, its kernel and operands; those of all segments are numbered through.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -110,14 +74,9 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
         };
         let early = if awaits { prefetch::planned_sides(operator, &plan.memory) } else { Vec::new() };
         let (kernel, first) = bind(lower_operator(id, operator, &plan.memory, &early)?);
-        let keep = match operator.params.template {
-            Template::Kept => Some(bind(lower_keep(id, operator, &plan.memory)?)),
-            Template::Pointwise { .. }
-            | Template::Row(_)
-            | Template::Contraction(_)
-            | Template::Staged
-            | Template::Attention { .. }
-            | Template::Opaque => None,
+        let keep = match operator.params.rules().holds_residents() {
+            true => Some(bind(lower_keep(id, operator, &plan.memory)?)),
+            false => None,
         };
         bindings.push(Binding { kernel, operands: first, keep });
     }
@@ -148,7 +107,7 @@ pub fn refused(plan: &ExecutionPlan) -> Vec<LowerError> {
 fn lower_keep(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<(Kernel, Vec<i32>), LowerError> {
     let mut emitter = Emitter::new(id, operator, memory);
     if operator.tasks() > 0 {
-        kept::emit_keep(&mut emitter)?;
+        weight_stationary::emit_keep(&mut emitter)?;
     }
     let (kernel, operands) = emitter.finish();
     Ok((hoist::hoist_operands(kernel), operands))
@@ -168,13 +127,13 @@ fn lower_operator(
         return Ok(emitter.finish());
     }
     match operator.params.template {
-        Template::Pointwise { per_thread } => pointwise::emit(&mut emitter, per_thread)?,
+        Template::Pointwise(own) => pointwise::emit(&mut emitter, own.per_thread)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
-        Template::Kept => kept::emit(&mut emitter)?,
+        Template::WeightStationary => weight_stationary::emit(&mut emitter)?,
         Template::Opaque => opaque::emit(&mut emitter)?,
         Template::Contraction(shape) => contraction::emit(&mut emitter, shape, early, (&operator.body, &padded))?,
         Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
-        Template::Attention { .. } => staged::emit_attention(&mut emitter, &operator.body, &padded)?,
+        Template::Attention(_) => attention::emit(&mut emitter, &operator.body, &padded)?,
     }
     let (kernel, operands) = emitter.finish();
     Ok((hoist::hoist_operands(kernel), operands))

@@ -2,21 +2,24 @@
 //!
 //! Element-wise operators, data movement, gathers, pooling, depthwise convolutions, and whatever no other template takes.
 
-use warpweave_fusion::partition::params::BLOCK_THREADS;
-use warpweave_fusion::partition::{Stage, StageSource};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
+use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::template::block::BLOCK_THREADS;
 
-use super::LowerError;
-use super::emitter::{Emitter, add, multiply};
-use super::reduce::{accumulate, combine, neutral, reduced_value};
-use super::scalar::{Point, scalar_type};
-use super::store::store;
-use super::tile::TileAxes;
-use crate::kernel_ir::{Builtin, Expression, LocalId, MOST_POLLED, ScalarType};
+use crate::kernel_ir::LocalId;
+use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
+use crate::kernel_ir::statement::MOST_POLLED;
+use crate::lower::emitter::{Emitter, add, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
+use crate::lower::scalar::Point;
+use crate::lower::store::store;
+use crate::lower::tile::TileAxes;
+use crate::lower::types::scalar_type;
 
 /// Emits the kernel: `per_thread` points a thread, neighbouring threads on neighbouring points.
-pub(super) fn emit(emitter: &mut Emitter, per_thread: usize) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter, per_thread: usize) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
     let thread = Expression::Builtin(Builtin::Thread);
@@ -32,7 +35,7 @@ pub(super) fn emit(emitter: &mut Emitter, per_thread: usize) -> Result<(), Lower
 }
 
 /// Emits every stage at the point of the tile with this number, if there is one.
-pub(super) fn emit_point(
+pub(crate) fn emit_point(
     emitter: &mut Emitter,
     tile: &TileAxes,
     axes: &[usize],

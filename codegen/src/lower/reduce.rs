@@ -3,19 +3,21 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{self, Reducer, Scalar};
 
-use super::LowerError;
-use super::convert::wrapped;
-use super::emitter::Emitter;
-use super::scalar::{Point, emit_literal};
-use crate::kernel_ir::{BinaryOp, Expression, LocalId, ScalarType};
+use crate::kernel_ir::LocalId;
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
+use crate::lower::convert::wrapped;
+use crate::lower::emitter::Emitter;
+use crate::lower::error::LowerError;
+use crate::lower::scalar::Point;
+use crate::lower::types::emit_literal;
 
 /// The value that a reduction starts from.
-pub(super) fn neutral(emitter: &Emitter, reducer: Reducer, element: ElementType) -> Result<Expression, LowerError> {
+pub(crate) fn neutral(emitter: &Emitter, reducer: Reducer, element: ElementType) -> Result<Expression, LowerError> {
     emit_literal(emitter, reducer.identity(element))
 }
 
 /// `left` and `right` combined.
-pub(super) fn combine(reducer: Reducer, left: Expression, right: Expression) -> Expression {
+pub(crate) fn combine(reducer: Reducer, left: Expression, right: Expression) -> Expression {
     let op = match reducer {
         Reducer::Sum => BinaryOp::Add,
         Reducer::Product => BinaryOp::Multiply,
@@ -26,7 +28,7 @@ pub(super) fn combine(reducer: Reducer, left: Expression, right: Expression) -> 
 }
 
 /// The value of a finished reduction: narrow integers wrap once, after all sums and products.
-pub(super) fn reduced_value(
+pub(crate) fn reduced_value(
     emitter: &mut Emitter,
     reducer: Reducer,
     element: ElementType,
@@ -42,7 +44,7 @@ pub(super) fn reduced_value(
 }
 
 /// Adds the body's value at a point to an accumulator; `F32` products in a sum are fused with it, one after another.
-pub(super) fn accumulate(
+pub(crate) fn accumulate(
     emitter: &mut Emitter,
     point: &mut Point,
     reducer: Reducer,

@@ -5,31 +5,32 @@
 
 use std::collections::HashMap;
 
-use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS, RowThreads};
-use warpweave_fusion::partition::rounds::{RUN, Round, is_shared, rounds};
-use warpweave_fusion::partition::{Stage, StageSource};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Guard, Index, Read, ReadId, Reducer, Scalar};
+use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::row::RowThreads;
+use warpweave_plan::template::row::rounds::{RUN, Round, is_shared, rounds};
 
-use super::LowerError;
-use super::emitter::{Emitter, add, binary, both, less, multiply};
-use super::reduce::{accumulate, combine, neutral, reduced_value};
-use super::scalar::{Point, scalar_type};
-use super::store::store;
-use super::tile::{TileAxes, decode_box};
-use crate::kernel_ir::{
-    ArrayId, BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, ScalarType, SharedId, ShuffleMode, Statement,
-    WARP_SIZE, Width,
-};
+use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::statement::{MemoryType, Place, ShuffleMode, Statement, Width};
+use crate::kernel_ir::{ArrayId, LocalId, SharedId, WARP_SIZE};
+use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
+use crate::lower::scalar::Point;
+use crate::lower::store::store;
+use crate::lower::tile::{TileAxes, decode_box};
+use crate::lower::types::scalar_type;
 
 /// The row that a thread works on.
-pub(super) struct Row {
+pub(crate) struct Row {
     /// Coordinates of the tile axes; those of the tile's first row where there is no row of its own.
-    pub(super) coordinates: Vec<Expression>,
+    pub(crate) coordinates: Vec<Expression>,
     /// Under which condition the row is real; absent if it always is.
-    pub(super) real: Option<Expression>,
+    pub(crate) real: Option<Expression>,
     /// The thread's number among those that share the row.
-    pub(super) lane: LocalId,
+    pub(crate) lane: LocalId,
     threads: RowThreads,
 }
 
@@ -43,7 +44,7 @@ impl Row {
 }
 
 /// Emits the kernel.
-pub(super) fn emit(emitter: &mut Emitter, threads: RowThreads) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter, threads: RowThreads) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
@@ -87,7 +88,7 @@ fn emit_stages(emitter: &mut Emitter, row: &Row) -> Result<(), LowerError> {
 }
 
 /// The row of this number in the tile, which gives out `numbers` of them, shared by a warp.
-pub(super) fn emit_row(
+pub(crate) fn emit_row(
     emitter: &mut Emitter,
     tile: &TileAxes,
     number: LocalId,
@@ -172,7 +173,7 @@ fn accumulate_round(
 
 /// Where a run of neighbours along a row comes from.
 #[derive(Clone, Copy)]
-pub(super) enum RunSource {
+pub(crate) enum RunSource {
     /// The memory of the tensor.
     Memory,
     /// Shared memory, where the row begins at this element.
@@ -185,7 +186,7 @@ pub(super) enum RunSource {
 }
 
 /// The walk along the row in runs, the round's reads from `sources`, in the order of [`Round::reads`].
-pub(super) fn accumulate_runs(
+pub(crate) fn accumulate_runs(
     emitter: &mut Emitter,
     row: &Row,
     round: &Round,
@@ -222,7 +223,7 @@ pub(super) fn accumulate_runs(
 }
 
 /// A run of neighbours of a read of memory, from a point on.
-pub(super) fn fetch_run(
+pub(crate) fn fetch_run(
     emitter: &mut Emitter,
     stage: usize,
     id: ReadId,
@@ -340,17 +341,17 @@ fn emit_numbered<'b>(
 
 /// The running value of one reduction.
 #[derive(Clone)]
-pub(super) struct Accumulator {
+pub(crate) struct Accumulator {
     stage: usize,
     reducer: Reducer,
-    pub(super) local: LocalId,
+    pub(crate) local: LocalId,
     scalar: ScalarType,
     memory: MemoryType,
     start: Expression,
 }
 
 impl Accumulator {
-    pub(super) fn emit(emitter: &mut Emitter, stage: usize) -> Result<Self, LowerError> {
+    pub(crate) fn emit(emitter: &mut Emitter, stage: usize) -> Result<Self, LowerError> {
         let expr = &emitter.body().stages[stage].expr;
         let reducer = expr.reducer.expect("the stage reduces");
         let element = expr.body_element();
@@ -362,7 +363,7 @@ impl Accumulator {
 }
 
 /// Combines the accumulators of a warp's lanes, in butterflies side by side.
-pub(super) fn across_lanes(emitter: &mut Emitter, accumulators: &[Accumulator]) {
+pub(crate) fn across_lanes(emitter: &mut Emitter, accumulators: &[Accumulator]) {
     let others: Vec<LocalId> = accumulators.iter().map(|accumulator| emitter.declare(accumulator.scalar)).collect();
     for mask in BUTTERFLY {
         for (accumulator, &other) in accumulators.iter().zip(&others) {
@@ -377,7 +378,7 @@ pub(super) fn across_lanes(emitter: &mut Emitter, accumulators: &[Accumulator]) 
 
 /// Combines a power of two of accumulators across a warp's lanes: at every step half of what a lane holds goes to its
 /// partner. Each lane ends with the sum of one; returns it and its number, which the lane's upper bits say.
-pub(super) fn spread_across_lanes(
+pub(crate) fn spread_across_lanes(
     emitter: &mut Emitter,
     lane: LocalId,
     accumulators: &[Accumulator],
@@ -417,7 +418,7 @@ pub(super) fn spread_across_lanes(
 }
 
 /// Combines one accumulator of a warp's lanes, in a butterfly.
-pub(super) fn across_warp(emitter: &mut Emitter, reducer: Reducer, accumulator: LocalId, scalar: ScalarType) {
+pub(crate) fn across_warp(emitter: &mut Emitter, reducer: Reducer, accumulator: LocalId, scalar: ScalarType) {
     let other = emitter.declare(scalar);
     for mask in BUTTERFLY {
         exchange(emitter, accumulator, other, mask);
@@ -428,7 +429,7 @@ pub(super) fn across_warp(emitter: &mut Emitter, reducer: Reducer, accumulator: 
 const BUTTERFLY: [u32; 5] = [16, 8, 4, 2, 1];
 
 /// The exchanges after which every lane has what all have, one after another.
-pub(super) fn butterfly<E>(exchange: impl FnMut(ShuffleMode) -> Result<(), E>) -> Result<(), E> {
+pub(crate) fn butterfly<E>(exchange: impl FnMut(ShuffleMode) -> Result<(), E>) -> Result<(), E> {
     BUTTERFLY.into_iter().map(ShuffleMode::Xor).try_for_each(exchange)
 }
 

@@ -1,28 +1,28 @@
 //! Scalar bodies at one point of a stage's axes.
 
+use crate::lower::types::emit_literal;
+use crate::lower::types::scalar_type;
 use std::collections::HashMap;
 
-use warpweave_fusion::partition::blocked::is_wide;
-use warpweave_fusion::partition::staged::{extents, is_wide_in_box};
-use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{self, Index, IndirectIndex, Literal, Read, ReadId, Scalar, TensorExpr};
-use warpweave_graph::minifloat;
+use warpweave_graph::expr::{self, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::text::reader::Word;
+use warpweave_plan::body::{GroupBody, Stage, StageSource};
+use warpweave_plan::template::staged::blocked::is_wide;
+use warpweave_plan::template::staged::{extents, is_wide_in_box};
 
-use super::LowerError;
-use super::convert::{binary_wrapped, converted, unary_wrapped};
-use super::emitter::{Emitter, StagedArray, add, multiply};
-use super::index::{Coordinates, emit_guard, emit_index};
 use crate::emulate::operations::{binary_result, unary_result};
-use crate::kernel_ir::{
-    ArrayId, BinaryOp, Constant, Expression, GlobalSpace, LocalId, MemoryType, Place, ScalarType, Statement, UnaryOp,
-    Width,
-};
+use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
+use crate::kernel_ir::statement::{GlobalSpace, MemoryType, Place, Statement, Width};
+use crate::kernel_ir::{ArrayId, LocalId};
+use crate::lower::convert::{binary_wrapped, converted, unary_wrapped};
+use crate::lower::emitter::{Emitter, StagedArray, add, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::index::{Coordinates, emit_guard, emit_index};
 
 /// Which stage of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum StageName {
+pub(crate) enum StageName {
     /// One of [`GroupBody::stages`].
     Main(usize),
     /// One of [`GroupBody::staged`].
@@ -30,7 +30,7 @@ pub(super) enum StageName {
 }
 
 impl StageName {
-    pub(super) fn of(self, body: &GroupBody) -> &Stage {
+    pub(crate) fn of(self, body: &GroupBody) -> &Stage {
         match self {
             Self::Main(stage) => &body.stages[stage],
             Self::Staged(stage) => &body.staged[stage],
@@ -39,28 +39,28 @@ impl StageName {
 }
 
 /// Evaluates scalars of one stage at one point; equal scalars are computed once.
-pub(super) struct Point<'p> {
-    pub(super) stage: StageName,
+pub(crate) struct Point<'p> {
+    pub(crate) stage: StageName,
     /// One coordinate an axis of the stage.
-    pub(super) axes: Vec<Expression>,
+    pub(crate) axes: Vec<Expression>,
     /// The values of earlier stages at this point of the tile axes.
-    pub(super) stages: &'p [Option<LocalId>],
+    pub(crate) stages: &'p [Option<LocalId>],
     /// The reduced value, for epilogues.
-    pub(super) reduced: Option<Expression>,
+    pub(crate) reduced: Option<Expression>,
     known: HashMap<Scalar, Expression>,
     reads: HashMap<ReadId, LocalId>,
     /// Which elements reads without a guard read.
-    pub(super) elements: HashMap<ReadId, Expression>,
+    pub(crate) elements: HashMap<ReadId, Expression>,
     /// The places that reads name.
-    pub(super) places: HashMap<IndirectIndex, LocalId>,
+    pub(crate) places: HashMap<IndirectIndex, LocalId>,
 }
 
 impl<'p> Point<'p> {
-    pub(super) fn new(stage: usize, axes: Vec<Expression>, stages: &'p [Option<LocalId>]) -> Self {
+    pub(crate) fn new(stage: usize, axes: Vec<Expression>, stages: &'p [Option<LocalId>]) -> Self {
         Self::of(StageName::Main(stage), axes, stages)
     }
 
-    pub(super) fn of(stage: StageName, axes: Vec<Expression>, stages: &'p [Option<LocalId>]) -> Self {
+    pub(crate) fn of(stage: StageName, axes: Vec<Expression>, stages: &'p [Option<LocalId>]) -> Self {
         Self {
             stage,
             axes,
@@ -74,7 +74,7 @@ impl<'p> Point<'p> {
     }
 
     /// The value of a scalar of the stage, as a local or a literal.
-    pub(super) fn emit(&mut self, emitter: &mut Emitter, scalar: &Scalar) -> Result<Expression, LowerError> {
+    pub(crate) fn emit(&mut self, emitter: &mut Emitter, scalar: &Scalar) -> Result<Expression, LowerError> {
         if let Some(known) = self.known.get(scalar) {
             return Ok(known.clone());
         }
@@ -134,7 +134,7 @@ impl<'p> Point<'p> {
     }
 
     /// The local that holds a read's value.
-    pub(super) fn read(&mut self, emitter: &mut Emitter, id: ReadId) -> Result<LocalId, LowerError> {
+    pub(crate) fn read(&mut self, emitter: &mut Emitter, id: ReadId) -> Result<LocalId, LowerError> {
         if let Some(&known) = self.reads.get(&id) {
             return Ok(known);
         }
@@ -175,7 +175,7 @@ impl<'p> Point<'p> {
     }
 
     /// Whether four steps of the innermost reduced axis can be loaded at once by [`Self::read_wide`].
-    pub(super) fn is_wide(&self, emitter: &Emitter, id: ReadId) -> bool {
+    pub(crate) fn is_wide(&self, emitter: &Emitter, id: ReadId) -> bool {
         let body = emitter.body();
         let stage = self.stage.of(body);
         let read = &stage.expr.reads[id];
@@ -192,17 +192,17 @@ impl<'p> Point<'p> {
     }
 
     /// The local that holds a read's value, if it has been read.
-    pub(super) fn loaded(&self, id: ReadId) -> Option<LocalId> {
+    pub(crate) fn loaded(&self, id: ReadId) -> Option<LocalId> {
         self.reads.get(&id).copied()
     }
 
     /// Takes the value of a read from a local.
-    pub(super) fn known_read(&mut self, id: ReadId, local: LocalId) {
+    pub(crate) fn known_read(&mut self, id: ReadId, local: LocalId) {
         self.reads.insert(id, local);
     }
 
     /// Loads four neighbours from this point on into an array; the read is an affine one of `F32` without a guard.
-    pub(super) fn read_wide(
+    pub(crate) fn read_wide(
         &mut self,
         emitter: &mut Emitter,
         id: ReadId,
@@ -229,7 +229,7 @@ impl<'p> Point<'p> {
     }
 
     /// Polls `count` values from a read's on, neighbours or `apart` from one another, into an array.
-    pub(super) fn poll(
+    pub(crate) fn poll(
         &mut self,
         emitter: &mut Emitter,
         id: ReadId,
@@ -248,7 +248,7 @@ impl<'p> Point<'p> {
     }
 
     /// Where a read of a tensor in memory finds its value, and under which condition it has one there.
-    pub(super) fn source(
+    pub(crate) fn source(
         &mut self,
         emitter: &mut Emitter,
         id: ReadId,
@@ -264,7 +264,7 @@ impl<'p> Point<'p> {
     }
 
     /// Where a read of a tensor in memory finds its value.
-    pub(super) fn address(
+    pub(crate) fn address(
         &self,
         emitter: &mut Emitter,
         operand: usize,
@@ -329,7 +329,7 @@ impl<'p> Point<'p> {
     }
 
     /// The value of an index at this point.
-    pub(super) fn index(
+    pub(crate) fn index(
         &mut self,
         emitter: &mut Emitter,
         expr: &TensorExpr,
@@ -349,13 +349,13 @@ impl<'p> Point<'p> {
             .try_for_each(|index| index.indirect_indices().into_iter().try_for_each(|place| self.check(emitter, place)))
     }
 
-    pub(super) fn coordinates(&self) -> Coordinates<'_> {
+    pub(crate) fn coordinates(&self) -> Coordinates<'_> {
         Coordinates { axes: &self.axes, places: &self.places }
     }
 }
 
 /// The number in a box, whose dimensions have these first coordinates and extents, of the element at an index.
-pub(super) fn number_in_box(
+pub(crate) fn number_in_box(
     emitter: &mut Emitter,
     expr: &TensorExpr,
     index: &[Index],
@@ -380,26 +380,6 @@ pub(super) fn number_in_box(
     Ok(number.unwrap_or_else(|| Expression::i32(0)))
 }
 
-/// The register type of an element type.
-pub(super) fn scalar_type(emitter: &Emitter, element: ElementType) -> Result<ScalarType, LowerError> {
-    emitter.memory_type(element).map(|memory| memory.scalar_type())
-}
-
-/// A literal of a register type.
-pub(super) fn emit_literal(emitter: &Emitter, literal: Literal) -> Result<Expression, LowerError> {
-    let element = literal.element();
-    if element.is_storage() && element.is_float() {
-        return Ok(Expression::i32(i32::from(minifloat::encode(element, literal.to_f64()))));
-    }
-    let constant = match scalar_type(emitter, element)? {
-        ScalarType::Bool => Constant::Bool(literal.to_i64() != 0),
-        ScalarType::I32 => Constant::I32(literal.to_i64() as i32),
-        ScalarType::I64 => Constant::I64(literal.to_i64()),
-        ScalarType::F32 => Constant::F32((literal.to_f64() as f32).to_bits()),
-    };
-    Ok(Expression::Constant(constant))
-}
-
 fn unary(op: expr::UnaryOp) -> UnaryOp {
     match op {
         expr::UnaryOp::Negate => UnaryOp::Negate,
@@ -419,7 +399,7 @@ fn unary(op: expr::UnaryOp) -> UnaryOp {
     }
 }
 
-pub(super) fn binary(op: expr::BinaryOp) -> BinaryOp {
+pub(crate) fn binary(op: expr::BinaryOp) -> BinaryOp {
     match op {
         expr::BinaryOp::Add => BinaryOp::Add,
         expr::BinaryOp::Subtract => BinaryOp::Subtract,

@@ -2,13 +2,14 @@
 
 use warpweave_graph::expr::Index;
 
-use super::LowerError;
-use super::emitter::{Emitter, add};
-use super::scalar::Point;
-use crate::kernel_ir::{LocalId, Statement};
+use crate::kernel_ir::LocalId;
+use crate::kernel_ir::statement::Statement;
+use crate::lower::emitter::{Emitter, add};
+use crate::lower::error::LowerError;
+use crate::lower::scalar::Point;
 
 /// Writes a stage's value to its output, if it has one.
-pub(super) fn store(emitter: &mut Emitter, point: &mut Point, stage: usize, value: LocalId) -> Result<(), LowerError> {
+pub(crate) fn store(emitter: &mut Emitter, point: &mut Point, stage: usize, value: LocalId) -> Result<(), LowerError> {
     let body = emitter.body();
     let Some(output) = &body.stages[stage].output else { return Ok(()) };
     let tensor = body.outputs[output.position];

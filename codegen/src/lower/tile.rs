@@ -1,11 +1,12 @@
 //! From the tile index to coordinates of the tile axes.
 
-use super::LowerError;
-use super::emitter::{Emitter, add, binary, both, less, multiply};
-use crate::kernel_ir::{BinaryOp, Expression, LocalId, ScalarType};
+use crate::kernel_ir::LocalId;
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
+use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::lower::error::LowerError;
 
 /// The tile axes as a kernel sees them.
-pub(super) struct TileAxes {
+pub(crate) struct TileAxes {
     /// Per axis, the tile's coordinate in the grid; absent where one tile covers the axis.
     coordinates: Vec<Option<LocalId>>,
     /// Per axis, the first coordinate of the tile; absent where one tile covers the axis.
@@ -18,7 +19,7 @@ pub(super) struct TileAxes {
 
 impl TileAxes {
     /// Decodes the tile index.
-    pub(super) fn emit(emitter: &mut Emitter) -> Result<Self, LowerError> {
+    pub(crate) fn emit(emitter: &mut Emitter) -> Result<Self, LowerError> {
         let extents = emitter.body().tile_extents();
         let tile = emitter.operator.params.tile.clone();
         let grid = emitter.operator.params.grid(emitter.body());
@@ -48,28 +49,28 @@ impl TileAxes {
     }
 
     /// Per axis, the tile's coordinate in the grid; absent where one tile covers the axis.
-    pub(super) fn coordinates(&self) -> &[Option<LocalId>] {
+    pub(crate) fn coordinates(&self) -> &[Option<LocalId>] {
         &self.coordinates
     }
 
     /// The extent of a tile along an axis, and the axis' own extent where a tile may reach beyond it.
-    pub(super) fn span(&self, axis: usize) -> (usize, Option<Expression>) {
+    pub(crate) fn span(&self, axis: usize) -> (usize, Option<Expression>) {
         (self.tile[axis], self.limits[axis].clone())
     }
 
     /// The first coordinates of the tile.
-    pub(super) fn origin(&self) -> Vec<Expression> {
+    pub(crate) fn origin(&self) -> Vec<Expression> {
         self.origins.iter().map(|origin| origin.map_or(Expression::i32(0), Expression::Local)).collect()
     }
 
     /// The number of points of the tile along some axes.
-    pub(super) fn volume(&self, axes: &[usize]) -> usize {
+    pub(crate) fn volume(&self, axes: &[usize]) -> usize {
         axes.iter().map(|&axis| self.tile[axis]).product()
     }
 
     /// Coordinates along `axes` of the point with this number in their box, the last axis fastest, and the condition
     /// under which it lies in the box and inside the extents: `points` numbers are given out.
-    pub(super) fn decode(
+    pub(crate) fn decode(
         &self,
         emitter: &mut Emitter,
         axes: &[usize],
@@ -114,7 +115,7 @@ impl TileAxes {
 }
 
 /// `value mod extent` and `⌊value / extent⌋` as locals.
-pub(super) fn split(
+pub(crate) fn split(
     emitter: &mut Emitter,
     value: Expression,
     extent: usize,
@@ -128,7 +129,7 @@ pub(super) fn split(
 }
 
 /// Coordinates of the point with this number in a box of these extents, the last fastest.
-pub(super) fn decode_box(
+pub(crate) fn decode_box(
     emitter: &mut Emitter,
     extents: &[usize],
     number: Expression,

@@ -3,7 +3,7 @@
 //! Both define the same names with the same meaning, so that the very text which NVRTC compiles for a target also runs
 //! on a machine without a GPU: an operating-system thread per block, a fiber per CUDA thread.
 
-pub use warpweave_fusion::schedule::tables::{CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
+pub use warpweave_plan::tables::{CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
 
 const COMMON: &str = include_str!("common.hpp");
 const DEVICE: &str = include_str!("device.cuh");
@@ -44,7 +44,7 @@ pub fn host_source(body: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use warpweave_fusion::schedule::plan::{MARK_BITS, MARKS};
+    use warpweave_plan::plan::{MARK_BITS, MARKS};
 
     use super::*;
 

@@ -19,8 +19,8 @@ mod units;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use warpweave_fusion::schedule::tables::node_name;
 use warpweave_graph::arena::{Arena, Id};
+use warpweave_plan::tables::node_name;
 
 use crate::kernel_ir::{Block, Body, Entry, Kernel, KernelId, Program, SharedId, Statement};
 use scope::Declarations;

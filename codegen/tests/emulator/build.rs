@@ -5,10 +5,8 @@ use warpweave_codegen::kernel_ir::{
     Width,
 };
 use warpweave_codegen::persistent;
-use warpweave_fusion::schedule::tables::{
-    Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables,
-};
 use warpweave_graph::arena::Id;
+use warpweave_plan::tables::{Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables};
 
 pub fn thread() -> Expression {
     Expression::Builtin(Builtin::Thread)

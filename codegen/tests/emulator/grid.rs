@@ -3,7 +3,7 @@
 use warpweave_codegen::emulate::mutate::PlanMutation;
 use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport};
 use warpweave_codegen::kernel_ir::{Expression, GlobalSpace, Kernel, Place, Program, ScalarType, Statement};
-use warpweave_fusion::schedule::tables::Tables;
+use warpweave_plan::tables::Tables;
 
 use crate::build::*;
 

@@ -6,7 +6,7 @@ use warpweave_codegen::kernel_ir::{
     Statement, Width,
 };
 use warpweave_codegen::verify::{Problem, verify};
-use warpweave_fusion::schedule::index_records::record_words;
+use warpweave_plan::plan::index_records::record_words;
 
 use crate::build::*;
 

@@ -6,8 +6,8 @@ use warpweave_codegen::kernel_ir::{
     ScalarType, SharedArray, SharedId, ShuffleMode, Statement, Width,
 };
 use warpweave_codegen::nodes;
-use warpweave_fusion::schedule::tables::{Launch, NodeLaunch, Tables};
 use warpweave_graph::arena::Id;
+use warpweave_plan::tables::{Launch, NodeLaunch, Tables};
 
 use crate::build::*;
 

@@ -4,7 +4,7 @@ use warpweave_codegen::emulate::mutate::{PlanMutation, ProgramMutation};
 use warpweave_codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport};
 use warpweave_codegen::kernel_ir::{Expression, GlobalSpace, Kernel, Place, Program, ScalarType};
 use warpweave_codegen::verify;
-use warpweave_fusion::schedule::tables::{Awaited, Tables};
+use warpweave_plan::tables::{Awaited, Tables};
 
 use crate::build::*;
 

@@ -12,10 +12,8 @@ use warpweave_codegen::kernel_ir::{
     BinaryOp, Block, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
     MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Table, UnaryOp, Width,
 };
-use warpweave_fusion::schedule::tables::{
-    Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables,
-};
 use warpweave_graph::arena::{Arena, Id};
+use warpweave_plan::tables::{Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables};
 
 /// Threads of a block, elements of a tile.
 pub const THREADS: u32 = 64;

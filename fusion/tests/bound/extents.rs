@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use warpweave_fusion::partition::bound::InputExtent;
-use warpweave_fusion::partition::bound::footprint::Footprint;
+use warpweave_fusion::cost::bound::InputExtent;
+use warpweave_fusion::cost::bound::footprint::Footprint;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{ExprBuilder, Index, ReadId, Reducer, TensorExpr};
 

@@ -1,10 +1,9 @@
 //! Golden vectors: the thesis' model, and the corrected one by hand (`docs/deepcuts.md`).
 
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::bound::counts::Counts;
-use warpweave_fusion::partition::bound::{
-    BlockShape, BoundMode, InputExtent, LimitingFactor, Staging, combine, upper_bound, work_balance,
-};
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::bound::counts::Counts;
+use warpweave_fusion::cost::bound::ratios::{combine, work_balance};
+use warpweave_fusion::cost::bound::{BlockShape, BoundMode, InputExtent, LimitingFactor, Staging, upper_bound};
 
 use crate::operators::{Window, convolution, elementwise, matmul, shared};
 

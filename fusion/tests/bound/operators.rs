@@ -1,6 +1,6 @@
 //! The operators of the thesis' tables as tensor expressions.
 
-use warpweave_fusion::partition::bound::Staging;
+use warpweave_fusion::cost::bound::Staging;
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::{ElementType, TensorType};
 

@@ -1,7 +1,8 @@
 //! Bank conflicts by enumeration.
 
-use warpweave_fusion::partition::bound::conflicts::{SharedWidth, conflict_degree, row_major};
-use warpweave_fusion::partition::bound::{BlockShape, Staging};
+use warpweave_fusion::cost::bound::conflicts::row_major;
+use warpweave_fusion::cost::bound::{BlockShape, Staging};
+use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
 
 use crate::operators::elementwise;
 

@@ -1,8 +1,8 @@
 //! What is derived from footprints equals the thesis' Tables 3.5–3.7, corrected by errata E1–E4.
 
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::bound::counts::Counts;
-use warpweave_fusion::partition::bound::{BlockShape, BoundMode};
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::bound::counts::Counts;
+use warpweave_fusion::cost::bound::{BlockShape, BoundMode};
 use warpweave_graph::expr::TensorExpr;
 
 use crate::operators::{Window, batch_norm, convolution, elementwise, matmul, pooling, shared};
@@ -111,7 +111,7 @@ fn a_matrix_as_a_convolution_pays_for_its_bytes() {
     let expr = elementwise(&[512, 1024, 1, 1], 1);
     let shape = BlockShape::over_parallel(&expr, &[32, 128, 1, 1], &[1, 16, 1, 1], shared(&[]));
     let counts = |mode| Counts::of(&expr, &shape, &GpuArch::v100(), mode);
-    use warpweave_fusion::partition::bound::InputExtent::Exact;
+    use warpweave_fusion::cost::bound::InputExtent::Exact;
     assert_eq!(counts(BoundMode::Thesis(Exact)).load_transactions, 4_096);
     assert_eq!(counts(BoundMode::Corrected).load_transactions, 512);
     assert_eq!(counts(BoundMode::Corrected).store_transactions, 512);

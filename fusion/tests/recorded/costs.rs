@@ -1,15 +1,18 @@
 //! Costs by recorded times.
 
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::cost::{EstimatedCost, KernelCost};
-use warpweave_fusion::partition::recorded::RecordedCost;
-use warpweave_fusion::partition::signature::Signature;
-use warpweave_fusion::partition::timings::{Architecture, Machine, TimedKernel, Timing, Timings, Version};
-use warpweave_fusion::partition::{FusionLevel, GroupBody, Partition, ScheduleParams, partition};
+use warpweave_fusion::cost::KernelCost;
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::recorded::RecordedCost;
+use warpweave_fusion::cost::timings::{Architecture, Machine, TimedKernel, Timing, Timings, Version};
+use warpweave_fusion::partition::search::{FusionLevel, Partition, partition};
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer};
 use warpweave_graph::program::{ProgramBuilder, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::views::{inline_views, place_joins};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::signature::Signature;
+use warpweave_plan::template::tile::ScheduleParams;
 
 fn estimate() -> EstimatedCost {
     EstimatedCost { arch: GpuArch::h200() }

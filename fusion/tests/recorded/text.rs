@@ -1,9 +1,13 @@
 //! Timings as text, and back.
 
 use proptest::prelude::*;
-use warpweave_fusion::partition::params::RowThreads;
-use warpweave_fusion::partition::timings::{Machine, TimedKernel, Timing, Timings, Version};
-use warpweave_fusion::partition::{ContractionShape, Pipeline, ScheduleParams, Template};
+use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timing, Timings, Version};
+use warpweave_plan::template::Template;
+use warpweave_plan::template::attention::KeyBlocks;
+use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave_plan::template::pointwise::Pointwise;
+use warpweave_plan::template::row::RowThreads;
+use warpweave_plan::template::tile::ScheduleParams;
 
 fn shape() -> impl Strategy<Value = ContractionShape> {
     let power = |most: u32| (0..=most).prop_map(|power| 1usize << power);
@@ -27,11 +31,11 @@ fn shape() -> impl Strategy<Value = ContractionShape> {
 
 fn params() -> impl Strategy<Value = ScheduleParams> {
     let template = prop_oneof![
-        (1usize..9).prop_map(|per_thread| Template::Pointwise { per_thread }),
+        (1usize..9).prop_map(|per_thread| Template::Pointwise(Pointwise { per_thread })),
         Just(Template::Row(RowThreads::Warp)),
         Just(Template::Row(RowThreads::Block)),
         Just(Template::Staged),
-        (1usize..200).prop_map(|keys| Template::Attention { keys }),
+        (1usize..200).prop_map(|keys| Template::Attention(KeyBlocks { keys })),
         shape().prop_map(Template::Contraction),
     ];
     (template, prop::collection::vec(1usize..3000, 0..5)).prop_map(|(template, tile)| ScheduleParams { template, tile })
@@ -85,7 +89,7 @@ fn check_refused(text: &str, line: usize, says: &str) {
 
 #[test]
 fn what_is_no_record_is_refused_with_its_line() {
-    let signature: warpweave_fusion::partition::signature::Signature = "s".parse().expect("a signature");
+    let signature: warpweave_plan::body::signature::Signature = "s".parse().expect("a signature");
     let hash = format!("{:016x}", signature.hash());
     let good = format!("sm_90a\t13.0\t13.1\t{hash}\tpointwise/4 tile 1x256\t2.5\t3\ts");
     let file = |record: &str| format!("warpweave timings 1\n{good}\n{record}\n");

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use warpweave_fusion::partition::Budget;
+use warpweave_fusion::partition::search::budget::Budget;
 use warpweave_fusion::partition::search::problem::{Memo, PartitionProblem, Solution};
 use warpweave_fusion::partition::search::{closure, solve};
 

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::partition::bound::{BoundMode, group_bound};
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionLevel, SearchReport, partition_with_report};
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::bound::BoundMode;
+use warpweave_fusion::cost::bound::group::group_bound;
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::partition::search::{FusionLevel, SearchReport, partition_with_report};
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar, UnaryOp};
 use warpweave_graph::program::{ProgramBuilder, TensorId, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};

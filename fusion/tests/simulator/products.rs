@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::partition::arch::GpuArch;
-use warpweave_fusion::schedule::plan::{CounterId, OperatorId};
-use warpweave_fusion::schedule::{Instruction, Polls, RTask};
+use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_graph::arena::Id;
+use warpweave_plan::plan::{CounterId, OperatorId};
+use warpweave_plan::plan::{Instruction, RTask};
+use warpweave_plan::streams::polls::Polls;
 
 use super::check;
 use super::sketch::Sketch;

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::schedule::plan::OperatorId;
-use warpweave_fusion::schedule::{Instruction, Polls, RTask, SyncCosts};
+use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_graph::arena::Id;
+use warpweave_plan::plan::OperatorId;
+use warpweave_plan::plan::{Instruction, RTask};
+use warpweave_plan::streams::polls::Polls;
 
 use super::check;
 use super::sketch::Sketch;

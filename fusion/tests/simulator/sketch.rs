@@ -1,9 +1,11 @@
 //! Plans written down by hand.
 
-use warpweave_fusion::schedule::plan::{Counter, CounterId, OperatorId};
-use warpweave_fusion::schedule::simulate::simulate_with;
-use warpweave_fusion::schedule::{Instruction, PersistentSegment, Polls, RTask, SyncCosts};
+use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::schedule::simulation::simulate_with;
 use warpweave_graph::arena::{Arena, Id};
+use warpweave_plan::plan::{Counter, CounterId, OperatorId};
+use warpweave_plan::plan::{Instruction, PersistentSegment, RTask};
+use warpweave_plan::streams::polls::Polls;
 
 /// Streams and counters under construction.
 pub struct Sketch {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::schedule::{Backend, BackendReason, MemoryPlan, PlanBackend};
 use warpweave_graph::counted::{self, CountedOutput};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{ElementType, TensorType};
+use warpweave_plan::plan::MemoryPlan;
+use warpweave_plan::plan::backend::{Backend, BackendReason, PlanBackend};
 
 use super::name::{BundleTarget, EntryName};
 use super::references::References;

@@ -1,12 +1,15 @@
 //! A target's part of a bundle, and what must hold of it beside its plan.
 
 use serde::{Deserialize, Serialize};
-use warpweave_fusion::partition::Template;
-use warpweave_fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, OperatorId};
-use warpweave_fusion::schedule::tables::{self, Binding, Tables};
-use warpweave_fusion::schedule::{Backend, BackendReason, ExecutionPlan, MemoryPlan, Segment, Verified, verify};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
+use warpweave_plan::plan::backend::{Backend, BackendReason};
+use warpweave_plan::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, OperatorId};
+use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, Segment};
+use warpweave_plan::tables;
+use warpweave_plan::tables::{Binding, Tables};
+use warpweave_plan::verify::Verified;
+use warpweave_plan::verify::verify;
 
 use super::error::BundleError;
 use super::manifest::{SegmentRecord, TargetRecord};
@@ -54,7 +57,7 @@ impl TargetPlan {
 
     /// The plan on at most `units` units, verified again.
     pub fn folded(&self, target: BundleTarget, units: usize) -> Result<Self, BundleError> {
-        let plan = warpweave_fusion::schedule::fold::fold(self.plan.plan(), units);
+        let plan = warpweave_plan::streams::fold::fold(self.plan.plan(), units);
         Ok(Self { plan: verified(target, plan)?, ..self.clone() })
     }
 
@@ -91,7 +94,7 @@ impl TargetPlan {
             [Some(binding.operands), keep].into_iter().flatten().all(|first| first as usize <= loaded.operands.len())
         };
         let keeps = |(id, binding): (OperatorId, &Binding)| {
-            binding.keep.is_some() == (operators[id].params.template == Template::Kept)
+            binding.keep.is_some() == (operators[id].params.rules().holds_residents())
         };
         let bound = match target {
             BundleTarget::Host => 0,

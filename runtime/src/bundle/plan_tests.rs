@@ -1,16 +1,20 @@
 //! Damaged and hostile plans whose hashes are right: refused or sound, never a panic.
 
-use warpweave_fusion::partition::cost::EstimatedCost;
-use warpweave_fusion::partition::{FusionLevel, arch::GpuArch, partition};
-use warpweave_fusion::schedule::plan::OperatorId;
-use warpweave_fusion::schedule::tables::Binding;
-use warpweave_fusion::schedule::{self, Backend, BackendReason, ExecutionPlan, Part, PlanOptions};
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::partition::search::{FusionLevel, partition};
+use warpweave_fusion::schedule::choice::parts::Part;
+use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;
 use warpweave_graph::program::ProgramBuilder;
 use warpweave_graph::views::{inline_views, place_joins};
 use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::plan::OperatorId;
+use warpweave_plan::plan::backend::{Backend, BackendReason};
+use warpweave_plan::tables::Binding;
 
 use super::manifest::TargetRecord;
 use super::name::BundleTarget;
@@ -43,20 +47,28 @@ fn cases() -> [Case; 2] {
     let (program, layouts) = place_joins(&inline_views(&program()));
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, FusionLevel::None);
-    let one = schedule::plan(&program, &layouts, &partition, &cost, UNITS);
+    let one = warpweave_fusion::schedule::choice::plan(&program, &layouts, &partition, &cost, UNITS);
     let groups = partition.groups.len();
     let parts = [
         Part { groups: 0..groups / 2, backend: Backend::CudaGraph },
         Part { groups: groups / 2..groups, backend: Backend::Persistent },
     ];
-    let mixed = schedule::plan_parts(&program, &layouts, &partition, &cost, &PlanOptions::new(UNITS), &parts).plan;
+    let mixed = warpweave_fusion::schedule::choice::parts::plan_parts(
+        &program,
+        &layouts,
+        &partition,
+        &cost,
+        &PlanOptions::new(UNITS),
+        &parts,
+    )
+    .plan;
     let kernel = Binding { kernel: 0, operands: 0, keep: None };
     let bindings = mixed.operators().values().map(|_| kernel).collect();
     [case(BundleTarget::Host, one, Arena::new()), case(BundleTarget::Gpu(Target::Sm90a), mixed, bindings)]
 }
 
 fn case(target: BundleTarget, plan: ExecutionPlan, bindings: Arena<OperatorId, Binding>) -> Case {
-    let plan = schedule::verify(plan).expect("the schedule is sound");
+    let plan = warpweave_plan::verify::verify(plan).expect("the schedule is sound");
     let record = TargetRecord {
         backend: plan.plan().backend(),
         backend_reason: BackendReason::Asked,

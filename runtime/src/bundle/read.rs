@@ -6,8 +6,8 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
+use warpweave_plan::plan::MemoryPlan;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::error::BundleError;

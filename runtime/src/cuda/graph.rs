@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUgraphDependencyType};
-use warpweave_fusion::schedule::tables::{Launch, NodeLaunch, StreamLaunch, node_name};
+use warpweave_plan::tables::{Launch, NodeLaunch, StreamLaunch, node_name};
 
 use super::driver::{DeviceInfo, check};
 use super::error::CudaError;

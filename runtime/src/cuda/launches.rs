@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::schedule::tables::CONTROL_WORDS;
+use warpweave_plan::tables::CONTROL_WORDS;
 
 /// Bytes of a table's word.
 const WORD: u64 = 4;

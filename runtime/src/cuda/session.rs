@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute};
-use warpweave_fusion::schedule::ExecutionPlan;
-use warpweave_fusion::schedule::plan::SENTINEL_BYTES;
-use warpweave_fusion::schedule::tables::{Launch, node_name};
 use warpweave_graph::Tensor;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::plan::SENTINEL_BYTES;
+use warpweave_plan::tables::{Launch, node_name};
 
 use super::driver::{DeviceInfo, Driver, check};
 use super::error::CudaError;

@@ -1,10 +1,10 @@
 //! Contractions on the host: both factors packed, then one native matrix product a tile.
 
-use warpweave_fusion::partition::GroupBody;
-use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Range, Scalar};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use super::lane_program::{LaneProgram, Step};
 use super::lanes::{LANES, Lanes};

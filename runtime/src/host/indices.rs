@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use warpweave_fusion::partition::{GroupBody, Stage, StageSource};
 use warpweave_graph::expr::{Guard, Index, IndirectIndex, ReadId};
 use warpweave_graph::index_check::{FaultyElement, FaultyIndex, IndexCheck, IndexFault};
+use warpweave_plan::body::{GroupBody, Stage, StageSource};
 
 /// The first fault that the threads of a run have found.
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpweave_fusion::schedule::plan::{Buffer, BufferSpace};
 use warpweave_graph::ElementType;
 use warpweave_graph::Tensor;
+use warpweave_plan::plan::{Buffer, BufferSpace};
 
 use super::indices::IndexFaults;
 use super::lanes::{LANES, Lanes};

@@ -26,14 +26,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
-use warpweave_fusion::schedule::fold::fold;
-use warpweave_fusion::schedule::plan::{BufferSpace, CounterId, Instruction, OperatorId, PersistentSegment, RTask};
-use warpweave_fusion::schedule::{Polls, Segment, Verified, Violation, verify};
 use warpweave_graph::Tensor;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::index_check::IndexFault;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
+use warpweave_plan::plan::Segment;
+use warpweave_plan::plan::{BufferSpace, CounterId, Instruction, OperatorId, PersistentSegment, RTask};
+use warpweave_plan::streams::fold::fold;
+use warpweave_plan::streams::polls::Polls;
+use warpweave_plan::verify::Verified;
+use warpweave_plan::verify::verify;
+use warpweave_plan::verify::violation::Violation;
 
 use crate::session::memory_limit::{NotEnoughMemory, check_plan};
 pub use delays::Delays;

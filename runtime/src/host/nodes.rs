@@ -1,7 +1,7 @@
 //! The nodes of a graph on threads, one node after another.
 
-use warpweave_fusion::schedule::plan::{GraphSegment, KernelNode, OperatorId, RTask};
 use warpweave_graph::arena::Arena;
+use warpweave_plan::plan::{GraphSegment, KernelNode, OperatorId, RTask};
 
 use super::HostError;
 use super::memory::Memory;

@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 use std::ops::Range;
 
-use warpweave_fusion::partition::Stage;
-use warpweave_fusion::schedule::MemoryPlan;
-use warpweave_fusion::schedule::plan::ROperator;
 use warpweave_graph::procedure::sort::{self, Keys};
 use warpweave_graph::procedure::{Along, Opaque, Procedure, suppress};
+use warpweave_plan::body::Stage;
+use warpweave_plan::plan::MemoryPlan;
+use warpweave_plan::plan::ROperator;
 
 use super::lanes::{LANES, Lanes};
 use super::memory::Memory;

@@ -1,10 +1,9 @@
 //! Evaluation of one rTask: the group's expressions on the tile's box.
 
-use warpweave_fusion::partition::Template;
-use warpweave_fusion::partition::staged::tile_coordinates;
-use warpweave_fusion::schedule::MemoryPlan;
-use warpweave_fusion::schedule::dependency::tile_ranges;
-use warpweave_fusion::schedule::plan::ROperator;
+use warpweave_plan::plan::MemoryPlan;
+use warpweave_plan::plan::ROperator;
+use warpweave_plan::region::tile_ranges;
+use warpweave_plan::template::staged::tile_coordinates;
 
 use super::contraction::HostContraction;
 use super::lanes::{LANES, Lanes, spread};
@@ -38,15 +37,8 @@ impl HostOperator {
         let staged =
             staged.map(|(stage, spans)| HostStaged { product: HostProduct::new(&stage), stage, spans }).collect();
         let stages: Vec<HostStage> = operator.body.stages.iter().map(stage).collect();
-        let contraction = match operator.params.template {
-            Template::Contraction(_) => HostContraction::new(&operator.body, &stages[0]),
-            Template::Pointwise { .. }
-            | Template::Row(_)
-            | Template::Kept
-            | Template::Staged
-            | Template::Attention { .. }
-            | Template::Opaque => None,
-        };
+        let blocked = operator.params.rules().multiplies_blocks();
+        let contraction = blocked.then(|| HostContraction::new(&operator.body, &stages[0])).flatten();
         let opaque = HostOpaque::new(operator, memory);
         let products: Vec<Option<HostProduct>> = stages.iter().map(HostProduct::new).collect();
         let wide = (0..stages.len()).any(|stage| !operator.body.extra_axes(stage).is_empty());

@@ -3,10 +3,10 @@
 //! Factors are gathered along the innermost reduced axis into dense buffers and multiplied natively. The order of the
 //! additions depends on the tile alone, so it is the same for any number of threads.
 
-use warpweave_fusion::partition::contraction::axes_of;
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, BinaryOp, Reducer, Scalar};
+use warpweave_plan::template::contraction::axes_of;
 
 use super::lane_program::{LaneProgram, Step};
 use super::lanes::{LANES, Lanes};

@@ -1,12 +1,12 @@
 //! Stages of a group, prepared for evaluation on boxes of their axes.
 
-use warpweave_fusion::partition::staged::StagedBox;
-use warpweave_fusion::partition::{Stage, StageSource};
-use warpweave_fusion::schedule::MemoryPlan;
-use warpweave_fusion::schedule::plan::ROperator;
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Atom, AxisId, Index, IndirectIndex, Literal, ReadId, Scalar, TensorExpr};
+use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::plan::MemoryPlan;
+use warpweave_plan::plan::ROperator;
+use warpweave_plan::template::staged::StagedBox;
 
 use super::indices::HostIndexChecks;
 use super::lane_program::{LaneProgram, Step};

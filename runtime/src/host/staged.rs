@@ -1,9 +1,9 @@
 //! Staged values of a group: the boxes that a tile needs, computed before its stages.
 
-use warpweave_fusion::partition::GroupBody;
-use warpweave_fusion::partition::staged::StagedBox;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Range;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::staged::StagedBox;
 
 use super::lanes::{LANES, Lanes};
 use super::memory::{Memory, StagedValues};
@@ -70,9 +70,9 @@ impl StagedValues {
 }
 
 /// The boxes of a body's staged values.
-pub(super) fn boxes(body: &GroupBody, params: &warpweave_fusion::partition::ScheduleParams) -> Vec<StagedBox> {
+pub(super) fn boxes(body: &GroupBody, params: &warpweave_plan::template::tile::ScheduleParams) -> Vec<StagedBox> {
     if body.staged.is_empty() {
         return Vec::new();
     }
-    warpweave_fusion::partition::staged::boxes(body, params).expect("a verified plan gives every staged value a box")
+    warpweave_plan::template::staged::boxes(body, params).expect("a verified plan gives every staged value a box")
 }

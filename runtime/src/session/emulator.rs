@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_fusion::schedule::ExecutionPlan;
-use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::tables::Tables;
 
 use super::Session;
 use super::check_records;

@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpweave_fusion::schedule::{ExecutionPlan, MemoryPlan, PlanBackend};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorProgram, TensorType};
+use warpweave_plan::plan::backend::PlanBackend;
+use warpweave_plan::plan::{ExecutionPlan, MemoryPlan};
 
 use super::error::SessionError;
 

@@ -1,7 +1,7 @@
 //! The processor's threads as a device.
 
-use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
+use warpweave_plan::plan::ExecutionPlan;
 
 use super::Session;
 use super::error::SessionError;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use warpweave_fusion::schedule::MemoryPlan;
 use warpweave_graph::index_check::{FaultyElement, FaultyIndex, IndexCheck, IndexFault};
 use warpweave_graph::legible::legible;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
+use warpweave_plan::plan::MemoryPlan;
 
 /// An element of an input or of another tensor that is no index of a dimension which it indexes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{TensorProgram, TensorType};
+use warpweave_plan::plan::ExecutionPlan;
 
 /// More memory than there is.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

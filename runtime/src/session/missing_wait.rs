@@ -6,13 +6,17 @@
 
 use std::ops::Range;
 
-use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport, UnorderedValue};
-use warpweave_fusion::schedule::dependency::{Region, writes};
-use warpweave_fusion::schedule::plan::RTask;
-use warpweave_fusion::schedule::waits::{self, PlannedWait};
-use warpweave_fusion::schedule::{ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, Polls, Segment, tables};
+use warpweave_codegen::emulate::report::LaunchReport;
+use warpweave_codegen::emulate::{Device, LaunchOptions, UnorderedValue};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::{Tensor, TensorType};
+use warpweave_plan::plan::RTask;
+use warpweave_plan::plan::{ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, Segment};
+use warpweave_plan::region::{Region, writes};
+use warpweave_plan::streams::polls::Polls;
+use warpweave_plan::streams::waits;
+use warpweave_plan::streams::waits::PlannedWait;
+use warpweave_plan::tables;
 
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, place, write_inputs};

@@ -23,8 +23,8 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
-use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
+use warpweave_plan::plan::ExecutionPlan;
 
 pub use error::{FailureKind, SessionError};
 pub(crate) use exchange::{SPOILED, check_inputs, input_types, output, place, run_as};

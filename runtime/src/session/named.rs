@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use warpweave_fusion::schedule::ExecutionPlan;
 use warpweave_graph::Tensor;
 use warpweave_graph::counted::{self, CountedOutput};
 use warpweave_graph::program::TensorId;
+use warpweave_plan::plan::ExecutionPlan;
 
 use super::{Session, SessionError};
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::print::cuda;
-use warpweave_fusion::schedule::ExecutionPlan;
-use warpweave_fusion::schedule::tables::Tables;
 use warpweave_graph::Tensor;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::tables::Tables;
 
 use super::Session;
 use super::check_records;

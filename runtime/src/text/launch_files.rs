@@ -5,7 +5,7 @@
 use std::fs;
 use std::io;
 
-use warpweave_fusion::schedule::tables::{Launch, NodeLaunch, StreamLaunch};
+use warpweave_plan::tables::{Launch, NodeLaunch, StreamLaunch};
 
 use super::TextLaunch;
 use crate::session_memory::SessionMemory;

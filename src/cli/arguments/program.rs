@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use warpweave::frontend::ImportOptions;
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{Backend, BackendChoice, ExecutionPlan, PlanBackend};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::plan::backend::{Backend, BackendChoice, PlanBackend};
 use warpweave::runtime::bundle::{self, BundleError};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::{Device, Session};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use warpweave::fusion::partition::SearchEnd;
-use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::partition::search::SearchEnd;
 use warpweave::{SearchLimit, TimingsFile, read_arch};
 
 use crate::cli::error::CliError;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::{Checked, Source, random_inputs};
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use warpweave::fusion::schedule::plan::RTask;
-use warpweave::fusion::schedule::{Instruction, PersistentSegment};
+use warpweave::plan::plan::RTask;
+use warpweave::plan::plan::{Instruction, PersistentSegment};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::missing_wait::Corruption;
 use warpweave::{Checked, WithoutWait};

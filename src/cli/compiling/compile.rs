@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::{FusionLevel, Partition};
+use warpweave::fusion::partition::search::{FusionLevel, Partition};
 use warpweave::graph::arena::Id;
 use warpweave::runtime::bundle::{BundleTarget, BundleWriter, TargetContents};
 use warpweave::runtime::json::{Value, json};

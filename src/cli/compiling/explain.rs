@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use warpweave::compiler::CompileOptions;
 use warpweave::explain::{Clock, ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
-use warpweave::fusion::partition::{FusionGroup, FusionLevel};
-use warpweave::fusion::schedule::{self, Backend, BackendChoice, PlanOptions, SyncPolicy};
+use warpweave::fusion::partition::search::{FusionGroup, FusionLevel};
+use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave::fusion::schedule::memory::ArenaPolicy;
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
@@ -195,10 +198,10 @@ fn policy(sync: Sync) -> SyncPolicy {
     }
 }
 
-fn arena_policy(arena: Arena) -> schedule::ArenaPolicy {
+fn arena_policy(arena: Arena) -> ArenaPolicy {
     match arena {
-        Arena::Small => schedule::ArenaPolicy::Small,
-        Arena::Fast => schedule::ArenaPolicy::Fast,
-        Arena::Separate => schedule::ArenaPolicy::Separate,
+        Arena::Small => ArenaPolicy::Small,
+        Arena::Fast => ArenaPolicy::Fast,
+        Arena::Separate => ArenaPolicy::Separate,
     }
 }

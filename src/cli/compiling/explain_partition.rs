@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use warpweave::explain::{ExplainedGroup, LevelFigures};
-use warpweave::fusion::partition::search::Verdict;
-use warpweave::fusion::partition::{FusionGroup, Partition, opaque};
+use warpweave::fusion::partition::search::neighbours::Verdict;
+use warpweave::fusion::partition::search::{FusionGroup, Partition};
+use warpweave::plan::template::opaque;
 use warpweave::runtime::json::{Value, json};
 
 /// Levels side by side, and the groups of one of them.

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
-use warpweave::fusion::schedule::{EdgeKind, Limits, PlanBackend};
+use warpweave::fusion::schedule::choice::lower_bounds::Limits;
+use warpweave::plan::plan::EdgeKind;
+use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::runtime::json::{Value, json};
 
 /// rOperators of the critical path that are listed.

@@ -9,7 +9,7 @@ use warpweave::bench::{
     Peer, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers,
     left_out_text, measure, profile, read_peers,
 };
-use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::graph::Tensor;
 use warpweave::models::reduced_from;
 use warpweave::runtime::bundle::Signature;

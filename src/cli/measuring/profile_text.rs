@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use warpweave::fusion::schedule::simulate::Simulation;
+use warpweave::fusion::schedule::simulation::Simulation;
 use warpweave::profile::{OperatorTimes, PartTimes, Profile, UnitTime};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::Device;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use warpweave::compiler::CompileOptions;
-use warpweave::fusion::partition::arch::GpuArch;
-use warpweave::fusion::partition::cost::EstimatedCost;
-use warpweave::fusion::partition::timings::{Machine, Timings};
-use warpweave::fusion::partition::{FusionLevel, Partition};
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::cost::timings::{Machine, Timings};
+use warpweave::fusion::partition::search::{FusionLevel, Partition};
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::cuda::Driver;
 use warpweave::runtime::json::{Value, json};

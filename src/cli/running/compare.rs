@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use warpweave::fusion::schedule::ExecutionPlan;
 use warpweave::graph::legible::legible;
 use warpweave::graph::{ElementType, Tensor, npy};
+use warpweave::plan::plan::ExecutionPlan;
 use warpweave::runtime::bundle::Port;
 use warpweave::runtime::json::json;
 

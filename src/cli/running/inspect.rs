@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warpweave::frontend::{DeclaredPort, ImportError};
-use warpweave::fusion::schedule::PlanBackend;
 use warpweave::graph::legible::legible;
+use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use warpweave::fusion::partition::arch::GpuArch;
+use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::{read_arch, write_arch};
 
 use crate::support::tool::{Folder, fail, model, succeed, tool};

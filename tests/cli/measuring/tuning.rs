@@ -5,10 +5,10 @@ use std::path::Path;
 
 use warpweave::compiler::CompileOptions;
 use warpweave::frontend::ImportOptions;
-use warpweave::fusion::partition::arch::GpuArch;
-use warpweave::fusion::partition::cost::EstimatedCost;
-use warpweave::fusion::partition::timings::{Machine, Version};
-use warpweave::fusion::partition::{FusionGroup, FusionLevel};
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::cost::timings::{Machine, Version};
+use warpweave::fusion::partition::search::{FusionGroup, FusionLevel};
 use warpweave::runtime::target::Target;
 use warpweave::tune::{Measure, Outcome, tune, untimed};
 use warpweave::{Build, Model, OpenError, TimingsFile, TimingsFileError, architecture};

@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{fold::fold, verify};
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::text::{self, Tensors};
 use warpweave::graph::verify::verify as verify_graph;
 use warpweave::graph::views::{inline_views, place_joins};
 use warpweave::graph::{Tensor, lower};
+use warpweave::plan::streams::fold::fold;
+use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::Machine;
 use warpweave_tests::pipeline::{compile, plan};

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use warpweave::plan::template::attention::KeyBlocks;
+use warpweave::plan::template::pointwise::Pointwise;
 
 use warpweave::frontend::ImportOptions;
-use warpweave::fusion::partition::arch::GpuArch;
-use warpweave::fusion::partition::params::RowThreads;
-use warpweave::fusion::partition::timings::{Machine, TimedKernel, Timing, Timings, Version};
-use warpweave::fusion::partition::{ContractionShape, ScheduleParams, Template};
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::timings::{Machine, TimedKernel, Timing, Timings, Version};
 use warpweave::graph::{Tensor, npy};
+use warpweave::plan::template::Template;
+use warpweave::plan::template::contraction::shape::ContractionShape;
+use warpweave::plan::template::row::RowThreads;
+use warpweave::plan::template::tile::ScheduleParams;
 use warpweave::runtime::bundle::{self, BundleTarget, TargetContents};
 use warpweave::{Build, Model, write_arch};
 
@@ -77,10 +81,10 @@ pub fn timings() -> Vec<Vec<u8>> {
     let architecture = || "sm_90a".parse().expect("that is a name");
     let machine = || Machine { architecture: architecture(), driver: version, compiler: version };
     let templates = [
-        Template::Pointwise { per_thread: 4 },
+        Template::Pointwise(Pointwise { per_thread: 4 }),
         Template::Row(RowThreads::Warp),
         Template::Contraction(ContractionShape::square(4, 2)),
-        Template::Attention { keys: 64 },
+        Template::Attention(KeyBlocks { keys: 64 }),
         Template::Opaque,
     ];
     let record = |template: &Template| {

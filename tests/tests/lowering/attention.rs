@@ -3,13 +3,17 @@
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::verify;
-use warpweave::fusion::partition::arch::GpuArch;
-use warpweave::fusion::partition::cost::EstimatedCost;
-use warpweave::fusion::partition::{FusionLevel, GroupBody, Template, attention, partition_with_report, phase};
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::partition::search::{FusionLevel, partition_with_report};
 use warpweave::graph::expr::{BinaryOp, ExprBuilder, Guard, Index, Scalar};
 use warpweave::graph::prepare::prepare;
 use warpweave::graph::program::TensorId;
 use warpweave::graph::{ElementType, Tensor, TensorType};
+use warpweave::plan::body::GroupBody;
+use warpweave::plan::template::Template;
+use warpweave::plan::template::attention;
+use warpweave::plan::template::staged::phase;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave::runtime::target::Target;
 use warpweave_tests::evaluate::evaluate;
@@ -255,6 +259,6 @@ fn is_chosen(shape: Shape) {
     let at = |level| partition_with_report(&program, &layouts, &cost, level);
     let (partition, report) = at(FusionLevel::Full);
     let mut templates = partition.groups.iter().map(|group| group.params.template);
-    assert!(templates.any(|template| matches!(template, Template::Attention { .. })), "{:?}", partition.groups);
+    assert!(templates.any(|template| matches!(template, Template::Attention(_))), "{:?}", partition.groups);
     assert!(report.microseconds < at(FusionLevel::Register).1.microseconds);
 }

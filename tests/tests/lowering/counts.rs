@@ -2,16 +2,23 @@
 
 use std::cell::Cell;
 
-use warpweave::codegen::emulate::{Counts, LaunchOptions};
-use warpweave::fusion::partition::attention;
-use warpweave::fusion::partition::bound::kernel::{KernelCounts, Sampling, kernel_counts};
-use warpweave::fusion::partition::padded::PaddedBody;
-use warpweave::fusion::partition::phase::{self, Method};
-use warpweave::fusion::partition::staged::boxes;
-use warpweave::fusion::partition::{FusionLevel, GroupBody, ScheduleParams, Template};
-use warpweave::fusion::schedule::plan::OperatorId;
-use warpweave::fusion::schedule::{PlanOptions, SyncPolicy};
+use warpweave::codegen::emulate::LaunchOptions;
+use warpweave::codegen::emulate::report::Counts;
+use warpweave::fusion::cost::counts::{KernelCounts, Sampling};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::template::kernel_counts;
 use warpweave::graph::TensorProgram;
+use warpweave::plan::body::GroupBody;
+use warpweave::plan::plan::OperatorId;
+use warpweave::plan::template::Template;
+use warpweave::plan::template::attention;
+use warpweave::plan::template::staged::boxes;
+use warpweave::plan::template::staged::padded::PaddedBody;
+use warpweave::plan::template::staged::phase;
+use warpweave::plan::template::staged::phase::Method;
+use warpweave::plan::template::tile::ScheduleParams;
 use warpweave_tests::machine::Machine;
 use warpweave_tests::pipeline::{Compiled, compile_chosen, compile_staged};
 use warpweave_tests::random::{self, Random};
@@ -152,12 +159,12 @@ fn compare(case: Case, program: &TensorProgram, compiled: &Compiled, seen: &mut 
 /// Positions in [`PAIRS`] of a kernel's template, or of the methods of its phases.
 fn kinds(body: &GroupBody, params: &ScheduleParams) -> Vec<usize> {
     match params.template {
-        Template::Pointwise { .. } => vec![0],
+        Template::Pointwise(_) => vec![0],
         Template::Row(_) => vec![1],
         Template::Contraction(_) => vec![2],
-        Template::Kept => unreachable!("no case is a recurrence"),
+        Template::WeightStationary => unreachable!("no case is a recurrence"),
         Template::Opaque => unreachable!("no case has a procedure"),
-        Template::Attention { .. } => vec![6],
+        Template::Attention(_) => vec![6],
         Template::Staged => {
             let boxes = boxes(body, params).expect("the parameters fit");
             let (staged, _) = phase::methods(&PaddedBody::of(body), params, &boxes);

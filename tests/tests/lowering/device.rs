@@ -1,7 +1,7 @@
 //! NVRTC takes the printed text of samples and cases, and the code passes the gates.
 
 use warpweave::codegen::print::UnitSize;
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::runtime::target::Target;
 use warpweave_tests::gates;
 use warpweave_tests::pipeline::compile;

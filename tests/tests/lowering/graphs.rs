@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::kernel_ir::{Entry, Program, Statement};
+use warpweave::codegen::kernel_ir::statement::Statement;
+use warpweave::codegen::kernel_ir::{Entry, Program};
 use warpweave::codegen::verify;
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{Backend, BackendChoice, Part, PlanOptions};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::choice::parts::Part;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Tensor, TensorProgram};
+use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_parts, compile_under};
 use warpweave_tests::random::{self, Random};

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use warpweave::codegen::emulate::mutate::SentinelMutation;
 use warpweave::codegen::verify;
-use warpweave::fusion::partition::{FusionLevel, Template};
-use warpweave::fusion::schedule::PlanOptions;
-use warpweave::fusion::schedule::plan::mark_of;
-use warpweave::fusion::schedule::tables::{Awaited, OPCODE_WAIT};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::Tensor;
+use warpweave::plan::plan::mark_of;
+use warpweave::plan::tables::{Awaited, OPCODE_WAIT};
+use warpweave::plan::template::Template;
 use warpweave::runtime::text::TextError;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
@@ -36,7 +37,7 @@ fn check(units: usize) {
     let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(units) };
     let compiled = compile_under(&program, FusionLevel::Register, &options);
     let mut operators = compiled.plan.plan().persistent().operators.values();
-    assert!(operators.any(|operator| operator.params.template == Template::Kept), "something is kept");
+    assert!(operators.any(|operator| operator.params.template == Template::WeightStationary), "something is kept");
     printed::check(&compiled);
     assert_eq!(verify::verify(&compiled.lowered.program), []);
     let machine = Machine::new(&compiled);

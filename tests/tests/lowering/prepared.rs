@@ -1,7 +1,7 @@
 //! What programs are rewritten to before they are partitioned: as many products as there should be, and the same values.
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::TensorProgram;
 use warpweave::graph::expr::{BinaryOp, Reducer, Scalar, UnaryOp};
 use warpweave::graph::prepare::prepare;

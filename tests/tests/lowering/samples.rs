@@ -1,7 +1,7 @@
 //! Whole samples, as the search compiles them: the emulator against the plain evaluation.
 
 use warpweave::codegen::verify;
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::compile;

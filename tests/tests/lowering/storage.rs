@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use warpweave::codegen::print::UnitSize;
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::PlanOptions;
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::minifloat::{decode, encode};
 use warpweave::graph::ops::cast::element_number;
 use warpweave::graph::reference::evaluate;

@@ -2,7 +2,8 @@
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::verify;
-use warpweave::fusion::partition::{FusionLevel, phase};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::plan::template::staged::phase;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{compile_staged, compile_with};

@@ -4,9 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::params::Pipeline;
-use warpweave::fusion::partition::{FusionLevel, ScheduleParams, Template};
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::Tensor;
+use warpweave::plan::template::Template;
+use warpweave::plan::template::contraction::shape::Pipeline;
+use warpweave::plan::template::tile::ScheduleParams;
 use warpweave::runtime::cache::Cache;
 use warpweave::runtime::session_memory::SessionMemory;
 use warpweave::runtime::text::{TextError, TextLaunch, TextProgram};

@@ -1,8 +1,11 @@
 //! Parameters for a group: every template that takes it, with even and with ragged tiles.
 
-use warpweave::fusion::partition::contraction::Contraction;
-use warpweave::fusion::partition::params::candidates;
-use warpweave::fusion::partition::{ContractionShape, GroupBody, Pipeline, ScheduleParams, Template};
+use warpweave::fusion::template::candidates::candidates;
+use warpweave::plan::body::GroupBody;
+use warpweave::plan::template::Template;
+use warpweave::plan::template::contraction::Contraction;
+use warpweave::plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave::plan::template::tile::ScheduleParams;
 
 /// All variants for a group; never empty.
 pub fn of(body: &GroupBody) -> Vec<ScheduleParams> {

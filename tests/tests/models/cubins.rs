@@ -2,11 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::codegen::print::{ENTRY_NAME, UnitSize, entry_names};
+use warpweave::codegen::print::UnitSize;
+use warpweave::codegen::print::{ENTRY_NAME, entry_names};
 use warpweave::compiler::{CompileOptions, compile};
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::tables::{self, node_name};
-use warpweave::fusion::schedule::{Backend, BackendChoice, Part, PlanOptions, ROperator, Segment};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::choice::parts::Part;
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::plan::plan::backend::{Backend, BackendChoice};
+use warpweave::plan::plan::{ROperator, Segment};
+use warpweave::plan::tables;
+use warpweave::plan::tables::node_name;
 use warpweave::runtime::target::Target;
 use warpweave_tests::pipeline::{compile_parts, compile_under};
 use warpweave_tests::sketch::{Sketch, Window};

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use warpweave::compiler::{CompileOptions, compile};
-use warpweave::fusion::schedule::RTask;
 use warpweave::graph::TensorProgram;
 use warpweave::graph::expr::{BinaryOp, Reducer, UnaryOp};
 use warpweave::graph::program::TensorId;
 use warpweave::graph::reference::evaluate;
+use warpweave::plan::plan::RTask;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave_tests::machine::assert_close;
 use warpweave_tests::random::Random;

@@ -1,8 +1,8 @@
 //! The partition search on real graphs.
 
-use warpweave::fusion::partition::arch::GpuArch;
-use warpweave::fusion::partition::cost::EstimatedCost;
-use warpweave::fusion::partition::{FusionLevel, partition_with_report};
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::partition::search::{FusionLevel, partition_with_report};
 use warpweave::graph::prepare::prepare;
 use warpweave_tests::models;
 use warpweave_tests::suite::Suite;

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Instant;
 
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{ExecutionPlan, Violation, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::verify::verify;
+use warpweave::plan::verify::violation::Violation;
 use warpweave_tests::pipeline::plan;
 use warpweave_tests::random::Random;
 use warpweave_tests::suite::{Suite, is_full};

@@ -1,13 +1,16 @@
 //! Graphs of kernel nodes: what the verifier proves of their order, and when a graph is chosen.
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::fusion::partition::{FusionLevel, Template};
-use warpweave::fusion::schedule::plan::{
-    BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, KernelNode, OperatorId, Segment,
-};
-use warpweave::fusion::schedule::{ArenaPolicy, Backend, BackendChoice, BackendReason, PlanOptions, SyncCosts, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::dependence::costs::SyncCosts;
+use warpweave::fusion::schedule::memory::ArenaPolicy;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::arena::Id;
 use warpweave::graph::program::TensorId;
+use warpweave::plan::plan::backend::{Backend, BackendChoice, BackendReason};
+use warpweave::plan::plan::{BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, KernelNode, OperatorId, Segment};
+use warpweave::plan::template::Template;
+use warpweave::plan::verify::verify;
 use warpweave_tests::machine::Machine;
 use warpweave_tests::pipeline::{Compiled, compile_under, plan_under};
 use warpweave_tests::random::{self, Random};
@@ -113,7 +116,7 @@ pub fn cases(persistent: ExecutionPlan) -> Vec<(&'static str, ExecutionPlan)> {
     let nodes = |change: &dyn Fn(&mut Vec<KernelNode>)| changed(&|plan| change(&mut graph_mut(plan).nodes));
     let unknown = KernelNode { operator: OperatorId::from_index(2), blocks: 1 };
     let keep = |plan: &mut ExecutionPlan| {
-        graph_mut(plan).operators[OperatorId::from_index(0)].params.template = Template::Kept;
+        graph_mut(plan).operators[OperatorId::from_index(0)].params.template = Template::WeightStationary;
     };
     let alias = |plan: &mut ExecutionPlan| {
         let places: Vec<TensorId> = plan.memory.tensors.ids().filter(|id| in_arena(plan, *id)).collect();

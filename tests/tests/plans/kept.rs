@@ -3,9 +3,12 @@
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::lower::lower;
-use warpweave::fusion::partition::{FusionLevel, Template};
-use warpweave::fusion::schedule::fold::fold;
-use warpweave::fusion::schedule::{ExecutionPlan, Instruction, PersistentSegment, PlanOptions, Segment, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::plan::plan::{ExecutionPlan, Instruction, PersistentSegment, Segment};
+use warpweave::plan::streams::fold::fold;
+use warpweave::plan::template::Template;
+use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_under};
@@ -25,7 +28,7 @@ pub fn add(suite: &mut Suite) {
         let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(UNITS) };
         let compiled = compile_under(&program, FusionLevel::Register, &options);
         let segment = compiled.plan.plan().persistent();
-        let is_kept = |template: Template| template == Template::Kept;
+        let is_kept = |template: Template| template == Template::WeightStationary;
         assert!(segment.operators.values().any(|operator| is_kept(operator.params.template)), "something is kept");
         assert!(keeps(segment).iter().all(|count| *count <= 1), "a unit brings what it keeps once");
         check(&compiled);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::fusion::schedule::plan::{CounterId, EdgeKind, ExecutionPlan, Instruction, PersistentSegment, Segment};
 use warpweave::graph::program::TensorId;
+use warpweave::plan::plan::{CounterId, EdgeKind, ExecutionPlan, Instruction, PersistentSegment, Segment};
 use warpweave_tests::random::Random;
 
 /// A place in a stream.
@@ -160,7 +160,7 @@ fn lower_waits(segment: &mut PersistentSegment, lowered: CounterId) {
 fn alias(plan: &mut ExecutionPlan, kept: TensorId, moved: TensorId, steps: u64) {
     let memory = &mut plan.memory;
     let start = memory.tensors[kept].buffer.expect("a live tensor").offset;
-    let offset = start + steps * warpweave::fusion::schedule::plan::BUFFER_ALIGNMENT;
+    let offset = start + steps * warpweave::plan::plan::BUFFER_ALIGNMENT;
     for id in memory.tensors.ids() {
         let planned = &mut memory.tensors[id];
         if planned.layout.root == moved

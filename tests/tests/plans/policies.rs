@@ -1,11 +1,15 @@
 //! Every way of waiting and of sharing memory gives plans that are right; the default is never the slowest.
 
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::fold::fold;
-use warpweave::fusion::schedule::simulate::makespan;
-use warpweave::fusion::schedule::{ArenaPolicy, KernelChoice, PlanOptions, Planned, Polls, SyncPolicy, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave::fusion::schedule::memory::ArenaPolicy;
+use warpweave::fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
+use warpweave::fusion::schedule::simulation::makespan;
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::reference::evaluate;
+use warpweave::plan::streams::fold::fold;
+use warpweave::plan::streams::polls::Polls;
+use warpweave::plan::verify::verify;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{compile_under, plan_under};
 use warpweave_tests::random::{self, Random};

@@ -1,16 +1,22 @@
 //! Plans whose rTasks load constants before they wait compute what others do; a load of anything else is reported.
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::kernel_ir::{Block, GlobalSpace, Statement};
+use warpweave::codegen::kernel_ir::statement::{Block, GlobalSpace, Statement};
 use warpweave::codegen::lower::lower;
-use warpweave::codegen::verify::{self as kernel_verify, Problem};
-use warpweave::fusion::partition::params::{ContractionShape, Pipeline, candidates};
-use warpweave::fusion::partition::{FusionLevel, GroupBody, ScheduleParams, Template};
-use warpweave::fusion::schedule::fold::fold;
-use warpweave::fusion::schedule::prefetch::without_prefetches;
-use warpweave::fusion::schedule::{ExecutionPlan, Segment, verify};
+use warpweave::codegen::verify as kernel_verify;
+use warpweave::codegen::verify::Problem;
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::template::candidates::candidates;
 use warpweave::graph::Tensor;
 use warpweave::graph::reference::evaluate;
+use warpweave::plan::body::GroupBody;
+use warpweave::plan::plan::{ExecutionPlan, Segment};
+use warpweave::plan::streams::fold::fold;
+use warpweave::plan::streams::prefetch::without_prefetches;
+use warpweave::plan::template::Template;
+use warpweave::plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave::plan::template::tile::ScheduleParams;
+use warpweave::plan::verify::verify;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_with};
 use warpweave_tests::random::{self, Random};
@@ -41,11 +47,11 @@ pub fn add(suite: &mut Suite) {
 fn with_pipeline(body: &GroupBody, pipeline: Pipeline) -> ScheduleParams {
     let contraction = |params: &ScheduleParams| match params.template {
         Template::Contraction(shape) => Some(ContractionShape { pipeline, ..shape }),
-        Template::Pointwise { .. }
+        Template::Pointwise(_)
         | Template::Row(_)
-        | Template::Kept
+        | Template::WeightStationary
         | Template::Staged
-        | Template::Attention { .. }
+        | Template::Attention(_)
         | Template::Opaque => None,
     };
     let mut found = candidates(body);

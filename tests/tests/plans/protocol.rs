@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
+use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::emulate::mutate::{PlanMutation, ProgramMutation};
-use warpweave::codegen::emulate::{LaunchOptions, LaunchReport};
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::plan::{ExecutionPlan, Instruction, Segment};
-use warpweave::fusion::schedule::{PlanOptions, SyncPolicy};
+use warpweave::codegen::emulate::report::LaunchReport;
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Tensor, TensorProgram};
+use warpweave::plan::plan::{ExecutionPlan, Instruction, Segment};
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile, compile_under};
 use warpweave_tests::random::{self, Random};

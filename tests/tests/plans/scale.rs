@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{PlanOptions, SyncPolicy, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::{Suite, is_full};
@@ -27,7 +29,7 @@ pub fn add(suite: &mut Suite) {
     });
 }
 
-fn plan(layers: usize) -> (warpweave::fusion::schedule::Planned, Duration) {
+fn plan(layers: usize) -> (warpweave::fusion::schedule::options::Planned, Duration) {
     let mut sketch = Sketch::new(1);
     let mut value = sketch.input(&[ROWS, 600]);
     for _ in 0..layers {

@@ -6,20 +6,22 @@ use std::time::Duration;
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::fold::fold;
-use warpweave::fusion::schedule::plan::{EdgeKind, ExecutionPlan, Segment};
-use warpweave::fusion::schedule::simulate::Jitter;
-use warpweave::fusion::schedule::simulate_plan::{simulate_plan, simulate_segment};
-use warpweave::fusion::schedule::{
-    ArenaPolicy, Backend, BackendChoice, BackendReason, Part, PlanBackend, PlanOptions, SegmentReason, SyncCosts,
-    verify,
-};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::choice::parts::Part;
+use warpweave::fusion::schedule::dependence::costs::SyncCosts;
+use warpweave::fusion::schedule::memory::ArenaPolicy;
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::simulation::Jitter;
+use warpweave::fusion::schedule::simulation::plan::{simulate_plan, simulate_segment};
 use warpweave::graph::arena::Id;
 use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::{TensorId, TensorProgram};
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{ElementType, Tensor};
+use warpweave::plan::plan::backend::{Backend, BackendChoice, BackendReason, PlanBackend, SegmentReason};
+use warpweave::plan::plan::{EdgeKind, ExecutionPlan, Segment};
+use warpweave::plan::streams::fold::fold;
+use warpweave::plan::verify::verify;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave::runtime::session_memory::SessionMemory;
 use warpweave::runtime::text::{TextError, TextLaunch, TextProgram};

@@ -1,17 +1,19 @@
 //! Plans whose rTasks exchange values that carry their own validity.
 
+use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::emulate::mutate::SentinelMutation;
-use warpweave::codegen::emulate::{Fault, LaunchOptions};
+use warpweave::codegen::emulate::report::Fault;
 use warpweave::frontend::{ImportOptions, import_bytes};
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::partition::boxed::is_boxed;
-use warpweave::fusion::schedule::fold::fold;
-use warpweave::fusion::schedule::plan::{EdgeKind, mark_of};
-use warpweave::fusion::schedule::tables::Awaited;
-use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Graph, Tensor, TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, build};
+use warpweave::plan::plan::{EdgeKind, mark_of};
+use warpweave::plan::streams::fold::fold;
+use warpweave::plan::tables::Awaited;
+use warpweave::plan::template::contraction::operand_staging::is_boxed;
+use warpweave::plan::verify::verify;
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave::runtime::target::Target;

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use warpweave::frontend::{ImportOptions, import_bytes};
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::{ExecutionPlan, PlanOptions};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::{TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, all, build};
+use warpweave::plan::plan::ExecutionPlan;
 use warpweave_tests::models;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::suite::{Suite, is_full};

@@ -1,7 +1,7 @@
 //! Plans whose units have one counter each, so that waits are for the first few of one unit's signals.
 
-use warpweave::fusion::schedule::plan::{Counter, CounterId, ExecutionPlan, Instruction, PersistentSegment, Segment};
 use warpweave::graph::arena::{Arena, Id};
+use warpweave::plan::plan::{Counter, CounterId, ExecutionPlan, Instruction, PersistentSegment, Segment};
 
 /// The plan with every signal of a unit on the unit's own counter, and every wait split into one a signalling unit, for
 /// as many signals as that unit has given with the one that is waited for. It orders the same rTasks, and more.

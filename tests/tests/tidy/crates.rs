@@ -9,17 +9,18 @@ use serde_json::Value;
 use super::root;
 
 /// Per crate, the crates that it must and that it may depend on.
-const ARROWS: [(&str, &[&str], &[&str]); 9] = [
+const ARROWS: [(&str, &[&str], &[&str]); 10] = [
     ("warpweave-graph", &[], &[]),
     ("warpweave-frontend", &["warpweave-graph"], &[]),
-    ("warpweave-fusion", &["warpweave-graph"], &[]),
-    ("warpweave-codegen", &["warpweave-fusion"], &["warpweave-graph"]),
-    ("warpweave-runtime", &["warpweave-codegen", "warpweave-fusion"], &["warpweave-graph"]),
+    ("warpweave-plan", &["warpweave-graph"], &[]),
+    ("warpweave-fusion", &["warpweave-plan"], &["warpweave-graph"]),
+    ("warpweave-codegen", &["warpweave-plan"], &["warpweave-graph"]),
+    ("warpweave-runtime", &["warpweave-codegen", "warpweave-plan"], &["warpweave-fusion", "warpweave-graph"]),
     ("warpweave-models", &[], &["warpweave-frontend", "warpweave-graph"]),
     (
         "warpweave",
         &["warpweave-runtime", "warpweave-frontend"],
-        &["warpweave-codegen", "warpweave-fusion", "warpweave-graph", "warpweave-models"],
+        &["warpweave-codegen", "warpweave-fusion", "warpweave-graph", "warpweave-models", "warpweave-plan"],
     ),
     (
         "warpweave-tests",
@@ -30,6 +31,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 9] = [
             "warpweave-fusion",
             "warpweave-graph",
             "warpweave-models",
+            "warpweave-plan",
             "warpweave-runtime",
         ],
     ),
@@ -60,9 +62,9 @@ const HOMES: [(&str, &[&str]); 24] = [
     ("postcard", &["warpweave-runtime"]),
     ("proptest", &["warpweave-fusion", "warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),
-    ("rayon", &["warpweave-fusion"]),
+    ("rayon", &["warpweave-fusion", "warpweave-plan"]),
     ("rlimit", &["warpweave"]),
-    ("rustc-hash", &["warpweave-fusion"]),
+    ("rustc-hash", &["warpweave-fusion", "warpweave-plan"]),
     ("safetensors", &["warpweave-runtime"]),
     // In tests of the scheduler alone: records of the lab.
     ("serde_json", &["warpweave-fusion", "warpweave-runtime", "warpweave-tests"]),
@@ -130,6 +132,8 @@ pub fn deployment() {
     let arguments = ["tree", "-p", "warpweave-runtime", "--no-default-features", "-e", "normal", "--prefix", "none"];
     let tree = cargo(&arguments);
     let reaches = |name: &str| tree.lines().any(|line| line.split(' ').next() == Some(name));
-    assert!(reaches("warpweave-fusion"), "{tree}");
-    assert!(!reaches("warpweave-codegen") && !reaches("warpweave-frontend"), "{tree}");
+    assert!(reaches("warpweave-plan"), "{tree}");
+    for compiler in ["warpweave-codegen", "warpweave-frontend", "warpweave-fusion"] {
+        assert!(!reaches(compiler), "{compiler}: {tree}");
+    }
 }

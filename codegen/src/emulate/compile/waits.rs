@@ -1,6 +1,6 @@
 //! The waits that a kernel does itself.
 
-use warpweave_fusion::schedule::tables::INSTRUCTION_WORDS;
+use warpweave_plan::tables::INSTRUCTION_WORDS;
 
 use super::super::bytecode::{Instruction, Preset, Slot, WaitAccess};
 use super::super::scalar::NarrowBinary;

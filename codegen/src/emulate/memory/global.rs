@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use warpweave_fusion::schedule::plan::is_later;
+use warpweave_plan::plan::is_later;
 
 use super::super::clock::Clocks;
 use super::readers::{FastBuild, ReaderSet, Readers};

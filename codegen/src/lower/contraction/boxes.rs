@@ -1,19 +1,23 @@
 //! Boxes that factors are read from: what the tile reads of a tensor, brought into shared memory at once.
 
-use warpweave_fusion::partition::boxed::{self, Filling};
-use warpweave_fusion::partition::padded::PaddedBody;
-use warpweave_fusion::partition::params::BLOCK_THREADS;
-use warpweave_fusion::partition::staged::extents;
-use warpweave_fusion::partition::{GroupBody, StageSource};
 use warpweave_graph::expr::Literal;
+use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::contraction::operand_staging as boxed;
+use warpweave_plan::template::contraction::operand_staging::Filling;
+use warpweave_plan::template::staged::extents;
+use warpweave_plan::template::staged::padded::PaddedBody;
 
-use super::super::LowerError;
-use super::super::emitter::{Emitter, StagedArray, add, both, less, multiply};
-use super::super::scalar::{Point, StageName, emit_literal};
-use super::super::staged::{PhaseAxis, staged_axis};
-use super::super::tile::{TileAxes, decode_box};
-use super::set;
-use crate::kernel_ir::{ArrayId, Builtin, Expression, LocalId, MemoryType, ScalarType, SharedId, Statement};
+use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
+use crate::kernel_ir::statement::{MemoryType, Statement};
+use crate::kernel_ir::{ArrayId, LocalId, SharedId};
+use crate::lower::arithmetic::set;
+use crate::lower::emitter::{Emitter, StagedArray, add, both, less, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::scalar::{Point, StageName};
+use crate::lower::staged::phase::{PhaseAxis, staged_axis};
+use crate::lower::tile::{TileAxes, decode_box};
+use crate::lower::types::emit_literal;
 
 /// A box: the value of the staged stage at its position.
 struct FactorBox {
@@ -26,11 +30,11 @@ struct FactorBox {
 }
 
 /// The boxes of a contraction.
-pub(super) struct Boxes(Vec<FactorBox>);
+pub(crate) struct Boxes(Vec<FactorBox>);
 
 impl Boxes {
     /// Finds where the tile's boxes begin. Reads of them may be emitted from now on, to stand behind [`Self::fill`].
-    pub(super) fn emit(
+    pub(crate) fn emit(
         emitter: &mut Emitter,
         tile: &TileAxes,
         (body, padded): (&GroupBody, &PaddedBody),
@@ -55,7 +59,7 @@ impl Boxes {
     }
 
     /// Fills the boxes and meets the block behind them.
-    pub(super) fn fill(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+    pub(crate) fn fill(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         self.0.iter().try_for_each(|factor| factor.fill(emitter))?;
         if !self.0.is_empty() {
             emitter.push(Statement::BlockBarrier);

@@ -2,17 +2,20 @@
 
 use warpweave_graph::expr::TensorExpr;
 
-use super::super::LowerError;
-use super::super::emitter::{Emitter, add, multiply};
-use super::super::scalar::{Point, scalar_type};
-use super::super::store::store;
-use super::super::tile::TileAxes;
-use super::products::Products;
-use super::{Side, set};
-use crate::kernel_ir::{ArrayId, Expression, LocalId, ScalarType};
+use crate::kernel_ir::expression::{Expression, ScalarType};
+use crate::kernel_ir::{ArrayId, LocalId};
+use crate::lower::arithmetic::set;
+use crate::lower::contraction::products::Products;
+use crate::lower::contraction::side::Side;
+use crate::lower::emitter::{Emitter, add, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::scalar::Point;
+use crate::lower::store::store;
+use crate::lower::tile::TileAxes;
+use crate::lower::types::scalar_type;
 
 /// Emits the group's other stages and the stores.
-pub(super) fn emit(
+pub(crate) fn emit(
     emitter: &mut Emitter,
     tile: &TileAxes,
     sides: &[Side; 2],
@@ -72,7 +75,7 @@ impl Columns {
 }
 
 /// The stages of the group on one element.
-pub(in crate::lower) fn finish_element(
+pub(crate) fn finish_element(
     emitter: &mut Emitter,
     axes: Vec<Expression>,
     reduced: Expression,

@@ -4,31 +4,31 @@
 //! whatever was fused in front of them, while their tiles are brought into shared memory; what was fused behind is
 //! evaluated on the accumulators.
 
-mod boxes;
-pub(super) mod epilogue;
-mod products;
-mod side;
+pub(crate) mod boxes;
+pub(crate) mod epilogue;
+pub(crate) mod products;
+pub(crate) mod side;
 
-use warpweave_fusion::partition::GroupBody;
-use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
-use warpweave_fusion::partition::padded::PaddedBody;
-use warpweave_fusion::partition::params::{ContractionShape, Pipeline};
 use warpweave_graph::expr::AxisId;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::staged::padded::PaddedBody;
 
-use super::LowerError;
-use super::emitter::{Emitter, add, binary, multiply};
-use super::scalar::scalar_type;
-use super::tile::TileAxes;
-use crate::kernel_ir::{
-    ArrayId, BinaryOp, Builtin, Expression, LocalId, MemoryOrder, Place, ScalarType, Statement, Width,
-};
-use boxes::Boxes;
-use products::Products;
-use side::{Side, Step};
+use crate::kernel_ir::LocalId;
+use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::statement::{MemoryOrder, Statement};
+use crate::lower::contraction::boxes::Boxes;
+use crate::lower::contraction::products::Products;
+use crate::lower::contraction::side::{Side, Step};
+use crate::lower::emitter::{Emitter, add, binary, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::tile::TileAxes;
+use crate::lower::types::scalar_type;
 
 /// Emits the kernel of a body, whose padding has been found; the first fetches of the sides `early` stand before the
 /// kernel's own waits.
-pub(super) fn emit(
+pub(crate) fn emit(
     emitter: &mut Emitter,
     shape: ContractionShape,
     early: &[AxisClass],
@@ -204,43 +204,4 @@ impl<'l> Loop<'l> {
     fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
         self.sides.iter().try_for_each(|side| side.place(emitter, buffer))
     }
-}
-
-fn set(array: ArrayId, index: Expression, value: Expression) -> Statement {
-    Statement::Assign { place: Place::Element(array, index), value }
-}
-
-/// What sums begin with.
-fn zero(scalar: ScalarType) -> Expression {
-    match scalar {
-        ScalarType::F32 => Expression::f32(0.0),
-        ScalarType::Bool | ScalarType::I32 | ScalarType::I64 => Expression::i32(0),
-    }
-}
-
-/// The access of 1, 2 or 4 elements.
-fn access(width: usize) -> Width {
-    match width {
-        1 => Width::One,
-        2 => Width::Two,
-        _ => Width::Four,
-    }
-}
-
-/// `value · 2ⁿ` for the power of two `factor`, or the value.
-fn scaled(value: Expression, factor: usize) -> Expression {
-    if factor == 1 { value } else { multiply(value, Expression::i32(factor as i32)) }
-}
-
-/// `value / divisor` for a power of two.
-fn quotient(value: impl Into<Expression>, divisor: usize) -> Expression {
-    match divisor {
-        1 => value.into(),
-        _ => binary(BinaryOp::ShiftRight, value, Expression::i32(divisor.ilog2() as i32)),
-    }
-}
-
-/// `value mod divisor` for a power of two.
-fn remainder(value: impl Into<Expression>, divisor: usize) -> Expression {
-    binary(BinaryOp::BitAnd, value, Expression::i32(divisor as i32 - 1))
 }

@@ -1,11 +1,15 @@
 //! The products of one step, from shared memory to the accumulators.
 
-use warpweave_fusion::partition::params::ContractionShape;
+use warpweave_plan::template::contraction::shape::ContractionShape;
 
-use super::super::LowerError;
-use super::super::emitter::{Emitter, add, multiply};
-use super::{Side, access, quotient, remainder, scaled, set, zero};
-use crate::kernel_ir::{ArrayId, Expression, LocalId, Place, ScalarType, Statement};
+use crate::kernel_ir::expression::{Expression, ScalarType};
+use crate::kernel_ir::statement::{Place, Statement};
+use crate::kernel_ir::{ArrayId, LocalId};
+use crate::lower::arithmetic::set;
+use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
+use crate::lower::contraction::side::Side;
+use crate::lower::emitter::{Emitter, add, multiply};
+use crate::lower::error::LowerError;
 
 /// Steps whose products are written out; the others are iterations of a loop.
 const UNROLLED: usize = 8;
@@ -14,10 +18,10 @@ const UNROLLED: usize = 8;
 type Operand<'o> = (&'o Side<'o>, ArrayId, LocalId, usize, usize, usize);
 
 /// A thread's part of the block tile.
-pub(super) struct Products {
-    pub(super) shape: ContractionShape,
+pub(crate) struct Products {
+    pub(crate) shape: ContractionShape,
     /// `rows × columns`, row by row.
-    pub(super) accumulators: ArrayId,
+    pub(crate) accumulators: ArrayId,
     /// What is multiplied and summed.
     scalar: ScalarType,
     /// The thread's place along rows and along columns.
@@ -25,7 +29,7 @@ pub(super) struct Products {
 }
 
 impl Products {
-    pub(super) fn emit(
+    pub(crate) fn emit(
         emitter: &mut Emitter,
         shape: ContractionShape,
         scalar: ScalarType,
@@ -52,14 +56,14 @@ impl Products {
     }
 
     /// The row (side 0) or column (side 1) of the block tile that is the thread's `at`-th.
-    pub(super) fn element(&self, side: usize, at: LocalId) -> Expression {
+    pub(crate) fn element(&self, side: usize, at: LocalId) -> Expression {
         let (width, threads, _) = self.sides()[side];
         let run = add(scaled(quotient(at, width), threads * width), scaled(self.threads[side].into(), width));
         if width == 1 { run } else { add(run, remainder(at, width)) }
     }
 
     /// Adds one step's products, of the tiles in a buffer.
-    pub(super) fn add(&self, emitter: &mut Emitter, sides: &[Side; 2], buffer: &Expression) -> Result<(), LowerError> {
+    pub(crate) fn add(&self, emitter: &mut Emitter, sides: &[Side; 2], buffer: &Expression) -> Result<(), LowerError> {
         let operands = [0, 1].map(|at| {
             let (width, threads, count) = self.sides()[at];
             let base = sides[at].base(emitter, buffer);

@@ -1,52 +1,57 @@
 //! One of the two factors: which elements each thread fetches, and where they go in shared memory.
 
-use warpweave_fusion::partition::body::{GroupBody, StageSource};
-use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
-use warpweave_fusion::partition::params::{BLOCK_THREADS, ContractionShape};
-use warpweave_fusion::partition::staging::{Fetch, SideStaging, WIDEST, WINDOW, plain_read};
 use warpweave_graph::expr::{AxisId, Index, Scalar};
+use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::contraction::tile_load::{Fetch, SideStaging, WIDEST, WINDOW, plain_read};
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
-use super::super::LowerError;
-use super::super::emitter::{Emitter, add, both, less};
-use super::super::scalar::{Point, scalar_type};
-use super::super::tile::{TileAxes, decode_box};
-use super::{access, quotient, remainder, scaled, set, zero};
-use crate::kernel_ir::{ArrayId, Constant, Expression, LocalId, ScalarType, SharedId, Statement};
+use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
+use crate::kernel_ir::statement::Statement;
+use crate::kernel_ir::{ArrayId, LocalId, SharedId};
+use crate::lower::arithmetic::set;
+use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
+use crate::lower::emitter::{Emitter, add, both, less};
+use crate::lower::error::LowerError;
+use crate::lower::scalar::Point;
+use crate::lower::tile::{TileAxes, decode_box};
+use crate::lower::types::scalar_type;
 
 /// Rows or columns of the block tile.
-pub(super) struct Side<'a> {
+pub(crate) struct Side<'a> {
     factor: &'a Scalar,
     /// Its tile axes.
-    pub(super) axes: Vec<usize>,
+    pub(crate) axes: Vec<usize>,
     /// What its elements are.
     scalar: ScalarType,
-    pub(super) staging: SideStaging,
+    pub(crate) staging: SideStaging,
     /// Its buffers in shared memory, `[buffer][step][element]`.
-    pub(super) shared: SharedId,
+    pub(crate) shared: SharedId,
     /// What the thread has fetched and not stored yet.
-    pub(super) fetched: ArrayId,
+    pub(crate) fetched: ArrayId,
     /// The coordinates of the elements that the thread fetches, an array an axis.
     coordinates: Vec<ArrayId>,
     /// Whether each of those elements exists; absent if all do.
     inside: Option<ArrayId>,
     /// Whether it is read from a box.
-    pub(super) is_boxed: bool,
+    pub(crate) is_boxed: bool,
     thread: LocalId,
 }
 
 /// A step along the reduction.
-pub(super) struct Step<'s> {
-    pub(super) axes: &'s [AxisId],
-    pub(super) extents: &'s [usize],
+pub(crate) struct Step<'s> {
+    pub(crate) axes: &'s [AxisId],
+    pub(crate) extents: &'s [usize],
     /// Its first point.
-    pub(super) first: LocalId,
+    pub(crate) first: LocalId,
     /// Points of the reduction, where the step may reach beyond them.
-    pub(super) length: Option<&'s Expression>,
-    pub(super) tile: &'s TileAxes,
+    pub(crate) length: Option<&'s Expression>,
+    pub(crate) tile: &'s TileAxes,
 }
 
 impl<'a> Side<'a> {
-    pub(super) fn emit(
+    pub(crate) fn emit(
         emitter: &mut Emitter,
         contraction: &'a Contraction,
         tile: &TileAxes,
@@ -137,7 +142,7 @@ impl<'a> Side<'a> {
     }
 
     /// Evaluates the factor on the thread's elements of a step, zero where there is nothing.
-    pub(super) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
+    pub(crate) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
         emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
             let (slot, in_step) = self.place_of(trip);
             let number = emitter.bind(ScalarType::I32, add(step.first, in_step));
@@ -161,7 +166,7 @@ impl<'a> Side<'a> {
     }
 
     /// Begins to copy the thread's elements of a step to a buffer; zeros where there is nothing.
-    pub(super) fn copy(&self, emitter: &mut Emitter, step: &Step, buffer: &Expression) -> Result<(), LowerError> {
+    pub(crate) fn copy(&self, emitter: &mut Emitter, step: &Step, buffer: &Expression) -> Result<(), LowerError> {
         let base = self.base(emitter, buffer);
         let read = plain_read(self.factor).expect("copies are of plain reads");
         emitter.when(self.has_unit(), |emitter| {
@@ -209,7 +214,7 @@ impl<'a> Side<'a> {
     }
 
     /// Stores what was fetched to a buffer.
-    pub(super) fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
+    pub(crate) fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
         let SideStaging { width, fetch, .. } = self.staging;
         let base = self.base(emitter, buffer);
         emitter.when(self.has_unit(), |emitter| {
@@ -237,7 +242,7 @@ impl<'a> Side<'a> {
     }
 
     /// The first word of a buffer.
-    pub(super) fn base(&self, emitter: &mut Emitter, buffer: &Expression) -> LocalId {
+    pub(crate) fn base(&self, emitter: &mut Emitter, buffer: &Expression) -> LocalId {
         let base = scaled(buffer.clone(), self.staging.words());
         emitter.bind(ScalarType::I32, base)
     }

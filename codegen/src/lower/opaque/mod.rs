@@ -1,19 +1,20 @@
 //! The opaque template: a block a row, one file a procedure.
 
-mod sort;
-mod suppress;
+pub(crate) mod sort;
+pub(crate) mod suppress;
 
 use warpweave_graph::expr::{Index, Scalar};
 use warpweave_graph::procedure::{Opaque, Procedure};
 
-use super::LowerError;
-use super::emitter::{Emitter, add};
-use super::scalar::Point;
-use super::tile::TileAxes;
-use crate::kernel_ir::{Builtin, Expression, LocalId, ScalarType};
+use crate::kernel_ir::LocalId;
+use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
+use crate::lower::emitter::{Emitter, add};
+use crate::lower::error::LowerError;
+use crate::lower::scalar::Point;
+use crate::lower::tile::TileAxes;
 
 /// Emits the kernel.
-pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let stage = &emitter.body().stages[0];
     let procedure = stage.procedure.expect("a verified plan gives the template to procedures alone");
     let length = Opaque::row(&stage.expr);
@@ -30,7 +31,7 @@ pub(super) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
 }
 
 /// The row of a block.
-struct Row {
+pub(crate) struct Row {
     /// Coordinates of the tile axes.
     coordinates: Vec<Expression>,
     /// Places of the row.

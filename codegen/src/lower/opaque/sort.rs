@@ -4,22 +4,22 @@
 //! pairs beyond the row are left out. A chunk of the row is sorted in shared memory. The pairs of a longer row stand in the
 //! memory of the row's own places, eight bytes each, until the last step writes these.
 
-use warpweave_fusion::partition::opaque::CHUNK;
-use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_graph::ElementType;
 use warpweave_graph::procedure::sort::Direction;
+use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::opaque::sort::CHUNK;
 
-use super::Row;
-use crate::kernel_ir::{
-    BinaryOp, Expression, GlobalSpace, LocalId, MemoryType, Place, ScalarType, SharedId, Statement, UnaryOp, Width,
-};
-use crate::lower::LowerError;
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType, UnaryOp};
+use crate::kernel_ir::statement::{GlobalSpace, MemoryType, Place, Statement, Width};
+use crate::kernel_ir::{LocalId, SharedId};
 use crate::lower::convert::converted;
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
-use crate::lower::scalar::scalar_type;
+use crate::lower::error::LowerError;
+use crate::lower::opaque::Row;
+use crate::lower::types::scalar_type;
 
 /// Emits the kernel.
-pub(super) fn emit(emitter: &mut Emitter, row: &Row, direction: Direction) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter, row: &Row, direction: Direction) -> Result<(), LowerError> {
     let sort = Sort::declare(emitter, row, direction)?;
     let levels = sort.padded.trailing_zeros() as usize;
     if sort.padded <= CHUNK {

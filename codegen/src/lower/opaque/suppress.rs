@@ -3,17 +3,16 @@
 //! Which places before a batch stay is known, a bit each in shared memory. Which places of the batch suppress which is found
 //! by all threads side by side; then every thread goes through the batch by itself and finds the same.
 
-use warpweave_fusion::partition::params::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Index, ReadId, TensorExpr};
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 
-use super::Row;
-use crate::kernel_ir::{
-    BinaryOp, Constant, Expression, LocalId, MemoryType, Place, ScalarType, SharedId, Statement, UnaryOp, WARP_SIZE,
-    Width,
-};
-use crate::lower::LowerError;
+use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
+use crate::kernel_ir::statement::{MemoryType, Place, Statement, Width};
+use crate::kernel_ir::{LocalId, SharedId, WARP_SIZE};
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::opaque::Row;
 
 /// Places of a batch.
 const BATCH: i32 = WARP_SIZE as i32;
@@ -21,7 +20,7 @@ const BATCH: i32 = WARP_SIZE as i32;
 const OF_WARP: i32 = BATCH / BLOCK_WARPS as i32;
 
 /// Emits the kernel.
-pub(super) fn emit(emitter: &mut Emitter, row: &Row, most: u64) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter, row: &Row, most: u64) -> Result<(), LowerError> {
     let batches = row.length.div_ceil(BATCH as usize);
     let kernel = Suppression {
         row,

@@ -4,21 +4,23 @@
 //! neighbouring rows.
 //! Rows and columns beyond the box repeat its last ones and are not stored.
 
-use warpweave_fusion::partition::blocked::{Across, WRITTEN_OUT};
-use warpweave_fusion::partition::contraction::{AxisClass, Contraction};
-use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, ReadId, Scalar};
+use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT};
 
-use super::super::LowerError;
-use super::super::emitter::{Emitter, add, binary, both, less, multiply};
-use super::super::scalar::Point;
-use super::super::tile::decode_box;
-use super::{Phase, all, reduce_axes, thread_number};
-use crate::kernel_ir::{ArrayId, BinaryOp, Expression, LocalId, Place, ScalarType, Statement};
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
+use crate::kernel_ir::statement::{Place, Statement};
+use crate::kernel_ir::{ArrayId, LocalId};
+use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::scalar::Point;
+use crate::lower::staged::phase::{Phase, all, reduce_axes, thread_number};
+use crate::lower::tile::decode_box;
 
 /// The rows, or the columns, of a thread.
-pub(super) struct Side<'a> {
+pub(crate) struct Side<'a> {
     factor: &'a Scalar,
     /// Positions among the phase's axes.
     axes: Vec<usize>,
@@ -40,13 +42,13 @@ pub(super) struct Side<'a> {
 }
 
 /// A stretch of the innermost reduced axis; its length is a multiple of four where that of the axis is.
-pub(super) struct Stretch {
-    pub(super) first: Expression,
-    pub(super) count: Expression,
+pub(crate) struct Stretch {
+    pub(crate) first: Expression,
+    pub(crate) count: Expression,
 }
 
 /// A sum of products whose threads have blocks.
-pub(super) struct Product<'a> {
+pub(crate) struct Product<'a> {
     phase: &'a Phase<'a>,
     batch: Vec<usize>,
     batches: Vec<usize>,
@@ -57,7 +59,7 @@ pub(super) struct Product<'a> {
 }
 
 /// A block of a thread.
-pub(super) struct Placed {
+pub(crate) struct Placed {
     coordinates: Vec<Expression>,
     batch: Batch,
 }
@@ -66,7 +68,7 @@ pub(super) struct Placed {
 type OfRow<'f> = dyn Fn(&mut Emitter, &[Expression]) -> Result<LocalId, LowerError> + 'f;
 
 /// Emits the phase.
-pub(super) fn emit(
+pub(crate) fn emit(
     emitter: &mut Emitter,
     phase: &Phase,
     rows: usize,
@@ -90,7 +92,7 @@ pub(super) fn emit(
 }
 
 impl<'a> Product<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         emitter: &mut Emitter,
         phase: &'a Phase<'a>,
         contraction: &'a Contraction,
@@ -106,12 +108,12 @@ impl<'a> Product<'a> {
     }
 
     /// The number of blocks that cover the box.
-    pub(super) fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.batches.iter().product::<usize>() * self.row.blocks * self.column.blocks
     }
 
     /// The block of this number.
-    pub(super) fn place(&mut self, emitter: &mut Emitter, number: Expression) -> Result<Placed, LowerError> {
+    pub(crate) fn place(&mut self, emitter: &mut Emitter, number: Expression) -> Result<Placed, LowerError> {
         let phase = self.phase;
         let sides = match self.across {
             Across::Columns => [self.row.blocks, self.column.blocks],
@@ -131,7 +133,7 @@ impl<'a> Product<'a> {
     }
 
     /// Sets the sums to 0.
-    pub(super) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+    pub(crate) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let elements = Expression::i32((self.row.per_thread * self.column.per_thread) as i32);
         emitter.repeat(elements, true, |emitter, at| {
             emitter.push(set(self.accumulators, at.into(), Expression::f32(0.0)));
@@ -140,7 +142,7 @@ impl<'a> Product<'a> {
     }
 
     /// Adds the products along the reduction, or along a stretch of its innermost axis.
-    pub(super) fn reduce(
+    pub(crate) fn reduce(
         &self,
         emitter: &mut Emitter,
         placed: &Placed,
@@ -151,7 +153,7 @@ impl<'a> Product<'a> {
     }
 
     /// Replaces every sum by what `each` makes of it and of a value that `of_row` gives for the coordinates of its row.
-    pub(super) fn update_rows(
+    pub(crate) fn update_rows(
         &self,
         emitter: &mut Emitter,
         placed: &Placed,
@@ -172,7 +174,7 @@ impl<'a> Product<'a> {
     }
 
     /// Stores the elements that exist.
-    pub(super) fn store(&self, emitter: &mut Emitter, placed: &Placed) -> Result<(), LowerError> {
+    pub(crate) fn store(&self, emitter: &mut Emitter, placed: &Placed) -> Result<(), LowerError> {
         let sides = [&self.row, &self.column];
         store(emitter, self.phase, sides, &placed.coordinates, &placed.batch, self.accumulators)
     }
@@ -297,7 +299,7 @@ fn stride(phase: &Phase, axis: usize) -> usize {
 }
 
 /// What the batch axes add to the number in the box, whether the elements are to be stored, and whether they are no padding.
-pub(super) struct Batch {
+pub(crate) struct Batch {
     slot: Expression,
     real: Option<Expression>,
     exists: Option<Expression>,

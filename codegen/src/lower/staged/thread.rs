@@ -1,18 +1,20 @@
 //! A phase with a thread an element.
 
-use warpweave_fusion::partition::params::BLOCK_THREADS;
 use warpweave_graph::expr::AxisId;
+use warpweave_plan::template::block::BLOCK_THREADS;
 
-use super::super::LowerError;
-use super::super::emitter::{Emitter, less};
-use super::super::reduce::{accumulate, neutral};
-use super::super::scalar::{Point, scalar_type};
-use super::super::tile::decode_box;
-use super::{Phase, Sink, reduce_axes, thread_number};
-use crate::kernel_ir::Statement;
+use crate::kernel_ir::statement::Statement;
+use crate::lower::emitter::{Emitter, less};
+use crate::lower::error::LowerError;
+use crate::lower::reduce::{accumulate, neutral};
+use crate::lower::scalar::Point;
+use crate::lower::staged::phase::Sink;
+use crate::lower::staged::phase::{Phase, reduce_axes, thread_number};
+use crate::lower::tile::decode_box;
+use crate::lower::types::scalar_type;
 
 /// Emits the phase; its values go to shared memory.
-pub(super) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerError> {
     let Sink::Shared { array, .. } = phase.sink else { unreachable!("outputs are emitted point by point elsewhere") };
     let extents: Vec<usize> = phase.axes.iter().map(|axis| axis.extent).collect();
     let volume = phase.volume();
@@ -35,7 +37,7 @@ pub(super) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerErro
 fn reduce(
     emitter: &mut Emitter,
     phase: &Phase,
-    coordinates: &[crate::kernel_ir::Expression],
+    coordinates: &[crate::kernel_ir::expression::Expression],
 ) -> Result<Option<crate::kernel_ir::LocalId>, LowerError> {
     let Some(reducer) = phase.expr.reducer else { return Ok(None) };
     let element = phase.expr.body_element();

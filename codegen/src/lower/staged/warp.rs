@@ -1,20 +1,24 @@
 //! A phase with a warp an element: its reduction runs across lanes.
 
-use warpweave_fusion::partition::params::BLOCK_WARPS;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::AxisId;
+use warpweave_plan::template::block::BLOCK_WARPS;
 
-use super::super::LowerError;
-use super::super::emitter::{Emitter, add, binary, both, less, multiply};
-use super::super::reduce::{accumulate, neutral};
-use super::super::row::across_warp;
-use super::super::scalar::{Point, scalar_type};
-use super::super::tile::decode_box;
-use super::{Phase, Sink};
-use crate::kernel_ir::{BinaryOp, Builtin, Expression, ScalarType, Statement, WARP_SIZE};
+use crate::kernel_ir::WARP_SIZE;
+use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::statement::Statement;
+use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::reduce::{accumulate, neutral};
+use crate::lower::row::across_warp;
+use crate::lower::scalar::Point;
+use crate::lower::staged::phase::Phase;
+use crate::lower::staged::phase::Sink;
+use crate::lower::tile::decode_box;
+use crate::lower::types::scalar_type;
 
 /// Emits the phase; its values go to shared memory. Warps beyond the last element repeat it and store nothing.
-pub(super) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerError> {
     let Sink::Shared { array, .. } = phase.sink else { unreachable!("outputs are emitted point by point elsewhere") };
     let reducer = phase.expr.reducer.expect("only reductions run across lanes");
     let element = phase.expr.body_element();

@@ -5,9 +5,9 @@
 //! on choices that matter; a beam that is never full is exact where every connected beginning of a possible group is
 //! possible too.
 
-use super::order::Placement;
-use super::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
-use super::state::State;
+use crate::partition::search::order::Placement;
+use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
+use crate::partition::search::state::State;
 
 /// States that are kept at most.
 const WIDEST: usize = 128;

@@ -1,6 +1,6 @@
 //! Exact search on chains: T[j] = min over i of T[i] + cost(i … j − 1) (erratum E9).
 
-use super::problem::{Memo, NodeSet, PartitionProblem, Solution};
+use crate::partition::search::problem::{Memo, NodeSet, PartitionProblem, Solution};
 
 /// No group of a chain is longer. Chains up to this length are solved exactly.
 pub const LONGEST_GROUP: usize = 128;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::problem::{Memo, NodeSet, PartitionProblem, Solution, union};
+use crate::partition::search::problem::{Memo, NodeSet, PartitionProblem, Solution, union};
 
 /// The partitions that DeepCuts' Algorithm 1 collects, in the order in which it meets them, with merges that would make
 /// a cycle among the groups left out (erratum E9). There may be exponentially many; the search ends at `limit`.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::problem::{Memo, NodeSet, PartitionProblem, Solution, union};
+use crate::partition::search::problem::{Memo, NodeSet, PartitionProblem, Solution, union};
 
 /// The partition after every merge of two neighbouring groups that costs less than the two, until there is none or the
 /// budget is spent.

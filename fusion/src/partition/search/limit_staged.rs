@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::FusionLevel;
-use super::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
-use super::program::ProgramProblem;
-use super::structure::StructuralKey;
-use crate::partition::cost::KernelCost;
+use crate::cost::KernelCost;
+use crate::partition::search::FusionLevel;
+use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
+use crate::partition::search::program::ProgramProblem;
+use crate::partition::search::structure::StructuralKey;
 
 /// Structures of staged groups that a program has at most.
 const MOST_STRUCTURES: usize = 10;
 
 /// The groups of a solution with at most [`MOST_STRUCTURES`] structures of staged groups, and those structures: the ones that
 /// save most against the same statements at register level, all their groups together. `None` if it has no more.
-pub(super) fn limit_staged<C: KernelCost>(
+pub(crate) fn limit_staged<C: KernelCost>(
     problem: &ProgramProblem<'_, C>,
     solution: &Solution,
 ) -> Option<(Vec<NodeSet>, BTreeSet<StructuralKey>)> {
@@ -52,7 +52,7 @@ fn at_register_level<C: KernelCost>(problem: &ProgramProblem<'_, C>, group: &Nod
     let predecessors =
         group.iter().map(|&node| problem.graph().predecessors(node).iter().filter_map(inside).collect()).collect();
     let within = Within { problem, nodes: group, graph: DependenceGraph::new(predecessors) };
-    let found = super::solve(&mut Memo::new(&within));
+    let found = crate::partition::search::solve(&mut Memo::new(&within));
     let groups = found.groups.iter().map(|own| within.named(own)).collect();
     Solution { groups, cost: found.cost }
 }

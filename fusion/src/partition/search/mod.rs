@@ -2,19 +2,20 @@
 //! neighbours, first improvement first, as the bar that the result never falls below.
 
 pub mod beam;
-mod budget;
+pub mod budget;
 pub mod chain;
 pub mod closure;
 pub mod greedy;
-mod limit_staged;
-mod neighbours;
-mod order;
+pub mod limit_staged;
+pub mod neighbours;
+pub mod order;
 pub mod problem;
-mod program;
-mod size;
-mod state;
-mod structure;
+pub mod program;
+pub mod size;
+pub mod state;
+pub mod structure;
 
+use crate::partition::search::budget::Budget;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -24,15 +25,12 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-pub use budget::Budget;
-pub use neighbours::{Neighbour, Verdict, neighbours};
-
-use super::body::GroupBody;
-use super::cost::KernelCost;
-use super::limit::{MOST_SHAPES, limit_shapes};
-use super::params::ScheduleParams;
-use problem::{Memo, PartitionProblem, Solution};
-use program::ProgramProblem;
+use crate::cost::KernelCost;
+use crate::partition::search::problem::{Memo, PartitionProblem, Solution};
+use crate::partition::search::program::ProgramProblem;
+use crate::template::contraction::limit_shapes::{MOST_SHAPES, limit_shapes};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// Statements that one kernel computes.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]

@@ -6,10 +6,10 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::problem::{DependenceGraph, NodeSet, PartitionProblem};
-use super::program::ProgramProblem;
-use super::{FusionLevel, Partition};
-use crate::partition::cost::KernelCost;
+use crate::cost::KernelCost;
+use crate::partition::search::problem::{DependenceGraph, NodeSet, PartitionProblem};
+use crate::partition::search::program::ProgramProblem;
+use crate::partition::search::{FusionLevel, Partition};
 
 /// What merging a group with a neighbour would come to.
 #[derive(Clone, Copy, PartialEq, Debug)]

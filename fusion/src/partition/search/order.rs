@@ -3,10 +3,10 @@
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::problem::{DependenceGraph, NodeSet};
+use crate::partition::search::problem::{DependenceGraph, NodeSet};
 
 /// An order of placement, with nodes numbered along it.
-pub(super) struct Placement {
+pub(crate) struct Placement {
     /// The problem's node at each place.
     nodes: Vec<usize>,
     graph: DependenceGraph,
@@ -14,7 +14,7 @@ pub(super) struct Placement {
 
 impl Placement {
     /// The problem's own order, or the one that ends values early, if it holds at most half as many open.
-    pub(super) fn of(graph: &DependenceGraph) -> Self {
+    pub(crate) fn of(graph: &DependenceGraph) -> Self {
         let own: Vec<usize> = (0..graph.len()).collect();
         let early = ending_early(graph);
         let nodes = if 2 * most_open(graph, &early) <= most_open(graph, &own) { early } else { own };
@@ -27,7 +27,7 @@ impl Placement {
 
     /// The order in stretches at whose ends at most `most` nodes of the stretch have readers to come. What is placed in one
     /// depends on nothing of a later one, so that groups of different stretches never make a cycle.
-    pub(super) fn windows(self, most: usize) -> Vec<Self> {
+    pub(crate) fn windows(self, most: usize) -> Vec<Self> {
         let mut windows = Vec::new();
         let mut first = 0;
         let mut unread: Vec<usize> = (0..self.graph.len()).map(|node| self.graph.successors(node).len()).collect();
@@ -61,12 +61,12 @@ impl Placement {
     }
 
     /// Who depends on whom, by place.
-    pub(super) fn graph(&self) -> &DependenceGraph {
+    pub(crate) fn graph(&self) -> &DependenceGraph {
         &self.graph
     }
 
     /// The problem's nodes at these places.
-    pub(super) fn named(&self, places: &[usize]) -> NodeSet {
+    pub(crate) fn named(&self, places: &[usize]) -> NodeSet {
         let mut nodes: Vec<usize> = places.iter().map(|&place| self.nodes[place]).collect();
         nodes.sort_unstable();
         nodes.into()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::budget::Budget;
+use crate::partition::search::budget::Budget;
 
 /// A set of nodes, ascending.
 pub type NodeSet = Arc<[usize]>;

@@ -9,22 +9,22 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use super::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
-use super::size::ScalarSizes;
-use super::structure::{StructuralKey, Structures};
-use super::{FusionGroup, FusionLevel, Partition};
-use crate::partition::alike::by_kind;
-use crate::partition::body::GroupBody;
+use crate::cost::KernelCost;
+use crate::partition::build::merge_axes::merge_axes;
 use crate::partition::build::{Uses, build, build_staged};
-use crate::partition::cost::KernelCost;
-use crate::partition::merge_axes::merge_axes;
-use crate::partition::params::ScheduleParams;
+use crate::partition::search::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
+use crate::partition::search::size::ScalarSizes;
+use crate::partition::search::structure::{StructuralKey, Structures};
+use crate::partition::search::{FusionGroup, FusionLevel, Partition};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::deduplication::by_kind;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// A body with its cheapest parameters and their cost in microseconds.
 type Kernel = (GroupBody, ScheduleParams, f64);
 
 /// A program whose groups are priced by a cost model, each structure once.
-pub(super) struct ProgramProblem<'a, C> {
+pub(crate) struct ProgramProblem<'a, C> {
     program: &'a TensorProgram,
     layouts: &'a Arena<TensorId, Layout>,
     cost: &'a C,
@@ -60,7 +60,7 @@ struct Asked {
 }
 
 impl<'a, C: KernelCost> ProgramProblem<'a, C> {
-    pub(super) fn new(
+    pub(crate) fn new(
         program: &'a TensorProgram,
         layouts: &'a Arena<TensorId, Layout>,
         cost: &'a C,
@@ -86,13 +86,13 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     }
 
     /// The same problem at another level; what is priced for the one is known to the other.
-    pub(super) fn at_level(&self, level: FusionLevel) -> Self {
+    pub(crate) fn at_level(&self, level: FusionLevel) -> Self {
         let (registers, staged) = (Arc::clone(&self.registers), Arc::clone(&self.staged));
         Self { registers, staged, ..Self::new(self.program, self.layouts, self.cost, level) }
     }
 
     /// The same problem where only these structures may be staged.
-    pub(super) fn staging_only(self, structures: BTreeSet<StructuralKey>) -> Self {
+    pub(crate) fn staging_only(self, structures: BTreeSet<StructuralKey>) -> Self {
         Self { staging: Some(structures), ..self }
     }
 
@@ -105,7 +105,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     }
 
     /// Distinct structures that were priced at this level.
-    pub(super) fn structures(&self) -> usize {
+    pub(crate) fn structures(&self) -> usize {
         let known = self.registers.lock().unwrap_or_else(PoisonError::into_inner);
         known.values().filter(|asked| asked.levels.contains(&self.level)).count()
     }
@@ -170,7 +170,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     }
 
     /// The groups of a solution with their bodies and kernels, in topological order.
-    pub(super) fn partition(&self, solution: &Solution) -> Partition {
+    pub(crate) fn partition(&self, solution: &Solution) -> Partition {
         let mut group_of = vec![0; self.graph.len()];
         let mut computing: Vec<BTreeSet<StatementId>> = Vec::new();
         for members in &solution.groups {
@@ -234,7 +234,7 @@ impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
 
 impl<C: KernelCost> ProgramProblem<'_, C> {
     /// The price of a set at a level.
-    pub(super) fn evaluate_at(&self, level: FusionLevel, members: &NodeSet) -> Option<f64> {
+    pub(crate) fn evaluate_at(&self, level: FusionLevel, members: &NodeSet) -> Option<f64> {
         if members.iter().any(|&node| self.is_join(node)) {
             return (members.len() == 1).then_some(0.0);
         }
@@ -257,14 +257,14 @@ impl<C: KernelCost> ProgramProblem<'_, C> {
     }
 
     /// The price of a set as a staged group, if that is the cheapest that it can be.
-    pub(super) fn staged_price(&self, members: &NodeSet) -> Option<f64> {
+    pub(crate) fn staged_price(&self, members: &NodeSet) -> Option<f64> {
         let full = self.evaluate_at(FusionLevel::Full, members)?;
         let registers = self.evaluate_at(FusionLevel::Register, members);
         registers.is_none_or(|registers| full < registers).then_some(full)
     }
 
     /// The structure of a set.
-    pub(super) fn key(&self, members: &NodeSet) -> StructuralKey {
+    pub(crate) fn key(&self, members: &NodeSet) -> StructuralKey {
         let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();
         self.structures.key(self.program, &self.uses, &statements)
     }

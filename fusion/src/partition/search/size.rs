@@ -14,18 +14,18 @@ const LARGEST: u64 = 4096;
 const LARGEST_TOGETHER: u64 = 2 * LARGEST;
 
 /// Statements beyond which a set is not taken for a group. What a body takes to build grows with their square.
-pub(super) const MOST_STATEMENTS: usize = 128;
+pub(crate) const MOST_STATEMENTS: usize = 128;
 
 /// Per statement, the nodes of its own scalars and how often they read each producer.
 #[derive(Debug)]
-pub(super) struct ScalarSizes {
+pub(crate) struct ScalarSizes {
     own: Vec<u64>,
     reads: Vec<Vec<(usize, u64)>>,
     reduces: Vec<bool>,
 }
 
 impl ScalarSizes {
-    pub(super) fn new(program: &TensorProgram) -> Self {
+    pub(crate) fn new(program: &TensorProgram) -> Self {
         let mut sizes = Self { own: Vec::new(), reads: Vec::new(), reduces: Vec::new() };
         for statement in program.statements.values() {
             let (mut own, mut reads, mut reduces) = (0, Vec::new(), false);
@@ -46,7 +46,7 @@ impl ScalarSizes {
 
     /// Whether every composed expression of these statements, ascending, stays within what a kernel is made of, and those that
     /// leave the group do together.
-    pub(super) fn fit(&self, members: &[usize], leaves: impl Fn(usize) -> bool) -> bool {
+    pub(crate) fn fit(&self, members: &[usize], leaves: impl Fn(usize) -> bool) -> bool {
         if members.len() > MOST_STATEMENTS {
             return false;
         }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::problem::{DependenceGraph, NodeSet};
+use crate::partition::search::problem::{DependenceGraph, NodeSet};
 
 /// A group that a later node may join.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct OpenGroup {
-    pub(super) members: NodeSet,
-    pub(super) cost: f64,
+pub(crate) struct OpenGroup {
+    pub(crate) members: NodeSet,
+    pub(crate) cost: f64,
     /// The largest node that depends on a member.
     last_reader: usize,
 }
@@ -42,7 +42,7 @@ struct Closed {
 
 /// A choice of groups for the nodes so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
+pub(crate) struct State {
     /// Ascending by first member.
     open: Vec<OpenGroup>,
     /// Ascending.
@@ -54,7 +54,7 @@ pub(super) struct State {
 
 impl State {
     /// Whether everything that can still happen to one can happen to the other: only the cheaper of two can win.
-    pub(super) fn has_future_of<'a>(&'a self, other: &'a Self) -> bool {
+    pub(crate) fn has_future_of<'a>(&'a self, other: &'a Self) -> bool {
         let indirect = |state: &'a Self| state.dependences.iter().filter(|dependence| dependence.indirect);
         self.fingerprint == other.fingerprint
             && self.open.iter().map(|group| &group.members).eq(other.open.iter().map(|group| &group.members))
@@ -62,17 +62,17 @@ impl State {
     }
 
     /// How many groups are open.
-    pub(super) fn open_groups(&self) -> usize {
+    pub(crate) fn open_groups(&self) -> usize {
         self.open.len()
     }
 
     /// What the open groups at these positions cost.
-    pub(super) fn cost_of(&self, positions: &[usize]) -> f64 {
+    pub(crate) fn cost_of(&self, positions: &[usize]) -> f64 {
         positions.iter().map(|&at| self.open[at].cost).sum()
     }
 
     /// The open groups on which `node` depends: their positions, in the order in which the graph names them.
-    pub(super) fn read_by(&self, graph: &DependenceGraph, node: usize) -> Vec<usize> {
+    pub(crate) fn read_by(&self, graph: &DependenceGraph, node: usize) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         for predecessor in graph.predecessors(node) {
             let holds = |group: &OpenGroup| {
@@ -90,7 +90,7 @@ impl State {
     }
 
     /// The members of `node` with the open groups at these positions.
-    pub(super) fn union(&self, node: usize, joined: &[usize]) -> NodeSet {
+    pub(crate) fn union(&self, node: usize, joined: &[usize]) -> NodeSet {
         let mut members: Vec<usize> = joined.iter().flat_map(|&at| self.open[at].members.iter().copied()).collect();
         members.sort_unstable();
         members.push(node);
@@ -99,7 +99,7 @@ impl State {
 
     /// For each of the open groups `read` that a new node reads: which of them have to join the node with it, because a path
     /// leads through them from the group to the node. `None` for a group whose joining always makes a cycle among the groups.
-    pub(super) fn companions(&self, node: usize, read: &[usize]) -> Vec<Option<Vec<usize>>> {
+    pub(crate) fn companions(&self, node: usize, read: &[usize]) -> Vec<Option<Vec<usize>>> {
         let names: Vec<u32> = read.iter().map(|&at| self.open[at].name()).collect();
         let mut paths = Paths { state: self, targets: vec![false; node], aside: vec![false; node] };
         names.iter().for_each(|&name| paths.targets[name as usize] = true);
@@ -124,7 +124,7 @@ impl State {
     }
 
     /// The state after `node` has joined the groups `joined` as `members` at this cost.
-    pub(super) fn place(
+    pub(crate) fn place(
         &self,
         graph: &DependenceGraph,
         members: NodeSet,
@@ -200,7 +200,7 @@ impl State {
     }
 
     /// All groups.
-    pub(super) fn groups(&self) -> Vec<NodeSet> {
+    pub(crate) fn groups(&self) -> Vec<NodeSet> {
         let mut groups: Vec<NodeSet> = self.open.iter().map(|group| group.members.clone()).collect();
         let mut next = &self.closed;
         while let Some(closed) = next {

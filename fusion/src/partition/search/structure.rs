@@ -11,11 +11,11 @@ use crate::partition::build::Uses;
 /// What decides the body of a set of statements and its cost: each member's definition, which operands come from which
 /// member or from which tensor outside, which results leave, and how tensors lie in memory.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct StructuralKey(Vec<u32>);
+pub(crate) struct StructuralKey(Vec<u32>);
 
 /// Numbers equal definitions and equal layouts of a program alike.
 #[derive(Debug)]
-pub(super) struct Structures {
+pub(crate) struct Structures {
     definitions: Arena<StatementId, u32>,
     layouts: Arena<TensorId, u32>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Structures {
 const OUTSIDE: u32 = 1 << 31;
 
 impl Structures {
-    pub(super) fn new(program: &TensorProgram, layouts: &Arena<TensorId, Layout>) -> Self {
+    pub(crate) fn new(program: &TensorProgram, layouts: &Arena<TensorId, Layout>) -> Self {
         let mut known = FxHashMap::default();
         let mut number = |procedure: Option<Procedure>, expr| {
             let next = known.len() as u32;
@@ -45,7 +45,7 @@ impl Structures {
     }
 
     /// The key of these statements.
-    pub(super) fn key(&self, program: &TensorProgram, uses: &Uses, members: &[StatementId]) -> StructuralKey {
+    pub(crate) fn key(&self, program: &TensorProgram, uses: &Uses, members: &[StatementId]) -> StructuralKey {
         let mut words: Vec<u32> = Vec::with_capacity(members.len() * 6);
         let mut outside: Vec<TensorId> = Vec::new();
         for &member in members {

@@ -7,8 +7,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use clap::Args;
-use warpweave::fusion::schedule::{Backend, BackendChoice, ExecutionPlan, PlanBackend};
 use warpweave::graph::Tensor;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::plan::backend::{Backend, BackendChoice, PlanBackend};
 use warpweave::runtime::cuda::{CudaError, Driver};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;

@@ -3,9 +3,9 @@
 use std::fmt::{Debug, Display};
 
 use warpweave::codegen::kernel_ir::text as kernel_text;
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::text as plan_text;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::text::reader::TextError;
+use warpweave::plan::text as plan_text;
 use warpweave_tests::pipeline::compile;
 use warpweave_tests::printed::parses_back;
 use warpweave_tests::random::Random;

@@ -4,7 +4,7 @@ mod expressions;
 mod hostile;
 mod random;
 
-use warpweave::fusion::partition::FusionLevel;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave_tests::models::{self, Model};
 use warpweave_tests::pipeline::compile;
 use warpweave_tests::printed;

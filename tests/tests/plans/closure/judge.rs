@@ -8,10 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpweave::fusion::partition::Template;
-use warpweave::fusion::schedule::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, Instruction};
-use warpweave::fusion::schedule::quiet::Quiet;
 use warpweave::graph::program::TensorId;
+use warpweave::plan::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, Instruction};
+use warpweave::plan::template::Template;
+use warpweave::plan::verify::signalling::Quiet;
 
 use crate::closure::accesses::{Accesses, NOBODY, TaskNumber};
 use crate::closure::order::{Disorder, Order};
@@ -108,7 +108,7 @@ fn ends(
     let (mut found, mut met, mut open) = (BTreeSet::new(), BTreeSet::from([task]), vec![task]);
     while let Some(number) = open.pop() {
         let operator = &plan.persistent().operators[accesses.tasks[number as usize].operator];
-        let stays = number != task && operator.params.template == Template::Kept;
+        let stays = number != task && operator.params.template == Template::WeightStationary;
         match pollers.get(&number).filter(|_| !stays) {
             Some(pollers) => open.extend(pollers.iter().filter(|poller| met.insert(**poller))),
             None => _ = found.insert(number),
@@ -155,7 +155,9 @@ fn check_kept(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), String> {
         for instruction in stream {
             match *instruction {
                 Instruction::Keep(task) => held = accesses.number(task),
-                Instruction::Run(task) if segment.operators[task.operator].params.template == Template::Kept => {
+                Instruction::Run(task)
+                    if segment.operators[task.operator].params.template == Template::WeightStationary =>
+                {
                     let of = |task| accesses.constants(&plan.memory, task);
                     if held.map(of) != accesses.number(task).map(of) {
                         return Err(format!("{task:?} does not find its constants on chip"));

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::fusion::schedule::plan::{CounterId, Instruction, PersistentSegment};
 use warpweave::graph::arena::{Arena, Id};
+use warpweave::plan::plan::{CounterId, Instruction, PersistentSegment};
 
 use crate::closure::accesses::{Accesses, TaskNumber};
 

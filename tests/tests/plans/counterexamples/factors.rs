@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::partition::boxed::{is_boxed, unboxed};
-use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
-use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Scalar};
+use warpweave::plan::plan::{ExecutionPlan, ROperator, Segment};
+use warpweave::plan::template::contraction::operand_staging::{is_boxed, unboxed};
+use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::samples;
 

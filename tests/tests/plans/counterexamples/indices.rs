@@ -1,10 +1,11 @@
 //! Plans that check their indices badly.
 
-use warpweave::fusion::partition::FusionLevel;
-use warpweave::fusion::schedule::index_records::IndexRecords;
-use warpweave::fusion::schedule::plan::ExecutionPlan;
-use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
+use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::plan::index_records::IndexRecords;
+use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::sketch::Sketch;
 

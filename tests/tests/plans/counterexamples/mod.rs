@@ -8,15 +8,18 @@ mod parts;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use warpweave::fusion::partition::{FusionLevel, Template};
-use warpweave::fusion::schedule::plan::{
-    CounterId, EdgeKind, ExecutionPlan, Instruction, OperatorId, PersistentSegment, PlannedTensor, RTask, Segment,
-};
-use warpweave::fusion::schedule::{PlanOptions, Violation, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
 use warpweave::graph::arena::Id;
 use warpweave::graph::expr::{BinaryOp, Index, TensorExpr, UnaryOp};
 use warpweave::graph::program::TensorId;
+use warpweave::plan::plan::{
+    CounterId, EdgeKind, ExecutionPlan, Instruction, OperatorId, PersistentSegment, PlannedTensor, RTask, Segment,
+};
+use warpweave::plan::template::Template;
+use warpweave::plan::verify::verify;
+use warpweave::plan::verify::violation::Violation;
 use warpweave_tests::pipeline::{plan_under, plan_with};
 use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
@@ -151,13 +154,13 @@ fn base() -> ExecutionPlan {
     let output = sketch.binary(BinaryOp::Add, middle, turned);
     let program = sketch.finish(&[output]);
     let (_, mut plan) = plan_with(&program, 2, FusionLevel::None, |body| {
-        let mut params = warpweave::fusion::partition::params::candidates(body).swap_remove(0);
+        let mut params = warpweave::fusion::template::candidates::candidates(body).swap_remove(0);
         params.tile[0] /= 2;
         Some(params)
     });
     let segment = segment(&mut plan);
     assert_eq!(segment.operators.values().map(|operator| operator.tasks()).collect::<Vec<_>>(), [2, 2]);
-    segment.counters = [warpweave::fusion::schedule::plan::Counter { arrivals: 2 }].into_iter().collect();
+    segment.counters = [warpweave::plan::plan::Counter { arrivals: 2 }].into_iter().collect();
     segment.streams =
         (0..2).map(|tile| vec![run(0, tile), Instruction::Signal(counter()), wait(2), run(1, tile)]).collect();
     plan
@@ -289,7 +292,7 @@ fn kept_cases() -> Vec<(&'static str, ExecutionPlan)> {
     let constants: BTreeSet<TensorId> = operators.flat_map(|operator| operator.body.operands.clone()).collect();
     for tensor in constants {
         if let Some(buffer) = &mut variable.memory.tensors[tensor].buffer {
-            buffer.space = warpweave::fusion::schedule::plan::BufferSpace::Arena;
+            buffer.space = warpweave::plan::plan::BufferSpace::Arena;
         }
     }
     vec![
@@ -334,7 +337,7 @@ fn prefetch_cases() -> Vec<(&'static str, ExecutionPlan)> {
     let mut variable = prefetching();
     for id in variable.memory.constants.clone() {
         if let Some(buffer) = &mut variable.memory.tensors[id].buffer {
-            buffer.space = warpweave::fusion::schedule::plan::BufferSpace::Arena;
+            buffer.space = warpweave::plan::plan::BufferSpace::Arena;
         }
     }
     vec![

@@ -1,13 +1,16 @@
 //! Plans whose procedures are changed.
 
-use warpweave::fusion::partition::params::RowThreads;
-use warpweave::fusion::partition::{FusionLevel, Template};
-use warpweave::fusion::schedule::plan::{ExecutionPlan, ROperator, Segment};
-use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::arena::Id;
 use warpweave::graph::expr::{AxisId, Index, Reducer};
 use warpweave::graph::procedure::Procedure;
 use warpweave::graph::procedure::sort::Direction;
+use warpweave::plan::plan::{ExecutionPlan, ROperator, Segment};
+use warpweave::plan::template::Template;
+use warpweave::plan::template::pointwise::Pointwise;
+use warpweave::plan::template::row::RowThreads;
+use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::samples;
 
@@ -26,7 +29,10 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     let is_sort: fn(&ROperator) -> bool = |operator| matches!(operator.body.procedure(), Some(Procedure::Sort(_)));
     let is_plain: fn(&ROperator) -> bool = |operator| operator.body.procedure().is_none();
     vec![
-        ("Malformed", changed(is_sort, |operator| operator.params.template = Template::Pointwise { per_thread: 1 })),
+        (
+            "Malformed",
+            changed(is_sort, |operator| operator.params.template = Template::Pointwise(Pointwise { per_thread: 1 })),
+        ),
         ("Malformed", changed(is_sort, |operator| operator.params.template = Template::Row(RowThreads::Block))),
         (
             "Malformed",
@@ -68,6 +74,6 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     ]
 }
 
-fn stage(operator: &mut ROperator) -> &mut warpweave::fusion::partition::Stage {
+fn stage(operator: &mut ROperator) -> &mut warpweave::plan::body::Stage {
     &mut std::sync::Arc::make_mut(&mut operator.body).stages[0]
 }

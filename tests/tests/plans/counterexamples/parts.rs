@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use warpweave::fusion::partition::{FusionLevel, GroupBody};
-use warpweave::fusion::schedule::plan::{
-    BUFFER_ALIGNMENT, Buffer, EdgeKind, ExecutionPlan, MARKS, MemoryPlan, PersistentSegment, Segment,
-};
-use warpweave::fusion::schedule::{PlanOptions, verify};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::TensorId;
+use warpweave::plan::body::GroupBody;
+use warpweave::plan::plan::{
+    BUFFER_ALIGNMENT, Buffer, EdgeKind, ExecutionPlan, MARKS, MemoryPlan, PersistentSegment, Segment,
+};
+use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::samples;
 

@@ -1,0 +1,50 @@
+//! Expressions and statements that several templates write.
+
+use crate::kernel_ir::ArrayId;
+use crate::kernel_ir::expression::BinaryOp;
+use crate::kernel_ir::expression::Expression;
+use crate::kernel_ir::expression::ScalarType;
+use crate::kernel_ir::statement::Place;
+use crate::kernel_ir::statement::Statement;
+use crate::kernel_ir::statement::Width;
+use crate::lower::emitter::binary;
+use crate::lower::emitter::multiply;
+
+pub(crate) fn set(array: ArrayId, index: Expression, value: Expression) -> Statement {
+    Statement::Assign { place: Place::Element(array, index), value }
+}
+
+/// What sums begin with.
+pub(crate) fn zero(scalar: ScalarType) -> Expression {
+    match scalar {
+        ScalarType::F32 => Expression::f32(0.0),
+        ScalarType::Bool | ScalarType::I32 | ScalarType::I64 => Expression::i32(0),
+    }
+}
+
+/// The access of 1, 2 or 4 elements.
+pub(crate) fn access(width: usize) -> Width {
+    match width {
+        1 => Width::One,
+        2 => Width::Two,
+        _ => Width::Four,
+    }
+}
+
+/// `value · 2ⁿ` for the power of two `factor`, or the value.
+pub(crate) fn scaled(value: Expression, factor: usize) -> Expression {
+    if factor == 1 { value } else { multiply(value, Expression::i32(factor as i32)) }
+}
+
+/// `value / divisor` for a power of two.
+pub(crate) fn quotient(value: impl Into<Expression>, divisor: usize) -> Expression {
+    match divisor {
+        1 => value.into(),
+        _ => binary(BinaryOp::ShiftRight, value, Expression::i32(divisor.ilog2() as i32)),
+    }
+}
+
+/// `value mod divisor` for a power of two.
+pub(crate) fn remainder(value: impl Into<Expression>, divisor: usize) -> Expression {
+    binary(BinaryOp::BitAnd, value, Expression::i32(divisor as i32 - 1))
+}

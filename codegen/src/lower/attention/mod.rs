@@ -1,0 +1,299 @@
+//! The template of attention: blocks of keys one after another, each as scores, weights and weighted sums.
+//!
+//! The state of every row, its maximum and its total, is in shared memory, the weighted sums are in registers.
+
+pub(crate) mod law;
+pub(crate) mod weights;
+
+use warpweave_graph::online_softmax::Law;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::attention::phase::{Part, parts};
+use warpweave_plan::template::attention::{Attention, AttentionKernel};
+use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::contraction::Contraction;
+use warpweave_plan::template::staged::extents;
+use warpweave_plan::template::staged::padded::PaddedBody;
+
+use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::statement::{MemoryType, Place, Statement, Width};
+use crate::kernel_ir::{LocalId, SharedId};
+use crate::lower::attention::law::Text;
+use crate::lower::emitter::{Emitter, StagedArray, binary, less, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::index::Coordinates;
+use crate::lower::scalar::{StageName, number_in_box};
+use crate::lower::staged::blocked::{Placed, Product, Stretch};
+use crate::lower::staged::emit_phase;
+use crate::lower::staged::phase::Sink;
+use crate::lower::staged::phase::{Bounds, Phase, PhaseAxis, main_axis, staged_axis, thread_number};
+use crate::lower::tile::TileAxes;
+
+/// What the phases share.
+pub(crate) struct Parts<'a> {
+    pub(crate) body: &'a GroupBody,
+    pub(crate) kernel: &'a AttentionKernel,
+    /// Per staged value, the axes of its box.
+    pub(crate) axes: Vec<Vec<PhaseAxis>>,
+    pub(crate) rows: Rows,
+    pub(crate) keys: Keys,
+}
+
+/// The rows of a tile: one element of each array a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub(crate) maximum: SharedId,
+    pub(crate) total: SharedId,
+    /// By what the sums of earlier blocks are multiplied.
+    pub(crate) factor: SharedId,
+}
+
+/// Emits the kernel of a body whose padding has been found.
+pub(crate) fn emit(emitter: &mut Emitter, original: &GroupBody, padded: &PaddedBody) -> Result<(), LowerError> {
+    let tile = TileAxes::emit(emitter)?;
+    let params = &emitter.operator.params;
+    let kernel = AttentionKernel::of(original, params).expect("parameters are chosen so that the kernel fits");
+    let body = emitter.body();
+    let plan = parts(body, params, &kernel);
+    let shared = Parts::emit(emitter, &tile, &kernel, padded)?;
+    for (position, part) in plan.iter().enumerate() {
+        if let Part::Before(method) = part {
+            emit_phase(emitter, &shared.phase(emitter, position, padded), *method)?;
+            emitter.push(Statement::BlockBarrier);
+        }
+    }
+    shared.clear_rows(emitter)?;
+    let contraction = Contraction::of(body).expect("the template sums products");
+    let lead = lead(body, &tile);
+    let step = &kernel.product;
+    let mut product = Product::new(emitter, &lead, &contraction, [step.rows, step.columns], step.across);
+    let busy = Busy::emit(emitter, product.blocks())?;
+    let placed = product.place(emitter, busy.number.clone())?;
+    product.clear(emitter)?;
+    emitter.push(Statement::BlockBarrier);
+
+    let blocks = emitter.operand(kernel.blocks() as i64)?;
+    emitter.repeat(blocks, false, |emitter, block| {
+        shared.next_keys(emitter, block)?;
+        for (position, part) in plan.iter().enumerate() {
+            match part {
+                Part::Block(method) => emit_phase(emitter, &shared.phase(emitter, position, padded), *method)?,
+                Part::Weights => shared.weigh(emitter)?,
+                Part::Before(_) | Part::State => continue,
+            }
+            emitter.push(Statement::BlockBarrier);
+        }
+        emitter.when(busy.condition.clone(), |emitter| {
+            shared.update(emitter, &product, &placed, shared.rows.factor, BinaryOp::Multiply)?;
+            product.reduce(emitter, &placed, Some(&shared.keys.stretch()))
+        })?;
+        emitter.push(Statement::BlockBarrier);
+        Ok::<(), LowerError>(())
+    })?;
+    shared.finish_rows(emitter)?;
+    emitter.push(Statement::BlockBarrier);
+    emitter.when(busy.condition.clone(), |emitter| {
+        shared.update(emitter, &product, &placed, shared.rows.total, BinaryOp::Divide)?;
+        product.store(emitter, &placed)
+    })
+}
+
+/// The keys of the block that is at hand: assigned anew for each.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys {
+    pub(crate) first: LocalId,
+    pub(crate) count: LocalId,
+}
+
+impl Keys {
+    fn stretch(self) -> Stretch {
+        Stretch { first: self.first.into(), count: self.count.into() }
+    }
+}
+
+/// The threads that have a block of the weighted sums.
+struct Busy {
+    /// The number of the thread's block; threads without one take the last.
+    number: Expression,
+    /// Whether the thread has a block; absent if all have.
+    condition: Option<Expression>,
+}
+
+impl Busy {
+    fn emit(emitter: &mut Emitter, blocks: usize) -> Result<Self, LowerError> {
+        let thread = Expression::Builtin(Builtin::Thread);
+        let last = emitter.operand(blocks as i64 - 1)?;
+        let number = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, thread.clone(), last)).into();
+        let condition = match blocks < BLOCK_THREADS {
+            true => Some(less(thread, emitter.operand(blocks as i64)?)),
+            false => None,
+        };
+        Ok(Self { number, condition })
+    }
+}
+
+/// The axes of the boxes of all staged values.
+fn axes(
+    emitter: &mut Emitter,
+    tile: &TileAxes,
+    kernel: &AttentionKernel,
+    padded: &PaddedBody,
+    grid: &[usize],
+    keys: Keys,
+) -> Result<Vec<Vec<PhaseAxis>>, LowerError> {
+    let mut found = Vec::with_capacity(kernel.boxes.len());
+    for (position, spans) in kernel.boxes.iter().enumerate() {
+        let stream = kernel.attention.streams[position];
+        let mut axes = Vec::with_capacity(spans.len());
+        for (dimension, span) in spans.iter().enumerate() {
+            axes.push(if stream == Some(dimension) {
+                let bounds = match kernel.is_ragged() {
+                    true => Bounds::Windowed(emitter.operand(span.whole as i64 - 1)?),
+                    false => Bounds::Inside,
+                };
+                PhaseAxis { first: keys.first.into(), extent: span.extent, bounds }
+            } else {
+                staged_axis(emitter, tile, span, span.stays_inside(grid), padded.padding[position])?
+            });
+        }
+        found.push(axes);
+    }
+    Ok(found)
+}
+
+/// Names the arrays of all staged values.
+fn allocate(emitter: &mut Emitter, kernel: &AttentionKernel, axes: &[Vec<PhaseAxis>], rows: &Rows) {
+    for (position, (spans, axes)) in kernel.boxes.iter().zip(axes).enumerate() {
+        let array = match position {
+            _ if position == kernel.attention.maximum => rows.maximum,
+            _ if position == kernel.attention.total => rows.total,
+            _ => emitter.shared(MemoryType::F32, extents(spans).iter().product()),
+        };
+        let first = axes.iter().map(|axis| axis.first.clone()).collect();
+        emitter.staged.push(StagedArray { array, first, spans: spans.clone() });
+    }
+}
+
+/// The phase of what leaves the group.
+fn lead<'a>(body: &'a GroupBody, tile: &TileAxes) -> Phase<'a> {
+    let axes = (0..body.tile_rank).map(|axis| main_axis(tile, axis)).collect();
+    Phase { stage: StageName::Main(0), expr: &body.stages[0].expr, axes, sink: Sink::Outputs }
+}
+
+impl<'a> Parts<'a> {
+    fn emit<'b: 'a>(
+        emitter: &mut Emitter<'b>,
+        tile: &TileAxes,
+        kernel: &'a AttentionKernel,
+        padded: &PaddedBody,
+    ) -> Result<Self, LowerError> {
+        let body = emitter.body();
+        let grid = emitter.operator.params.grid(body);
+        let [first, count] = [(); 2].map(|()| emitter.declare(ScalarType::I32));
+        let keys = Keys { first, count };
+        let axes = axes(emitter, tile, kernel, padded, &grid, keys)?;
+        let [maximum, total, factor] = [(); 3].map(|()| emitter.shared(MemoryType::F32, kernel.rows()));
+        let rows = Rows { maximum, total, factor };
+        allocate(emitter, kernel, &axes, &rows);
+        Ok(Self { body, kernel, axes, rows, keys })
+    }
+
+    /// Goes to the keys of this block.
+    fn next_keys(&self, emitter: &mut Emitter, block: LocalId) -> Result<(), LowerError> {
+        let Keys { first, count } = self.keys;
+        let length = Expression::i32(self.kernel.block as i32);
+        emitter.assign(first, multiply(block, length.clone()));
+        let left = binary(BinaryOp::Subtract, emitter.operand(self.attention().keys as i64)?, first);
+        emitter.assign(count, binary(BinaryOp::Minimum, left, length));
+        Ok(())
+    }
+
+    pub(crate) fn attention(&self) -> &Attention {
+        &self.kernel.attention
+    }
+
+    /// The phase of a staged value.
+    fn phase(&self, emitter: &Emitter, position: usize, padded: &PaddedBody) -> Phase<'_> {
+        let (array, padding) = (emitter.staged[position].array, padded.padding[position]);
+        Phase {
+            stage: StageName::Staged(position),
+            expr: &self.body.staged[position].expr,
+            axes: self.axes[position].clone(),
+            sink: Sink::Shared { array, padding },
+        }
+    }
+
+    /// For every row, one thread after another.
+    fn each_row(
+        &self,
+        emitter: &mut Emitter,
+        body: impl FnOnce(&mut Emitter, LocalId) -> Result<(), LowerError>,
+    ) -> Result<(), LowerError> {
+        let rows = self.kernel.rows();
+        let trips = emitter.operand(rows.div_ceil(BLOCK_THREADS) as i64)?;
+        let limit = emitter.operand(rows as i64)?;
+        emitter.repeat(trips, false, |emitter, trip| {
+            let number = thread_number(emitter, trip);
+            emitter.when(Some(less(number, limit)), |emitter| body(emitter, number))
+        })
+    }
+
+    /// Sets the rows to the neutral state.
+    fn clear_rows(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        self.each_row(emitter, |emitter, row| {
+            store_word(emitter, self.rows.maximum, row, Expression::f32(f32::NEG_INFINITY));
+            store_word(emitter, self.rows.total, row, Expression::f32(0.0));
+            Ok(())
+        })
+    }
+
+    /// Finishes the totals.
+    fn finish_rows(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        self.each_row(emitter, |emitter, row| {
+            let [maximum, total] = [self.rows.maximum, self.rows.total].map(|array| load_word(emitter, array, row));
+            let total = Law::finished(&mut Text(emitter), &total.into(), &maximum.into());
+            store_word(emitter, self.rows.total, row, total);
+            Ok(())
+        })
+    }
+
+    /// Multiplies the weighted sums by a word of their rows, or divides them by it.
+    fn update(
+        &self,
+        emitter: &mut Emitter,
+        product: &Product,
+        placed: &Placed,
+        words: SharedId,
+        each: BinaryOp,
+    ) -> Result<(), LowerError> {
+        let rows = self.attention().row_of_lead(self.body);
+        let weights = self.attention().weights;
+        let dimensions: Vec<(Expression, usize)> = self
+            .row_axes()
+            .map(|axis| (self.axes[weights][axis].first.clone(), self.axes[weights][axis].extent))
+            .collect();
+        let of_row = |emitter: &mut Emitter, coordinates: &[Expression]| {
+            let coordinates = Coordinates { axes: coordinates, places: &Default::default() };
+            let expr = &self.body.stages[0].expr;
+            let number = number_in_box(emitter, expr, &rows, dimensions.iter().cloned(), &coordinates)?;
+            Ok(load_word(emitter, words, number))
+        };
+        product.update_rows(emitter, placed, &of_row, each)
+    }
+
+    /// The dimensions of the weights beside the keys.
+    pub(crate) fn row_axes(&self) -> impl Iterator<Item = usize> {
+        let keys = self.attention().streams[self.attention().weights];
+        (0..self.axes[self.attention().weights].len()).filter(move |axis| Some(*axis) != keys)
+    }
+}
+
+pub(crate) fn load_word(emitter: &mut Emitter, array: SharedId, index: impl Into<Expression>) -> LocalId {
+    let value = emitter.declare(ScalarType::F32);
+    let (place, index) = (Place::Local(value), index.into());
+    emitter.push(Statement::LoadShared { place, array, width: Width::One, index });
+    value
+}
+
+pub(crate) fn store_word(emitter: &mut Emitter, array: SharedId, index: impl Into<Expression>, value: Expression) {
+    emitter.push(Statement::StoreShared { array, index: index.into(), values: vec![value] });
+}

@@ -1,0 +1,136 @@
+//! What a fusion group computes: stages over shared tile axes.
+
+pub mod deduplication;
+pub mod signature;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use warpweave_graph::expr::{AxisId, AxisKind, TensorExpr};
+use warpweave_graph::procedure::Procedure;
+use warpweave_graph::program::TensorId;
+
+/// Where an operand of a stage comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum StageSource {
+    /// A tensor in memory: position in [`GroupBody::operands`].
+    Operand(usize),
+    /// The value that an earlier stage computed at the same point of the tile axes.
+    Stage(usize),
+    /// The value of an earlier staged stage, in shared memory: position in [`GroupBody::staged`].
+    Staged(usize),
+}
+
+/// One expression of a group.
+///
+/// In [`GroupBody::stages`], its first [`GroupBody::tile_rank`] axes are the group's tile axes, in the group's order. A stage
+/// that reduces has no other parallel axes; one that does not may have more, which every tile covers whole.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Stage {
+    /// What is computed.
+    pub expr: TensorExpr,
+    /// Where each operand of the expression comes from.
+    pub sources: Vec<StageSource>,
+    /// Where the value goes, if it leaves the group.
+    pub output: Option<StageOutput>,
+    /// What makes the value of what the expression gives, where the expression alone does not say it. Such a stage is alone in
+    /// its body, and has one parallel axis beyond the tile axes.
+    pub procedure: Option<Procedure>,
+}
+
+/// A tensor that a stage writes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct StageOutput {
+    /// Position in [`GroupBody::outputs`].
+    pub position: usize,
+    /// Per dimension of the tensor, its index as a function of the stage's parallel axes. Together they visit every
+    /// element once.
+    pub index: Vec<warpweave_graph::expr::Index>,
+}
+
+/// The problem that one kernel solves.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct GroupBody {
+    /// Values that never leave the kernel and that later stages read at other points than their own: a tile computes
+    /// the box that it reads of them into shared memory first. Axes are each stage's own; a stage reads earlier ones only.
+    pub staged: Vec<Stage>,
+    /// The expressions in order; a stage reads earlier ones only.
+    pub stages: Vec<Stage>,
+    /// The number of leading axes that all stages share and that tiles divide.
+    pub tile_rank: usize,
+    /// The tensors that are read, each once.
+    pub operands: Vec<TensorId>,
+    /// The tensors that are written.
+    pub outputs: Vec<TensorId>,
+}
+
+impl GroupBody {
+    /// The extents of the tile axes.
+    pub fn tile_extents(&self) -> Vec<usize> {
+        self.stages[0].expr.axes.values().take(self.tile_rank).map(|axis| axis.extent).collect()
+    }
+
+    /// What computes the body's value, where an expression alone does not say it.
+    pub fn procedure(&self) -> Option<Procedure> {
+        self.stages.iter().find_map(|stage| stage.procedure)
+    }
+
+    /// The stages that reduce, with their positions.
+    pub fn reductions(&self) -> impl Iterator<Item = (usize, &Stage)> {
+        self.stages.iter().enumerate().filter(|(_, stage)| stage.expr.reducer.is_some())
+    }
+
+    /// The parallel axes of a stage beyond the tile axes.
+    pub fn extra_axes(&self, stage: usize) -> Vec<AxisId> {
+        self.stages[stage].expr.parallel().skip(self.tile_rank).collect()
+    }
+
+    /// Scalar operations of the whole group: multiplications, additions, functions and combinations.
+    pub fn operations(&self) -> u64 {
+        let operations = |stage: &Stage| match stage.procedure {
+            Some(procedure) => crate::template::opaque::operations(procedure, stage),
+            None => expr_operations(&stage.expr),
+        };
+        self.staged.iter().chain(&self.stages).map(operations).sum()
+    }
+}
+
+fn expr_operations(expr: &TensorExpr) -> u64 {
+    let points = |kind: Option<AxisKind>| {
+        let of_kind = expr.axes.values().filter(|axis| kind.is_none_or(|kind| axis.kind == kind));
+        of_kind.map(|axis| axis.extent as u64).product::<u64>()
+    };
+    let body = expr.body.operations() as u64 + u64::from(expr.reducer.is_some());
+    let epilogue = expr.epilogue.as_ref().map_or(0, |epilogue| epilogue.operations() as u64);
+    points(None) * body + points(Some(AxisKind::Parallel)) * epilogue
+}
+
+impl fmt::Display for GroupBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |tensors: &[TensorId]| tensors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let (reads, writes) = (list(&self.operands), list(&self.outputs));
+        writeln!(f, "    tile axes {}, reads [{reads}], writes [{writes}]", self.tile_rank)?;
+        let staged = self.staged.iter().enumerate().map(|(position, stage)| (format!("staged {position}"), stage));
+        let stages = self.stages.iter().enumerate().map(|(position, stage)| (format!("stage {position}"), stage));
+        for (name, stage) in staged.chain(stages) {
+            let sources: Vec<String> = stage
+                .sources
+                .iter()
+                .zip(&stage.expr.operands)
+                .map(|(source, ty)| match source {
+                    StageSource::Operand(operand) => format!("{}: {ty}", self.operands[*operand]),
+                    StageSource::Stage(earlier) => format!("stage {earlier}: {ty}"),
+                    StageSource::Staged(earlier) => format!("staged {earlier}: {ty}"),
+                })
+                .collect();
+            let procedure = stage.procedure.map(|procedure| format!(" by {procedure}")).unwrap_or_default();
+            write!(f, "    {name} ({}): {}{procedure} = {}", sources.join(", "), stage.expr.element, stage.expr)?;
+            if let Some(output) = &stage.output {
+                let index: Vec<String> = output.index.iter().map(ToString::to_string).collect();
+                write!(f, " -> {}[{}]", self.outputs[output.position], index.join(", "))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

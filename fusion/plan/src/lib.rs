@@ -1,0 +1,12 @@
+//! Execution plans, and what a runtime needs of them: kernel bodies and their parameters, streams, memory, text, tables and
+//! the verifier.
+
+pub mod body;
+pub mod plan;
+pub mod region;
+pub mod shared_memory;
+pub mod streams;
+pub mod tables;
+pub mod template;
+pub mod text;
+pub mod verify;

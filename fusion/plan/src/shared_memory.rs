@@ -1,0 +1,61 @@
+//! Banks of shared memory: how many wavefronts a load of a warp takes.
+
+/// Lanes of a warp, and banks of shared memory.
+pub const WARP: usize = 32;
+
+/// The width of a load from shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SharedWidth {
+    /// One word of 32 bits.
+    Word,
+    /// Two neighbouring words, aligned; served half a warp at a time.
+    TwoWords,
+    /// Four neighbouring words, aligned; served a quarter warp at a time.
+    FourWords,
+}
+
+impl SharedWidth {
+    /// The width of 1, 2 or 4 words.
+    pub fn of(words: usize) -> Self {
+        match words {
+            1 => Self::Word,
+            2 => Self::TwoWords,
+            _ => Self::FourWords,
+        }
+    }
+
+    /// Words of a lane.
+    pub fn words(self) -> usize {
+        match self {
+            Self::Word => 1,
+            Self::TwoWords => 2,
+            Self::FourWords => 4,
+        }
+    }
+}
+
+/// Wavefronts of one load of a warp against the ideal, from the index of the first word that each lane loads: lanes
+/// that load the same word share it, different words of one bank are served one after another.
+pub fn conflict_degree(first_words: &[u64], width: SharedWidth) -> f64 {
+    let words = width.words();
+    let groups = first_words.chunks(WARP / words);
+    let ideal = groups.len().max(1);
+    let wavefronts: usize = groups.map(|lanes| wavefronts(lanes, words as u64)).sum();
+    wavefronts as f64 / ideal as f64
+}
+
+fn wavefronts(lanes: &[u64], words: u64) -> usize {
+    let mut touched = [0; WARP];
+    let count = lanes.len() * words as usize;
+    let places = touched.iter_mut().zip(lanes.iter().flat_map(|&first| first..first + words));
+    places.for_each(|(place, word)| *place = word);
+    let touched = &mut touched[..count];
+    touched.sort_unstable();
+    let mut banks = [0usize; WARP];
+    for (at, word) in touched.iter().enumerate() {
+        if at == 0 || touched[at - 1] != *word {
+            banks[(word % WARP as u64) as usize] += 1;
+        }
+    }
+    banks.into_iter().max().unwrap_or(0).max(1)
+}

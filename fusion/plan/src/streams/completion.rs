@@ -1,0 +1,126 @@
+//! Whose end shows that an rTask is done with its memory.
+//!
+//! An rTask that has polled a value knows that it was computed, and so that whatever it was computed from had been read:
+//! no later write can change that. So where every output of an rOperator is polled whole, bytes that its rTasks read may be
+//! written after those that poll them, though nothing else tells that they have ended. Their own marks have been seen by
+//! then too, and no later mark in the same place can be overtaken by one that was seen. The same holds of those that poll:
+//! where all that they write is polled, whoever polls that knows of both.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpweave_graph::arena::Arena;
+use warpweave_graph::expr::{Range, Scalar, region};
+use warpweave_graph::program::TensorId;
+
+use crate::body::StageSource;
+use crate::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
+use crate::region::{Region, is_box};
+use crate::template::contraction::operand_staging::{boxes, is_boxed};
+use crate::template::staged::tile_coordinates;
+
+/// Per rOperator, those whose rTasks witness the end of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Witnesses(Arena<OperatorId, BTreeSet<OperatorId>>);
+
+impl Witnesses {
+    /// Of all rOperators, in a topological order: whoever polls one that writes nothing but sentinels, each of which somebody
+    /// polls whole, or their own witnesses in their place; otherwise the rOperator itself. Rows that keep constants on chip
+    /// poll one another step after step to the end, and stand for themselves.
+    pub fn of(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Self {
+        let pollers = pollers(operators, memory);
+        let mut found: BTreeMap<OperatorId, BTreeSet<OperatorId>> = BTreeMap::new();
+        for id in operators.ids().collect::<Vec<_>>().into_iter().rev() {
+            let of_poller =
+                |poller: &OperatorId| match (operators[*poller].params.rules().holds_residents(), found.get(poller)) {
+                    (true, _) | (false, None) => BTreeSet::from([*poller]),
+                    (_, Some(witnesses)) => witnesses.clone(),
+                };
+            let own = match &pollers[id] {
+                Some(pollers) => pollers.iter().flat_map(of_poller).collect(),
+                None => BTreeSet::from([id]),
+            };
+            found.insert(id, own);
+        }
+        Self(found.into_values().collect())
+    }
+
+    /// The witnesses of an rOperator.
+    pub fn operators(&self, operator: OperatorId) -> &BTreeSet<OperatorId> {
+        &self.0[operator]
+    }
+
+    /// Whether an rOperator's end is known by others alone.
+    pub fn are_others(&self, operator: OperatorId) -> bool {
+        !self.0[operator].contains(&operator)
+    }
+}
+
+/// Per rOperator that writes nothing but sentinels, each of which somebody polls whole, all that poll them.
+fn pollers(
+    operators: &Arena<OperatorId, ROperator>,
+    memory: &MemoryPlan,
+) -> Arena<OperatorId, Option<BTreeSet<OperatorId>>> {
+    let mut pollers: BTreeMap<TensorId, (BTreeSet<OperatorId>, bool)> = BTreeMap::new();
+    for (id, operator) in operators.iter() {
+        for (position, &operand) in operator.body.operands.iter().enumerate() {
+            if memory.tensors[operand].edge == EdgeKind::Sentinel {
+                let (by, is_whole) = pollers.entry(operand).or_default();
+                by.insert(id);
+                *is_whole |= reads_whole(operator, memory, position);
+            }
+        }
+    }
+    let whole = |tensor: &TensorId| pollers.get(tensor).filter(|(_, is_whole)| *is_whole).map(|(by, _)| by);
+    let of_operator = |operator: &ROperator| {
+        let polled: Option<Vec<&BTreeSet<OperatorId>>> = operator.body.outputs.iter().map(whole).collect();
+        let all = polled.filter(|polled| !polled.is_empty());
+        all.map(|polled| polled.into_iter().flatten().copied().collect())
+    };
+    operators.values().map(of_operator).collect()
+}
+
+/// Whether the rTasks of an rOperator together are sure to read every element of an operand.
+fn reads_whole(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> bool {
+    let tensor = operator.body.operands[operand];
+    let in_boxes = || is_boxed(&operator.body, &operator.params) && boxes_cover(operator, memory, operand);
+    let directly = operator.body.stages.iter().any(|stage| {
+        let is_operand = |at: usize| stage.sources[at] == StageSource::Operand(operand);
+        let mut reads = stage.expr.reads.iter().filter(|(_, read)| is_operand(read.operand));
+        reads.any(|(id, read)| {
+            let everything = region::input_region(&stage.expr, id, &region::whole(&stage.expr));
+            let everything = everything.map(|ranges| Region::of(memory, tensor, ranges));
+            let is_whole = everything.as_ref() == Some(&Region::whole(memory, tensor));
+            is_whole && read.guard.is_always() && is_box(&read.index) && stage.expr.body == Scalar::Read(id)
+        })
+    });
+    directly || in_boxes()
+}
+
+/// Whether the boxes of all rTasks together hold every element of an operand: they are all that combine some ranges of each
+/// dimension, and these leave nothing out.
+fn boxes_cover(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> bool {
+    let ROperator { body, params, .. } = operator;
+    let copy = body.staged.iter().position(|stage| stage.sources == [StageSource::Operand(operand)]);
+    let Some((spans, shape)) = copy.and_then(|copy| {
+        let spans = boxes(body, params)?.swap_remove(copy);
+        Some((spans, &memory.tensors[body.operands[operand]].ty.shape))
+    }) else {
+        return false;
+    };
+    let mut found: BTreeSet<Vec<(i64, i64)>> = BTreeSet::new();
+    for tile in 0..operator.tasks() {
+        let coordinates = tile_coordinates(body, params, tile);
+        let ranges = spans.iter().map(|span| span.inside(&coordinates));
+        found.insert(ranges.map(|Range { minimum, maximum }| (minimum, maximum)).collect());
+    }
+    let along = |dimension: usize| found.iter().map(|ranges| ranges[dimension]).collect::<BTreeSet<_>>();
+    let dimensions: Vec<BTreeSet<(i64, i64)>> = (0..spans.len()).map(along).collect();
+    let leaves_nothing_out = |(ranges, &extent): (&BTreeSet<(i64, i64)>, &usize)| {
+        let reached = ranges
+            .iter()
+            .fold(0, |reached, (first, last)| if *first <= reached { reached.max(last + 1) } else { reached });
+        reached >= extent as i64
+    };
+    let combined = dimensions.iter().map(BTreeSet::len).product::<usize>() == found.len();
+    combined && dimensions.iter().zip(shape.iter()).all(leaves_nothing_out)
+}

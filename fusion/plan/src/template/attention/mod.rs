@@ -1,0 +1,296 @@
+//! Weighted sums whose weights are a softmax, as one reduction over blocks of keys.
+//!
+//! The scores of a tile's rows against a block of keys are computed into shared memory, turned into weights by the law of
+//! online softmax ([`Law`](warpweave_graph::online_softmax::Law)), and their weighted sum is added to rescaled sums in
+//! registers; then the next block. What a block needs does not grow with the number of keys.
+
+pub mod phase;
+
+use std::fmt;
+
+use crate::template::rules::{Rules, require};
+use crate::template::staged::with_states;
+use serde::{Deserialize, Serialize};
+use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar};
+use warpweave_graph::online_softmax::{Named, OnlineSoftmax};
+use warpweave_graph::text::reader::{Parsed, Reader};
+
+use crate::body::{GroupBody, Stage, StageSource};
+use crate::template::Template;
+use crate::template::block::BLOCK_WARPS;
+use crate::template::contraction::Contraction;
+use crate::template::staged::blocked::{BlockedStep, one_trip};
+use crate::template::staged::phase::tiles;
+use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes};
+use crate::template::tile::ScheduleParams;
+
+/// The parameters of the attention template.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct KeyBlocks {
+    /// Keys of a block, at most 128.
+    pub keys: usize,
+}
+
+/// Keys of a block.
+const KEYS: [usize; 4] = [16, 32, 64, 128];
+/// Most rows that a warp turns into weights side by side.
+const MOST_SIDE_BY_SIDE: usize = 4;
+
+/// The parts of a body that sums values by the weights of a softmax: positions of staged values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attention {
+    /// The softmax, as the weights read it.
+    pub softmax: OnlineSoftmax,
+    /// The weights, which the first stage reads and nothing else does.
+    pub weights: usize,
+    /// The read of the weights by the first stage.
+    pub read: ReadId,
+    /// The largest scores.
+    pub maximum: usize,
+    /// The sums of the exponentials.
+    pub total: usize,
+    /// The number of keys.
+    pub keys: usize,
+    /// Per staged value, the dimension along which it is computed block by block; absent where it is computed before.
+    pub streams: Vec<Option<usize>>,
+}
+
+impl Attention {
+    /// The parts of a body, if it is of that form and nothing else reads what is reduced.
+    pub fn of(body: &GroupBody) -> Option<Self> {
+        let lead = body.stages.first()?;
+        let contraction = Contraction::of(body)?;
+        let mut reduced = lead.expr.reduced();
+        let (Some(along), None) = (reduced.next(), reduced.next()) else { return None };
+        let Scalar::Read(read) = contraction.row_factor else { return None };
+        let StageSource::Staged(weights) = lead.sources[lead.expr.reads[read].operand] else { return None };
+        Self::of_weights(body, weights, read, along)
+    }
+
+    fn of_weights(body: &GroupBody, weights: usize, read: ReadId, along: AxisId) -> Option<Self> {
+        let stage = &body.staged[weights];
+        let softmax = OnlineSoftmax::of(named(stage), |source| match source {
+            StageSource::Staged(position) => body.staged.get(position).map(named),
+            StageSource::Operand(_) | StageSource::Stage(_) => None,
+        })?;
+        let position = |read: ReadId| match stage.sources[stage.expr.reads[read].operand] {
+            StageSource::Staged(position) => Some(position),
+            StageSource::Operand(_) | StageSource::Stage(_) => None,
+        };
+        let (maximum, total) = (position(softmax.maximum)?, position(softmax.total)?);
+        let dimension = stage.expr.parallel().position(|axis| axis == softmax.axis)?;
+        let alone = readers(body, weights).count() == 1
+            && readers(body, total).count() == 1
+            && readers(body, maximum).all(|(stage, _)| [Place::Staged(weights), Place::Staged(total)].contains(&stage));
+        let keys = stage.expr.axes[softmax.axis].extent;
+        let mut found = Self { softmax, weights, read, maximum, total, keys, streams: vec![None; body.staged.len()] };
+        (alone && keys == body.stages[0].expr.axes[along].extent).then_some(())?;
+        for position in (0..body.staged.len()).rev() {
+            found.streams[position] = found.stream(body, position);
+        }
+        (found.streams[weights] == Some(dimension)).then_some(found)
+    }
+
+    /// The dimension of a staged value that all of its readers walk through with the keys.
+    fn stream(&self, body: &GroupBody, position: usize) -> Option<usize> {
+        if [self.maximum, self.total].contains(&position) {
+            return None;
+        }
+        let dimensions = body.staged[position].expr.parallel().count();
+        (0..dimensions).find(|&dimension| {
+            readers(body, position)
+                .all(|(place, read)| self.key_axis(body, place).is_some_and(|axis| is_walked(read, dimension, axis)))
+        })
+    }
+
+    /// The axis along which a stage takes one key after another.
+    fn key_axis(&self, body: &GroupBody, place: Place) -> Option<AxisId> {
+        match place {
+            Place::Main(0) => body.stages[0].expr.reduced().next(),
+            Place::Main(_) => None,
+            Place::Staged(position) if [self.maximum, self.total].contains(&position) => {
+                body.staged[position].expr.reduced().next()
+            }
+            Place::Staged(position) => body.staged[position].expr.parallel().nth(self.streams[position]?),
+        }
+    }
+
+    /// Where the rows of the weights stand that the first stage reads, one index a dimension of the weights but the keys.
+    pub fn row_of_lead(&self, body: &GroupBody) -> Vec<Index> {
+        let index = body.stages[0].expr.reads[self.read].index.iter().enumerate();
+        index.filter(|(at, _)| Some(*at) != self.streams[self.weights]).map(|(_, index)| index.clone()).collect()
+    }
+}
+
+/// A reader of a staged value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Staged(usize),
+    Main(usize),
+}
+
+/// Every read of a staged value.
+fn readers(body: &GroupBody, position: usize) -> impl Iterator<Item = (Place, &Read)> {
+    let staged = body.staged.iter().enumerate().map(|(at, stage)| (Place::Staged(at), stage));
+    let main = body.stages.iter().enumerate().map(|(at, stage)| (Place::Main(at), stage));
+    staged.chain(main).flat_map(move |(place, stage)| {
+        let of_value = move |read: &&Read| stage.sources[read.operand] == StageSource::Staged(position);
+        stage.expr.reads.values().filter(of_value).map(move |read| (place, read))
+    })
+}
+
+/// Whether a read follows an axis in one dimension and in nothing else.
+fn is_walked(read: &Read, dimension: usize, axis: AxisId) -> bool {
+    let follows = |index: &Index| {
+        let mut follows = false;
+        index.visit(&mut |other| follows |= other == axis, &mut |_| {});
+        follows || !index.is_free_of_reads()
+    };
+    let mut others = read.index.iter().enumerate().filter(|(at, _)| *at != dimension);
+    read.guard.is_always()
+        && read.index.get(dimension).and_then(Index::as_axis) == Some(axis)
+        && !others.any(|(_, index)| follows(index))
+}
+
+fn named(stage: &Stage) -> Named<'_, StageSource> {
+    Named { expr: &stage.expr, operands: &stage.sources }
+}
+
+/// How a body is computed block by block under a tile.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AttentionKernel {
+    /// The parts.
+    pub attention: Attention,
+    /// Keys of a block.
+    pub block: usize,
+    /// The box of every staged value: of one block where it is computed block by block.
+    pub boxes: Vec<StagedBox>,
+    /// The block of the weighted sum that each thread keeps.
+    pub product: BlockedStep,
+}
+
+impl AttentionKernel {
+    /// The kernel of a body under these parameters, if they are of this template and all fits on chip.
+    pub fn of(body: &GroupBody, params: &ScheduleParams) -> Option<Self> {
+        Self::with(body, params, &Attention::of(body)?)
+    }
+
+    fn with(body: &GroupBody, params: &ScheduleParams, attention: &Attention) -> Option<Self> {
+        let Template::Attention(KeyBlocks { keys: block }) = params.template else { return None };
+        let mut boxes = boxes(body, params)?;
+        for (spans, stream) in boxes.iter_mut().zip(&attention.streams) {
+            if let Some(dimension) = *stream {
+                let steps = vec![0; spans[dimension].steps.len()];
+                spans[dimension] = StagedSpan { steps, first: 0, extent: block, whole: attention.keys };
+            }
+        }
+        let product = one_trip(&body.stages[0].expr, &params.tile)?;
+        let kernel = Self { attention: attention.clone(), block, boxes, product };
+        let possible = block > 0 && block <= KEYS[KEYS.len() - 1];
+        (possible && kernel.bytes() <= STAGED_BYTES).then_some(kernel)
+    }
+
+    /// Blocks of keys.
+    pub fn blocks(&self) -> usize {
+        self.attention.keys.div_ceil(self.block)
+    }
+
+    /// Bytes of shared memory: the boxes, and of every row its maximum, its total and the factor of its sums.
+    pub fn bytes(&self) -> usize {
+        let state = [self.attention.maximum, self.attention.total];
+        let boxes = self.boxes.iter().enumerate().filter(|(at, _)| !state.contains(at));
+        boxes.map(|(_, spans)| bytes(std::slice::from_ref(spans))).sum::<usize>() + 3 * 4 * self.rows()
+    }
+
+    /// Rows of a tile.
+    pub fn rows(&self) -> usize {
+        self.row_spans().map(|span| span.extent).product()
+    }
+
+    /// The weights' box beside the keys, in order.
+    pub fn row_spans(&self) -> impl Iterator<Item = &StagedSpan> {
+        let dimension = self.attention.streams[self.attention.weights];
+        let spans = self.boxes[self.attention.weights].iter().enumerate();
+        spans.filter(move |(at, _)| Some(*at) != dimension).map(|(_, span)| span)
+    }
+
+    /// Rows that a warp turns into weights side by side; where there are several, all warps have as many.
+    pub fn side_by_side(&self) -> usize {
+        let even = |rows: &usize| self.rows().is_multiple_of(BLOCK_WARPS * rows);
+        [MOST_SIDE_BY_SIDE, MOST_SIDE_BY_SIDE / 2].into_iter().find(even).unwrap_or(1)
+    }
+
+    /// Whether the last block has fewer keys.
+    pub fn is_ragged(&self) -> bool {
+        !self.attention.keys.is_multiple_of(self.block)
+    }
+}
+
+/// The choices of the template for a body, with their kernels.
+pub fn fitting(body: &GroupBody) -> Vec<(ScheduleParams, AttentionKernel)> {
+    let Some(attention) = Attention::of(body) else { return Vec::new() };
+    let blocks = KEYS.into_iter().filter(|block| *block < attention.keys);
+    let params = blocks.flat_map(|keys| {
+        tiles(body)
+            .into_iter()
+            .map(move |tile| ScheduleParams { template: Template::Attention(KeyBlocks { keys }), tile })
+    });
+    let kernel = |params: ScheduleParams| {
+        let kernel = AttentionKernel::with(body, &params, &attention)?;
+        Some((params, kernel))
+    };
+    params.filter_map(kernel).collect()
+}
+
+/// The choices of the template for a body.
+pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+    fitting(body).into_iter().map(|(params, _)| params).collect()
+}
+
+impl Rules for KeyBlocks {
+    fn name(&self) -> &'static str {
+        "attention"
+    }
+
+    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.name(), self.keys)
+    }
+
+    fn is_sound(&self) -> bool {
+        self.keys > 0
+    }
+
+    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
+        require(AttentionKernel::of(body, params).is_some(), "a template is impossible")
+    }
+
+    fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
+        AttentionKernel::of(body, params).is_some()
+    }
+
+    fn stages_values(&self) -> bool {
+        true
+    }
+
+    fn can_tag(&self) -> bool {
+        false
+    }
+
+    fn can_poll(&self, _: &GroupBody, _operand: usize) -> bool {
+        false
+    }
+
+    fn shared_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> usize {
+        with_states(body, self.box_bytes(body, params))
+    }
+
+    fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
+        AttentionKernel::of(body, params).map(|kernel| kernel.bytes())
+    }
+}
+
+/// The parameters that come next.
+pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<KeyBlocks> {
+    reader.mark("/")?;
+    Ok(KeyBlocks { keys: reader.integer("keys of a block")? })
+}

@@ -1,0 +1,8 @@
+//! The threads of a block.
+
+/// Threads of every block of a persistent program.
+pub const BLOCK_THREADS: usize = 256;
+/// Warps of a block.
+pub const BLOCK_WARPS: usize = BLOCK_THREADS / 32;
+/// Lanes of a warp.
+pub const WARP: usize = 32;

@@ -1,0 +1,167 @@
+//! Recognises sums of products of two factors: matrix products and convolutions, of singles and of 32-bit integers.
+
+pub mod operand_staging;
+pub mod rules;
+pub mod shape;
+pub mod text;
+pub mod tile_load;
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Literal, ReadId, Reducer, Scalar, TensorExpr};
+use warpweave_graph::types::ElementType;
+
+use crate::body::{GroupBody, Stage, StageSource};
+use crate::template::contraction::shape::{ContractionShape, Pipeline};
+
+/// How an axis of a contraction takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum AxisClass {
+    /// Parallel, in both factors or in none.
+    Batch,
+    /// Parallel, in the row factor only.
+    Row,
+    /// Parallel, in the column factor only.
+    Column,
+    /// Reduced, in both factors.
+    Reduction,
+}
+
+/// A contraction: the classes of the first stage's axes and its two factors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contraction {
+    /// What is multiplied and summed: `F32` or `I32`.
+    pub element: ElementType,
+    /// One class an axis of the first stage, in order.
+    pub classes: Vec<AxisClass>,
+    /// The factor that varies along rows.
+    pub row_factor: Scalar,
+    /// The factor that varies along columns; the output's innermost axis is a column where the factors allow.
+    pub column_factor: Scalar,
+}
+
+impl Contraction {
+    /// The contraction that a body is: its first stage sums products, and any other stage is a pointwise epilogue.
+    pub fn of(body: &GroupBody) -> Option<Self> {
+        let later = body.stages.iter().enumerate().skip(1);
+        let pointwise = later.clone().all(|(at, stage)| stage.expr.reducer.is_none() && body.extra_axes(at).is_empty());
+        if pointwise { Self::of_expression(&body.stages[0].expr) } else { None }
+    }
+
+    /// The contraction that an expression is.
+    pub fn of_expression(expr: &TensorExpr) -> Option<Self> {
+        let element = expr.body_element();
+        if expr.reducer != Some(Reducer::Sum) || !matches!(element, ElementType::F32 | ElementType::I32) {
+            return None;
+        }
+        let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
+        let (left_axes, right_axes) = (axes_of(expr, left), axes_of(expr, right));
+        let class = |id: AxisId| match (expr.axes[id].kind, left_axes.contains(&id), right_axes.contains(&id)) {
+            (AxisKind::Parallel, true, false) => Some(AxisClass::Row),
+            (AxisKind::Parallel, false, true) => Some(AxisClass::Column),
+            (AxisKind::Parallel, ..) => Some(AxisClass::Batch),
+            (AxisKind::Reduced, true, true) => Some(AxisClass::Reduction),
+            (AxisKind::Reduced, ..) => None,
+        };
+        let classes: Vec<AxisClass> = expr.axes.ids().map(class).collect::<Option<_>>()?;
+        let innermost = expr.parallel().last().map(|last| classes[last.index()]);
+        if innermost != Some(AxisClass::Row) {
+            return Some(Self { element, classes, row_factor: (**left).clone(), column_factor: (**right).clone() });
+        }
+        let swapped = classes.into_iter().map(|class| match class {
+            AxisClass::Row => AxisClass::Column,
+            AxisClass::Column => AxisClass::Row,
+            AxisClass::Batch => AxisClass::Batch,
+            AxisClass::Reduction => AxisClass::Reduction,
+        });
+        let classes = swapped.collect();
+        Some(Self { element, classes, row_factor: (**right).clone(), column_factor: (**left).clone() })
+    }
+
+    /// The class of an axis.
+    pub fn class(&self, axis: AxisId) -> AxisClass {
+        self.classes[axis.index()]
+    }
+
+    /// The factor that varies along a side's axes.
+    pub fn factor(&self, class: AxisClass) -> &Scalar {
+        match class {
+            AxisClass::Row => &self.row_factor,
+            AxisClass::Column | AxisClass::Batch | AxisClass::Reduction => &self.column_factor,
+        }
+    }
+
+    /// The tile axes of a class, in order.
+    pub fn tile_axes(&self, body: &GroupBody, class: AxisClass) -> Vec<usize> {
+        (0..body.tile_rank).filter(|&axis| self.classes[axis] == class).collect()
+    }
+
+    /// Whether both factors are plain reads of `F32` in memory that give 0 outside, so that a copy can bring them.
+    pub fn is_plain(&self, body: &GroupBody) -> bool {
+        let Stage { expr, sources, .. } = &body.stages[0];
+        let in_memory = |operand: usize| matches!(sources[operand], StageSource::Operand(_));
+        [&self.row_factor, &self.column_factor].into_iter().all(|factor| match factor {
+            Scalar::Read(read) if in_memory(expr.reads[*read].operand) => {
+                let read = &expr.reads[*read];
+                let zero = read.guard.is_always() || read.fill == Literal::new(ElementType::F32, 0.0);
+                let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+                let free = read.index.iter().chain(conditions).all(Index::is_free_of_reads);
+                expr.operands[read.operand].element == ElementType::F32 && zero && free
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a kernel of this shape brings the factors by asynchronous copies.
+    pub fn is_copied(&self, body: &GroupBody, shape: &ContractionShape) -> bool {
+        matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && self.is_plain(body)
+    }
+
+    /// The axes of a class, in order.
+    pub fn axes(&self, class: AxisClass) -> Vec<AxisId> {
+        let of_class = self.classes.iter().enumerate().filter(|(_, other)| **other == class);
+        of_class.map(|(at, _)| AxisId::from_index(at)).collect()
+    }
+}
+
+/// The axes on which a scalar of an expression depends.
+pub fn axes_of(expr: &TensorExpr, scalar: &Scalar) -> BTreeSet<AxisId> {
+    let mut axes = BTreeSet::new();
+    let mut reads = Vec::new();
+    scalar.visit(&mut |scalar| match scalar {
+        Scalar::Read(read) => reads.push(*read),
+        Scalar::Index(index, _) => index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read)),
+        Scalar::Holds(guard) => {
+            for condition in guard.conditions() {
+                condition.index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
+            }
+        }
+        _ => {}
+    });
+    follow(expr, axes, reads)
+}
+
+/// The axes on which indices of an expression depend, through the reads inside them too.
+pub fn index_axes(expr: &TensorExpr, index: &[Index]) -> BTreeSet<AxisId> {
+    let mut axes = BTreeSet::new();
+    let mut reads = Vec::new();
+    for index in index {
+        index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
+    }
+    follow(expr, axes, reads)
+}
+
+fn follow(expr: &TensorExpr, mut axes: BTreeSet<AxisId>, mut reads: Vec<ReadId>) -> BTreeSet<AxisId> {
+    let mut next = 0;
+    while next < reads.len() {
+        let read = &expr.reads[reads[next]];
+        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+        for index in read.index.iter().chain(conditions) {
+            index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
+        }
+        next += 1;
+    }
+    axes
+}

@@ -1,0 +1,98 @@
+//! What kernels of the contraction template need and can do.
+
+use std::fmt;
+
+use warpweave_graph::program::TensorId;
+
+use crate::body::{GroupBody, StageSource};
+use crate::template::Template;
+use crate::template::contraction::operand_staging::boxes;
+use crate::template::contraction::shape::{ContractionShape, Pipeline};
+use crate::template::contraction::{AxisClass, Contraction};
+use crate::template::rules::{IsConstant, Rules, reads_directly, require};
+use crate::template::tile::ScheduleParams;
+
+impl Rules for ContractionShape {
+    fn name(&self) -> &'static str {
+        "contraction"
+    }
+
+    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+
+    fn is_sound(&self) -> bool {
+        let Self { rows, columns, column_width, step, parts, .. } = self;
+        [rows, columns, column_width, step, parts].into_iter().all(|number| *number > 0)
+    }
+
+    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
+        require(self.is_possible(), "a template is impossible")?;
+        require(Contraction::of(body).is_some(), "a template sums something else than products")?;
+        let fits = || boxes(body, params).is_some();
+        require(body.staged.is_empty() || fits(), "a factor has no box in shared memory")
+    }
+
+    fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
+        body.staged.is_empty() || boxes(body, params).is_some()
+    }
+
+    fn stages_values(&self) -> bool {
+        true
+    }
+
+    fn multiplies_blocks(&self) -> bool {
+        true
+    }
+
+    fn can_tag(&self) -> bool {
+        true
+    }
+
+    /// What is read from a staged copy is polled while the copy is made.
+    fn can_poll(&self, body: &GroupBody, operand: usize) -> bool {
+        !reads_directly(body, operand)
+    }
+
+    fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
+        self.tile_bytes()
+    }
+
+    fn prefetchable(&self, body: &GroupBody, is_constant: IsConstant<'_>) -> Vec<AxisClass> {
+        match self.pipeline {
+            Pipeline::InTurn => return Vec::new(),
+            Pipeline::Registers | Pipeline::Asynchronous { .. } => {}
+        }
+        let Some(contraction) = Contraction::of(body) else { return Vec::new() };
+        let stage = &body.stages[0];
+        let tensor = |source: StageSource| -> Option<TensorId> {
+            match source {
+                StageSource::Operand(operand) => Some(body.operands[operand]),
+                StageSource::Stage(_) | StageSource::Staged(_) => None,
+            }
+        };
+        let constant = |class: &AxisClass| {
+            let mut reads = stage.expr.reads_of(contraction.factor(*class)).into_iter().peekable();
+            reads.peek().is_some()
+                && reads.all(|read| tensor(stage.sources[stage.expr.reads[read].operand]).is_some_and(is_constant))
+        };
+        [AxisClass::Row, AxisClass::Column].into_iter().filter(constant).collect()
+    }
+
+    fn parts(&self) -> usize {
+        self.parts
+    }
+
+    fn with_parts(&self, parts: usize) -> Option<Template> {
+        Some(Template::Contraction(Self { parts, ..*self }))
+    }
+
+    /// What is in shared memory already is not copied there asynchronously.
+    fn with_staged_operands(&self) -> Option<Template> {
+        let pipeline = match self.pipeline {
+            Pipeline::InTurn => Pipeline::InTurn,
+            Pipeline::Registers | Pipeline::Asynchronous { .. } => Pipeline::Registers,
+        };
+        Some(Template::Contraction(Self { pipeline, ..*self }))
+    }
+}

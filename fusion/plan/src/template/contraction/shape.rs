@@ -1,0 +1,125 @@
+//! How a contraction's block divides its tile.
+
+use crate::body::GroupBody;
+use crate::template::block::BLOCK_THREADS;
+use crate::template::contraction::AxisClass;
+use crate::template::contraction::Contraction;
+use crate::template::contraction::tile_load::WIDEST;
+use crate::template::tile::fill;
+use serde::{Deserialize, Serialize};
+
+/// How a contraction brings the next step's tiles while it multiplies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Pipeline {
+    /// Not at all: fetch, meet, multiply, meet.
+    InTurn,
+    /// Loads of the next step into registers, stored to the other of two buffers after multiplying.
+    Registers,
+    /// Asynchronous copies into one of `stages` buffers, `stages` − 1 steps ahead. A kernel whose factors are not plain
+    /// reads that give 0 outside runs as [`Pipeline::Registers`].
+    Asynchronous {
+        /// Buffers, 2 to 5.
+        stages: usize,
+    },
+}
+
+/// How a contraction's block divides its tile. All extents are powers of two.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct ContractionShape {
+    /// Rows a thread.
+    pub rows: usize,
+    /// Columns a thread.
+    pub columns: usize,
+    /// Threads along rows; the other threads of the block lie along columns.
+    pub row_threads: usize,
+    /// Neighbouring columns of a thread, which it reads from shared memory at once: 1, 2 or 4, at most `columns`.
+    pub column_width: usize,
+    /// Steps along the reduction that are in shared memory at a time, at least 8.
+    pub step: usize,
+    /// How tiles are brought.
+    pub pipeline: Pipeline,
+    /// Parts of the reduction that are summed side by side; see [`warpweave_fusion::template::contraction::split`].
+    pub parts: usize,
+}
+
+impl ContractionShape {
+    /// 16 × 16 threads of `rows × columns` elements, 16 steps at a time, in turn.
+    pub fn square(rows: usize, columns: usize) -> Self {
+        let (column_width, pipeline) = (columns.min(4), Pipeline::InTurn);
+        Self { rows, columns, row_threads: 16, column_width, step: 16, pipeline, parts: 1 }
+    }
+
+    /// Whether a kernel can have this shape.
+    pub fn is_possible(&self) -> bool {
+        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = *self;
+        let stages = match pipeline {
+            Pipeline::InTurn | Pipeline::Registers => true,
+            Pipeline::Asynchronous { stages } => (2..=5).contains(&stages),
+        };
+        let powers = [rows, columns, row_threads, column_width, step].into_iter().all(usize::is_power_of_two);
+        let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
+        stages && powers && sides && parts == 1 && column_width <= columns.min(4) && (8..=64).contains(&step)
+    }
+
+    /// Threads along columns.
+    pub fn column_threads(&self) -> usize {
+        BLOCK_THREADS / self.row_threads
+    }
+
+    /// Neighbouring rows of a thread, which it reads from shared memory at once.
+    pub fn row_width(&self) -> usize {
+        self.rows.min(4)
+    }
+
+    /// Rows, or columns, of the block tile; 1 for other classes of axes.
+    pub fn length(&self, class: AxisClass) -> usize {
+        match class {
+            AxisClass::Row => self.rows * self.row_threads,
+            AxisClass::Column => self.columns * self.column_threads(),
+            AxisClass::Batch | AxisClass::Reduction => 1,
+        }
+    }
+
+    /// Bytes of shared memory that the factors' tiles take at most.
+    pub fn tile_bytes(&self) -> usize {
+        let padding = 2 * WIDEST;
+        let row = self.length(AxisClass::Row) + self.length(AxisClass::Column) + padding;
+        size_of::<f32>() * row * self.step * self.buffers()
+    }
+
+    /// The row of the block tile that is a thread's `at`-th.
+    pub fn row_of(&self, thread: usize, at: usize) -> usize {
+        place(self.row_width(), self.row_threads, thread / self.column_threads(), at)
+    }
+
+    /// The column of the block tile that is a thread's `at`-th.
+    pub fn column_of(&self, thread: usize, at: usize) -> usize {
+        place(self.column_width, self.column_threads(), thread % self.column_threads(), at)
+    }
+
+    /// Buffers in shared memory.
+    pub fn buffers(&self) -> usize {
+        match self.pipeline {
+            Pipeline::InTurn => 1,
+            Pipeline::Registers => 2,
+            Pipeline::Asynchronous { stages } => stages,
+        }
+    }
+
+    /// The tile of a body's axes: each side filled from the innermost axis outwards.
+    pub fn tile(&self, body: &GroupBody, contraction: &Contraction) -> Vec<usize> {
+        let extents = body.tile_extents();
+        let mut tile = vec![1; extents.len()];
+        for class in [AxisClass::Row, AxisClass::Column] {
+            let axes: Vec<usize> = (0..extents.len()).filter(|&axis| contraction.classes[axis] == class).collect();
+            let filled = fill(&extents, &axes, self.length(class));
+            axes.into_iter().for_each(|axis| tile[axis] = filled[axis]);
+        }
+        tile
+    }
+}
+
+/// Threads lie `width` elements apart; a thread's next run of `width` follows the last thread's.
+fn place(width: usize, threads: usize, thread: usize, at: usize) -> usize {
+    at / width * (threads * width) + thread * width + at % width
+}

@@ -1,0 +1,71 @@
+//! Shapes of contractions as text, and back.
+
+use std::fmt;
+
+use warpweave_graph::text::reader::{Parsed, Reader};
+
+use crate::template::contraction::shape::{ContractionShape, Pipeline};
+
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InTurn => write!(f, "in turn"),
+            Self::Registers => write!(f, "through registers"),
+            Self::Asynchronous { stages } => write!(f, "asynchronous/{stages}"),
+        }
+    }
+}
+
+impl fmt::Display for ContractionShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = self;
+        write!(f, "contraction/{rows}x{columns} threads {row_threads}x{}", self.column_threads())?;
+        write!(f, " width {column_width} step {step} {pipeline}")?;
+        if *parts == 1 { Ok(()) } else { write!(f, " in {parts} parts") }
+    }
+}
+
+/// The shape that comes next.
+pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
+    reader.mark("/")?;
+    let [rows, columns] = pair(reader, "rows and columns")?;
+    reader.keyword("threads")?;
+    let before = reader.clone();
+    let [row_threads, column_threads] = pair(reader, "threads along rows and columns")?;
+    reader.keyword("width")?;
+    let column_width = reader.integer("neighbouring columns")?;
+    reader.keyword("step")?;
+    let step = reader.integer("steps")?;
+    let pipeline = pipeline(reader)?;
+    let parts = if reader.eat_word("in") {
+        let parts = reader.integer("parts")?;
+        reader.keyword("parts")?;
+        parts
+    } else {
+        1
+    };
+    let shape = ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts };
+    if row_threads == 0 || shape.column_threads() != column_threads {
+        return Err(before.expected("the threads of a block"));
+    }
+    Ok(shape)
+}
+
+fn pipeline(reader: &mut Reader<'_>) -> Parsed<Pipeline> {
+    if reader.eat_word("in") {
+        return reader.keyword("turn").map(|()| Pipeline::InTurn);
+    }
+    if reader.eat_word("through") {
+        return reader.keyword("registers").map(|()| Pipeline::Registers);
+    }
+    if reader.eat_word("asynchronous") {
+        reader.mark("/")?;
+        return Ok(Pipeline::Asynchronous { stages: reader.integer("buffers")? });
+    }
+    Err(reader.expected("`in turn`, `through registers` or `asynchronous`"))
+}
+
+fn pair(reader: &mut Reader<'_>, what: &str) -> Parsed<[usize; 2]> {
+    let before = reader.clone();
+    reader.extents(what)?.try_into().map_err(|_| before.expected(what))
+}

@@ -1,0 +1,25 @@
+//! What a greedy suppression costs: a warp's width of places at a time against all before them that stay.
+
+use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use crate::template::opaque::RowWork;
+
+/// Places that are looked at together.
+const BATCH: f64 = 32.0;
+
+/// The work of a row of this length of which at most `most` places stay, as if as many did.
+pub(super) fn of_row(length: usize, most: u64) -> RowWork {
+    let count = length as f64;
+    let staying = count.min(most as f64);
+    let batches = (count / BATCH).ceil();
+    // A place is compared with those before it that stay.
+    let pairs = staying * (count - staying / 2.0);
+    RowWork {
+        evaluations: pairs + count,
+        shared_steps: batches * (BATCH + batches / (2.0 * BLOCK_WARPS as f64)),
+        global_steps: 0.0,
+        meetings: 3.0 * batches,
+        shared_bytes: size_of::<u32>() * (BLOCK_THREADS + 32 + length.div_ceil(32)),
+        length: count,
+        sequential: count,
+    }
+}

@@ -1,0 +1,145 @@
+//! Which reads of a body are resident: the rows of a weight that a tile multiplies.
+
+use warpweave_graph::expr::{AxisKind, Index, Read, ReadId, TensorExpr};
+use warpweave_graph::program::TensorId;
+use warpweave_graph::types::ElementType;
+
+use crate::body::{GroupBody, StageSource};
+use crate::template::block::BLOCK_THREADS;
+use crate::template::row::rounds::{RUN, rounds};
+use crate::template::tile::ScheduleParams;
+
+/// Most rows of a tile: a thread finishes each.
+pub const MOST_ROWS: usize = BLOCK_THREADS;
+
+/// One place of memory that a reduction walks along: a row of elements a point of the tile, or one for all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptRead<'b> {
+    /// The stage where it first occurs.
+    pub stage: usize,
+    /// The read in the stage's expression.
+    pub id: ReadId,
+    /// The same.
+    pub read: &'b Read,
+    /// The operand of the body.
+    pub operand: usize,
+    /// Elements of a row: the points of the stage's reduced axes.
+    pub length: usize,
+}
+
+/// The reads of a body that a tile may keep, in the order in which they lie in shared memory: those of reductions which are
+/// along both the tile and the reduced axes. Empty if the template of kept rows does not take the body.
+pub fn kept_reads(body: &GroupBody) -> Vec<KeptRead<'_>> {
+    let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
+    let singles = body.reductions().all(|(_, stage)| stage.expr.body_element() == ElementType::F32);
+    let rounds = rounds(body);
+    let in_runs = rounds.iter().all(|round| round.run == RUN || body.stages[round.stages.start].expr.reducer.is_none());
+    if !narrow || !singles || !in_runs || !body.staged.is_empty() {
+        return Vec::new();
+    }
+    let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
+        let expr = &body.stages[stage].expr;
+        let StageSource::Operand(operand) = body.stages[stage].sources[read.operand] else { return None };
+        let kept = expr.reducer.is_some() && moves_along(body, expr, read);
+        let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
+        kept.then_some(KeptRead { stage, id, read, operand, length })
+    });
+    reads.collect()
+}
+
+/// The reads of a body's reductions that are the same for every row: vectors of singles which a block may bring into
+/// shared memory once a tile.
+pub fn shared_vectors(body: &GroupBody) -> Vec<KeptRead<'_>> {
+    let rounds = rounds(body);
+    let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
+        let expr = &body.stages[stage].expr;
+        let StageSource::Operand(operand) = body.stages[stage].sources[read.operand] else { return None };
+        let single = expr.operands[read.operand].element == ElementType::F32;
+        let free = read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads);
+        let (tile, reduced) = moves(body, expr, read);
+        let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
+        (single && free && reduced && !tile).then_some(KeptRead { stage, id, read, operand, length })
+    });
+    reads.collect()
+}
+
+/// Whether a read differs both from point to point of a tile and along the reduction.
+fn moves_along(body: &GroupBody, expr: &TensorExpr, read: &Read) -> bool {
+    moves(body, expr, read) == (true, true)
+}
+
+/// Whether a read differs from point to point of a tile, and along the reduction.
+fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read) -> (bool, bool) {
+    let (mut tile, mut reduced) = (false, false);
+    for index in &read.index {
+        index.visit(
+            &mut |axis| {
+                tile |= warpweave_graph::arena::Id::index(axis) < body.tile_rank && expr.axes[axis].extent > 1;
+                reduced |= expr.axes[axis].kind == AxisKind::Reduced;
+            },
+            &mut |_| {},
+        );
+    }
+    (tile, reduced)
+}
+
+/// Elements that a tile keeps, each of four bytes.
+pub fn kept_elements(body: &GroupBody, params: &ScheduleParams) -> usize {
+    let rows: usize = params.tile.iter().product();
+    rows * kept_reads(body).iter().map(|kept| kept.length).sum::<usize>()
+}
+
+/// How many sums are combined across a warp's lanes together: powers of two, the largest first, of `count` in all.
+pub fn sum_groups(count: usize) -> impl Iterator<Item = usize> {
+    (0..=MOST_SUMS.ilog2())
+        .rev()
+        .scan(count, |left, power| {
+            let size = 1 << power;
+            let groups = *left / size;
+            *left %= size;
+            Some(std::iter::repeat_n(size, groups))
+        })
+        .flatten()
+}
+
+/// Shuffles with which a warp combines `count` sums: in a group each lane ends with one of them.
+pub fn shuffles(count: usize) -> usize {
+    sum_groups(count).map(|size| size - 1 + (LANES / size).ilog2() as usize).sum()
+}
+
+/// Most sums that are combined together.
+const MOST_SUMS: usize = 16;
+/// Lanes of a warp.
+const LANES: usize = 32;
+
+/// What decides which elements the tiles of a group keep, but for the number of the tile. Groups with equal keys keep the same.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct KeptKey {
+    tile: Vec<usize>,
+    extents: Vec<usize>,
+    reads: Vec<(TensorId, Vec<Index>, Vec<usize>)>,
+}
+
+impl KeptKey {
+    /// The key of a group, if its template keeps anything.
+    pub fn of(body: &GroupBody, params: &ScheduleParams) -> Option<Self> {
+        let kept = params.rules().holds_residents();
+        kept.then(|| Self::of_body(body)).flatten().map(|key| Self { tile: params.tile.clone(), ..key })
+    }
+
+    /// The key of what a group would keep under any tile; `None` if it would keep nothing.
+    pub fn of_body(body: &GroupBody) -> Option<Self> {
+        let reads = kept_reads(body).into_iter().map(|kept| {
+            let expr = &body.stages[kept.stage].expr;
+            let reduced = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
+            (body.operands[kept.operand], kept.read.index.clone(), reduced)
+        });
+        let reads: Vec<_> = reads.collect();
+        (!reads.is_empty()).then(|| Self { tile: Vec::new(), extents: body.tile_extents(), reads })
+    }
+
+    /// The tensors that are kept.
+    pub fn tensors(&self) -> impl Iterator<Item = TensorId> {
+        self.reads.iter().map(|(tensor, ..)| *tensor)
+    }
+}

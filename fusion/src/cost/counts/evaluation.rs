@@ -1,0 +1,309 @@
+//! What one evaluation of a scalar by the lanes of a warp costs.
+
+use rustc_hash::FxHashSet;
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, Condition, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::types::ElementType;
+
+use crate::cost::counts::KernelCounts;
+use warpweave_plan::body::{GroupBody, Stage, StageSource};
+use warpweave_plan::template::staged::{StagedBox, slot};
+
+/// Lanes of a warp.
+pub(crate) const WARP: usize = 32;
+/// Bytes of a sector.
+const SECTOR: i64 = 32;
+
+/// Where each lane of a warp stands: a point of all axes of a stage, for the lanes that take part.
+pub(crate) struct Lanes {
+    /// Lane by lane.
+    points: Vec<i64>,
+    rank: usize,
+    active: [bool; WARP],
+}
+
+impl Lanes {
+    pub(crate) fn new(rank: usize) -> Self {
+        Self { points: vec![0; rank * WARP], rank, active: [false; WARP] }
+    }
+
+    /// Lets a closure place every lane; it tells whether the lane takes part.
+    pub(crate) fn place(&mut self, mut place: impl FnMut(usize, &mut [i64]) -> bool) {
+        for (lane, active) in self.active.iter_mut().enumerate() {
+            *active = place(lane, &mut self.points[lane * self.rank..(lane + 1) * self.rank]);
+        }
+    }
+
+    /// Moves every lane.
+    pub(crate) fn each(&mut self, mut move_lane: impl FnMut(&mut [i64])) {
+        self.points.chunks_exact_mut(self.rank.max(1)).for_each(&mut move_lane);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.active.iter().filter(|active| **active).count()
+    }
+
+    fn active(&self) -> impl Iterator<Item = &[i64]> {
+        self.numbered().map(|(_, point)| point)
+    }
+
+    /// The lanes that take part, with their numbers.
+    fn numbered(&self) -> impl Iterator<Item = (usize, &[i64])> {
+        let of_lane = |lane: usize| (lane, &self.points[lane * self.rank..(lane + 1) * self.rank]);
+        (0..WARP).filter(|lane| self.active[*lane]).map(of_lane)
+    }
+}
+
+/// How far apart the places lie that neighbouring elements of data name: what data decide is not known, so they are taken
+/// to name different places, none beside another.
+const SCATTER: i64 = 7919;
+
+/// An index as coefficients of the axes where it is affine.
+enum Linear {
+    Affine(Vec<i64>, i64),
+    /// Any other, with the elements of data inside it.
+    General(Index, Vec<(ReadId, Self)>),
+}
+
+impl Linear {
+    fn new(expr: &TensorExpr, index: &Index) -> Self {
+        if !index.is_affine() {
+            let mut data = Vec::new();
+            index.visit(&mut |_| {}, &mut |read| data.push(read));
+            let element = |read: ReadId| {
+                let of = &expr.reads[read];
+                (read, Self::new(expr, &Index::linear(&of.index, &expr.operands[of.operand].shape.strides(), 0)))
+            };
+            return Self::General(index.clone(), data.into_iter().map(element).collect());
+        }
+        let coefficients = expr.axes.ids().map(|axis| index.coefficient(axis)).collect();
+        Self::Affine(coefficients, index.offset())
+    }
+
+    fn at(&self, point: &[i64]) -> i64 {
+        match self {
+            Self::Affine(coefficients, offset) => {
+                coefficients.iter().zip(point).map(|(coefficient, at)| coefficient * at).sum::<i64>() + offset
+            }
+            Self::General(index, data) => {
+                let value = |place: IndirectIndex| {
+                    let element =
+                        data.iter().find(|(other, _)| *other == place.read).expect("every read has its element");
+                    (element.1.at(point) * SCATTER).rem_euclid(place.extent)
+                };
+                index.evaluate(&|axis: AxisId| point[axis.index()], &value)
+            }
+        }
+    }
+}
+
+/// A place in memory as a function of a point.
+pub(crate) struct Address {
+    element: Linear,
+    bytes: i64,
+    conditions: Vec<(Linear, i64, i64)>,
+}
+
+impl Address {
+    /// Where an operand is read.
+    fn of_read(expr: &TensorExpr, read: &Read) -> Self {
+        let operand = &expr.operands[read.operand];
+        Self::at(expr, read, &Index::linear(&read.index, &operand.shape.strides(), 0))
+    }
+
+    /// Where a staged value is read, relative to where its box starts.
+    fn of_staged(expr: &TensorExpr, read: &Read, spans: &StagedBox) -> Self {
+        Self::at(expr, read, &slot(read, spans))
+    }
+
+    /// Where a word of shared memory lies whose number is an index.
+    pub(crate) fn of_word(expr: &TensorExpr, number: &Index) -> Self {
+        Self { element: Linear::new(expr, number), bytes: 4, conditions: Vec::new() }
+    }
+
+    fn at(expr: &TensorExpr, read: &Read, element: &Index) -> Self {
+        let linear = |index: &Index| Linear::new(expr, index);
+        let condition = |condition: &Condition| (linear(&condition.index), condition.lower, condition.upper);
+        Self {
+            element: linear(element),
+            bytes: expr.operands[read.operand].element.bytes() as i64,
+            conditions: read.guard.conditions().iter().map(condition).collect(),
+        }
+    }
+
+    /// Where a stage's value is stored, if it leaves the group.
+    pub(crate) fn of_output(body: &GroupBody, stage: usize) -> Option<Self> {
+        let Stage { expr, output, .. } = &body.stages[stage];
+        let index = &output.as_ref()?.index;
+        let extent = |index: &Index| index.range(&|axis: AxisId| expr.range(axis)).maximum as usize + 1;
+        let mut strides = vec![1; index.len()];
+        for at in (1..index.len()).rev() {
+            strides[at - 1] = strides[at] * extent(&index[at]);
+        }
+        let element = Linear::new(expr, &Index::linear(index, &strides, 0));
+        Some(Self { element, bytes: expr.element.bytes() as i64, conditions: Vec::new() })
+    }
+
+    /// Distinct sectors of one access, `width` elements a lane, and the lanes that make it.
+    pub(crate) fn sectors(&self, lanes: &Lanes, width: usize) -> (usize, usize) {
+        let mut touched: [i64; 2 * WARP] = [0; 2 * WARP];
+        let (mut found, mut taking_part) = (0, 0);
+        for point in lanes.active() {
+            let holds = |(index, lower, upper): &(Linear, i64, i64)| (*lower..*upper).contains(&index.at(point));
+            if !self.conditions.iter().all(holds) {
+                continue;
+            }
+            taking_part += 1;
+            let first = self.element.at(point) * self.bytes;
+            let sector = first.div_euclid(SECTOR);
+            let last = (first + width as i64 * self.bytes - 1).div_euclid(SECTOR);
+            for sector in sector..=last.min(sector + 1) {
+                if found == 0 || touched[found - 1] != sector && !touched[..found].contains(&sector) {
+                    touched[found] = sector;
+                    found += 1;
+                }
+            }
+        }
+        (found, taking_part)
+    }
+
+    /// The loads of `width` words a lane from shared memory: 32 banks of a word, a quarter of the warp at a time where each
+    /// lane takes four.
+    pub(crate) fn wavefronts(&self, lanes: &Lanes, width: usize) -> KernelCounts {
+        let together = WARP / width;
+        let mut counts = KernelCounts::default();
+        let mut words: [Vec<i64>; 4] = Default::default();
+        for (lane, point) in lanes.numbered() {
+            let holds = |(index, lower, upper): &(Linear, i64, i64)| (*lower..*upper).contains(&index.at(point));
+            if self.conditions.iter().all(holds) {
+                let first = self.element.at(point);
+                words[lane / together].extend(first..first + width as i64);
+                counts.shared_loads += width as f64;
+            }
+        }
+        for words in words.iter_mut().filter(|words| !words.is_empty()) {
+            words.sort_unstable();
+            words.dedup();
+            let mut banks = [0u32; WARP];
+            words.iter().for_each(|word| banks[word.rem_euclid(WARP as i64) as usize] += 1);
+            counts.shared_wavefronts += f64::from(banks.into_iter().max().unwrap_or(0));
+            counts.shared_ideal += 1.0;
+        }
+        counts
+    }
+}
+
+/// The reads and operations of evaluating a scalar once.
+#[derive(Default)]
+pub(crate) struct Evaluation {
+    reads: Vec<Address>,
+    /// Reads of staged values.
+    staged: Vec<Address>,
+    operations: usize,
+}
+
+impl Evaluation {
+    /// Of one scalar of a stage; what the stage reads from earlier stages is in registers, staged values are in these boxes.
+    pub(crate) fn new(stage: &Stage, scalar: &Scalar, boxes: &[StagedBox]) -> Self {
+        Self::without(stage, scalar, boxes, &[])
+    }
+
+    /// The same where some reads have been made before.
+    pub(crate) fn without(stage: &Stage, scalar: &Scalar, boxes: &[StagedBox], known: &[ReadId]) -> Self {
+        let mut reads = stage.expr.reads_of(scalar);
+        reads.retain(|read| !known.contains(read));
+        Self { operations: float_operations(&stage.expr, scalar), ..Self::of_reads(stage, boxes, reads) }
+    }
+
+    /// Of reads alone.
+    pub(crate) fn of_reads(stage: &Stage, boxes: &[StagedBox], reads: impl IntoIterator<Item = ReadId>) -> Self {
+        let mut found = Self::default();
+        for read in reads {
+            let read = &stage.expr.reads[read];
+            match stage.sources[read.operand] {
+                StageSource::Operand(_) => found.reads.push(Address::of_read(&stage.expr, read)),
+                StageSource::Staged(staged) => {
+                    found.staged.push(Address::of_staged(&stage.expr, read, &boxes[staged]));
+                }
+                StageSource::Stage(_) => {}
+            }
+        }
+        found
+    }
+
+    /// Of nothing.
+    pub(crate) fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// Operations of one lane.
+    pub(crate) fn operations(&self) -> usize {
+        self.operations
+    }
+
+    /// With operations that follow each evaluation.
+    pub(crate) fn and_operations(mut self, operations: usize) -> Self {
+        self.operations += operations;
+        self
+    }
+
+    /// What the active lanes do.
+    pub(crate) fn counts(&self, lanes: &Lanes) -> KernelCounts {
+        let mut counts =
+            KernelCounts { operations: (lanes.count() * self.operations) as f64, ..KernelCounts::default() };
+        counts += self.loads(lanes, 1);
+        counts
+    }
+
+    /// What the reads alone take where each lane loads `width` neighbouring elements at once.
+    pub(crate) fn loads(&self, lanes: &Lanes, width: usize) -> KernelCounts {
+        let mut counts = KernelCounts::default();
+        for read in &self.staged {
+            counts += read.wavefronts(lanes, width);
+        }
+        for read in &self.reads {
+            let (sectors, loads) = read.sectors(lanes, width);
+            counts.load_sectors += sectors as f64;
+            counts.global_loads += (loads * width) as f64;
+        }
+        counts
+    }
+}
+
+/// Distinct operations on `F32`; equal scalars are computed once.
+fn float_operations(expr: &TensorExpr, scalar: &Scalar) -> usize {
+    let mut seen: FxHashSet<&Scalar> = FxHashSet::default();
+    let mut open = vec![scalar];
+    let mut count = 0;
+    while let Some(scalar) = open.pop() {
+        if !seen.insert(scalar) {
+            continue;
+        }
+        let is_float = |operand: &Scalar| expr.element_of(operand) == ElementType::F32;
+        match scalar {
+            Scalar::Unary(_, x) => {
+                count += usize::from(is_float(x));
+                open.push(x);
+            }
+            Scalar::Binary(_, x, y) => {
+                count += usize::from(is_float(x));
+                open.extend([&**x, &**y]);
+            }
+            Scalar::Select(x, y, z) => open.extend([&**x, &**y, &**z]),
+            Scalar::Cast(_, x) => open.push(x),
+            Scalar::Literal(_) | Scalar::Reduced | Scalar::Read(_) | Scalar::Index(..) | Scalar::Holds(_) => {}
+        }
+    }
+    count
+}
+
+/// The counts of a store by the active lanes.
+pub(crate) fn stored(output: &Address, lanes: &Lanes, width: usize) -> KernelCounts {
+    let (sectors, _) = output.sectors(lanes, width);
+    KernelCounts { store_sectors: sectors as f64, ..KernelCounts::default() }
+}
+
+/// One combination a point if a reduction is of `F32`.
+pub(crate) fn combination(expr: &TensorExpr) -> usize {
+    usize::from(expr.body_element() == ElementType::F32)
+}

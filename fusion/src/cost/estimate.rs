@@ -1,0 +1,215 @@
+//! Costs from the architecture model alone: what the kernel does against what the device can do, the latencies that a
+//! block waits for one after another, and the cost of a dependent step.
+
+use crate::cost::instructions::MEETING;
+use crate::template::contraction::split::SPLITS;
+use crate::template::contraction::split::may_split;
+use crate::template::kernel::Kernel;
+use crate::template::pricing;
+use warpweave_graph::program::TensorProgram;
+
+use warpweave_graph::arena::Id;
+use warpweave_graph::program::TensorId;
+
+use crate::cost::KernelCost;
+use crate::cost::arch::GpuArch;
+use crate::cost::counts::{KernelCounts, Sampling};
+use crate::cost::traffic::{bytes, moved_bytes};
+use crate::template::contraction::shortlist::shortlist;
+use crate::template::contraction::split::{SplitBodies, split, split_params};
+use crate::template::kernel_counts;
+use crate::template::staged::cost as phase_cost;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::contraction::operand_staging as boxed;
+use warpweave_plan::template::contraction::operand_staging::{Filling, is_boxed, unboxed};
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::staged;
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// Tiles of a staged group whose loads are counted.
+const MOST_COUNTED: usize = 4;
+
+/// Bytes of shared memory that are left to a program's entry.
+const ENTRY_BYTES: usize = 4 << 10;
+/// Bytes of a mark.
+const MARK_BYTES: f64 = 4.0;
+
+/// Prices kernels for a device.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct EstimatedCost {
+    /// The device.
+    pub arch: GpuArch,
+}
+
+impl KernelCost for EstimatedCost {
+    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        if !body.staged.is_empty() {
+            return self.staged_price(program, body, params);
+        }
+        let count = params.parts();
+        if count > 1
+            && let Some(bodies) = split(body, count, TensorId::from_index(program.tensors.len()))
+            && let Some(params) = split_params(params, &bodies)
+        {
+            return self.split_price(program, &bodies, &params);
+        }
+        self.price(bytes(program, body), body, params, &pricing(&params.template).priced_counts(body, params))
+    }
+
+    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        if is_boxed(body, params) {
+            let cycles = self.filling_cycles(body, params) / self.arch.cycles_per_microsecond.value;
+            return cycles + self.task_microseconds(&unboxed(body, params), params);
+        }
+        if !body.staged.is_empty() {
+            return pricing(&params.template).tile_cycles(&Kernel::uncounted(&self.arch, body, params))
+                / self.arch.cycles_per_microsecond.value;
+        }
+        let own = pricing(&params.template);
+        let kernel = Kernel { arch: &self.arch, body, params, counts: own.priced_counts(body, params) };
+        own.tile_cycles(&kernel) / self.arch.cycles_per_microsecond.value
+    }
+
+    fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
+        if sides.is_empty() {
+            return 0.0;
+        }
+        let body = &*unboxed(body, params);
+        let own = pricing(&params.template);
+        let kernel = Kernel { arch: &self.arch, body, params, counts: own.priced_counts(body, params) };
+        own.prefetched_cycles(&kernel, sides) / self.arch.cycles_per_microsecond.value
+    }
+
+    fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
+        self.arch.cycles_of_bytes(values * MARK_BYTES, tasks as usize) / self.arch.cycles_per_microsecond.value
+    }
+
+    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        self.choices(program, body).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
+        self.best_on_shares(program, body, shapes)
+    }
+}
+
+impl EstimatedCost {
+    /// All that there is to choose from for a body with estimated microseconds: what was left of the rules' parameters in
+    /// one part, then for every number of parts the cheapest. Empty if no kernel takes the body.
+    pub fn choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let mut found: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
+        let cheapest = found.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(params, _)| params.clone());
+        if let Some(whole) = cheapest.filter(|_| body.staged.is_empty()) {
+            found.extend(SPLITS.into_iter().filter_map(|count| self.best_split(program, body, &whole, count)));
+        }
+        found
+    }
+
+    /// Cycles that filling the boxes of a contraction takes beyond fetching its factors step by step: the first round takes
+    /// the place of the first step's fetch, and all that is fetched later comes from shared memory. Without end where the
+    /// device has not so much of that.
+    fn filling_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        let (arch, grid) = (&self.arch, params.grid(body));
+        let boxes = boxed::boxes(body, params).expect("a contraction has boxes only where they fit");
+        let tiles = params.rules().shared_bytes(body, params);
+        if tiles + staged::bytes(&boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
+            return f64::INFINITY;
+        }
+        let rounds: usize = boxes.iter().map(|spans| Filling::of(spans, &grid).rounds).sum();
+        let bytes = arch.cycles_of_bytes(staged::bytes(&boxes) as f64, params.tiles(body));
+        (rounds as f64 - 1.0) * arch.load_latency_cycles.value + bytes + MEETING + arch.shared_latency_cycles.value
+    }
+
+    /// The staged kernels of a body with their prices: those that cost least before their loads are counted.
+    pub(crate) fn staged_choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let price = |params: ScheduleParams| {
+            let time = self.staged_price(program, body, &params);
+            (params, time)
+        };
+        phase_cost::shortlist(body, MOST_COUNTED, &self.arch).into_iter().map(price).collect()
+    }
+
+    fn staged_price(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        let arch = &self.arch;
+        let traffic = bytes(program, body) as f64 / arch.memory_bytes_per_microsecond.value;
+        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
+        let tiles = waves * pricing(&params.template).tile_cycles(&Kernel::uncounted(arch, body, params))
+            / arch.cycles_per_microsecond.value;
+        arch.step_microseconds.value + traffic.max(tiles)
+    }
+
+    /// What was left to choose from for a body, in one part, cheapest first.
+    pub fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
+        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
+        priced
+    }
+
+    fn priced<'b>(
+        &'b self,
+        program: &'b TensorProgram,
+        body: &'b GroupBody,
+    ) -> Box<dyn Iterator<Item = (ScheduleParams, f64)> + 'b> {
+        if body.staged.is_empty() {
+            return Box::new(self.shortlisted(bytes(program, body), body));
+        }
+        Box::new(self.staged_choices(program, body).into_iter())
+    }
+
+    fn shortlisted<'b>(&'b self, moved: u64, body: &'b GroupBody) -> impl Iterator<Item = (ScheduleParams, f64)> + 'b {
+        shortlist(body, &self.arch).into_iter().map(move |(params, counts)| {
+            let time = self.price(moved, body, &params, &counts);
+            (params, time)
+        })
+    }
+
+    fn cheapest(&self, moved: u64, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        self.shortlisted(moved, body).min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The cheapest choice in `count` parts, where the whole leaves most of the device idle.
+    fn best_split(
+        &self,
+        program: &TensorProgram,
+        body: &GroupBody,
+        whole: &ScheduleParams,
+        count: usize,
+    ) -> Option<(ScheduleParams, f64)> {
+        if !may_split(body, whole.tiles(body), count, self.arch.multiprocessors.value) {
+            return None;
+        }
+        Contraction::of(body)?;
+        let bodies = split(body, count, TensorId::from_index(program.tensors.len()))?;
+        let (parts, _) = self.cheapest(moved_parts(program, &bodies).0, &bodies.parts)?;
+        let template = parts.rules().with_parts(count)?;
+        let params = ScheduleParams { template, tile: parts.tile[1..].to_vec() };
+        let time = self.split_price(program, &bodies, &split_params(&params, &bodies)?);
+        Some((params, time))
+    }
+
+    /// Both rOperators of a split group.
+    fn split_price(&self, program: &TensorProgram, bodies: &SplitBodies, params: &[ScheduleParams; 2]) -> f64 {
+        let moved = moved_parts(program, bodies);
+        let of = |body: &GroupBody, params: &ScheduleParams, moved: u64| {
+            self.price(moved, body, params, &kernel_counts(body, params, Sampling::COARSE))
+        };
+        of(&bodies.parts, &params[0], moved.0) + of(&bodies.sum, &params[1], moved.1)
+    }
+
+    fn price(&self, moved: u64, body: &GroupBody, params: &ScheduleParams, counts: &KernelCounts) -> f64 {
+        let arch = &self.arch;
+        let traffic = moved as f64 / arch.memory_bytes_per_microsecond.value;
+        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
+        let kernel = Kernel { arch, body, params, counts: *counts };
+        let tiles = waves * pricing(&params.template).tile_cycles(&kernel) / arch.cycles_per_microsecond.value;
+        arch.step_microseconds.value + traffic.max(tiles)
+    }
+}
+
+/// Bytes that both rOperators of a split group move; the parts themselves stay in the second-level cache.
+fn moved_parts(program: &TensorProgram, bodies: &SplitBodies) -> (u64, u64) {
+    let ty = |tensor: TensorId| program.tensors.get(tensor).map_or(&bodies.ty, |known| &known.ty);
+    let parts = bodies.ty.bytes() as u64;
+    (moved_bytes(&bodies.parts, ty) - parts, moved_bytes(&bodies.sum, ty) - parts)
+}

@@ -1,0 +1,55 @@
+//! What a kernel costs: estimated from the model, later recorded or measured.
+
+pub mod arch;
+pub mod bound;
+pub mod counts;
+pub mod estimate;
+pub mod host;
+pub mod instructions;
+pub mod recorded;
+pub mod timings;
+pub mod traffic;
+
+use warpweave_graph::program::TensorProgram;
+
+use crate::template::candidates::candidates;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::contraction::AxisClass;
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// The time of a group's kernel under a choice of parameters.
+pub trait KernelCost: Sync {
+    /// Microseconds on the whole device, the dependent step included.
+    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64;
+
+    /// Microseconds of one rTask that has its unit to itself.
+    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64;
+
+    /// Of these, the microseconds in which the first steps of the factors of `sides` arrive. 0 unless the model knows.
+    fn early_microseconds(&self, _: &GroupBody, _: &ScheduleParams, _sides: &[AxisClass]) -> f64 {
+        0.0
+    }
+
+    /// Microseconds that the marks of this many values take each of `tasks` rTasks beyond its own time. 0 unless the model
+    /// knows.
+    fn marks_microseconds(&self, _values: f64, _tasks: u32) -> f64 {
+        0.0
+    }
+
+    /// The cheapest choice for a body and its cost in microseconds; the first of equals. `None` if no kernel takes it: its
+    /// staged values fit nowhere.
+    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        let priced = candidates(body).into_iter().map(|params| {
+            let time = self.microseconds(program, body, &params);
+            (params, time)
+        });
+        priced.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Kernels to choose among where a group shares the device: the fastest on parts of it, contractions in one of
+    /// `shapes`. Empty where there is no choice.
+    fn variants(&self, _: &TensorProgram, _: &GroupBody, _: &[ContractionShape]) -> Vec<ScheduleParams> {
+        Vec::new()
+    }
+}

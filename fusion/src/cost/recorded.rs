@@ -1,0 +1,154 @@
+//! Costs from recorded times, and from scaled estimates where there are none.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use warpweave_graph::program::TensorProgram;
+
+use crate::cost::KernelCost;
+use crate::cost::arch::GpuArch;
+use crate::cost::estimate::EstimatedCost;
+use crate::cost::timings::{Architecture, Timing, Timings};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::signature::Signature;
+use warpweave_plan::template::contraction::AxisClass;
+use warpweave_plan::template::contraction::operand_staging::unboxed;
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// Prices a kernel by its recorded time. A kernel without one costs its estimate times the median of measured over
+/// estimated: over the records of the same body, else over all records of the architecture.
+///
+/// Records only price what the estimate would choose from: a file cannot bring in a kernel that the rules leave out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RecordedCost {
+    estimate: EstimatedCost,
+    records: Arc<Records>,
+}
+
+#[derive(PartialEq, Debug)]
+struct Records {
+    bodies: HashMap<Signature, BodyRecords>,
+    /// The median ratio of all.
+    ratio: f64,
+}
+
+#[derive(PartialEq, Debug)]
+struct BodyRecords {
+    timings: HashMap<ScheduleParams, Timing>,
+    ratio: f64,
+}
+
+impl RecordedCost {
+    /// The device that estimates stand in for.
+    pub fn arch(&self) -> &GpuArch {
+        &self.estimate.arch
+    }
+
+    /// The records of an architecture, the newest driver's and then the newest compiler's where a kernel has several;
+    /// `None` if there are none.
+    pub fn new(timings: &Timings, architecture: &Architecture, estimate: EstimatedCost) -> Option<Self> {
+        let mut newest: HashMap<Signature, HashMap<ScheduleParams, Timing>> = HashMap::new();
+        // Kernels stand in the order of their machines, so what comes later is newer.
+        for (kernel, timing) in
+            timings.records.iter().filter(|(kernel, _)| kernel.machine.architecture == *architecture)
+        {
+            newest.entry(kernel.signature.clone()).or_default().insert(kernel.params.clone(), *timing);
+        }
+        let ratio = median_ratio(newest.values().flat_map(HashMap::values))?;
+        let of_body = |timings: HashMap<ScheduleParams, Timing>| {
+            let own = median_ratio(timings.values()).unwrap_or(ratio);
+            BodyRecords { timings, ratio: own }
+        };
+        let bodies = newest.into_iter().map(|(signature, timings)| (signature, of_body(timings))).collect();
+        Some(Self { estimate, records: Arc::new(Records { bodies, ratio }) })
+    }
+
+    /// What estimates kernels without a record.
+    pub fn estimate(&self) -> &EstimatedCost {
+        &self.estimate
+    }
+
+    /// The recorded time of a kernel.
+    pub fn timing(&self, body: &GroupBody, params: &ScheduleParams) -> Option<Timing> {
+        self.records.bodies.get(&Signature::of(body))?.timings.get(params).copied()
+    }
+
+    /// All that there is to choose from for a body, cheapest first.
+    pub fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
+        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
+        priced
+    }
+
+    fn priced(&self, program: &TensorProgram, body: &GroupBody) -> impl Iterator<Item = (ScheduleParams, f64)> {
+        let own = self.body(body);
+        self.estimate.choices(program, body).into_iter().map(move |(params, estimated)| {
+            let time = own.microseconds(&params, || estimated);
+            (params, time)
+        })
+    }
+
+    fn body(&self, body: &GroupBody) -> OwnRecords<'_> {
+        OwnRecords { body: self.records.bodies.get(&Signature::of(body)), ratio: self.records.ratio }
+    }
+}
+
+/// What is known of one body.
+struct OwnRecords<'r> {
+    body: Option<&'r BodyRecords>,
+    ratio: f64,
+}
+
+impl OwnRecords<'_> {
+    fn timing(&self, params: &ScheduleParams) -> Option<&Timing> {
+        self.body?.timings.get(params)
+    }
+
+    fn ratio(&self) -> f64 {
+        self.body.map_or(self.ratio, |body| body.ratio)
+    }
+
+    /// What scales the estimate of an rTask.
+    fn task_ratio(&self, params: &ScheduleParams) -> f64 {
+        self.timing(params).map_or_else(|| self.ratio(), |timing| timing.measured / timing.estimated)
+    }
+
+    fn microseconds(&self, params: &ScheduleParams, estimated: impl FnOnce() -> f64) -> f64 {
+        self.timing(params).map_or_else(|| estimated() * self.ratio(), |timing| timing.measured)
+    }
+}
+
+impl KernelCost for RecordedCost {
+    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        self.body(body).microseconds(params, || self.estimate.microseconds(program, body, params))
+    }
+
+    /// The estimate, times measured over estimated of the kernel, or else the ratio that scales its cost.
+    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        self.estimate.task_microseconds(body, params) * self.body(&unboxed(body, params)).task_ratio(params)
+    }
+
+    fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
+        self.estimate.early_microseconds(body, params, sides) * self.body(&unboxed(body, params)).task_ratio(params)
+    }
+
+    fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
+        self.estimate.marks_microseconds(values, tasks)
+    }
+
+    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        self.priced(program, body).min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
+        self.estimate.variants(program, body, shapes)
+    }
+}
+
+/// The median of measured over estimated, the smaller of two in the middle; `None` of nothing.
+fn median_ratio<'t>(timings: impl Iterator<Item = &'t Timing>) -> Option<f64> {
+    let mut ratios: Vec<f64> = timings.map(|timing| timing.measured / timing.estimated).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.get(ratios.len().checked_sub(1)? / 2).copied()
+}

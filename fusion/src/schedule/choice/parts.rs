@@ -1,0 +1,167 @@
+//! Plans whose segments are made one by one: each of neighbouring groups, as a program of its own, and then put together.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::{Source, TensorId, TensorProgram};
+use warpweave_graph::views::Layout;
+
+use crate::cost::KernelCost;
+use crate::partition::search::Partition;
+use crate::schedule::choice::cuda_graph;
+use crate::schedule::choice::persistent::plan_persistent;
+use crate::schedule::choice::variants::{Variants, variants};
+use crate::schedule::dependence::bands::SyncPolicy;
+use crate::schedule::memory::join::join;
+use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
+use crate::schedule::simulation::Jitter;
+use crate::schedule::simulation::plan::simulate_plan;
+use crate::schedule::streams::resident::kernel_bytes;
+use crate::schedule::streams::tagged::Marking;
+use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::plan::backend::{Backend, BackendReason};
+
+/// Neighbouring groups that make a segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The groups, by position.
+    pub groups: Range<usize>,
+    /// What runs them.
+    pub backend: Backend,
+}
+
+/// What is planned, and by what.
+pub(crate) struct Task<'a, C> {
+    pub(crate) program: &'a TensorProgram,
+    pub(crate) layouts: &'a Arena<TensorId, Layout>,
+    pub(crate) partition: &'a Partition,
+    pub(crate) cost: &'a C,
+    pub(crate) options: &'a PlanOptions,
+}
+
+/// A plan as one segment.
+pub(crate) struct Whole {
+    pub(crate) planned: Planned,
+    /// Per rOperator, the position of its group.
+    pub(crate) origins: Vec<usize>,
+}
+
+impl<C: KernelCost> Task<'_, C> {
+    /// What groups may run as.
+    pub(crate) fn variants(&self) -> Variants {
+        variants(self.program, self.partition, self.cost)
+    }
+
+    /// As one persistent segment.
+    pub(crate) fn persistent(&self, variants: Option<&Variants>) -> Whole {
+        let (planned, origins) =
+            plan_persistent(self.program, self.layouts, self.partition, self.cost, (self.options, variants));
+        Whole { planned, origins }
+    }
+
+    /// As one graph.
+    pub(crate) fn graph(&self, variants: &Variants) -> Whole {
+        let (planned, origins) =
+            cuda_graph::plan(self.program, self.layouts, self.partition, self.cost, (self.options, variants));
+        Whole { planned, origins }
+    }
+
+    /// As one segment a part. The parts follow one another and hold all groups.
+    pub(crate) fn parts(&self, parts: &[Part], variants: &Variants) -> Planned {
+        let uses: Vec<RootUses> = parts.iter().map(|part| self.uses(part)).collect();
+        let numbers: Vec<usize> = (0..parts.len()).collect();
+        let planned = numbers.par_iter().map(|&at| self.part(&parts[at], self.exchanged(&uses, at), variants));
+        let planned: Vec<Planned> = planned.collect();
+        let first_sync = parts.iter().zip(&planned).find(|(part, _)| part.backend == Backend::Persistent);
+        let (sync, needs) = (
+            first_sync.map_or(SyncPolicy::Barrier, |(_, planned)| planned.sync),
+            planned.iter().map(|planned| planned.needs).sum(),
+        );
+        let bounds = planned.iter().map(|planned| planned.arena_bound_bytes).max().unwrap_or(0);
+        let plans: Vec<ExecutionPlan> = planned.into_iter().map(|planned| planned.plan).collect();
+        let plan = join(self.program, self.options.arena, plans);
+        let makespan = simulate_plan(&plan, &self.options.costs, Jitter::None).makespan;
+        Planned { plan, sync, needs, arena_bound_bytes: bounds, makespan, reason: BackendReason::Asked }
+    }
+
+    /// One part as a plan of its own.
+    fn part(&self, part: &Part, exchanged: Exchanged, variants: &Variants) -> Planned {
+        let program = TensorProgram { inputs: exchanged.inputs, outputs: exchanged.outputs, ..self.program.clone() };
+        let partition = Partition { groups: self.partition.groups[part.groups.clone()].to_vec() };
+        let variants: Variants = (variants.0[part.groups.clone()].to_vec(), variants.1[part.groups.clone()].to_vec());
+        // All segments run in one program, whose blocks have the memory of its largest kernel and of all that is kept.
+        let beyond = kernel_bytes(self.partition.groups.iter()) - kernel_bytes(partition.groups.iter());
+        let shared_bytes = self.options.shared_bytes.saturating_sub(beyond);
+        let marking = self.options.marking.min(Marking::Sums);
+        let options = PlanOptions { shared_bytes, marking, ..*self.options };
+        let task = Task { program: &program, partition: &partition, options: &options, ..*self };
+        let whole = match (part.backend, self.options.kernels) {
+            (Backend::Persistent, KernelChoice::Own) => task.persistent(None),
+            (Backend::Persistent, KernelChoice::Alone | KernelChoice::Interplay) => task.persistent(Some(&variants)),
+            (Backend::CudaGraph, _) => task.graph(&variants),
+        };
+        whole.planned
+    }
+
+    fn uses(&self, part: &Part) -> RootUses {
+        let bodies = || self.partition.groups[part.groups.clone()].iter().map(|group| &group.body);
+        let is_constant = |root: &TensorId| matches!(self.program.tensors[*root].source, Source::Constant(_));
+        let roots = |tensors: &mut dyn Iterator<Item = TensorId>| -> BTreeSet<TensorId> {
+            tensors.map(|tensor| self.layouts[tensor].root).filter(|root| !is_constant(root)).collect()
+        };
+        RootUses {
+            touched: roots(&mut bodies().flat_map(|body| body.operands.iter().chain(&body.outputs)).copied()),
+            written: roots(&mut bodies().flat_map(|body| &body.outputs).copied()),
+        }
+    }
+
+    /// What one part takes over from those before it and the host, and what it leaves to those behind it and the host.
+    fn exchanged(&self, uses: &[RootUses], at: usize) -> Exchanged {
+        let host = |tensors: &[TensorId]| -> BTreeSet<TensorId> {
+            tensors.iter().map(|tensor| self.layouts[*tensor].root).collect()
+        };
+        let (given, taken) = (host(&self.program.inputs), host(&self.program.outputs));
+        let RootUses { touched, written } = &uses[at];
+        let before =
+            |root: &&TensorId| given.contains(root) || uses[..at].iter().any(|part| part.written.contains(root));
+        let behind =
+            |root: &&TensorId| taken.contains(root) || uses[at + 1..].iter().any(|part| part.touched.contains(root));
+        Exchanged {
+            inputs: touched.iter().filter(before).copied().collect(),
+            outputs: written.iter().filter(behind).copied().collect(),
+        }
+    }
+}
+
+/// The roots that a part uses, but for constants.
+struct RootUses {
+    touched: BTreeSet<TensorId>,
+    written: BTreeSet<TensorId>,
+}
+
+/// The inputs and outputs of a part.
+struct Exchanged {
+    inputs: Vec<TensorId>,
+    outputs: Vec<TensorId>,
+}
+
+/// The plan of a partition as one segment a part, under these options but their back end, which each part names itself.
+///
+/// # Panics
+/// If the parts do not follow one another from the first group to the last.
+pub fn plan_parts<C: KernelCost>(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    partition: &Partition,
+    cost: &C,
+    options: &PlanOptions,
+    parts: &[Part],
+) -> Planned {
+    let starts = std::iter::once(0).chain(parts.iter().map(|part| part.groups.end));
+    let ends = parts.iter().map(|part| part.groups.start).chain([partition.groups.len()]);
+    assert!(starts.eq(ends), "parts follow one another and hold all groups");
+    let task = Task { program, layouts, partition, cost, options };
+    task.parts(parts, &task.variants())
+}

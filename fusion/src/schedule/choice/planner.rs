@@ -1,0 +1,324 @@
+//! A partition whose kernels are chosen, and its plans: in which order, after which waits, in which memory.
+
+use rayon::prelude::*;
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::program::{Source, TensorId, TensorProgram};
+use warpweave_graph::views::Layout;
+
+use crate::cost::KernelCost;
+use crate::partition::search::Partition;
+use crate::schedule::choice::persistent::may_mark;
+use crate::schedule::dependence::bands::{Bands, SyncPolicy};
+use crate::schedule::dependence::edges;
+use crate::schedule::dependence::requirements::Requirements;
+use crate::schedule::memory::ArenaPolicy;
+use crate::schedule::options::{PlanOptions, Planned};
+use crate::schedule::placement as wavefront;
+use crate::schedule::placement::justify;
+use crate::schedule::placement::{Placement, Time, Work};
+use crate::schedule::streams::factors;
+use crate::schedule::streams::synchronise;
+use crate::schedule::streams::synchronise::Streams;
+use crate::schedule::streams::tagged as sentinels;
+use crate::schedule::streams::tagged::{Exchanged, Marking};
+use crate::schedule::{memory, simulation as simulate};
+use crate::template::contraction::split;
+use warpweave_plan::plan::backend::BackendReason;
+use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, ROperator, Segment};
+use warpweave_plan::region::tile_boxes::TileBoxes;
+use warpweave_plan::streams::polls::Polls;
+use warpweave_plan::streams::prefetch;
+use warpweave_plan::streams::prefetch::Prefetching;
+
+/// The share of a plan's time for which it is worth making an arena smaller.
+const FREE_SHARE: f64 = 0.01;
+
+/// What a makespan is of the longest path, at least, for justification to be tried.
+const WORTH_JUSTIFYING: f64 = 1.1;
+
+/// How often a placement is justified at most; each is predicted to gain less than the one before.
+const JUSTIFICATIONS: usize = 2;
+
+/// Exchanges between all units that the ends of an rOperator's rTasks are apart before it has bands.
+const WORTH_EXCHANGES: f64 = 2.0;
+
+/// The least share of a makespan by which marks have to shorten the longest path to be tried.
+pub(crate) const WORTH_MARKS: f64 = 0.01;
+
+/// What a makespan is of the longest path, at most, for finer parts to be tried.
+const WORTH_FINER: f64 = 1.2;
+
+/// Rounds of rTasks over all units that a reduction in finer parts may take.
+const MOST_ROUNDS: usize = 2;
+
+/// A partition whose kernels are chosen, with everything that its plans share.
+pub(crate) struct Planner<'a> {
+    options: &'a PlanOptions,
+    pub(crate) marking: Marking,
+    /// The partition, reductions in parts as one group each.
+    pub(crate) chosen: Partition,
+    exchanged: Exchanged,
+    /// Per rOperator, the position of its group.
+    pub(crate) origins: Vec<usize>,
+    operators: Arena<OperatorId, ROperator>,
+    memory: MemoryPlan,
+    polls: Polls,
+    pub(crate) edges: Arena<OperatorId, Vec<edges::Edge>>,
+    homes: crate::schedule::placement::affinity::Homes,
+}
+
+/// A plan, and the bands and the placement that it came of.
+pub(crate) struct Draft {
+    planned: Planned,
+    bands: Bands,
+    placement: Placement,
+    /// Predicted microseconds of the plan of coarse waits, as rTasks were first placed.
+    pub(crate) rough: f64,
+}
+
+impl Draft {
+    pub(crate) fn makespan(&self) -> f64 {
+        self.planned.makespan
+    }
+
+    fn faster(self, other: Self) -> Self {
+        if other.makespan() < self.makespan() { other } else { self }
+    }
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(
+        program: &TensorProgram,
+        layouts: &Arena<TensorId, Layout>,
+        partition: &Partition,
+        cost: &impl KernelCost,
+        options: &'a PlanOptions,
+        marking: Marking,
+    ) -> Option<Self> {
+        let expanded = split::expand(program, layouts, partition);
+        let origins = expanded.origins.clone();
+        let exchanged = match marking {
+            Marking::Nothing => Exchanged::without_sentinels(expanded),
+            Marking::Sums | Marking::Factors if !may_mark(marking, options) => return None,
+            Marking::Sums => sentinels::exchange(expanded),
+            Marking::Factors => factors::with_boxes(sentinels::exchange(expanded), cost, options)?,
+        };
+        if marking != Marking::Nothing && exchanged.sentinels.is_empty() {
+            return None;
+        }
+        let is_constant = |tensor: TensorId| matches!(exchanged.program.tensors[tensor].source, Source::Constant(_));
+        let mut operators: Arena<OperatorId, ROperator> =
+            crate::schedule::choice::price::price(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
+        let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
+        for operator in operators.values_mut() {
+            operator.task_microseconds +=
+                cost.marks_microseconds(sentinels::marks_of_task(operator, &memory), operator.tasks());
+        }
+        let boxes = TileBoxes::of(&operators);
+        let edges = edges::edges(&operators, &memory, &boxes);
+        let homes = crate::schedule::placement::affinity::Homes::of(&operators);
+        let polls = Polls::of_operators(&operators, &memory, || boxes);
+        Some(Self {
+            options,
+            marking,
+            chosen: partition.clone(),
+            exchanged,
+            origins,
+            operators,
+            memory,
+            polls,
+            edges,
+            homes,
+        })
+    }
+
+    /// Nanoseconds of the longest estimated path, exchanges included.
+    pub(crate) fn path(&self) -> f64 {
+        let bands = Bands::whole_operators(&self.operators);
+        self.work(&bands).path(self.options.units, &self.options.costs) as f64
+    }
+
+    /// Whether the longest path is shorter than another's by so much of its makespan that it is worth to plan for it.
+    pub(crate) fn is_worth(&self, other: &Self, makespan: f64) -> bool {
+        other.path() - self.path() >= WORTH_MARKS * wavefront::nanoseconds(makespan) as f64
+    }
+
+    /// The partition with reductions in twice as many parts where these read what several rOperators write: parts of
+    /// what is there early run early, and what is last is shorter. `None` if there is no such reduction, or units have more
+    /// to do than to wait for the longest path, which is known by how long the plan takes.
+    pub(crate) fn in_finer_parts(&self, makespan: f64) -> Option<Partition> {
+        if wavefront::nanoseconds(makespan) as f64 > self.path() * WORTH_FINER {
+            return None;
+        }
+        let mut partition = self.chosen.clone();
+        let tensor = TensorId::from_index(self.exchanged.program.tensors.len());
+        let mut is_finer = false;
+        for (id, _) in self.edges.iter().filter(|(_, edges)| edges.len() > 1) {
+            let operator = &self.operators[id];
+            let group = &mut partition.groups[self.origins[id.index()]];
+            let is_few = 2 * operator.tasks() as usize <= MOST_ROUNDS * self.options.units;
+            if is_few && let Some(finer) = split::in_twice_the_parts(group, tensor) {
+                group.params = finer;
+                is_finer = true;
+            }
+        }
+        is_finer.then_some(partition)
+    }
+
+    /// With the plan under the options' way of waiting, or under the fastest.
+    pub(crate) fn planned(self) -> (Self, Draft) {
+        let policies: &[SyncPolicy] = match (&self.options.sync, self.marking) {
+            (Some(sync), _) => std::slice::from_ref(sync),
+            (None, Marking::Nothing) => &[SyncPolicy::Tile, SyncPolicy::Barrier],
+            (None, Marking::Sums | Marking::Factors) => &[SyncPolicy::Tile],
+        };
+        let drafts: Vec<Draft> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
+        let fastest = drafts.into_iter().reduce(Draft::faster).expect("there are policies");
+        (self, fastest)
+    }
+
+    /// With the predicted microseconds of a plan of coarse waits.
+    pub(crate) fn roughly(self) -> (f64, Self) {
+        (self.coarse(self.options.sync.unwrap_or(SyncPolicy::Tile)).makespan(), self)
+    }
+
+    fn plan(&self, sync: SyncPolicy) -> Draft {
+        let coarse = self.coarse(sync);
+        match sync {
+            SyncPolicy::Barrier => coarse,
+            SyncPolicy::Operator => self.justified(coarse),
+            SyncPolicy::Tile => {
+                let fine = self.fine_bands(&coarse.placement);
+                if fine.len() == coarse.bands.len() {
+                    return self.justified(coarse);
+                }
+                let fine = || self.justified(self.with_bands(fine, sync));
+                let (coarse, fine) = rayon::join(|| self.justified(coarse), fine);
+                Draft { rough: coarse.rough, ..coarse.faster(fine) }
+            }
+        }
+    }
+
+    /// The plan that waits for whole rOperators, but by tiles for those whose rTasks stay on their units, if waits may be so
+    /// fine: each may read back what was written there without waiting for the others.
+    fn coarse(&self, sync: SyncPolicy) -> Draft {
+        let bands = match sync {
+            SyncPolicy::Barrier | SyncPolicy::Operator => Bands::whole_operators(&self.operators),
+            SyncPolicy::Tile => self.tile_bands(|_| false),
+        };
+        self.with_bands(bands, sync)
+    }
+
+    fn with_bands(&self, bands: Bands, sync: SyncPolicy) -> Draft {
+        let PlanOptions { units, costs, arena, .. } = self.options;
+        let placement = wavefront::place(&self.work(&bands), *units, sync, costs);
+        let planned = self.under(&bands, &placement, sync, (*arena, self.exchange()));
+        Draft { rough: planned.makespan, planned, bands, placement }
+    }
+
+    /// Finer bands too, of the rOperators whose rTasks end at such different times that it pays to wait for some of them.
+    fn fine_bands(&self, placement: &Placement) -> Bands {
+        let PlanOptions { units, costs, .. } = self.options;
+        let spread = placement.spread(self.operators.len());
+        let exchange = costs.signal_microseconds() + costs.exchange_microseconds(*units);
+        let worth = wavefront::nanoseconds(WORTH_EXCHANGES * exchange);
+        self.tile_bands(|id| spread[id] >= worth)
+    }
+
+    /// Bands of these rOperators, and of those whose rTasks stay on their units.
+    fn tile_bands(&self, is_fine: impl Fn(OperatorId) -> bool) -> Bands {
+        let PlanOptions { units, costs, .. } = self.options;
+        let stays = |id| self.operators[id].params.rules().holds_residents();
+        Bands::of_tiles(&self.operators, &self.edges, |id| is_fine(id) || stays(id), *units, costs)
+    }
+
+    fn work<'w>(&'w self, bands: &'w Bands) -> Work<'w> {
+        Work { operators: &self.operators, edges: &self.edges, bands, homes: &self.homes }
+    }
+
+    /// Nanoseconds from the end of one rTask to the start of another that waits for it.
+    fn exchange(&self) -> Time {
+        let costs = &self.options.costs;
+        wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2))
+    }
+
+    /// The plan of a placement, with the nanoseconds that bytes have to lie idle before they are used anew where that shall cost
+    /// no time.
+    fn under(
+        &self,
+        bands: &Bands,
+        placement: &Placement,
+        sync: SyncPolicy,
+        (arena, idle): (ArenaPolicy, Time),
+    ) -> Planned {
+        let (operators, program, PlanOptions { units, costs, .. }) =
+            (&self.operators, &self.exchanged.program, self.options);
+        let placed = memory::place(self.memory.clone(), program, operators, placement, arena, idle);
+        let streams = synchronise::synchronise(&self.work(bands), placement, &placed.after, *units);
+        let streams = self.with_loads(streams, &placed.memory);
+        let segment =
+            PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };
+        let makespan = simulate::makespan(&segment, &self.polls, costs);
+        let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
+        Planned {
+            plan,
+            sync,
+            needs: streams.needs,
+            arena_bound_bytes: placed.bound_bytes,
+            makespan,
+            reason: BackendReason::Asked,
+        }
+    }
+
+    /// The streams with the loads of constants that do not belong to one rTask alone.
+    fn with_loads(&self, streams: Streams, memory: &MemoryPlan) -> Streams {
+        let kept = warpweave_plan::streams::residency::with_keeps(streams.streams, &self.operators);
+        let loaded = match self.options.prefetching {
+            Prefetching::Never => kept,
+            Prefetching::BeforeWaits => prefetch::with_prefetches(kept, &self.operators, memory),
+        };
+        Streams { streams: loaded, ..streams }
+    }
+
+    /// The draft with its rTasks justified, for as long as that is predicted to be faster. Where rTasks have units of their
+    /// own there is little to choose.
+    fn justified(&self, mut draft: Draft) -> Draft {
+        let PlanOptions { units, costs, arena, .. } = self.options;
+        let path = self.work(&draft.bands).path(*units, costs) as f64;
+        let is_close = wavefront::nanoseconds(draft.makespan()) as f64 <= path * WORTH_JUSTIFYING;
+        if is_close || self.homes.are_given() {
+            return draft;
+        }
+        for _ in 0..JUSTIFICATIONS {
+            let work = self.work(&draft.bands);
+            let placement = justify::justify(&Requirements::new(&work, *units, costs), &draft.placement);
+            if placement.end() >= draft.placement.end() {
+                break;
+            }
+            let planned = self.under(&draft.bands, &placement, draft.planned.sync, (*arena, self.exchange()));
+            if planned.makespan >= draft.planned.makespan {
+                break;
+            }
+            draft = Draft { planned, placement, ..draft };
+        }
+        draft
+    }
+
+    /// The same plan with a smaller arena, if that costs next to no time: in whatever order bytes are used, or as they lie
+    /// idle.
+    pub(crate) fn with_small_arena(&self, fastest: Draft) -> Planned {
+        let Draft { planned, bands, placement, .. } = fastest;
+        match self.options.arena {
+            ArenaPolicy::Small | ArenaPolicy::Separate => return planned,
+            ArenaPolicy::Fast => {}
+        }
+        let most = planned.makespan * (1.0 + FREE_SHARE);
+        let small = |arena: (ArenaPolicy, Time)| {
+            let small = self.under(&bands, &placement, planned.sync, arena);
+            let is_smaller = small.plan.memory.arena_bytes < planned.plan.memory.arena_bytes;
+            (small.makespan <= most && is_smaller).then_some(small)
+        };
+        let (small, later) = rayon::join(|| small((ArenaPolicy::Small, 0)), || small((ArenaPolicy::Fast, 1)));
+        small.or(later).unwrap_or(planned)
+    }
+}

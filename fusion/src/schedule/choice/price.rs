@@ -1,0 +1,28 @@
+//! rOperators with their predicted times.
+
+use warpweave_graph::program::TensorId;
+
+use crate::cost::KernelCost;
+use crate::partition::search::FusionGroup;
+use warpweave_plan::body::deduplication::{Likeness, by_kind};
+use warpweave_plan::plan::ROperator;
+use warpweave_plan::template::contraction::AxisClass;
+
+/// Groups under their parameters, at their costs, where `is_constant` tells of their operands. Groups that are alike are
+/// priced once.
+pub fn price(groups: &[FusionGroup], cost: &impl KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Vec<ROperator> {
+    let sided: Vec<(&FusionGroup, Vec<AxisClass>)> =
+        groups.iter().map(|group| (group, group.params.rules().prefetchable(&group.body, &is_constant))).collect();
+    let (prices, kinds) = by_kind(
+        &sided,
+        |(group, sides)| (Likeness::of(&group.body, &group.params), sides.clone()),
+        |(FusionGroup { body, params, .. }, sides), _| {
+            (cost.task_microseconds(body, params), cost.early_microseconds(body, params, sides))
+        },
+    );
+    let priced = groups.iter().zip(kinds).map(|(FusionGroup { body, params, .. }, kind)| {
+        let (task_microseconds, early_microseconds) = prices[kind];
+        ROperator { body: body.clone(), params: params.clone(), task_microseconds, early_microseconds }
+    });
+    priced.collect()
+}

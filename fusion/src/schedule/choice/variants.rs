@@ -1,0 +1,106 @@
+//! What a group may run as: its own kernel and those that are the best on a part of the device.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use warpweave_graph::arena::Id;
+use warpweave_graph::program::{TensorId, TensorProgram};
+
+use crate::cost::KernelCost;
+use crate::partition::search::{FusionGroup, Partition};
+use crate::schedule::placement::{Time, nanoseconds};
+use crate::template::contraction::limit_shapes::shapes;
+use crate::template::contraction::split::split_group;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::signature::Signature;
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// Parameters of a group, and the kernels that run one after another under them.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Variant {
+    pub(crate) params: ScheduleParams,
+    pub(crate) stages: Vec<Stage>,
+}
+
+/// rTasks side by side.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Stage {
+    pub(crate) tasks: u32,
+    pub(crate) time: Time,
+}
+
+impl Stage {
+    /// Microseconds of an rTask.
+    pub(crate) fn microseconds(&self) -> f64 {
+        self.time as f64 / 1000.0
+    }
+
+    /// The most rTasks that one of `units` units runs.
+    pub(crate) fn rounds(&self, units: usize) -> Time {
+        u64::from(self.tasks).div_ceil(units as u64)
+    }
+}
+
+impl Variant {
+    pub(crate) fn new(
+        program: &TensorProgram,
+        group: &FusionGroup,
+        params: ScheduleParams,
+        cost: &impl KernelCost,
+    ) -> Self {
+        let stage = |body: &GroupBody, params: &ScheduleParams| {
+            let time = nanoseconds(cost.task_microseconds(body, params)).max(1);
+            Stage { tasks: params.tiles(body) as u32, time }
+        };
+        let stages = match split_group(&group.body, &params, TensorId::from_index(program.tensors.len())) {
+            Some((bodies, [parts, sum])) => vec![stage(&bodies.parts, &parts), stage(&bodies.sum, &sum)],
+            None => vec![stage(&group.body, &params.clone().in_one_part())],
+        };
+        Self { params, stages }
+    }
+
+    /// Time from start to end on a device of its own.
+    pub(crate) fn alone(&self, units: usize, exchange: Time) -> Time {
+        let times = self.stages.iter().map(|stage| stage.rounds(units) * stage.time);
+        times.sum::<Time>() + exchange * (self.stages.len() as Time - 1)
+    }
+
+    /// Time of all units together.
+    pub(crate) fn work(&self, signal: Time) -> Time {
+        self.stages.iter().map(|stage| u64::from(stage.tasks) * (stage.time + signal)).sum()
+    }
+}
+
+/// Per group, its own kernel and what else it may run as; and the number of its class: groups that compute the same have
+/// the same.
+pub(crate) type Variants = (Vec<Vec<Variant>>, Vec<usize>);
+
+/// The variants of all groups of a partition.
+pub(crate) fn variants(program: &TensorProgram, partition: &Partition, cost: &impl KernelCost) -> Variants {
+    let shapes = shapes(partition);
+    let keys: Vec<(Signature, &ScheduleParams)> =
+        partition.groups.iter().map(|group| (Signature::of(&group.body), &group.params)).collect();
+    let mut classes: FxHashMap<&(Signature, &ScheduleParams), usize> = FxHashMap::default();
+    let mut firsts = Vec::new();
+    for (position, key) in keys.iter().enumerate() {
+        classes.entry(key).or_insert_with(|| {
+            firsts.push(position);
+            firsts.len() - 1
+        });
+    }
+    let of_class = |&first: &usize| of_group(program, &partition.groups[first], &shapes, cost);
+    let found: Vec<Vec<Variant>> = firsts.par_iter().map(of_class).collect();
+    let classes: Vec<usize> = keys.iter().map(|key| classes[key]).collect();
+    (classes.iter().map(|&class| found[class].clone()).collect(), classes)
+}
+
+fn of_group(
+    program: &TensorProgram,
+    group: &FusionGroup,
+    shapes: &[ContractionShape],
+    cost: &impl KernelCost,
+) -> Vec<Variant> {
+    let others = cost.variants(program, &group.body, shapes).into_iter().filter(|params| *params != group.params);
+    let all = std::iter::once(group.params.clone()).chain(others);
+    all.map(|params| Variant::new(program, group, params, cost)).collect()
+}

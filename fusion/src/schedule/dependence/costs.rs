@@ -1,0 +1,105 @@
+//! What it costs virtual execution units to wait for one another.
+
+use crate::cost::arch::{Constant, Provenance};
+use warpweave_plan::plan::backend::Backend;
+
+/// Costs of signals, waits and launches, in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SyncCosts {
+    /// From the release of the last signal to the end of a wait that polls for it, by the number of units that signal
+    /// or wait at the counter; between two entries a straight line.
+    pub exchange: Constant<[(u32, f64); 5]>,
+    /// Until what an rTask has stored is visible to others, before the signal that follows it.
+    pub drain: Constant<f64>,
+    /// Of the unit that signals.
+    pub release: Constant<f64>,
+    /// A wait that finds its signals there.
+    pub poll: Constant<f64>,
+    /// One way through a value that carries its own validity, polled by the load that fetches it.
+    pub sentinel: Constant<f64>,
+    /// Bytes a microsecond from device memory into the shared memory of one unit, while all units bring theirs.
+    pub keep: Constant<f64>,
+    /// A kernel launched into a stream.
+    pub stream_launch: Constant<f64>,
+    /// A graph launched as a whole.
+    pub graph_launch: Constant<f64>,
+    /// A kernel as a node of a graph, after the node before it.
+    pub graph_node: Constant<f64>,
+}
+
+const fn measured<T: Copy>(value: T) -> Constant<T> {
+    Constant { value, provenance: Provenance::Measured }
+}
+
+const fn assumed<T: Copy>(value: T) -> Constant<T> {
+    Constant { value, provenance: Provenance::Assumed }
+}
+
+impl SyncCosts {
+    /// An NVIDIA H200, one block of 256 threads a multiprocessor.
+    pub fn h200() -> Self {
+        Self {
+            exchange: measured([(2, 0.586), (8, 0.607), (32, 0.878), (64, 0.895), (132, 0.936)]),
+            drain: assumed(0.3),
+            release: assumed(0.1),
+            poll: measured(287.0 / 1980.0),
+            sentinel: assumed(0.35),
+            keep: measured(4.47e6 / 132.0),
+            stream_launch: measured(3.629),
+            graph_launch: measured(1.406),
+            graph_node: measured(0.545),
+        }
+    }
+
+    /// The same with everything assumed multiplied by `factor`.
+    pub fn with_assumed(self, factor: f64) -> Self {
+        let scaled = |constant: Constant<f64>| match constant.provenance {
+            Provenance::Assumed => Constant { value: constant.value * factor, ..constant },
+            Provenance::Measured | Provenance::Datasheet => constant,
+        };
+        Self {
+            exchange: self.exchange,
+            drain: scaled(self.drain),
+            release: scaled(self.release),
+            poll: scaled(self.poll),
+            sentinel: scaled(self.sentinel),
+            keep: self.keep,
+            stream_launch: scaled(self.stream_launch),
+            graph_launch: scaled(self.graph_launch),
+            graph_node: scaled(self.graph_node),
+        }
+    }
+
+    /// Microseconds of an exchange between this many units.
+    pub fn exchange_microseconds(&self, units: usize) -> f64 {
+        let table = &self.exchange.value;
+        let units = units as f64;
+        let after = table.iter().position(|(known, _)| f64::from(*known) >= units);
+        match after {
+            None => table[table.len() - 1].1,
+            Some(0) => table[0].1,
+            Some(after) => {
+                let ((x0, y0), (x1, y1)) = (table[after - 1], table[after]);
+                y0 + (units - f64::from(x0)) / f64::from(x1 - x0) * (y1 - y0)
+            }
+        }
+    }
+
+    /// What a signal after an rTask costs the unit that gives it.
+    pub fn signal_microseconds(&self) -> f64 {
+        self.drain.value + self.release.value
+    }
+
+    /// From the end of a kernel node to the start of the next: until what it has stored is visible, and the launch.
+    pub fn node_microseconds(&self) -> f64 {
+        self.drain.value + self.graph_node.value
+    }
+
+    /// What a plan's launch takes.
+    pub fn launch_microseconds(&self, backend: Backend) -> f64 {
+        match backend {
+            Backend::Persistent => self.stream_launch.value,
+            Backend::CudaGraph => self.graph_launch.value,
+        }
+    }
+}

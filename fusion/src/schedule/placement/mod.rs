@@ -1,0 +1,188 @@
+//! The wavefront policy: every rTask to the unit that can start it first (Rammer), as soon as the bands that it reads are
+//! complete.
+//!
+//! The most urgent rOperators choose first; the others fill the gaps that these leave, so nothing delays what is more urgent.
+//! rTasks then stand in the order of their estimated starts. That order respects every wait, so streams that follow it
+//! cannot deadlock, and rOperators of different waves overlap wherever their tiles allow.
+
+pub mod affinity;
+pub mod insertion;
+pub mod justify;
+pub mod profile;
+pub mod timeline;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use warpweave_graph::arena::Arena;
+
+use crate::schedule::dependence::bands::{BandId, Bands, SyncPolicy};
+use crate::schedule::dependence::costs::SyncCosts;
+use crate::schedule::dependence::edges::Edge;
+use crate::schedule::dependence::requirements::Requirements;
+use crate::schedule::placement::affinity::Homes;
+use warpweave_plan::plan::{EdgeKind, OperatorId, ROperator, RTask};
+
+/// Estimated time in nanoseconds.
+pub type Time = u64;
+
+/// An rTask on its unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// The rTask.
+    pub task: RTask,
+    /// The unit.
+    pub unit: usize,
+    /// Estimated start.
+    pub start: Time,
+    /// Estimated end.
+    pub end: Time,
+}
+
+/// Where and in which order all rTasks run.
+#[derive(Clone, Debug, Default)]
+pub struct Placement {
+    /// All rTasks; what one waits for stands before it.
+    pub steps: Vec<Step>,
+    /// Where all units meet: numbers of steps, ascending.
+    pub barriers: Vec<usize>,
+}
+
+impl Placement {
+    /// When the last rTask ends.
+    pub fn end(&self) -> Time {
+        self.steps.iter().map(|step| step.end).max().unwrap_or(0)
+    }
+
+    /// Per rOperator, how long after its first rTask the last one ends.
+    pub fn spread(&self, operators: usize) -> Arena<OperatorId, Time> {
+        let mut ends: Arena<OperatorId, (Time, Time)> = (0..operators).map(|_| (Time::MAX, 0)).collect();
+        for step in &self.steps {
+            let (first, last) = &mut ends[step.task.operator];
+            (*first, *last) = ((*first).min(step.end), (*last).max(step.end));
+        }
+        ends.values().map(|(first, last)| last.saturating_sub(*first)).collect()
+    }
+}
+
+/// What has to be placed.
+pub struct Work<'a> {
+    /// The rOperators, in a topological order.
+    pub operators: &'a Arena<OperatorId, ROperator>,
+    /// What they read of one another.
+    pub edges: &'a Arena<OperatorId, Vec<Edge>>,
+    /// Their bands.
+    pub bands: &'a Bands,
+    /// The units of rTasks that have to be on one.
+    pub homes: &'a Homes,
+}
+
+impl Work<'_> {
+    /// The bands that an rTask comes after by edges of a kind, each once.
+    pub fn needs(&self, task: RTask, kind: EdgeKind, found: &mut Vec<BandId>) {
+        found.clear();
+        for edge in self.edges[task.operator].iter().filter(|edge| edge.kind == kind) {
+            if let Some(tiles) = edge.tiles(task.tile) {
+                self.bands.holding(edge.producer, tiles, found);
+            }
+        }
+    }
+
+    /// Per rOperator, its wave: the longest chain of rOperators before it.
+    fn waves(&self) -> Arena<OperatorId, usize> {
+        let mut waves: Arena<OperatorId, usize> = Arena::new();
+        for edges in self.edges.values() {
+            waves.push(edges.iter().map(|edge| waves[edge.producer] + 1).max().unwrap_or(0));
+        }
+        waves
+    }
+
+    /// Per rOperator, the estimated time from its start to the end of everything that depends on it.
+    fn urgency(&self, units: usize, costs: &SyncCosts) -> Arena<OperatorId, Time> {
+        let after = |kind| match kind {
+            EdgeKind::Counter => reach(2, costs),
+            EdgeKind::Sentinel => nanoseconds(costs.sentinel.value),
+        };
+        let mut urgency: Arena<OperatorId, Time> = self.operators.values().map(|_| 0).collect();
+        for id in self.operators.ids().rev() {
+            let operator = &self.operators[id];
+            let rounds = u64::from(operator.tasks()).div_ceil(units as u64);
+            let own = urgency[id] + rounds * duration(operator);
+            urgency[id] = own;
+            for edge in &self.edges[id] {
+                let producer = &mut urgency[edge.producer];
+                *producer = (*producer).max(own + after(edge.kind));
+            }
+        }
+        urgency
+    }
+
+    /// The longest estimated path through the rOperators, all units at the service of each.
+    pub fn path(&self, units: usize, costs: &SyncCosts) -> Time {
+        self.urgency(units, costs).values().copied().max().unwrap_or(0)
+    }
+}
+
+/// Places all rTasks on `units` units.
+pub fn place(work: &Work, units: usize, policy: SyncPolicy, costs: &SyncCosts) -> Placement {
+    match policy {
+        SyncPolicy::Barrier => place_waves(work, units, costs),
+        SyncPolicy::Operator | SyncPolicy::Tile => {
+            insertion::place_ready(&Requirements::new(work, units, costs), &work.urgency(units, costs))
+        }
+    }
+}
+
+/// What an rTask of an rOperator takes.
+pub(crate) fn duration(operator: &ROperator) -> Time {
+    nanoseconds(operator.task_microseconds).max(1)
+}
+
+/// From the end of what some units wait for to the start of what waits, signals included.
+pub(crate) fn reach(parties: usize, costs: &SyncCosts) -> Time {
+    nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(parties))
+}
+
+/// An estimate as a time.
+pub fn nanoseconds(microseconds: f64) -> Time {
+    (microseconds * 1000.0) as Time
+}
+
+fn place_waves(work: &Work, units: usize, costs: &SyncCosts) -> Placement {
+    let waves = work.waves();
+    let mut order: Vec<OperatorId> = work.operators.ids().collect();
+    order.sort_by_key(|&id| (waves[id], Reverse(duration(&work.operators[id])), id));
+    let barrier = reach(units, costs);
+    let mut placement = Placement::default();
+    let mut free: BinaryHeap<Reverse<(Time, usize)>> = (0..units).map(|unit| Reverse((0, unit))).collect();
+    let mut last = 0;
+    let mut wave = 0;
+    for id in order {
+        if waves[id] != wave {
+            wave = waves[id];
+            placement.barriers.push(placement.steps.len());
+            last += barrier;
+            free = (0..units).map(|unit| Reverse((last, unit))).collect();
+        }
+        let operator = &work.operators[id];
+        for tile in 0..operator.tasks() {
+            let task = RTask { operator: id, tile };
+            let Reverse((start, unit)) = match work.homes.unit(task, units) {
+                Some(home) => take(&mut free, home),
+                None => free.pop().expect("a device has units"),
+            };
+            let end = start + duration(operator);
+            free.push(Reverse((end, unit)));
+            last = last.max(end);
+            placement.steps.push(Step { task, unit, start, end });
+        }
+    }
+    placement
+}
+
+/// Takes one unit out of those that become free.
+fn take(free: &mut BinaryHeap<Reverse<(Time, usize)>>, unit: usize) -> Reverse<(Time, usize)> {
+    let found = free.iter().find(|Reverse((_, other))| *other == unit).copied().expect("every unit is there");
+    free.retain(|other| *other != found);
+    found
+}

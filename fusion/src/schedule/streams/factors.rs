@@ -1,0 +1,164 @@
+//! Which factors of contractions are polled.
+//!
+//! What nobody but contractions reads, as a factor, may carry its own validity: its readers bring what they read of it on
+//! chip at once, in a box, and poll it there and then. That saves the signal and most of the exchange, and takes the bytes
+//! of the marks, so it is done where it saves more than it takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpweave_graph::arena::Arena;
+use warpweave_graph::program::TensorId;
+use warpweave_graph::types::ElementType;
+
+use crate::cost::KernelCost;
+use crate::partition::search::{FusionGroup, Partition};
+use crate::schedule::dependence::costs::SyncCosts;
+use crate::schedule::options::PlanOptions;
+use crate::schedule::streams::tagged::{Exchanged, boxed_elements};
+use warpweave_plan::body::deduplication::{Likeness, by_kind};
+use warpweave_plan::template::contraction::operand_staging::{boxed, boxes};
+
+/// With every factor polled that this is worth, but no two in a row: of rTasks whose ends only polls tell nobody knows for
+/// long when their memory is free. Where rows keep constants on chip there is no room for boxes. `None` if there is no such
+/// factor.
+pub(crate) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Option<Exchanged> {
+    if exchanged.partition.groups.iter().any(|group| group.params.rules().holds_residents()) {
+        return None;
+    }
+    let found = worthwhile(&exchanged, cost, options);
+    let chosen = not_in_a_row(&exchanged, found);
+    if chosen.is_empty() {
+        return None;
+    }
+    for Candidate { tensor, readers, .. } in chosen {
+        exchanged.sentinels.insert(tensor);
+        for Reader { group, boxed } in readers {
+            exchanged.partition.groups[group] = boxed;
+        }
+    }
+    Some(exchanged)
+}
+
+/// The candidates that save more than they take.
+fn worthwhile(exchanged: &Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Vec<Candidate> {
+    let found = candidates(exchanged);
+    let readers: Vec<&Reader> = found.iter().flat_map(|candidate| &candidate.readers).collect();
+    let groups = &exchanged.partition.groups;
+    let (lost, kinds) = by_kind(
+        &readers,
+        |reader| {
+            let plain = &groups[reader.group];
+            (Likeness::of(&plain.body, &plain.params), Likeness::of(&reader.boxed.body, &reader.boxed.params))
+        },
+        |reader, _| microseconds_lost(&groups[reader.group], &reader.boxed, cost, options),
+    );
+    let SyncCosts { sentinel, .. } = options.costs;
+    let by_counter = options.costs.signal_microseconds() + options.costs.exchange_microseconds(options.units);
+    let mut lost = kinds.into_iter().map(|kind| lost[kind]);
+    let pays: Vec<bool> = found
+        .iter()
+        .map(|candidate| {
+            let of_readers = lost.by_ref().take(candidate.readers.len()).fold(0.0, f64::max);
+            of_readers + microseconds_of_marks(exchanged, candidate, cost, options) < by_counter - sentinel.value
+        })
+        .collect();
+    found.into_iter().zip(pays).filter_map(|(candidate, pays)| pays.then_some(candidate)).collect()
+}
+
+/// Of the candidates, by ascending writers, the first of those that follow one another without a counter between them, and
+/// at most one a reader.
+fn not_in_a_row(exchanged: &Exchanged, candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut candidates = candidates.into_iter().peekable();
+    let mut chosen: Vec<Candidate> = Vec::new();
+    let mut polling: BTreeSet<usize> = BTreeSet::new();
+    // Parts that come of polled factors.
+    let mut late: BTreeSet<TensorId> = BTreeSet::new();
+    for (position, FusionGroup { body, .. }) in exchanged.partition.groups.iter().enumerate() {
+        let is_late = polling.contains(&position) || body.operands.iter().any(|operand| late.contains(operand));
+        if is_late {
+            late.extend(body.outputs.iter().filter(|tensor| exchanged.sentinels.contains(tensor)));
+        }
+        while let Some(candidate) = candidates.next_if(|candidate| candidate.writer == position) {
+            let is_free = candidate.readers.iter().all(|reader| !polling.contains(&reader.group));
+            if !is_late && is_free {
+                polling.extend(candidate.readers.iter().map(|reader| reader.group));
+                chosen.push(candidate);
+            }
+        }
+    }
+    chosen
+}
+
+/// A tensor that can be polled wherever it is read.
+struct Candidate {
+    tensor: TensorId,
+    writer: usize,
+    readers: Vec<Reader>,
+}
+
+/// A contraction that can poll a factor.
+struct Reader {
+    /// The position of its group.
+    group: usize,
+    /// The group, reading from a box.
+    boxed: FusionGroup,
+}
+
+/// Tensors of which one group writes all, which that group can mark, and whose readers can all poll them.
+fn candidates(exchanged: &Exchanged) -> Vec<Candidate> {
+    let Exchanged { program, layouts, partition: Partition { groups }, sentinels } = exchanged;
+    let mut roots: Arena<TensorId, usize> = program.tensors.values().map(|_| 0).collect();
+    layouts.values().for_each(|layout| roots[layout.root] += 1);
+    let mut readers: BTreeMap<TensorId, Vec<usize>> = BTreeMap::new();
+    for (position, group) in groups.iter().enumerate() {
+        group.body.operands.iter().for_each(|tensor| readers.entry(*tensor).or_default().push(position));
+    }
+    let mut found = Vec::new();
+    for (writer, group) in groups.iter().enumerate().filter(|(_, group)| group.params.rules().can_tag()) {
+        for &tensor in &group.body.outputs {
+            let by_host = program.inputs.contains(&tensor) || program.outputs.contains(&tensor);
+            let is_single = program.tensors[tensor].ty.element == ElementType::F32;
+            let alone = exchanged.is_whole(tensor) && roots[tensor] == 1;
+            if by_host || !is_single || !alone || sentinels.contains(&tensor) {
+                continue;
+            }
+            let reader = |&group: &usize| Some(Reader { group, boxed: polling(&groups[group], tensor)? });
+            let readers = readers.get(&tensor).and_then(|all| all.iter().map(reader).collect::<Option<Vec<_>>>());
+            found.extend(readers.map(|readers| Candidate { tensor, writer, readers }));
+        }
+    }
+    found
+}
+
+/// A contraction that reads a tensor from a box, if it can.
+fn polling(group: &FusionGroup, tensor: TensorId) -> Option<FusionGroup> {
+    let template = group.params.rules().with_staged_operands()?;
+    let operand = group.body.operands.iter().position(|operand| *operand == tensor)?;
+    let mut found = group.clone();
+    found.params.template = template;
+    found.body = boxed(&group.body, operand)?.into();
+    boxes(&found.body, &found.params)?;
+    Some(found)
+}
+
+/// What all rTasks of a contraction lose where they read from a box and poll it.
+fn microseconds_lost(plain: &FusionGroup, boxed: &FusionGroup, cost: &impl KernelCost, options: &PlanOptions) -> f64 {
+    let FusionGroup { body, params, .. } = boxed;
+    let tiles = params.tiles(body);
+    let marks = cost.marks_microseconds(boxed_elements(body, params), tiles as u32);
+    let of_task = cost.task_microseconds(body, params) + marks - cost.task_microseconds(&plain.body, &plain.params);
+    of_task * tiles.div_ceil(options.units) as f64
+}
+
+/// What writing the marks takes.
+fn microseconds_of_marks(
+    exchanged: &Exchanged,
+    candidate: &Candidate,
+    cost: &impl KernelCost,
+    options: &PlanOptions,
+) -> f64 {
+    let FusionGroup { body, params, .. } = &exchanged.partition.groups[candidate.writer];
+    let tiles = params.tiles(body).max(1);
+    let values = exchanged.program.tensors[candidate.tensor].ty.shape.elements() as f64 / tiles as f64;
+    cost.marks_microseconds(values, tiles as u32) * tiles.div_ceil(options.units) as f64
+}

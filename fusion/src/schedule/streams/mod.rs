@@ -1,0 +1,6 @@
+//! Streams of instructions: synchronisation, tagged values, resident constants.
+
+pub mod factors;
+pub mod resident;
+pub mod synchronise;
+pub mod tagged;

@@ -1,0 +1,109 @@
+//! Which unit keeps which constants on chip: the plan's [`Instruction::Keep`]s.
+
+use std::collections::BTreeMap;
+use warpweave_plan::template::weight_stationary::params_of_tiles;
+use warpweave_plan::template::weight_stationary::whole;
+
+use warpweave_graph::program::{Source, TensorId, TensorProgram};
+
+use crate::partition::search::{FusionGroup, Partition};
+use crate::schedule::choice::interplay::GroupGraph;
+use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::template::weight_stationary::reads::{KeptKey, kept_elements};
+
+/// Groups that read the same constants, below which keeping them on chip does not pay.
+const FEWEST_READERS: usize = 4;
+
+/// The partition with constants that many groups read kept on chip, each tile's on a unit of its own; `None` if no unit has
+/// room for its part.
+///
+/// `bytes` are what a unit has for them beside what the other groups' kernels need in shared memory. What is read one after
+/// the other shares units: of each phase, units are shared out by the elements that its groups keep, and a phase for which
+/// there is no room keeps nothing.
+pub fn keep_constants(
+    program: &TensorProgram,
+    partition: &Partition,
+    graph: &GroupGraph,
+    (units, bytes): (usize, usize),
+) -> Option<Partition> {
+    let mut families: BTreeMap<KeptKey, Family> = BTreeMap::new();
+    for (position, group) in partition.groups.iter().enumerate() {
+        if let Some(key) = key(program, group) {
+            families.entry(key).or_default().push(position);
+        }
+    }
+    families.retain(|_, members| members.len() >= FEWEST_READERS);
+    let room = bytes.checked_sub(other_bytes(partition, &families))?;
+    let mut kept = partition.clone();
+    for phase in phases(&families, graph) {
+        let Some(params) = shared_out(partition, &phase, (units, room)) else { continue };
+        for (members, params) in phase.into_iter().zip(params) {
+            members.iter().for_each(|&member| kept.groups[member].params.clone_from(&params));
+        }
+    }
+    (kept != *partition).then_some(kept)
+}
+
+/// The positions of groups that would keep the same constants, ascending.
+type Family = Vec<usize>;
+
+/// Families by when they run: the groups of a phase begin after those of the phase before have ended, were every group a step.
+fn phases<'f>(families: &'f BTreeMap<KeptKey, Family>, graph: &GroupGraph) -> Vec<Vec<&'f Family>> {
+    let steps = graph.steps();
+    let span = |members: &'f Family| {
+        let of_members = || members.iter().map(|&member| steps[member]);
+        (of_members().min(), of_members().max(), members)
+    };
+    let mut spans: Vec<_> = families.values().map(span).collect();
+    spans.sort_unstable();
+    let mut phases: Vec<Vec<&Family>> = Vec::new();
+    let mut end = None;
+    for (first, last, members) in spans {
+        match phases.last_mut().filter(|_| first <= end) {
+            Some(phase) => phase.push(members),
+            None => phases.push(vec![members]),
+        }
+        end = end.max(last);
+    }
+    phases
+}
+
+/// For each family of a phase the tile that shares the units out between them; `None` if a unit has no room for its part.
+fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, usize)) -> Option<Vec<ScheduleParams>> {
+    let whole = |members: &Family| {
+        let body = &partition.groups[members[0]].body;
+        kept_elements(body, &whole(body))
+    };
+    let all: usize = phase.iter().map(|members| whole(members)).sum();
+    let params = phase.iter().map(|members| {
+        let group = &partition.groups[members[0]];
+        let params = params_of_tiles(&group.body, (units * whole(members) / all).max(1))?;
+        (4 * kept_elements(&group.body, &params) <= room).then_some(params)
+    });
+    (phase.len() <= units).then(|| params.collect()).flatten()
+}
+
+/// What a group would keep, if its constants may be kept.
+fn key(program: &TensorProgram, group: &FusionGroup) -> Option<KeptKey> {
+    let may = group.params.rules().may_hold_residents();
+    let key = KeptKey::of_body(&group.body).filter(|_| may)?;
+    let is_constant = |tensor: TensorId| matches!(program.tensors[tensor].source, Source::Constant(_));
+    let constant = key.tensors().all(is_constant);
+    constant.then_some(key)
+}
+
+/// Bytes of shared memory that the other groups' kernels may need.
+fn other_bytes(partition: &Partition, families: &BTreeMap<KeptKey, Family>) -> usize {
+    let is_kept = |position: usize| families.values().any(|members| members.binary_search(&position).is_ok());
+    let others = partition.groups.iter().enumerate().filter(|(position, _)| !is_kept(*position));
+    kernel_bytes(others.map(|(_, group)| group))
+}
+
+/// Bytes of shared memory that kernels of these groups need at most, but for what they keep and for boxes of factors.
+pub(crate) fn kernel_bytes<'g>(groups: impl Iterator<Item = &'g FusionGroup>) -> usize {
+    groups
+        .map(|group| group.params.rules().shared_bytes(&group.body, &group.params))
+        .max()
+        .unwrap_or(0)
+        .max(warpweave_plan::template::row::ROW_BYTES)
+}

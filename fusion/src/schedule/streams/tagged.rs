@@ -1,0 +1,282 @@
+//! Which tensors carry their own validity.
+//!
+//! What rows that keep their constants on chip read of one another is small, and every row reads all of it: the state
+//! of a recurrent layer. Such a vector becomes a sentinel. Where something else reads the tensor too, or the host does,
+//! its writer writes both: the tensor, and a copy that is polled. The parts of a split reduction, which their sum alone
+//! reads, are sentinels as they are; so is what nobody but contractions reads, as far as that pays ([`crate::schedule::streams::factors`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::expr::{Axis, Guard, Index, Literal, Read, ReadId, Scalar, TensorExpr, region};
+use warpweave_graph::program::{TensorDefinition, TensorId, TensorProgram};
+use warpweave_graph::types::{ElementType, TensorType};
+use warpweave_graph::views::{Layout, merge_operands};
+
+use crate::partition::search::{FusionGroup, Partition};
+use crate::schedule::memory::unplaced;
+use crate::template::contraction::split::{Expanded, with_operands};
+use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
+use warpweave_plan::plan::{EdgeKind, MemoryPlan, ROperator};
+use warpweave_plan::region::Region;
+use warpweave_plan::template::contraction::operand_staging as boxed;
+use warpweave_plan::template::contraction::operand_staging::is_boxed;
+use warpweave_plan::template::row::ROW_BYTES;
+use warpweave_plan::template::staged;
+use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::template::weight_stationary::reads::shared_vectors;
+
+/// Which values carry their own validity; each kind adds to those before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Marking {
+    /// None.
+    Nothing,
+    /// The parts of sums, and what rows that keep constants on chip read of one another.
+    Sums,
+    /// Factors of contractions.
+    Factors,
+}
+
+impl Marking {
+    /// How the parts of a sum are exchanged.
+    pub fn of_parts(self) -> EdgeKind {
+        match self {
+            Self::Nothing => EdgeKind::Counter,
+            Self::Sums | Self::Factors => EdgeKind::Sentinel,
+        }
+    }
+}
+
+/// What is planned, with the tensors that carry their own validity.
+#[derive(Clone, Debug)]
+pub struct Exchanged {
+    /// The program, its statements left out.
+    pub program: TensorProgram,
+    /// The layouts of its tensors.
+    pub layouts: Arena<TensorId, Layout>,
+    /// The partition.
+    pub partition: Partition,
+    /// The sentinels; each is its own root.
+    pub sentinels: BTreeSet<TensorId>,
+}
+
+/// The marks that an rTask writes or polls on average. Those of rows that keep constants are few, and part of their time.
+pub fn marks_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
+    let ROperator { body, params, .. } = operator;
+    if params.rules().holds_residents() {
+        return 0.0;
+    }
+    let is_marked = |tensor: &&TensorId| memory.tensors[**tensor].edge == EdgeKind::Sentinel;
+    let polled = if is_boxed(body, params) { 0 } else { marks(body.operands.iter().filter(is_marked), memory) };
+    let marks = polled + marks(body.outputs.iter().filter(is_marked), memory);
+    boxed_elements(body, params) + marks as f64 / f64::from(operator.tasks().max(1))
+}
+
+fn marks<'t>(tensors: impl Iterator<Item = &'t TensorId>, memory: &MemoryPlan) -> usize {
+    tensors.map(|tensor| memory.tensors[*tensor].ty.shape.elements()).sum()
+}
+
+/// Elements of the boxes of a contraction.
+pub(crate) fn boxed_elements(body: &GroupBody, params: &ScheduleParams) -> f64 {
+    let boxes = if is_boxed(body, params) { boxed::boxes(body, params) } else { None };
+    boxes.map_or(0, |boxes| staged::bytes(&boxes) / size_of::<f32>()) as f64
+}
+
+/// The parts of sums, and everything that rows which keep constants read of one another, as sentinels.
+pub fn exchange(expanded: Expanded) -> Exchanged {
+    let Expanded { program, layouts, partition, parts, .. } = expanded;
+    let memory = unplaced(&program, &layouts, &BTreeSet::new());
+    let written = written(&partition, &memory);
+    let polls = polls(&partition, &memory, &written);
+    let mut exchanged = Exchanged { program, layouts, partition, sentinels: parts };
+    let uses = Uses::of(&exchanged);
+    for (tensor, polls) in polls {
+        if uses.are_polls(tensor, &polls) && exchanged.is_whole(tensor) {
+            exchanged.sentinels.insert(tensor);
+        } else {
+            exchanged.copy(tensor, &written[&tensor], &polls, &memory);
+        }
+    }
+    exchanged
+}
+
+/// A tensor that a group which keeps constants writes.
+struct Written {
+    group: usize,
+    stage: usize,
+    whole: Region,
+}
+
+/// What such groups write.
+fn written(partition: &Partition, memory: &MemoryPlan) -> BTreeMap<TensorId, Written> {
+    let mut found = BTreeMap::new();
+    let kept = partition.groups.iter().enumerate().filter(|(_, group)| group.params.rules().holds_residents());
+    for (group, FusionGroup { body, .. }) in kept {
+        for (stage, output) in
+            body.stages.iter().enumerate().filter_map(|(at, stage)| Some((at, stage.output.as_ref()?)))
+        {
+            let tensor = body.outputs[output.position];
+            found.insert(tensor, Written { group, stage, whole: Region::whole(memory, tensor) });
+        }
+    }
+    found
+}
+
+/// A group that reads a vector of another's output.
+struct Poll {
+    group: usize,
+    /// The operand of the group's body through which it does.
+    operand: TensorId,
+    /// What the reads that are meant read of it, and the coordinates where the other's output begins in it.
+    reads: Region,
+    start: Vec<i64>,
+}
+
+/// Per tensor that can be polled, who does so.
+fn polls(
+    partition: &Partition,
+    memory: &MemoryPlan,
+    written: &BTreeMap<TensorId, Written>,
+) -> BTreeMap<TensorId, Vec<Poll>> {
+    let mut by_root: BTreeMap<TensorId, Vec<TensorId>> = BTreeMap::new();
+    written.iter().for_each(|(&tensor, of)| by_root.entry(of.whole.root).or_default().push(tensor));
+    let mut found: BTreeMap<TensorId, Vec<Poll>> = BTreeMap::new();
+    for (group, FusionGroup { body, params, .. }) in partition.groups.iter().enumerate() {
+        if !params.rules().holds_residents() {
+            continue;
+        }
+        let vectors = shared_vectors(body);
+        let rows: usize = params.tile.iter().product();
+        let elements = rows * body.reductions().count() + vectors.iter().map(|read| read.length).sum::<usize>();
+        if size_of::<f32>() * elements > ROW_BYTES {
+            continue;
+        }
+        for vector in vectors {
+            let operand = body.operands[vector.operand];
+            let Some(reads) = region_of(&body.stages[vector.stage], vector.id, operand, memory) else { continue };
+            let parts = by_root.get(&reads.root).into_iter().flatten();
+            if let Some(&tensor) = parts.into_iter().find(|tensor| written[tensor].whole.holds(&reads)) {
+                let own = Region::whole(memory, operand);
+                let ranges = written[&tensor].whole.ranges.iter().zip(&own.ranges);
+                let start = ranges.map(|(part, own)| part.minimum - own.minimum).collect();
+                found.entry(tensor).or_default().push(Poll { group, operand, reads, start });
+            }
+        }
+    }
+    found
+}
+
+/// What a stage reads of a tensor over all of its points.
+fn region_of(stage: &Stage, read: ReadId, operand: TensorId, memory: &MemoryPlan) -> Option<Region> {
+    let ranges = region::input_region(&stage.expr, read, &region::whole(&stage.expr))?;
+    Some(Region::of(memory, operand, ranges))
+}
+
+impl Exchanged {
+    /// Everything exchanged by counters.
+    pub fn without_sentinels(expanded: Expanded) -> Self {
+        let Expanded { program, layouts, partition, .. } = expanded;
+        Self { program, layouts, partition, sentinels: BTreeSet::new() }
+    }
+
+    /// Whether a tensor lies in memory of its own, element by element.
+    pub(crate) fn is_whole(&self, tensor: TensorId) -> bool {
+        self.layouts[tensor].is_own(tensor, &self.program.tensors[tensor].ty)
+    }
+
+    /// Lets the writer write a copy too, which is polled instead.
+    fn copy(&mut self, tensor: TensorId, written: &Written, polls: &[Poll], memory: &MemoryPlan) {
+        let copy = TensorId::from_index(self.program.tensors.len());
+        let TensorDefinition { ty, source } = self.program.tensors[tensor].clone();
+        let groups = &mut self.partition.groups;
+        let body = Arc::make_mut(&mut groups[written.group].body);
+        let copied = copied(body, written.stage);
+        body.stages.push(copied);
+        body.outputs.push(copy);
+        for poll in polls {
+            let body = &mut groups[poll.group].body;
+            *body = polling(body, poll, (copy, &ty), memory).into();
+        }
+        self.layouts.push(Layout::own(copy, &ty));
+        self.program.tensors.push(TensorDefinition { ty, source });
+        self.sentinels.insert(copy);
+    }
+}
+
+/// Who uses tensors.
+struct Uses {
+    /// Per tensor, the positions of the groups that read it.
+    readers: Arena<TensorId, Vec<usize>>,
+    /// Whether the host, or another tensor in the same memory, has to do with it.
+    by_others: Arena<TensorId, bool>,
+}
+
+impl Uses {
+    fn of(Exchanged { program, layouts, partition, .. }: &Exchanged) -> Self {
+        let mut readers: Arena<TensorId, Vec<usize>> = program.tensors.values().map(|_| Vec::new()).collect();
+        for (position, group) in partition.groups.iter().enumerate() {
+            group.body.operands.iter().for_each(|&operand| readers[operand].push(position));
+        }
+        let mut by_others: Arena<TensorId, bool> = program.tensors.values().map(|_| false).collect();
+        program.inputs.iter().chain(&program.outputs).for_each(|&tensor| by_others[tensor] = true);
+        let parts = layouts.iter().filter(|(tensor, layout)| layout.root != *tensor);
+        parts.for_each(|(_, layout)| by_others[layout.root] = true);
+        Self { readers, by_others }
+    }
+
+    /// Whether these polls are all that is done with what is written into a tensor.
+    fn are_polls(&self, tensor: TensorId, polls: &[Poll]) -> bool {
+        let known = |position: &usize| polls.iter().any(|poll| poll.group == *position);
+        !self.by_others[tensor] && self.readers[tensor].iter().all(known)
+    }
+}
+
+/// The body with what it polls read from a copy of the other's output.
+fn polling(body: &GroupBody, poll: &Poll, (copy, ty): (TensorId, &TensorType), memory: &MemoryPlan) -> GroupBody {
+    let mut stages = body.stages.clone();
+    for stage in &mut stages {
+        let through = |read: &Read| match stage.sources[read.operand] {
+            StageSource::Operand(operand) => body.operands[operand] == poll.operand,
+            StageSource::Stage(_) | StageSource::Staged(_) => false,
+        };
+        let is_meant = |id: &ReadId| {
+            let region = through(&stage.expr.reads[*id]).then(|| region_of(stage, *id, poll.operand, memory)).flatten();
+            region.as_ref() == Some(&poll.reads)
+        };
+        let meant: Vec<ReadId> = stage.expr.reads.ids().filter(is_meant).collect();
+        for id in meant {
+            let read = &mut stage.expr.reads[id];
+            read.operand = stage.expr.operands.len();
+            for (index, start) in read.index.iter_mut().zip(&poll.start) {
+                *index = index.plus(-start);
+            }
+            stage.expr.operands.push(ty.clone());
+            stage.sources.push(StageSource::Operand(body.operands.len()));
+        }
+        (stage.expr, stage.sources) = merge_operands(&stage.expr, &stage.sources);
+    }
+    with_operands(body, stages, body.tile_rank, body.outputs.clone(), Some(copy))
+}
+
+/// The stage that writes another's value where it goes once more, into the body's next output.
+fn copied(body: &GroupBody, stage: usize) -> Stage {
+    let lead = &body.stages[stage];
+    let axes: Arena<_, Axis> = lead.expr.parallel().map(|axis| lead.expr.axes[axis]).collect();
+    let index = axes.ids().map(Index::axis).collect();
+    let mut reads = Arena::new();
+    let fill = Literal::new(ElementType::F32, 0.0);
+    let read = reads.push(Read { operand: 0, index, guard: Guard::always(), fill });
+    let expr = TensorExpr {
+        axes,
+        operands: vec![lead.expr.output()],
+        reads,
+        body: Scalar::Read(read),
+        reducer: None,
+        epilogue: None,
+        element: lead.expr.element,
+    };
+    let own = lead.output.as_ref().expect("the stage writes the tensor that is copied");
+    let output = Some(StageOutput { position: body.outputs.len(), index: own.index.clone() });
+    Stage { expr, sources: vec![StageSource::Stage(stage)], output, procedure: None }
+}

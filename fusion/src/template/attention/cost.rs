@@ -1,0 +1,107 @@
+//! What the phases of an attention kernel cost.
+
+use crate::cost::arch::GpuArch;
+use crate::cost::bound::BlockShape;
+use crate::cost::counts::KernelCounts;
+use crate::cost::counts::Sampling;
+use crate::cost::host::evaluated_in_boxes;
+use crate::cost::instructions::{COMBINE_LATENCY, MEETING};
+use crate::template::attention::counts::counts;
+use crate::template::kernel::Kernel;
+use crate::template::pricing::Pricing;
+use crate::template::staged::cost::phase_cycles;
+use crate::template::staged::cost::phased_cycles;
+use std::ops::Add;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::attention::AttentionKernel;
+use warpweave_plan::template::attention::KeyBlocks;
+use warpweave_plan::template::attention::phase::{Part, parts, reached};
+use warpweave_plan::template::block::BLOCK_WARPS;
+use warpweave_plan::template::staged::blocked::WRITTEN_OUT;
+use warpweave_plan::template::staged::extents;
+use warpweave_plan::template::staged::padded::PaddedBody;
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// Warps that a scheduler of a multiprocessor has of a block.
+const WARPS_A_SCHEDULER: f64 = BLOCK_WARPS as f64 / 4.0;
+/// Instructions of a lane for each key, beside those of the score: what holds, the maximum, the exponential, the store.
+const KEY_INSTRUCTIONS: f64 = 10.0;
+/// Instructions of a lane for each row: two combinations across lanes, and the state.
+const ROW_INSTRUCTIONS: f64 = 40.0;
+
+impl Pricing for KeyBlocks {
+    fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
+        phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add)
+    }
+
+    fn priced_counts(&self, _: &GroupBody, _: &ScheduleParams) -> KernelCounts {
+        KernelCounts::default()
+    }
+
+    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
+        let padded = PaddedBody::of(kernel.body);
+        let Some(attention) = AttentionKernel::of(kernel.body, kernel.params) else { return f64::INFINITY };
+        let phases = attention_phases(&padded.body, kernel.params, &attention, kernel.arch);
+        phased_cycles(kernel, &padded, phases, phase_counts(kernel.body, kernel.params, Sampling::SINGLE))
+    }
+
+    fn block_shape(&self, _: &GroupBody, _: &ScheduleParams, _stage: usize) -> Option<BlockShape> {
+        None
+    }
+
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        evaluated_in_boxes(body, params)
+    }
+}
+
+/// What each phase of an attention kernel does, over all tiles.
+///
+/// # Panics
+/// If the kernel does not fit under these parameters.
+fn phase_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> Vec<KernelCounts> {
+    let kernel = AttentionKernel::of(body, params).expect("parameters are chosen so that the kernel fits");
+    counts(&PaddedBody::of(body).body, params, &kernel, sampling)
+}
+
+/// Estimated cycles of every phase of a tile, all blocks together: staged values, then what leaves the group as one.
+pub(crate) fn attention_phases(
+    body: &GroupBody,
+    params: &ScheduleParams,
+    kernel: &AttentionKernel,
+    arch: &GpuArch,
+) -> Vec<f64> {
+    let blocks = kernel.blocks() as f64;
+    let grid = params.grid(body);
+    let phase = |position: usize| {
+        let extents = extents(&kernel.boxes[position]);
+        phase_cycles(&body.staged[position].expr, &extents, reached(kernel, position, &grid), arch)
+    };
+    let staged = parts(body, params, kernel).into_iter().enumerate().map(|(position, part)| match part {
+        Part::Before(_) => phase(position),
+        Part::Block(_) => blocks * (phase(position) + MEETING),
+        Part::Weights => blocks * (weights_cycles(kernel, arch) + MEETING),
+        Part::State => 0.0,
+    });
+    staged.chain([product_cycles(kernel, arch)]).collect()
+}
+
+/// Cycles in which the scores of one block become weights.
+fn weights_cycles(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
+    let rows = kernel.side_by_side() as f64;
+    let trips = (kernel.rows() as f64 / (BLOCK_WARPS as f64 * rows)).ceil();
+    let steps = (kernel.block as f64 / 32.0).ceil();
+    let score = kernel.attention.softmax.score.operations() as f64;
+    let instructions = rows * (steps * (score + KEY_INSTRUCTIONS) + ROW_INSTRUCTIONS);
+    let latency = 2.0 * COMBINE_LATENCY + arch.shared_latency_cycles.value;
+    trips * latency.max(WARPS_A_SCHEDULER * instructions)
+}
+
+/// Cycles of the weighted sum over all blocks, and of what follows it.
+fn product_cycles(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
+    let step = &kernel.product;
+    let elements = (step.rows * step.columns) as f64;
+    let exposed = arch.shared_latency_cycles.value / WRITTEN_OUT as f64 + elements;
+    let rescaling = arch.shared_latency_cycles.value + WARPS_A_SCHEDULER * elements;
+    let block = arch.load_latency_cycles.value + rescaling + MEETING;
+    kernel.attention.keys as f64 * step.cycles.max(exposed) + kernel.blocks() as f64 * block
+}

@@ -1,0 +1,153 @@
+//! The template of attention: phases over blocks of keys.
+
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::Index;
+
+use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP};
+use crate::cost::counts::{KernelCounts, Sampling};
+use crate::template::staged::blocked::BlockSides;
+use crate::template::staged::counts::{PhaseBox, PhaseModel, box_counts, lead_counts, lead_model};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::attention::AttentionKernel;
+use warpweave_plan::template::attention::phase::{Part, parts};
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// Combinations of a value across the lanes of a warp.
+const BUTTERFLY: usize = WARP.ilog2() as usize;
+/// Operations of a lane for a key: the maximum, a power, the total.
+const OF_KEY: usize = 4;
+/// Operations of a lane for a row of a block: two combinations across lanes, the new maximum, its reference, the factor.
+const OF_ROW: usize = 2 * BUTTERFLY + 4;
+/// Operations of a row's first lane for its new total.
+const OF_FIRST_LANE: usize = 2;
+/// Operations of a thread that finishes the total of a row.
+const OF_TOTAL: usize = 2;
+
+/// What each phase of the kernel does, over all tiles and blocks: staged values in order, then what leaves the group.
+pub(crate) fn counts(
+    body: &GroupBody,
+    params: &ScheduleParams,
+    kernel: &AttentionKernel,
+    sampling: Sampling,
+) -> Vec<KernelCounts> {
+    let staged = parts(body, params, kernel).into_iter().enumerate().map(|(position, part)| {
+        let stage = &body.staged[position];
+        let stream = kernel.attention.streams[position];
+        let on_box = |of_box: &dyn Fn(&PhaseBox) -> KernelCounts| {
+            box_counts(body, params, &kernel.boxes[position], stage, sampling, &|place| match stream {
+                None => of_box(place),
+                Some(dimension) => of_blocks(kernel, place, dimension, sampling, of_box),
+            })
+        };
+        match part {
+            Part::Before(method) | Part::Block(method) => {
+                let model = PhaseModel::new(stage, &kernel.boxes, method);
+                on_box(&|place| model.counts(place, sampling))
+            }
+            Part::Weights => {
+                let score = Evaluation::new(stage, &kernel.attention.softmax.score, &kernel.boxes);
+                on_box(&|place| weights(body, kernel, &score, place, sampling))
+            }
+            Part::State => KernelCounts::default(),
+        }
+    });
+    let mut counts: Vec<KernelCounts> = staged.collect();
+    counts.push(product(body, params, kernel, sampling));
+    counts
+}
+
+/// What is done on the boxes of all blocks of keys.
+fn of_blocks(
+    kernel: &AttentionKernel,
+    place: &PhaseBox,
+    dimension: usize,
+    sampling: Sampling,
+    of_box: &dyn Fn(&PhaseBox) -> KernelCounts,
+) -> KernelCounts {
+    let (picked, weight) = Sampling::picks(kernel.blocks(), sampling.steps);
+    let mut counts = KernelCounts::default();
+    for block in picked {
+        counts += of_box(&place.starting(dimension, (block * kernel.block) as i64)) * weight;
+    }
+    counts
+}
+
+/// What turning the scores of one block into weights takes, a warp a row.
+fn weights(
+    body: &GroupBody,
+    kernel: &AttentionKernel,
+    score: &Evaluation,
+    place: &PhaseBox,
+    sampling: Sampling,
+) -> KernelCounts {
+    let attention = &kernel.attention;
+    let dimension = attention.streams[attention.weights].expect("weights are computed block by block");
+    let axes: Vec<usize> = (0..place.extents.len()).filter(|axis| *axis != dimension).collect();
+    let first = place.first(dimension) as usize;
+    let count = kernel.block.min(attention.keys - first);
+    let steps = kernel.block.div_ceil(WARP);
+    let expr = &body.staged[attention.weights].expr;
+    let mut lanes = Lanes::new(expr.axes.len());
+    let mut counts = KernelCounts::default();
+    let (picked, weight) = Sampling::picks(kernel.rows(), sampling.warps);
+    for row in picked {
+        let mut of_row = state_loads() + operations(WARP * (OF_ROW + steps * OF_KEY) + OF_FIRST_LANE);
+        let (picked, of_step) = Sampling::picks(steps, sampling.steps);
+        for step in picked {
+            lanes.place(|lane, point| {
+                place.place(&axes, row, point);
+                let at = step * WARP + lane;
+                point[attention.softmax.axis.index()] = (first + at) as i64;
+                at < count
+            });
+            of_row += score.counts(&lanes) * of_step;
+        }
+        counts += of_row * weight;
+    }
+    counts
+}
+
+/// The loads of a row's state: its maximum by all lanes, its total and the factor by the first.
+fn state_loads() -> KernelCounts {
+    let shared_loads = (WARP + 2) as f64;
+    KernelCounts { shared_loads, shared_wavefronts: 3.0, shared_ideal: 3.0, ..KernelCounts::default() }
+}
+
+fn operations(count: usize) -> KernelCounts {
+    KernelCounts { operations: count as f64, ..KernelCounts::default() }
+}
+
+/// The weighted sums over all blocks, their rescaling, and what follows them.
+fn product(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKernel, sampling: Sampling) -> KernelCounts {
+    let step = &kernel.product;
+    let sides = BlockSides { rows: step.rows, columns: step.columns, across: step.across };
+    let model = lead_model(body, &kernel.boxes, sides);
+    let row = Address::of_word(&body.stages[0].expr, &row_number(body, kernel));
+    // Every block's factors, and at last the totals, each with one operation an element.
+    let times = (kernel.blocks() + 1) as f64;
+    let of_row = |lanes: &Lanes| row.wavefronts(lanes, 1) + operations(lanes.count() * step.columns);
+    lead_counts(body, params, sampling, &|place| {
+        model.counts(place, sampling) + model.of_rows(place, sampling, &of_row) * times + totals(kernel)
+    })
+}
+
+/// The number of the row in the tile to which a point of the first stage belongs, but for a constant.
+fn row_number(body: &GroupBody, kernel: &AttentionKernel) -> Index {
+    let extents: Vec<usize> = kernel.row_spans().map(|span| span.extent).collect();
+    let stride = |at: usize| if extents[at] == 1 { 0 } else { extents[at + 1..].iter().product() };
+    let strides: Vec<usize> = (0..extents.len()).map(stride).collect();
+    Index::linear(&kernel.attention.row_of_lead(body), &strides, 0)
+}
+
+/// What finishing the totals of a tile's rows takes, a thread a row.
+fn totals(kernel: &AttentionKernel) -> KernelCounts {
+    let rows = kernel.rows();
+    let warps = (2 * rows.div_ceil(WARP)) as f64;
+    KernelCounts {
+        operations: (rows * OF_TOTAL) as f64,
+        shared_loads: 2.0 * rows as f64,
+        shared_wavefronts: warps,
+        shared_ideal: warps,
+        ..KernelCounts::default()
+    }
+}

@@ -1,0 +1,210 @@
+//! The contraction template: tiles of both factors through shared memory, and an epilogue on each element.
+
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
+use warpweave_graph::ElementType;
+use warpweave_graph::arena::Id;
+
+use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, stored};
+use crate::cost::counts::tiles::{Tiles, set};
+use crate::cost::counts::{KernelCounts, Sampling};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave_plan::template::contraction::tile_load::SideStaging;
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// Counts that several shapes share.
+type Known<K> = FxHashMap<K, KernelCounts>;
+
+/// What a side's staging follows from: its class, its tile along its axes, its length, the step and whether copies bring it.
+type SideKey = (AxisClass, Vec<usize>, usize, usize, bool);
+
+/// Counts of a contraction under any of its shapes; what shapes have in common is counted once.
+pub struct ContractionModel<'b> {
+    body: &'b GroupBody,
+    contraction: Contraction,
+    /// Reduced axes and their extents.
+    reduction: Vec<(usize, usize)>,
+    factors: [Evaluation; 2],
+    /// The tile axes of both sides.
+    axes: [Vec<usize>; 2],
+    stages: Vec<(Evaluation, Option<Address>)>,
+    sides: RefCell<FxHashMap<SideKey, SideStaging>>,
+    fetched: RefCell<Known<(AxisClass, SideStaging, Vec<usize>)>>,
+    finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
+}
+
+const SIDES: [AxisClass; 2] = [AxisClass::Row, AxisClass::Column];
+
+impl<'b> ContractionModel<'b> {
+    /// The model of a body that is a contraction.
+    ///
+    /// # Panics
+    /// If it is none.
+    pub fn new(body: &'b GroupBody) -> Self {
+        let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
+        let lead = &body.stages[0].expr;
+        let reduction =
+            contraction.axes(AxisClass::Reduction).into_iter().map(|axis| (axis.index(), lead.axes[axis].extent));
+        let stage = |stage: usize| {
+            let expr = &body.stages[stage].expr;
+            let after = match (&expr.reducer, &expr.epilogue) {
+                (Some(_), Some(epilogue)) => Evaluation::new(&body.stages[stage], epilogue, &[]),
+                (Some(_), None) => Evaluation::nothing(),
+                (None, _) => Evaluation::new(&body.stages[stage], &expr.body, &[]),
+            };
+            (after, Address::of_output(body, stage))
+        };
+        Self {
+            body,
+            reduction: reduction.collect(),
+            factors: SIDES.map(|class| Evaluation::new(&body.stages[0], contraction.factor(class), &[])),
+            axes: SIDES.map(|class| contraction.tile_axes(body, class)),
+            stages: (0..body.stages.len()).map(stage).collect(),
+            contraction,
+            sides: RefCell::default(),
+            fetched: RefCell::default(),
+            finished: RefCell::default(),
+        }
+    }
+
+    /// What the products of all tiles take alone: a part of what the kernel does, and quickly counted.
+    pub fn products(&self, params: &ScheduleParams, shape: &ContractionShape) -> KernelCounts {
+        self.products_of_tile(shape) * params.tiles(self.body) as f64
+    }
+
+    /// What the kernel with this shape does, over all tiles.
+    pub fn counts(&self, params: &ScheduleParams, shape: ContractionShape, sampling: Sampling) -> KernelCounts {
+        let tiles = Tiles::new(self.body, params);
+        let mut counts = self.products_of_tile(&shape) * tiles.count() as f64;
+        for (class, (factor, axes)) in SIDES.into_iter().zip(self.factors.iter().zip(&self.axes)) {
+            let tile: Vec<usize> = axes.iter().map(|&axis| params.tile[axis]).collect();
+            let side = self.side(class, &shape, params, &tile);
+            let key = (class, side, tile);
+            let known = self.fetched.borrow().get(&key).copied();
+            let of_tile = known.unwrap_or_else(|| self.fetches(&tiles, &side, factor, axes, sampling));
+            self.fetched.borrow_mut().insert(key, of_tile);
+            counts += of_tile * tiles.count() as f64;
+        }
+        let key = (ContractionShape { step: 0, pipeline: Pipeline::InTurn, ..shape }, params.tile.clone());
+        let known = self.finished.borrow().get(&key).copied();
+        let of_tile = known.unwrap_or_else(|| self.epilogue(&tiles, &shape, sampling));
+        self.finished.borrow_mut().insert(key, of_tile);
+        counts += of_tile * tiles.count() as f64;
+        counts
+    }
+
+    fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideStaging {
+        let copies = matches!(shape.pipeline, Pipeline::Asynchronous { .. });
+        let key = (class, tile.to_vec(), shape.length(class), shape.step, copies);
+        let new = || SideStaging::new(self.body, &self.contraction, class, shape, &params.tile);
+        *self.sides.borrow_mut().entry(key).or_insert_with(new)
+    }
+
+    fn length(&self) -> usize {
+        self.reduction.iter().map(|reduced| reduced.1).product()
+    }
+
+    /// The products of one tile, and the loads from shared memory that they take.
+    fn products_of_tile(&self, shape: &ContractionShape) -> KernelCounts {
+        let steps = (self.length().div_ceil(shape.step) * shape.step) as f64;
+        let per_warp = |words: fn(usize, &ContractionShape) -> usize, width: usize, elements: usize| {
+            let first: [u64; WARP] = std::array::from_fn(|lane| words(lane, shape) as u64);
+            let width = SharedWidth::of(width);
+            let ideal = (width.words() * elements / width.words()) as f64;
+            (ideal, ideal * conflict_degree(&first, width))
+        };
+        let rows =
+            per_warp(|lane, shape| lane / shape.column_threads() * shape.row_width(), shape.row_width(), shape.rows);
+        let columns = per_warp(
+            |lane, shape| lane % shape.column_threads() * shape.column_width,
+            shape.column_width,
+            shape.columns,
+        );
+        let threads = BLOCK_THREADS as f64;
+        let products = 2.0 * threads * steps * (shape.rows * shape.columns) as f64;
+        let is_integer = self.contraction.element == ElementType::I32;
+        KernelCounts {
+            operations: if is_integer { 0.0 } else { products },
+            integer_operations: if is_integer { products } else { 0.0 },
+            shared_loads: threads * steps * (shape.rows + shape.columns) as f64,
+            shared_ideal: BLOCK_WARPS as f64 * steps * (rows.0 + columns.0),
+            shared_wavefronts: BLOCK_WARPS as f64 * steps * (rows.1 + columns.1),
+            ..KernelCounts::default()
+        }
+    }
+
+    /// What bringing one side's tiles takes, for an average tile.
+    fn fetches(
+        &self,
+        tiles: &Tiles,
+        side: &SideStaging,
+        factor: &Evaluation,
+        axes: &[usize],
+        sampling: Sampling,
+    ) -> KernelCounts {
+        let length = self.length();
+        let mut lanes = Lanes::new(self.body.stages[0].expr.axes.len());
+        let mut counts = KernelCounts::default();
+        let (picked, tile_weight) = Sampling::picks(tiles.count(), sampling.tiles);
+        for tile in picked {
+            let origin = tiles.origin(tile);
+            lanes.place(|_, point| {
+                point[..origin.len()].copy_from_slice(&origin);
+                true
+            });
+            let (picked, weight) = Sampling::picks(length.div_ceil(side.step), sampling.steps);
+            let mut of_steps = KernelCounts::default();
+            for step in picked {
+                let (picked, weight) = Sampling::picks(side.trips() * BLOCK_WARPS, sampling.warps.saturating_mul(2));
+                let mut of_warps = KernelCounts::default();
+                for (trip, warp) in picked.map(|number| (number / BLOCK_WARPS, number % BLOCK_WARPS)) {
+                    lanes.place(|lane, point| {
+                        let Some((in_step, element)) = side.unit(warp * WARP + lane, trip) else { return false };
+                        let number = step * side.step + in_step;
+                        let inside = tiles.place(&origin, axes, element, point);
+                        set(&self.reduction, number, point);
+                        inside && number < length
+                    });
+                    of_warps += if side.width == 1 { factor.counts(&lanes) } else { factor.loads(&lanes, side.width) };
+                }
+                of_steps += of_warps * weight;
+            }
+            counts += of_steps * weight;
+        }
+        counts * (tile_weight / tiles.count() as f64)
+    }
+
+    /// What follows the reduction, for an average tile.
+    fn epilogue(&self, tiles: &Tiles, shape: &ContractionShape, sampling: Sampling) -> KernelCounts {
+        let [row_axes, column_axes] = &self.axes;
+        let mut counts = KernelCounts::default();
+        let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
+        let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
+        for (stage, (after, output)) in self.stages.iter().enumerate() {
+            let mut lanes = Lanes::new(self.body.stages[stage].expr.axes.len());
+            for origin in &origins {
+                let elements = shape.rows * shape.columns;
+                let (picked, weight) = Sampling::picks(elements * BLOCK_WARPS, sampling.warps.saturating_mul(2));
+                let mut of_warps = KernelCounts::default();
+                for (at, warp) in picked.map(|number| (number / BLOCK_WARPS, number % BLOCK_WARPS)) {
+                    lanes.place(|lane, point| {
+                        point[..origin.len()].copy_from_slice(origin);
+                        let thread = warp * WARP + lane;
+                        let row = shape.row_of(thread, at / shape.columns);
+                        let column = shape.column_of(thread, at % shape.columns);
+                        tiles.place(origin, row_axes, row, point) && tiles.place(origin, column_axes, column, point)
+                    });
+                    of_warps += after.counts(&lanes);
+                    output.iter().for_each(|output| of_warps += stored(output, &lanes, 1));
+                }
+                counts += of_warps * weight;
+            }
+        }
+        counts * (weight / tiles.count() as f64)
+    }
+}

@@ -1,0 +1,107 @@
+//! Few shapes a program: every shape of a contraction is code to compile, and groups that agree on one share it.
+
+use rayon::prelude::*;
+use warpweave_graph::program::TensorProgram;
+
+use crate::cost::KernelCost;
+use crate::partition::search::{FusionGroup, Partition};
+use warpweave_plan::template::Template;
+use warpweave_plan::template::contraction::Contraction;
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// Shapes of contractions that a program has at most.
+pub const MOST_SHAPES: usize = 4;
+
+/// The partition with at most `limit` shapes of contractions among its groups: those of the groups' own choices under
+/// which all groups together cost least, chosen one after another. A reduction stays in as many parts, or becomes whole.
+pub fn limit_shapes(
+    program: &TensorProgram,
+    mut partition: Partition,
+    cost: &impl KernelCost,
+    limit: usize,
+) -> Partition {
+    let shapes = shapes(&partition);
+    if shapes.len() <= limit {
+        return partition;
+    }
+    let options = |group: &FusionGroup| -> Option<Vec<(f64, ScheduleParams)>> {
+        let own = shape(group)?;
+        let contraction = Contraction::of(&group.body)?;
+        Some(shapes.iter().map(|&shape| cheapest(program, group, &contraction, own, shape, cost)).collect())
+    };
+    let priced: Vec<Option<Vec<(f64, ScheduleParams)>>> = partition.groups.par_iter().map(options).collect();
+    let chosen = choose(&priced, shapes.len(), limit);
+    for (group, options) in partition.groups.iter_mut().zip(priced) {
+        let Some(mut options) = options else { continue };
+        let best = chosen.iter().copied().min_by(|a, b| options[*a].0.total_cmp(&options[*b].0));
+        let (microseconds, params) = options.swap_remove(best.expect("a shape is chosen"));
+        (group.microseconds, group.params) = (microseconds, params);
+    }
+    partition
+}
+
+/// The shapes of contractions in a partition, each once; parts do not count.
+pub fn shapes(partition: &Partition) -> Vec<ContractionShape> {
+    let mut shapes: Vec<ContractionShape> = partition.groups.iter().filter_map(shape).map(whole).collect();
+    shapes.sort_unstable();
+    shapes.dedup();
+    shapes
+}
+
+fn shape(group: &FusionGroup) -> Option<ContractionShape> {
+    match group.params.template {
+        Template::Contraction(shape) => Some(shape),
+        Template::Pointwise(_)
+        | Template::Row(_)
+        | Template::WeightStationary
+        | Template::Staged
+        | Template::Attention(_)
+        | Template::Opaque => None,
+    }
+}
+
+fn whole(shape: ContractionShape) -> ContractionShape {
+    ContractionShape { parts: 1, ..shape }
+}
+
+/// A group under a shape, in one part or in as many as it chose.
+fn cheapest(
+    program: &TensorProgram,
+    group: &FusionGroup,
+    contraction: &Contraction,
+    own: ContractionShape,
+    shape: ContractionShape,
+    cost: &impl KernelCost,
+) -> (f64, ScheduleParams) {
+    if whole(own) == shape {
+        return (group.microseconds, group.params.clone());
+    }
+    let under = |parts: usize| {
+        let shape = ContractionShape { parts, ..shape };
+        let params =
+            ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(&group.body, contraction) };
+        (cost.microseconds(program, &group.body, &params), params)
+    };
+    let (one, several) = (under(1), under(own.parts));
+    if several.0 < one.0 { several } else { one }
+}
+
+/// Numbers of shapes, each the one that lowers the sum of the groups' cheapest costs most.
+fn choose(priced: &[Option<Vec<(f64, ScheduleParams)>>], shapes: usize, limit: usize) -> Vec<usize> {
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut cheapest: Vec<f64> = priced.iter().flatten().map(|_| f64::INFINITY).collect();
+    while chosen.len() < limit {
+        let total = |shape: usize| -> f64 {
+            let with = priced.iter().flatten().zip(&cheapest);
+            with.map(|(options, known)| options[shape].0.min(*known)).sum()
+        };
+        let next = (0..shapes).filter(|shape| !chosen.contains(shape)).min_by(|a, b| total(*a).total_cmp(&total(*b)));
+        let Some(next) = next else { break };
+        chosen.push(next);
+        for (known, options) in cheapest.iter_mut().zip(priced.iter().flatten()) {
+            *known = known.min(options[next].0);
+        }
+    }
+    chosen
+}

@@ -1,0 +1,7 @@
+//! The contraction template: its shapes, what its kernels do and cost.
+
+pub mod cost;
+pub mod counts;
+pub mod limit_shapes;
+pub mod shortlist;
+pub mod split;

@@ -1,0 +1,243 @@
+//! Splitting a contraction's reduction: parts of the sum side by side, then their sum in a fixed order.
+//!
+//! A group whose shape says so is one group for the search, and two rOperators in a plan: the contraction with one more
+//! parallel axis, which counts the parts, into a temporary tensor; and a reduction over the parts with the group's
+//! epilogue and other stages.
+
+use std::collections::BTreeSet;
+use warpweave_plan::template::pointwise::Pointwise;
+
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::expr::{
+    Axis, AxisId, AxisKind, Guard, Index, Literal, Read, ReadId, Reducer, Scalar, TensorExpr, substitute,
+};
+use warpweave_graph::program::{TensorId, TensorProgram};
+use warpweave_graph::types::{ElementType, TensorType};
+use warpweave_graph::views::{Layout, merge_operands};
+
+use crate::partition::search::{FusionGroup, Partition};
+use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
+use warpweave_plan::template::Template;
+use warpweave_plan::template::tile::{ScheduleParams, fill};
+
+/// The two bodies of a split group, and the type of the tensor between them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SplitBodies {
+    /// The parts of the sum, `[part, tile axes…]`.
+    pub parts: GroupBody,
+    /// Their sum, and what follows it.
+    pub sum: GroupBody,
+    /// The parts' tensor.
+    pub ty: TensorType,
+}
+
+/// The bodies of a contraction in `count` parts with `parts` between them; `None` where no reduced axis divides, where
+/// an index depends on data, or where the products are no singles.
+pub fn split(body: &GroupBody, count: usize, parts: TensorId) -> Option<SplitBodies> {
+    let lead = &body.stages[0].expr;
+    let free = lead.reads.values().all(|read| {
+        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+        read.index.iter().chain(conditions).all(Index::is_free_of_reads)
+    });
+    let singles = lead.body_element() == ElementType::F32;
+    let axis = lead.reduced().find(|axis| lead.axes[*axis].extent.is_multiple_of(count))?;
+    let ty = TensorType::new(ElementType::F32, [&[count], &body.tile_extents()[..]].concat());
+    (free && singles && count > 1).then(|| SplitBodies {
+        parts: parts_of(body, axis, count, parts),
+        sum: sum_of(body, &ty, parts),
+        ty,
+    })
+}
+
+fn parts_of(body: &GroupBody, split: AxisId, count: usize, parts: TensorId) -> GroupBody {
+    let Stage { expr, sources, .. } = &body.stages[0];
+    let length = expr.axes[split].extent / count;
+    let mut axes: Arena<AxisId, Axis> = Arena::new();
+    let part = axes.push(Axis { extent: count, kind: AxisKind::Parallel });
+    let mut replacement = Vec::with_capacity(expr.axes.len());
+    for (id, axis) in expr.axes.iter() {
+        let extent = if id == split { length } else { axis.extent };
+        let moved = Index::axis(axes.push(Axis { extent, ..*axis }));
+        let first = Index::axis(part).times(length as i64);
+        replacement.push(if id == split { moved.add(&first) } else { moved });
+    }
+    let alone = without_unused(&TensorExpr { epilogue: None, element: ElementType::F32, ..expr.clone() });
+    let (expr, sources) = merge_operands(&substitute::replace_axes(&alone, &axes, &replacement), sources);
+    let index = expr.parallel().map(Index::axis).collect();
+    let output = Some(StageOutput { position: 0, index });
+    with_operands(body, vec![Stage { expr, sources, output, procedure: None }], body.tile_rank + 1, vec![parts], None)
+}
+
+fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
+    let lead = &body.stages[0];
+    let mut expr =
+        without_unused(&TensorExpr { body: Scalar::Literal(Literal::new(ElementType::F32, 0.0)), ..lead.expr.clone() });
+    let parallel: Vec<Axis> = expr.parallel().map(|axis| expr.axes[axis]).collect();
+    expr.axes = parallel.into_iter().collect();
+    let tile: Vec<Index> = expr.axes.ids().map(Index::axis).collect();
+    let part = expr.axes.push(Axis { extent: ty.shape[0], kind: AxisKind::Reduced });
+    expr.operands.push(ty.clone());
+    let read = expr.reads.push(Read {
+        operand: expr.operands.len() - 1,
+        index: [vec![Index::axis(part)], tile].concat(),
+        guard: Guard::always(),
+        fill: Literal::new(ElementType::F32, 0.0),
+    });
+    expr.body = Scalar::Read(read);
+    expr.reducer = Some(Reducer::Sum);
+    let sources: Vec<StageSource> =
+        lead.sources.iter().copied().chain([StageSource::Operand(body.operands.len())]).collect();
+    let (expr, sources) = merge_operands(&expr, &sources);
+    let first = Stage { expr, sources, output: lead.output.clone(), procedure: None };
+    let stages = std::iter::once(first).chain(body.stages[1..].iter().cloned()).collect();
+    with_operands(body, stages, body.tile_rank, body.outputs.clone(), Some(parts))
+}
+
+/// A body of these stages whose operands are those of `body` that they read, and `more`, which follows them there.
+pub(crate) fn with_operands(
+    body: &GroupBody,
+    mut stages: Vec<Stage>,
+    tile_rank: usize,
+    outputs: Vec<TensorId>,
+    more: Option<TensorId>,
+) -> GroupBody {
+    let all: Vec<TensorId> = body.operands.iter().copied().chain(more).collect();
+    let mut operands: Vec<TensorId> = Vec::new();
+    for source in stages.iter_mut().flat_map(|stage| &mut stage.sources) {
+        let StageSource::Operand(position) = source else { continue };
+        let tensor = all[*position];
+        let known = operands.iter().position(|other| *other == tensor);
+        *position = known.unwrap_or_else(|| {
+            operands.push(tensor);
+            operands.len() - 1
+        });
+    }
+    GroupBody { staged: Vec::new(), stages, tile_rank, operands, outputs }
+}
+
+/// The expression without reads that neither body nor epilogue makes; no index depends on a read.
+fn without_unused(expr: &TensorExpr) -> TensorExpr {
+    let mut used: BTreeSet<ReadId> = BTreeSet::new();
+    for scalar in [Some(&expr.body), expr.epilogue.as_ref()].into_iter().flatten() {
+        scalar.visit(&mut |scalar| {
+            if let Scalar::Read(read) = scalar {
+                used.insert(*read);
+            }
+        });
+    }
+    let used: Vec<ReadId> = used.into_iter().collect();
+    let renamed = |scalar: &Scalar| {
+        scalar.map_leaves(&mut |leaf| match leaf {
+            Scalar::Read(read) => {
+                let at = used.binary_search(read).expect("the read is used");
+                Scalar::Read(ReadId::from_index(at))
+            }
+            other => other.clone(),
+        })
+    };
+    TensorExpr {
+        reads: used.iter().map(|read| expr.reads[*read].clone()).collect(),
+        body: renamed(&expr.body),
+        epilogue: expr.epilogue.as_ref().map(renamed),
+        ..expr.clone()
+    }
+}
+
+/// The parameters of both parts of a split group.
+pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[ScheduleParams; 2]> {
+    let Template::Contraction(shape) = params.template else { return None };
+    let template =
+        Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { parts: 1, ..shape });
+    let parts = ScheduleParams { template, tile: [&[1], &params.tile[..]].concat() };
+    let extents = bodies.sum.tile_extents();
+    let axes: Vec<usize> = (0..extents.len()).collect();
+    let tile = fill(&extents, &axes, warpweave_plan::template::block::BLOCK_THREADS);
+    Some([parts, ScheduleParams { template: Template::Pointwise(Pointwise { per_thread: 1 }), tile }])
+}
+
+/// A partition with every split group as two groups, and the program and layouts with their temporary tensors.
+#[derive(Clone, Debug)]
+pub struct Expanded {
+    /// The program, its statements left out: groups hold what is computed.
+    pub program: TensorProgram,
+    /// Where its tensors live.
+    pub layouts: Arena<TensorId, Layout>,
+    /// The groups, each a kernel.
+    pub partition: Partition,
+    /// Per kernel, the position of its group before.
+    pub origins: Vec<usize>,
+    /// The temporary tensors: parts of sums.
+    pub parts: BTreeSet<TensorId>,
+}
+
+/// Both bodies of a group in parts with their parameters, `parts` between them; `None` for groups in one part.
+pub fn split_group(
+    body: &GroupBody,
+    params: &ScheduleParams,
+    parts: TensorId,
+) -> Option<(SplitBodies, [ScheduleParams; 2])> {
+    let count = params.parts();
+    let bodies = if count > 1 { split(body, count, parts) } else { None }?;
+    let params = split_params(params, &bodies)?;
+    Some((bodies, params))
+}
+
+/// Parameters of a contraction's group in twice as many parts, `parts` between its bodies; `None` where it has as many as
+/// there may be, or no reduced axis divides into parts of a worthwhile length.
+pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<ScheduleParams> {
+    let Template::Contraction(shape) = group.params.template else { return None };
+    let count = SPLITS.into_iter().find(|count| *count == 2 * shape.parts)?;
+    let template =
+        Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { parts: count, ..shape });
+    let is_long = reduced_points(&group.body) >= SHORTEST_PART * count;
+    (is_long && split(&group.body, count, parts).is_some())
+        .then(|| ScheduleParams { template, tile: group.params.tile.clone() })
+}
+
+/// Makes two groups of every split group.
+pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partition: &Partition) -> Expanded {
+    let mut layouts = layouts.clone();
+    let mut program = TensorProgram {
+        tensors: program.tensors.clone(),
+        statements: Arena::new(),
+        inputs: program.inputs.clone(),
+        outputs: program.outputs.clone(),
+    };
+    let mut groups = Vec::with_capacity(partition.groups.len());
+    let mut origins = Vec::with_capacity(partition.groups.len());
+    let mut temporary = BTreeSet::new();
+    for (position, group) in partition.groups.iter().enumerate() {
+        origins.push(position);
+        let tensor = TensorId::from_index(program.tensors.len());
+        let Some((bodies, [parts, sum])) = split_group(&group.body, &group.params, tensor) else {
+            groups.push(FusionGroup { params: group.params.clone().in_one_part(), ..group.clone() });
+            continue;
+        };
+        let of_output = program.tensors[group.body.outputs[0]].source.clone();
+        let strides = bodies.ty.shape.strides().to_vec();
+        program.tensors.push(warpweave_graph::program::TensorDefinition { ty: bodies.ty, source: of_output });
+        layouts.push(Layout { root: tensor, offset: 0, strides });
+        temporary.insert(tensor);
+        origins.push(position);
+        groups.push(FusionGroup { body: bodies.parts.into(), params: parts, ..group.clone() });
+        groups.push(FusionGroup { body: bodies.sum.into(), params: sum, ..group.clone() });
+    }
+    Expanded { program, layouts, partition: Partition { groups }, origins, parts: temporary }
+}
+
+/// Parts into which a reduction may be split.
+pub(crate) const SPLITS: [usize; 4] = [2, 4, 8, 16];
+
+/// Points of the reduction that a part has at least.
+pub(crate) const SHORTEST_PART: usize = 64;
+
+/// Whether a reduction is worth splitting into `count` parts: the whole leaves most of the device idle, and no part is short.
+pub(crate) fn may_split(body: &GroupBody, tiles: usize, count: usize, units: usize) -> bool {
+    tiles * count <= 2 * units && reduced_points(body) >= SHORTEST_PART * count
+}
+
+/// Points of a body's first reduction.
+pub(crate) fn reduced_points(body: &GroupBody) -> usize {
+    let lead = &body.stages[0].expr;
+    lead.reduced().map(|axis| lead.axes[axis].extent).product()
+}

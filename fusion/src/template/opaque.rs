@@ -1,0 +1,77 @@
+//! What procedures cost, a row a block.
+
+use crate::cost::arch::GpuArch;
+use crate::cost::bound::BlockShape;
+use crate::cost::counts::KernelCounts;
+use crate::cost::counts::Sampling;
+use crate::cost::host::OPERATIONS;
+use crate::cost::host::TASK;
+use crate::cost::host::operations;
+use crate::cost::instructions::MEETING;
+use crate::cost::instructions::work;
+use crate::template::kernel::Kernel;
+use crate::template::pricing::Pricing;
+use crate::template::row::cost::shared_row;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::opaque::Opaque;
+use warpweave_plan::template::opaque::{row_work, rows};
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// Instructions of a thread at a step, beside the body's.
+const STEP_INSTRUCTIONS: f64 = 24.0;
+
+impl Pricing for Opaque {
+    fn counts(&self, body: &GroupBody, _: &ScheduleParams, _: Sampling) -> KernelCounts {
+        procedure_counts(body)
+    }
+
+    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
+        let transfer = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
+        row_cycles(kernel.body, kernel.arch, MEETING).max(transfer)
+    }
+
+    fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
+        Some(shared_row(body, params, stage, BLOCK_THREADS))
+    }
+
+    fn host_microseconds(&self, body: &GroupBody, _: &ScheduleParams) -> f64 {
+        let Some(work) = row_work(body) else { return f64::INFINITY };
+        TASK + (work.evaluations * operations(&body.stages[0].expr) + work.sequential) / OPERATIONS
+    }
+}
+
+/// Cycles of a row on a block.
+fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
+    let Some(row) = row_work(body) else { return f64::INFINITY };
+    let threads = BLOCK_THREADS as f64;
+    let lanes = arch.lanes.value as f64;
+    let issue = STEP_INSTRUCTIONS * threads / lanes;
+    let evaluation = work(&body.stages[0].expr) * threads / lanes;
+    let (latency, shared) = (arch.load_latency_cycles.value, arch.shared_latency_cycles.value);
+    row.evaluations / threads * (evaluation + latency)
+        + row.shared_steps * issue.max(shared)
+        + row.global_steps * (issue + latency)
+        + row.meetings * meeting
+        + 2.0 * latency
+}
+
+/// What the kernels of all rows do.
+fn procedure_counts(body: &GroupBody) -> KernelCounts {
+    let (Some(work), Some(stage)) = (row_work(body), body.stages.first()) else { return KernelCounts::default() };
+    let threads = BLOCK_THREADS as f64;
+    let rows = rows(stage);
+    let reads = stage.expr.reads.len() as f64 * work.evaluations;
+    // A step of a sort looks at two pairs of words, and writes them back.
+    let words = 4.0 * threads * work.global_steps;
+    KernelCounts {
+        operations: rows * work.evaluations * stage.expr.body.operations() as f64,
+        load_sectors: rows * (reads + words) / WORDS_OF_SECTOR,
+        store_sectors: rows * (words + 2.0 * work.length) / WORDS_OF_SECTOR,
+        global_loads: rows * (reads + words),
+        ..KernelCounts::default()
+    }
+}
+
+/// Words of a sector of global memory.
+const WORDS_OF_SECTOR: f64 = 8.0;

@@ -1,0 +1,86 @@
+//! The pointwise template: neighbouring threads on neighbouring points, reductions one value after another.
+
+use warpweave_graph::arena::Id;
+
+use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
+use crate::cost::counts::tiles::{Tiles, set};
+use crate::cost::counts::{KernelCounts, Sampling};
+use warpweave_plan::body::{GroupBody, Stage};
+use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::staged::StagedBox;
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// The counts of `per_thread` points a thread; staged values are in these boxes.
+pub(crate) fn counts(
+    body: &GroupBody,
+    params: &ScheduleParams,
+    boxes: &[StagedBox],
+    per_thread: usize,
+    sampling: Sampling,
+) -> KernelCounts {
+    let tiles = Tiles::new(body, params);
+    let axes: Vec<usize> = (0..body.tile_rank).collect();
+    let mut counts = KernelCounts::default();
+    let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
+    let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
+    for stage in 0..body.stages.len() {
+        let model = StageModel::new(&body.stages[stage], boxes, Address::of_output(body, stage));
+        let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
+        for origin in &origins {
+            let (picked, weight) = Sampling::picks(per_thread * BLOCK_THREADS / WARP, sampling.warps);
+            let mut of_warps = KernelCounts::default();
+            for warp in picked {
+                lanes.place(|lane, point| tiles.place(origin, &axes, warp * WARP + lane, point));
+                if lanes.count() > 0 {
+                    of_warps += model.counts(&mut lanes, sampling);
+                }
+            }
+            counts += of_warps * weight;
+        }
+    }
+    counts * weight
+}
+
+/// One stage, a thread an element: what a point of its reduction costs, what follows, and where the value goes.
+pub(crate) struct StageModel {
+    reduced: Vec<(usize, usize)>,
+    inner: Option<Evaluation>,
+    outer: Option<Evaluation>,
+    output: Option<Address>,
+}
+
+impl StageModel {
+    pub(crate) fn new(stage: &Stage, boxes: &[StagedBox], output: Option<Address>) -> Self {
+        let expr = &stage.expr;
+        let evaluation = Evaluation::new(stage, &expr.body, boxes);
+        let epilogue = expr.epilogue.as_ref().map(|epilogue| Evaluation::new(stage, epilogue, boxes));
+        let (inner, outer) = match expr.reducer {
+            Some(_) => (Some(evaluation.and_operations(combination(expr))), epilogue),
+            None => (None, epilogue.or(Some(evaluation))),
+        };
+        let reduced = expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect();
+        Self { reduced, inner, outer, output }
+    }
+
+    /// What a warp's active lanes do.
+    pub(crate) fn counts(&self, lanes: &mut Lanes, sampling: Sampling) -> KernelCounts {
+        let mut counts = KernelCounts::default();
+        if let Some(inner) = &self.inner {
+            let points = self.reduced.iter().map(|reduced| reduced.1).product();
+            let (picked, weight) = Sampling::picks(points, sampling.steps.saturating_mul(2));
+            let mut of_points = KernelCounts::default();
+            for number in picked {
+                lanes.each(|point| set(&self.reduced, number, point));
+                of_points += inner.counts(lanes);
+            }
+            counts += of_points * weight;
+        }
+        if let Some(outer) = &self.outer {
+            counts += outer.counts(lanes);
+        }
+        if let Some(output) = &self.output {
+            counts += stored(output, lanes, 1);
+        }
+        counts
+    }
+}

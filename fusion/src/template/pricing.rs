@@ -1,0 +1,35 @@
+//! What a template's kernels do and cost.
+
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::contraction::AxisClass;
+use warpweave_plan::template::tile::ScheduleParams;
+
+use crate::cost::bound::BlockShape;
+use crate::cost::counts::{KernelCounts, Sampling};
+use crate::template::kernel::Kernel;
+
+/// What the kernels of a template do and cost. Each template answers in its own folder.
+pub trait Pricing {
+    /// What the kernel of a body does, over all tiles.
+    fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts;
+
+    /// The counts that the price of the kernel follows from.
+    fn priced_counts(&self, body: &GroupBody, params: &ScheduleParams) -> KernelCounts {
+        self.counts(body, params, Sampling::COARSE)
+    }
+
+    /// Cycles of one tile on a multiprocessor of its own, while the others that have tiles run theirs.
+    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64;
+
+    /// Of these, the cycles in which the first steps of the factors of `sides` arrive.
+    fn prefetched_cycles(&self, _: &Kernel<'_>, _sides: &[AxisClass]) -> f64 {
+        0.0
+    }
+
+    /// How a block and a thread divide the points of a stage, for the performance upper bound; `None` where the bound follows
+    /// the kernel's phases instead.
+    fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape>;
+
+    /// Microseconds of one tile on a thread of the host.
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64;
+}

@@ -1,0 +1,150 @@
+//! What the phases of a kernel at shared-memory level cost.
+
+use crate::cost::bound::BlockShape;
+use crate::cost::counts::KernelCounts;
+use crate::cost::host::evaluated_in_boxes;
+use crate::template::kernel::Kernel;
+use crate::template::pricing::Pricing;
+use std::ops::Add;
+use warpweave_graph::expr::{TensorExpr, region};
+use warpweave_plan::template::staged::Staged;
+
+use crate::cost::arch::GpuArch;
+use crate::cost::counts::Sampling;
+use crate::cost::instructions::work;
+use crate::cost::traffic::Regions;
+use crate::template::attention::cost::attention_phases;
+use crate::template::staged::counts::phase_counts;
+use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::template::attention;
+use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::staged::blocked;
+use warpweave_plan::template::staged::padded::PaddedBody;
+use warpweave_plan::template::staged::phase::{Sink, fitting, reduction_length, runs_across_lanes, sink};
+use warpweave_plan::template::staged::{StagedBox, box_ranges, boxes, extents};
+use warpweave_plan::template::tile::ScheduleParams;
+
+/// The `count` cheapest of the choices of each template before their loads are counted, in order.
+pub fn shortlist(body: &GroupBody, count: usize, arch: &GpuArch) -> Vec<ScheduleParams> {
+    let padded = PaddedBody::of(body);
+    let priced = |params: ScheduleParams, phases: Vec<f64>| {
+        let cycles = phases.into_iter().sum::<f64>();
+        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
+        (waves * cycles.max(arrival_cycles(&padded.body, &params, arch)), params)
+    };
+    let cheapest = |mut priced: Vec<(f64, ScheduleParams)>| {
+        priced.sort_by(|a, b| a.0.total_cmp(&b.0));
+        priced.into_iter().take(count).map(|(_, params)| params).collect::<Vec<ScheduleParams>>()
+    };
+    let staged = fitting(body).into_iter().map(|(params, boxes)| {
+        let phases = phases(&padded, &params, &boxes, arch);
+        priced(params, phases)
+    });
+    let attention = attention::fitting(body).into_iter().map(|(params, kernel)| {
+        let phases = attention_phases(&padded.body, &params, &kernel, arch);
+        priced(params, phases)
+    });
+    [cheapest(staged.collect()), cheapest(attention.collect())].concat()
+}
+
+impl Pricing for Staged {
+    fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
+        phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add)
+    }
+
+    fn priced_counts(&self, _: &GroupBody, _: &ScheduleParams) -> KernelCounts {
+        KernelCounts::default()
+    }
+
+    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
+        let padded = PaddedBody::of(kernel.body);
+        let Some(boxes) = boxes(kernel.body, kernel.params) else { return f64::INFINITY };
+        let phases = phases(&padded, kernel.params, &boxes, kernel.arch);
+        phased_cycles(kernel, &padded, phases, phase_counts(kernel.body, kernel.params, Sampling::SINGLE))
+    }
+
+    fn block_shape(&self, _: &GroupBody, _: &ScheduleParams, _stage: usize) -> Option<BlockShape> {
+        None
+    }
+
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        evaluated_in_boxes(body, params)
+    }
+}
+
+/// Cycles of one tile of a staged body while the other multiprocessors that have tiles run theirs: its phases one after
+/// another, each no faster than the wavefronts of its loads from shared memory, all no faster than the operands arrive.
+pub(crate) fn phased_cycles(
+    kernel: &Kernel<'_>,
+    padded: &PaddedBody<'_>,
+    estimated: Vec<f64>,
+    counted: Vec<KernelCounts>,
+) -> f64 {
+    let tiles = kernel.tiles();
+    let phases = estimated.into_iter().zip(counted);
+    let cycles: f64 = phases.map(|(estimated, counts)| estimated.max(counts.shared_wavefronts / tiles)).sum();
+    cycles.max(arrival_cycles(&padded.body, kernel.params, kernel.arch))
+}
+
+/// Estimated cycles of every phase: staged values, then what leaves the group as one.
+fn phases(padded: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox], arch: &GpuArch) -> Vec<f64> {
+    let body = &*padded.body;
+    let grid = params.grid(body);
+    let staged = body.staged.iter().zip(boxes);
+    let staged = staged.map(|(stage, spans)| phase_cycles(&stage.expr, &extents(spans), sink(spans, &grid), arch));
+    let main = body.stages.iter().map(|stage| phase_cycles(&stage.expr, &params.tile, Sink::Outputs, arch)).sum();
+    staged.chain([main]).collect()
+}
+
+/// Cycles in which a tile's operands arrive from the second-level cache.
+fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
+    let tiles = params.tiles(body).clamp(1, arch.multiprocessors.value) as f64;
+    let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
+    let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
+    boxes(body, params).map_or(f64::INFINITY, |boxes| operand_bytes(body, params, &boxes) as f64 / rate)
+}
+
+/// Bytes of the operands that the grid's first tile reads, each region once; operands count as `F32`.
+fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox]) -> u64 {
+    let main = body.stages.iter().map(|stage| {
+        let mut ranges = region::whole(&stage.expr);
+        for (range, tile) in ranges.iter_mut().zip(&params.tile) {
+            range.maximum = range.maximum.min(*tile as i64 - 1);
+        }
+        ranges
+    });
+    let ranges = box_ranges(body, boxes, &vec![0; body.tile_rank]).into_iter().chain(main);
+    let mut read = vec![Regions::default(); body.operands.len()];
+    for (stage, ranges) in body.staged.iter().chain(&body.stages).zip(ranges) {
+        for (id, access) in stage.expr.reads.iter() {
+            let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };
+            region::input_region(&stage.expr, id, &ranges).into_iter().for_each(|region| read[operand].add(region));
+        }
+    }
+    4 * read.iter().map(Regions::elements).sum::<u64>()
+}
+
+/// Cycles of one phase: the instructions of the busiest scheduler, no faster than one load after another allows.
+pub(crate) fn phase_cycles(expr: &TensorExpr, extents: &[usize], sink: Sink, arch: &GpuArch) -> f64 {
+    let latency = arch.load_latency_cycles.value;
+    let points: usize = extents.iter().product();
+    let length = reduction_length(expr) as f64;
+    let schedulers = 4.0;
+    let warps = |busy_threads: usize| (busy_threads.min(BLOCK_THREADS).div_ceil(32) as f64 / schedulers).ceil();
+    let steps = match blocked::step(expr, extents, sink.across()) {
+        Some(step) => {
+            let exposed =
+                arch.shared_latency_cycles.value / blocked::WRITTEN_OUT as f64 + (step.rows * step.columns) as f64;
+            step.trips as f64 * length * step.cycles.max(exposed)
+        }
+        None if runs_across_lanes(expr, extents, sink) => {
+            let trips = points.div_ceil(BLOCK_WARPS) as f64;
+            trips * ((length / 32.0).ceil() * (2.0 * work(expr)).max(latency / 8.0) + 150.0)
+        }
+        None => {
+            let trips = points.div_ceil(BLOCK_THREADS) as f64;
+            trips * length * (warps(points) * work(expr)).max(latency / 8.0)
+        }
+    };
+    latency + steps
+}

@@ -1,0 +1,5 @@
+//! The staged template: what its kernels do and cost.
+
+pub mod blocked;
+pub mod cost;
+pub mod counts;

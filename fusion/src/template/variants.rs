@@ -1,0 +1,73 @@
+//! Kernels of one group for parts of the device: beside other groups, the one that is fastest alone may be the wrong one.
+
+use warpweave_graph::arena::Id;
+use warpweave_graph::program::{TensorId, TensorProgram};
+
+use crate::cost::KernelCost;
+use crate::cost::arch::DeviceShare;
+use crate::cost::estimate::EstimatedCost;
+use crate::template::candidates::simple_candidates;
+use crate::template::contraction::split::split;
+use crate::template::contraction::split::{SPLITS, may_split};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::Template;
+use warpweave_plan::template::contraction::Contraction;
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::tile::ScheduleParams;
+
+impl EstimatedCost {
+    /// The fastest kernels for a body on the whole device, half, a quarter and an eighth of it, each once. Contractions have
+    /// one of `shapes`.
+    pub fn best_on_shares(
+        &self,
+        program: &TensorProgram,
+        body: &GroupBody,
+        shapes: &[ContractionShape],
+    ) -> Vec<ScheduleParams> {
+        let mut found = Vec::new();
+        for share in DeviceShare::ALL {
+            let best = Self { arch: self.arch.share(share) }.best_under(program, body, shapes);
+            found.extend(best.filter(|params| !found.contains(params)));
+        }
+        found
+    }
+
+    fn best_under(
+        &self,
+        program: &TensorProgram,
+        body: &GroupBody,
+        shapes: &[ContractionShape],
+    ) -> Option<ScheduleParams> {
+        let priced: Vec<(ScheduleParams, f64)> = if body.staged.is_empty() {
+            let choices = simple_candidates(body).into_iter().chain(self.contractions(program, body, shapes));
+            choices.map(|params| (params.clone(), self.microseconds(program, body, &params))).collect()
+        } else {
+            self.staged_choices(program, body)
+        };
+        priced.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(params, _)| params)
+    }
+
+    /// The contractions of these shapes, whole and in the parts that they may be split into.
+    fn contractions(
+        &self,
+        program: &TensorProgram,
+        body: &GroupBody,
+        shapes: &[ContractionShape],
+    ) -> Vec<ScheduleParams> {
+        let Some(contraction) = Contraction::of(body) else { return Vec::new() };
+        let parts = |count: &usize| split(body, *count, TensorId::from_index(program.tensors.len())).is_some();
+        let counts: Vec<usize> = SPLITS.into_iter().filter(parts).collect();
+        let units = self.arch.multiprocessors.value;
+        let of_shape = |shape: &ContractionShape| {
+            let tile = shape.tile(body, &contraction);
+            let under = |parts: usize| {
+                let template = Template::Contraction(ContractionShape { parts, ..*shape });
+                ScheduleParams { template, tile: tile.clone() }
+            };
+            let tiles = under(1).tiles(body);
+            let counts = counts.iter().copied().filter(|count| may_split(body, tiles, *count, units));
+            std::iter::once(1).chain(counts).map(under).collect::<Vec<_>>()
+        };
+        shapes.iter().flat_map(of_shape).collect()
+    }
+}
