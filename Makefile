@@ -17,7 +17,7 @@ HOSTILE := env PYTHONPATH=.onnxruntime python3 scripts/hostile_models.py
 SCALING := env PYTHONPATH=.onnxruntime python3 scripts/scaling.py
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
-.PHONY: all demo test check full zoo fetch clean
+.PHONY: all demo test check full zoo replay fetch clean
 
 all: check
 
@@ -46,6 +46,7 @@ test: fetch
 	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
 	$(TIMED) emulator 480 $(CARGO) test $(SUITES) --test plans --test lowering
 	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
+	python3 scripts/replay.py --self-test >/dev/null
 	$(TIMED) lab 120 python3 scripts/lab/check.py --warpweave target/debug/warpweave
 	@sh scripts/fetch_onnxruntime.sh
 	$(TIMED) random 240 sh -c '\
@@ -86,6 +87,10 @@ zoo: fetch
 	$(CARGO) build --release --quiet
 	python3 scripts/zoo.py --warpweave $(WARPWEAVE)
 	python3 scripts/zoo.py --warpweave $(WARPWEAVE) --memory
+
+# Whether HEAD, or the build that HEAD= names, makes of every model what BASE makes of it; each a commit or a program.
+replay: fetch
+	python3 scripts/replay.py $(BASE) $(or $(HEAD),HEAD) $(REPLAY)
 
 clean:
 	$(CARGO) clean

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::peers::PeerKey;
-use super::result::SCHEMA;
 
 /// Why results or peers cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -25,12 +24,14 @@ pub enum BenchError {
         reason: String,
     },
     /// A file holds something else, or what another version wrote.
-    #[error("{} is {found}, expected `{SCHEMA}`; measure again with this version's `bench --json`", path.display())]
+    #[error("{} is {found}, expected `{expected}`; measure again with this version's `bench --json`", path.display())]
     Schema {
         /// The file.
         path: PathBuf,
         /// What it is.
         found: String,
+        /// The schema that is read.
+        expected: &'static str,
     },
     /// A line of a file of peers is no peer.
     #[error("{}, line {line}: {reason}; models/peers/README.md shows the fields", path.display())]

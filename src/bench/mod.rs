@@ -3,6 +3,7 @@
 
 mod caches;
 mod error;
+mod identity;
 mod measure;
 mod peers;
 mod profile;
@@ -14,14 +15,11 @@ mod sweep;
 
 pub use caches::ProcessorCaches;
 pub use error::BenchError;
+pub use identity::{Hardware, ModelIdentity, Precision};
 pub use measure::{LEAST_RUNS, Measured, Method, WarmUp, measure};
-pub use peers::{
-    Difference, Hardware, LeftOut, Peer, PeerComparison, PeerKey, compare_with_peers, left_out_text, read_peers,
-};
+pub use peers::{Difference, LeftOut, Peer, PeerComparison, PeerKey, compare_with_peers, left_out_text, read_peers};
 pub use profile::{Estimator, GroupProfile, Limits, PlanProfile, profile};
-pub use result::{
-    Achieved, BenchResult, Clocks, MethodRecord, ModelIdentity, Precision, SCHEMA, Samples, TrainingStep, read_results,
-};
+pub use result::{Achieved, BenchResult, Clocks, MethodRecord, SCHEMA, Samples, TrainingStep, read_results};
 pub use soak::{Against, Soak, SoakLimit, soak};
 pub use stability::{StabilityDetector, StabilityRule};
 pub use statistics::{Distribution, NOISY_VARIATION, TimeUnit};

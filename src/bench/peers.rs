@@ -9,40 +9,7 @@ use warpweave_models::reduced_from;
 use warpweave_runtime::json;
 
 use super::error::BenchError;
-use super::result::{ModelIdentity, Precision};
-
-/// What times are measured on, as far as they can be compared.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum Hardware {
-    /// The processor of the machine.
-    Processor,
-    /// The GPU of this product's name.
-    Gpu(String),
-}
-
-const PROCESSOR: &str = "cpu";
-
-impl fmt::Display for Hardware {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Processor => PROCESSOR,
-            Self::Gpu(product) => product,
-        })
-    }
-}
-
-impl From<String> for Hardware {
-    fn from(name: String) -> Self {
-        if name == PROCESSOR { Self::Processor } else { Self::Gpu(name) }
-    }
-}
-
-impl From<Hardware> for String {
-    fn from(hardware: Hardware) -> Self {
-        hardware.to_string()
-    }
-}
+use super::identity::{Hardware, ModelIdentity, Precision};
 
 /// A line of a file of peers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

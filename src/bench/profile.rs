@@ -6,11 +6,10 @@ use warpweave_fusion::cost::traffic::moved_bytes;
 use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
-use warpweave_graph::types::ElementType;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::backend::PlanBackend;
 
-use super::result::Precision;
+use super::identity::Precision;
 
 /// A fusion group of a plan.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -159,38 +158,6 @@ pub(super) fn precision(plan: &ExecutionPlan) -> Option<Precision> {
 }
 
 impl Precision {
-    /// All precisions.
-    pub const ALL: [Self; 4] = [Self::Fp64, Self::Fp32, Self::Bf16, Self::Fp16];
-
-    /// The precision of an element type; `None` for integers, truth values and types of storage only.
-    pub fn of(element: ElementType) -> Option<Self> {
-        match element {
-            ElementType::F64 => Some(Self::Fp64),
-            ElementType::F32 => Some(Self::Fp32),
-            ElementType::BF16 => Some(Self::Bf16),
-            ElementType::F16 => Some(Self::Fp16),
-            ElementType::Bool
-            | ElementType::I8
-            | ElementType::I16
-            | ElementType::I32
-            | ElementType::I64
-            | ElementType::U8
-            | ElementType::U16
-            | ElementType::U32
-            | ElementType::U64
-            | ElementType::F8E4M3FN
-            | ElementType::F8E4M3FNUZ
-            | ElementType::F8E5M2
-            | ElementType::F8E5M2FNUZ
-            | ElementType::F8E8M0
-            | ElementType::F4E2M1
-            | ElementType::I4
-            | ElementType::U4
-            | ElementType::I2
-            | ElementType::U2 => None,
-        }
-    }
-
     /// The precision of a program: that of most of its constants' bytes, where a plan tells them, or else of its first
     /// floating-point input or output.
     pub fn of_program<'a>(

@@ -1,6 +1,5 @@
 //! What a measurement is stored as.
 
-use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -8,8 +7,9 @@ use warpweave_runtime::json::{self, Value};
 use warpweave_runtime::session::{Device, UnknownDevice};
 
 use super::error::BenchError;
+use super::identity::{Hardware, ModelIdentity};
 use super::measure::WarmUp;
-use super::peers::{Hardware, LeftOut, PeerComparison, PeerKey};
+use super::peers::{LeftOut, PeerComparison, PeerKey};
 use super::profile::{Limits, PlanProfile};
 use super::soak::Soak;
 use super::statistics::Distribution;
@@ -17,44 +17,6 @@ use super::sweep::Sweep;
 
 /// The schema that is written, and the only one that is read.
 pub const SCHEMA: &str = "warpweave.bench/1";
-
-/// The floating-point type that a model computes in, in the main.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// IEEE double.
-    Fp64,
-    /// IEEE single.
-    Fp32,
-    /// bfloat16.
-    Bf16,
-    /// IEEE half.
-    Fp16,
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fp64 => "fp64",
-            Self::Fp32 => "fp32",
-            Self::Bf16 => "bf16",
-            Self::Fp16 => "fp16",
-        })
-    }
-}
-
-/// What was measured.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ModelIdentity {
-    /// The name by which peers know it.
-    pub name: String,
-    /// BLAKE3 of the model file in hexadecimal digits; empty if unknown.
-    pub blake3: String,
-    /// What it computes in.
-    pub precision: Option<Precision>,
-    /// The first dimension that its inputs share, if they do.
-    pub batch: Option<usize>,
-}
 
 /// How it was measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -237,7 +199,7 @@ pub fn read_results(path: &Path) -> Result<Vec<BenchResult>, BenchError> {
         let found = value.get("schema").and_then(Value::as_str).map(str::to_owned);
         if found.as_deref() != Some(SCHEMA) {
             let found = found.map_or_else(|| "without a schema".to_owned(), |name| format!("of the schema `{name}`"));
-            return Err(BenchError::Schema { path: path.to_owned(), found });
+            return Err(BenchError::Schema { path: path.to_owned(), found, expected: SCHEMA });
         }
         let result: BenchResult = json::from_value(value).map_err(|error| damaged(error.to_string()))?;
         Ok(result)

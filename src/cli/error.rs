@@ -1,7 +1,7 @@
 //! Errors of the command line, with codes and exit codes.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use warpweave::bench::BenchError;
@@ -32,6 +32,9 @@ const EXIT_DEVICE_FAULT: u8 = 5;
 const EXIT_TIME_OUT: u8 = 6;
 const EXIT_INDEX: u8 = 7;
 const EXIT_DAMAGE: u8 = 8;
+
+/// Whether all checks of a command have passed.
+pub type Passed = bool;
 
 /// Why a command ends without a result.
 #[derive(Debug, thiserror::Error)]
@@ -419,4 +422,10 @@ fn of_kind(kind: FailureKind) -> u8 {
         FailureKind::Index => EXIT_INDEX,
         FailureKind::Damage => EXIT_DAMAGE,
     }
+}
+
+/// Wraps a failure of the file system.
+pub fn file_error(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> CliError {
+    let path = path.to_owned();
+    move |source| CliError::File { action, path, source }
 }

@@ -1,48 +1,28 @@
 //! The command line: results on standard output, progress and errors on standard error.
 
 mod arguments;
-mod arrays;
-mod bench;
-mod bench_text;
-mod check;
-mod check_text;
-mod compare;
-mod compare_case;
-mod compile;
+mod compiling;
 mod culprits;
-mod device_compile;
-mod doctor;
 mod error;
-mod explain;
-mod explain_partition;
-mod explain_text;
-mod import_arguments;
-mod inputs;
-mod inspect;
 mod interrupt;
-mod lab;
-mod litmus;
-mod microbench;
+mod machine;
+mod measuring;
 mod models;
 mod ops;
 mod output;
 mod output_paths;
-mod profile;
-mod profile_text;
-mod report;
-mod run;
-mod search_arguments;
-mod selftest;
-mod soak;
-mod tune;
+mod running;
 mod usage;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use error::CliError;
+use compiling::{check, compile, device_compile, explain};
+use machine::{doctor, litmus, microbench, selftest};
+use measuring::{bench, lab, profile, report, tune};
 use output::Output;
+use running::{compare, inspect, run};
 
 /// Compiles whole ONNX graphs ahead of time into persistent GPU programs.
 ///
@@ -95,9 +75,6 @@ enum Command {
     #[command(hide = true)]
     DeviceCompile(device_compile::Arguments),
 }
-
-/// Whether all checks of a command have passed.
-type Passed = bool;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
@@ -155,10 +132,4 @@ pub fn main() -> ExitCode {
             error.exit_code()
         }
     }
-}
-
-/// Wraps a failure of the file system.
-fn file_error(action: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> CliError {
-    let path = path.to_owned();
-    move |source| CliError::File { action, path, source }
 }

@@ -9,9 +9,8 @@ use warpweave::models::{self, BuildOptions, Written};
 use warpweave::runtime::json::json;
 use warpweave::runtime::new_file::NewFile;
 
-use super::error::CliError;
+use super::error::{CliError, Passed, file_error};
 use super::output::Output;
-use super::{Passed, file_error};
 
 /// Arguments of `models`.
 #[derive(Args)]

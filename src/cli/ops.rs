@@ -6,8 +6,7 @@ use clap::Args;
 use warpweave::operators::{OperatorSupport, devices, markdown, operators};
 use warpweave::runtime::json::{Value, json};
 
-use super::Passed;
-use super::error::CliError;
+use super::error::{CliError, Passed};
 use super::output::Output;
 
 /// Arguments of `ops`.

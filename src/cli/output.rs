@@ -9,8 +9,8 @@ use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::new_file;
 
 use super::culprits::culprits;
-use super::error::CliError;
-use super::{file_error, interrupt};
+use super::error::{CliError, file_error};
+use super::interrupt;
 
 /// The writer of results and messages.
 pub struct Output {

@@ -4,8 +4,8 @@ use std::fs;
 
 use warpweave::runtime::json::Value;
 
-use crate::models_by_hand::open_batch;
-use crate::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
+use crate::support::models_by_hand::open_batch;
+use crate::support::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
 /// The bundle of a small model for this back end, and what `compile` said of its target.
 fn bundle(folder: &Folder, name: &str, backend: &str) -> (String, Value) {

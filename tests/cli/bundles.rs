@@ -5,8 +5,8 @@ use std::process::Command;
 
 use warpweave::runtime::bundle::FORMAT_VERSION;
 
-use crate::archive::{entries, forge, replace, replace_unsealed};
-use crate::tool::{Folder, fail, host_bundle, model, succeed, tool};
+use crate::support::archive::{entries, forge, replace, replace_unsealed};
+use crate::support::tool::{Folder, fail, host_bundle, model, succeed, tool};
 
 #[test]
 fn equal_inputs_give_equal_bytes() {

@@ -4,7 +4,7 @@ use std::fs;
 
 use warpweave::runtime::json::{self, Value};
 
-use crate::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
+use crate::support::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
 /// No result in single precision has the very bits of another program's.
 const IMPOSSIBLE: [&str; 4] = ["--rtol", "0", "--atol", "0"];

@@ -2,7 +2,7 @@
 
 use warpweave::runtime::json::Value;
 
-use crate::tool::{Folder, fail, host_bundle, model, succeed};
+use crate::support::tool::{Folder, fail, host_bundle, model, succeed};
 
 fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
     value[name].as_array().unwrap_or_else(|| panic!("{name} is a list in {value}"))
@@ -74,6 +74,6 @@ fn a_bundle_is_checked_and_the_host_has_no_kernels_to_emulate() {
 fn a_wait_that_is_not_there_is_refused() {
     let path = model("dlrm", "torchscript.onnx");
     assert!(fail(2, "usage", &["check", &path, "--without-wait", "100000"]).contains("100000"));
-    let output = crate::tool::tool(&["check", &path, "--without-wait", "second"]);
+    let output = crate::support::tool::tool(&["check", &path, "--without-wait", "second"]);
     assert_eq!(output.status.code(), Some(2));
 }

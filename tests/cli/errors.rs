@@ -2,9 +2,9 @@
 
 use warpweave::runtime::json::{self, Value};
 
-use crate::model_builder::{COMPLEX64, F32, STRING, node, value, write};
-use crate::models_by_hand::open_batch;
-use crate::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
+use crate::support::model_builder::{COMPLEX64, F32, STRING, node, value, write};
+use crate::support::models_by_hand::open_batch;
+use crate::support::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
 /// The error that a command prints as JSON.
 #[track_caller]

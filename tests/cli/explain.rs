@@ -5,7 +5,7 @@ use std::fs;
 
 use warpweave::runtime::json::{self, Value};
 
-use crate::tool::{Folder, model, succeed, tool};
+use crate::support::tool::{Folder, model, succeed, tool};
 
 #[test]
 fn a_plan_is_explained_in_figures_picture_and_trace() {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::tool::{Folder, has_nvrtc, model, succeed};
+use crate::support::tool::{Folder, has_nvrtc, model, succeed};
 
 /// How soon a process ends that is asked to.
 const SOON: Duration = Duration::from_secs(1);

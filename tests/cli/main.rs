@@ -1,29 +1,16 @@
 //! The command line through its binary: results, exit codes, and how it takes bad input.
 
-mod archive;
-mod arrays;
 mod backends;
 mod bundles;
-mod calibration;
 mod cases;
 mod check;
-mod constants;
 mod errors;
 mod explain;
-mod indices;
-mod inputs;
+mod given;
 mod interrupts;
-mod lab;
-mod litmus;
-mod measurements;
-mod model_builder;
+mod measuring;
 mod models;
-mod models_by_hand;
 mod operators;
 mod outputs;
-mod page;
-mod profile;
 mod results;
-mod storage;
-mod tool;
-mod tuning;
+mod support;

@@ -4,9 +4,9 @@ use std::fs;
 
 use warpweave::runtime::json::{self, Value};
 
-use crate::model_builder::{F32, F64, node, value, write};
-use crate::models_by_hand::doubles;
-use crate::tool::{Folder, fail, has_nvrtc, succeed, tool};
+use crate::support::model_builder::{F32, F64, node, value, write};
+use crate::support::models_by_hand::doubles;
+use crate::support::tool::{Folder, fail, has_nvrtc, succeed, tool};
 
 #[test]
 fn bad_requests_leave_no_file() {

@@ -4,7 +4,7 @@ use std::fs;
 
 use warpweave::graph::ops::Op;
 
-use crate::tool::{succeed, tool};
+use crate::support::tool::{succeed, tool};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operators.md");
 

@@ -8,8 +8,8 @@ use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::graph::{Tensor, npy};
 use warpweave::write_arch;
 
-use crate::models_by_hand::{external_data, open_batch};
-use crate::tool::{Folder, fail, succeed};
+use crate::support::models_by_hand::{external_data, open_batch};
+use crate::support::tool::{Folder, fail, succeed};
 
 /// The names and bytes of all files in a folder.
 fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {

@@ -7,7 +7,7 @@ use warpweave::graph::npy;
 use warpweave::plan::text as plan_text;
 use warpweave::runtime::npz;
 
-use crate::tool::{Folder, fail, has_nvrtc, model, succeed, tool};
+use crate::support::tool::{Folder, fail, has_nvrtc, model, succeed, tool};
 
 #[test]
 fn outputs_are_written_whole() {

@@ -17,6 +17,27 @@ pub fn is_full() -> bool {
     std::env::var_os("WARPWEAVE_FULL").is_some_and(|value| value == "1")
 }
 
+/// The trials that the command line names, by a part of their names, or all.
+pub struct Selection(Arguments);
+
+impl Selection {
+    /// Reads the command line.
+    pub fn from_arguments() -> Self {
+        Self(Arguments::from_args())
+    }
+
+    /// Whether every trial is selected.
+    pub fn is_whole(&self) -> bool {
+        self.0.filter.is_none() && self.0.skip.is_empty()
+    }
+
+    /// Whether a trial is selected.
+    pub fn takes(&self, name: &str) -> bool {
+        let fits = |part: &String| if self.0.exact { name == part } else { name.contains(part.as_str()) };
+        self.0.filter.as_ref().is_none_or(fits) && !self.0.skip.iter().any(fits)
+    }
+}
+
 impl Suite {
     /// A suite without trials.
     pub fn new(name: &'static str, budget: Duration) -> Self {

@@ -13,6 +13,7 @@ pub mod fixed;
 mod flatten;
 mod inputs;
 mod legacy;
+mod nodes;
 pub mod options;
 mod order;
 mod subgraph;

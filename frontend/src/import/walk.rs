@@ -1,20 +1,17 @@
-//! The walk over the nodes in order: every node becomes an operator, a constant, or an entry among the unsupported.
+//! A graph in the making, and what is known of its symbols.
 
 use std::collections::BTreeMap;
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::counted::{self, CountedOutput, Place};
-use warpweave_graph::ops::{AttributeReader, Context, Fact, InferError, Op};
+use warpweave_graph::ops::{Context, Fact, InferError, Op};
 use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{Graph, Tensor, ValueId, ValueType};
 
-use super::control::ControlFlow;
 use super::error::{ImportError, UnsupportedNode};
-use super::flatten::{FlatNode, Flattening, SymbolId};
+use super::flatten::{Flattening, SymbolId};
 use super::options::Limits;
-use super::{constant, legacy, order};
-use crate::attributes;
 use crate::weights::Weights;
 
 /// What is known of a symbol.
@@ -84,30 +81,6 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// Sorts and takes nodes; `given` symbols are defined outside.
-    pub(super) fn nodes(&mut self, nodes: Vec<FlatNode<'m>>, given: &[SymbolId]) -> Result<(), ImportError> {
-        let nodes = order::sort(nodes, given, &self.flattening.symbols)?;
-        nodes.iter().try_for_each(|node| self.node(node))
-    }
-
-    /// Takes the next node.
-    fn node(&mut self, node: &FlatNode<'m>) -> Result<(), ImportError> {
-        let reason = match self.try_node(node) {
-            Ok(()) => return Ok(()),
-            Err(Refusal::Fatal(error)) => return Err(error),
-            Err(Refusal::Unsupported(reason)) => reason,
-        };
-        let FlatNode { name, domain, operator, opset, .. } = node;
-        self.unsupported.push(UnsupportedNode {
-            node: name.clone(),
-            domain: domain.clone(),
-            operator: operator.clone(),
-            opset: opset.unwrap_or(0),
-            reason,
-        });
-        Ok(())
-    }
-
     /// What is known of a symbol.
     pub(super) fn state(&self, symbol: SymbolId) -> &State {
         self.states.get(symbol).unwrap_or(&State::Unknown)
@@ -139,29 +112,6 @@ impl<'m> Walk<'m> {
                 Some(value)
             }
         }
-    }
-
-    fn try_node(&mut self, node: &FlatNode<'m>) -> Result<(), Refusal> {
-        let opset = node.opset.ok_or_else(|| format!("no opset is declared for domain `{}`", node.domain))?;
-        if let Some(control) = ControlFlow::of(node) {
-            return control.fold(self, node);
-        }
-        let attributes = node.attributes.iter().map(|&(name, value)| {
-            let value = attributes::read(name, value, &mut self.weights).map_err(|error| error.to_string())?;
-            Ok((name.to_owned(), value))
-        });
-        let mut attributes = attributes.collect::<Result<Vec<_>, String>>()?;
-        let inputs = legacy::align(self, node, &mut attributes)?;
-        let mut reader = AttributeReader::new(attributes, opset);
-        if node.domain.is_empty() && node.operator == constant::NAME {
-            let tensor = constant::value(&mut reader).map_err(|error| error.to_string())?;
-            if let Some(&Some(output)) = node.outputs.first() {
-                self.define(output, State::Constant(tensor));
-            }
-            return Ok(());
-        }
-        let op = Op::import(&node.domain, &node.operator, &mut reader).map_err(|error| error.to_string())?;
-        Ok(self.apply(&node.name, op, &inputs, &node.outputs)?)
     }
 
     /// Appends an operator, or folds it.

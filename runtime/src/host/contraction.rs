@@ -10,7 +10,7 @@ use super::lane_program::{LaneProgram, Step};
 use super::lanes::{LANES, Lanes};
 use super::matrix_product::{Number, Packed};
 use super::memory::Memory;
-use super::operator::{finish, for_each_point};
+use super::points::for_each_point;
 use super::stage::{HostStage, Position, ReadSource, Run};
 
 /// A contraction's factors, prepared.
@@ -200,7 +200,7 @@ fn finish_run<T: Number>(
         point.resize(stage.expr.axes.len(), 0);
         let run = Run { point: &point, axis, count };
         let reduced = stage.expr.reducer.map(|_| lanes.clone());
-        let value = finish(stage, memory, &run, &values, reduced);
+        let value = stage.finish(memory, &run, &values, reduced);
         stage.store(memory, &run, &value);
         values.push(Some(value));
     }

@@ -16,7 +16,9 @@ mod memory;
 mod nodes;
 mod opaque;
 mod operator;
+mod points;
 mod product;
+mod reduction;
 mod stage;
 mod staged;
 

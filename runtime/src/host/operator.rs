@@ -1,18 +1,17 @@
 //! Evaluation of one rTask: the group's expressions on the tile's box.
 
-use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Range, Reducer};
-use warpweave_graph::{ElementType, arithmetic};
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::ROperator;
 use warpweave_plan::region::tile_ranges;
 use warpweave_plan::template::staged::tile_coordinates;
 
 use super::contraction::HostContraction;
-use super::lanes::{LANES, Lanes, binary, splat, spread, stored};
+use super::lanes::{LANES, Lanes, spread};
 use super::memory::Memory;
 use super::opaque::HostOpaque;
+use super::points::{for_each_point, for_each_run};
 use super::product::HostProduct;
+use super::reduction::{reduce_row, stage_lanes};
 use super::stage::{HostStage, Run};
 use super::staged::{HostStaged, boxes};
 
@@ -116,13 +115,13 @@ impl HostOperator {
                     None => reduce_row(stage, reducer, &inner, &mut point, &values, memory),
                 };
                 let run = Run { point: &point, axis: None, count: 1 };
-                let value = finish(stage, memory, &run, &values, Some(reduced));
+                let value = stage.finish(memory, &run, &values, Some(reduced));
                 stage.store(memory, &run, &value);
                 values.push(Some(spread(&value)));
             } else {
                 let mut only = None;
                 for_each_run(stage, &inner, &mut point, &mut |run| {
-                    let value = finish(stage, memory, run, &values, None);
+                    let value = stage.finish(memory, run, &values, None);
                     stage.store(memory, run, &value);
                     only = Some(value);
                 });
@@ -132,128 +131,9 @@ impl HostOperator {
     }
 }
 
-/// A stage's reduced value at one point of the tile axes; floating point is combined in doubles.
-fn reduce_row(
-    stage: &HostStage,
-    reducer: Reducer,
-    inner: &[usize],
-    point: &mut [i64],
-    values: &[Option<Lanes>],
-    memory: &Memory,
-) -> Lanes {
-    let (op, element) = (reducer.op(), stage.expr.body_element());
-    let identity = reducer.identity(element);
-    let (mut float, mut integer) = (identity.to_f64(), identity.to_i64());
-    let add = |total: f64, value: f64| arithmetic::float_binary(op, total, value);
-    for_each_run(stage, inner, point, &mut |run| match stage.evaluate(&stage.body, memory, run, values, None) {
-        Lanes::Float(lanes) => {
-            float = lanes[..run.count].iter().fold(float, |total, &value| add(total, f64::from(value)));
-        }
-        Lanes::Double(lanes) => float = lanes[..run.count].iter().fold(float, |total, &value| add(total, value)),
-        Lanes::Integer(lanes) => {
-            let add = |total: i64, &value: &i64| arithmetic::integer_binary(op, element, total, value);
-            integer = lanes[..run.count].iter().fold(integer, add);
-        }
-    });
-    match element {
-        ElementType::F64 => Lanes::Double([float; LANES]),
-        element if element.is_float() => Lanes::Float([float as f32; LANES]),
-        _ => Lanes::Integer([integer; LANES]),
-    }
-}
-
-/// A stage's value on this many neighbouring points along an axis, its reductions one value after another.
-pub(super) fn stage_lanes(
-    stage: &HostStage,
-    product: Option<&HostProduct>,
-    point: &mut [i64],
-    (axis, count): (Option<usize>, usize),
-    memory: &Memory,
-    values: &[Option<Lanes>],
-) -> Lanes {
-    let reduced = stage.expr.reducer.map(|reducer| {
-        if let Some(product) = product {
-            return product.sums(stage, memory, point, (axis, count), values);
-        }
-        let element = stage.expr.body_element();
-        let mut sum: Option<Lanes> = None;
-        let axes: Vec<usize> = stage.expr.reduced().map(Id::index).collect();
-        for_each_value(stage, &axes, point, &mut |point| {
-            let run = Run { point, axis, count };
-            let value = stage.evaluate(&stage.body, memory, &run, values, None);
-            sum = Some(sum.take().map_or_else(|| value.clone(), |sum| binary(reducer.op(), element, &sum, &value)));
-        });
-        sum.unwrap_or_else(|| splat(reducer.identity(element)))
-    });
-    finish(stage, memory, &Run { point, axis, count }, values, reduced)
-}
-
-/// The stage's value, as a store keeps it: its epilogue on the reduced value, the reduced value, or its body.
-pub(super) fn finish(
-    stage: &HostStage,
-    memory: &Memory,
-    run: &Run,
-    values: &[Option<Lanes>],
-    reduced: Option<Lanes>,
-) -> Lanes {
-    let value = match (&stage.epilogue, reduced) {
-        (Some(epilogue), reduced) => stage.evaluate(epilogue, memory, run, values, reduced.as_ref()),
-        (None, Some(reduced)) => reduced,
-        (None, None) => stage.evaluate(&stage.body, memory, run, values, None),
-    };
-    stored(stage.expr.element, value)
-}
-
 /// The tile point followed by zeros for the stage's other axes.
 fn whole_point(stage: &HostStage, tile_point: &[i64]) -> Vec<i64> {
     let mut point = tile_point.to_vec();
     point.resize(stage.expr.axes.len(), 0);
     point
-}
-
-/// Every point of a box, the last axis fastest; `point` may be longer than the box.
-pub(super) fn for_each_point(ranges: &[Range], point: &mut [i64], body: &mut dyn FnMut(&mut [i64])) {
-    if ranges.iter().any(|range| range.minimum > range.maximum) {
-        return;
-    }
-    for (at, range) in ranges.iter().enumerate() {
-        point[at] = range.minimum;
-    }
-    loop {
-        body(point);
-        let mut axis = ranges.len();
-        loop {
-            let Some(next) = axis.checked_sub(1) else { return };
-            axis = next;
-            if point[axis] < ranges[axis].maximum {
-                point[axis] += 1;
-                break;
-            }
-            point[axis] = ranges[axis].minimum;
-        }
-    }
-}
-
-/// Every value of some axes of a stage, the last fastest.
-pub(super) fn for_each_value(stage: &HostStage, axes: &[usize], point: &mut [i64], body: &mut dyn FnMut(&mut [i64])) {
-    let Some((&axis, rest)) = axes.split_first() else { return body(point) };
-    let extent = stage.expr.axes[warpweave_graph::expr::AxisId::from_index(axis)].extent as i64;
-    for value in 0..extent {
-        point[axis] = value;
-        for_each_value(stage, rest, point, body);
-    }
-    point[axis] = 0;
-}
-
-/// Every value of some axes of a stage, in runs along the last.
-fn for_each_run(stage: &HostStage, axes: &[usize], point: &mut [i64], body: &mut dyn FnMut(&Run)) {
-    let Some((&last, outer)) = axes.split_last() else { return body(&Run { point, axis: None, count: 1 }) };
-    let extent = stage.expr.axes[warpweave_graph::expr::AxisId::from_index(last)].extent;
-    for_each_value(stage, outer, point, &mut |point| {
-        for first in (0..extent).step_by(LANES) {
-            point[last] = first as i64;
-            body(&Run { point, axis: Some(last), count: (extent - first).min(LANES) });
-        }
-        point[last] = 0;
-    });
 }

@@ -12,7 +12,7 @@ use super::lane_program::{LaneProgram, Step};
 use super::lanes::{LANES, Lanes};
 use super::matrix_product::Number;
 use super::memory::Memory;
-use super::operator::for_each_value;
+use super::points::for_each_value;
 use super::stage::{HostStage, Line, ReadSource, Run};
 
 /// Innermost reductions below this length are cheaper point by point.

@@ -10,9 +10,8 @@ use warpweave_plan::template::staged::StagedBox;
 
 use super::indices::HostIndexChecks;
 use super::lane_program::{LaneProgram, Step};
-use super::lanes::{LANES, Lanes, binary, cast, copy_lane, select, shifted, splat, unary};
+use super::lanes::{LANES, Lanes, binary, cast, copy_lane, select, shifted, splat, stored, unary};
 use super::memory::{HostSpace, Memory, address};
-use super::staged::strides;
 
 /// An index that is linear in the axes, or any other.
 pub(super) enum Position {
@@ -234,6 +233,16 @@ impl HostStage {
         registers.swap_remove(program.result)
     }
 
+    /// The stage's value, as a store keeps it: its epilogue on the reduced value, the reduced value, or its body.
+    pub(super) fn finish(&self, memory: &Memory, run: &Run, values: &[Option<Lanes>], reduced: Option<Lanes>) -> Lanes {
+        let value = match (&self.epilogue, reduced) {
+            (Some(epilogue), reduced) => self.evaluate(epilogue, memory, run, values, reduced.as_ref()),
+            (None, Some(reduced)) => reduced,
+            (None, None) => self.evaluate(&self.body, memory, run, values, None),
+        };
+        stored(self.expr.element, value)
+    }
+
     /// Stores values along a run.
     pub(super) fn store(&self, memory: &Memory, run: &Run, values: &Lanes) {
         let Some(output) = &self.output else { return };
@@ -329,4 +338,9 @@ fn position_at(position: &Position, run: &Run, lane: usize, indirect: &Indirect)
         }
         Position::General(index) => index.evaluate(&|axis| run.at(lane, axis), &|index| indirect.place(index, lane)),
     }
+}
+
+/// Elements from one coordinate to the next along each dimension of a box.
+pub(super) fn strides(spans: &StagedBox) -> Vec<usize> {
+    (0..spans.len()).map(|at| spans[at + 1..].iter().map(|span| span.extent).product()).collect()
 }

@@ -7,9 +7,10 @@ use warpweave_plan::template::staged::StagedBox;
 
 use super::lanes::{LANES, Lanes};
 use super::memory::{Memory, StagedValues};
-use super::operator::{for_each_point, stage_lanes};
+use super::points::for_each_point;
 use super::product::HostProduct;
-use super::stage::HostStage;
+use super::reduction::stage_lanes;
+use super::stage::{HostStage, strides};
 
 /// A staged stage, prepared.
 pub(super) struct HostStaged {
@@ -18,11 +19,6 @@ pub(super) struct HostStaged {
     pub(super) product: Option<HostProduct>,
     /// The box of a tile.
     pub(super) spans: StagedBox,
-}
-
-/// Elements from one coordinate to the next along each dimension of a box.
-pub(super) fn strides(spans: &StagedBox) -> Vec<usize> {
-    (0..spans.len()).map(|at| spans[at + 1..].iter().map(|span| span.extent).product()).collect()
 }
 
 impl HostStaged {

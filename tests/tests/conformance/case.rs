@@ -33,6 +33,11 @@ pub enum Runtime {
 impl Runtime {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Reference, Self::Host, Self::Emulator, Self::Nvrtc];
+
+    /// The name of the trial of a case.
+    pub fn trial(self, case: &str) -> String {
+        format!("{self:?} {case}")
+    }
 }
 
 /// A node test.

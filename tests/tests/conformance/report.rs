@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::case::{Binding, Case, Runtime};
 use super::lists::PassList;
-use warpweave_tests::suite::is_full;
+use warpweave_tests::suite::{Selection, is_full};
 
 const HEAD: &str = "| Passes on | node | pytorch-converted | pytorch-operator |\n|---|---|---|---|\n";
+
+const MISSES: &str = "| Reason | Where | Cases |";
 
 /// Why a case that only a full run compiles does not pass.
 const NOT_COMPILED: &str = "not compiled yet: WARPWEAVE_FULL=1 BLESS=1";
@@ -30,35 +32,45 @@ struct End {
 }
 
 impl Report {
-    /// Runs all cases on all runtimes. Compiling takes minutes: what is listed to compile is not compiled here, and what is
-    /// not listed in a full run alone.
-    pub fn of(cases: &[Case]) -> Self {
-        let compiled = PassList::read(Runtime::Nvrtc);
-        let judge = |runtime, case: &Case| match runtime {
-            Runtime::Nvrtc if compiled.names().contains(&case.name) => Ok(()),
-            Runtime::Nvrtc if !is_full() => Err(NOT_COMPILED.to_owned()),
+    /// Runs the selected cases; of the others the report says what lists and page say. Compiling takes minutes: where all are
+    /// selected, what is listed to compile is not compiled here, and what is not listed in a full run alone.
+    pub fn of(cases: &[Case], selection: &Selection) -> Self {
+        let recalled = Recalled::read();
+        let judge = |runtime: Runtime, case: &Case| match runtime {
+            _ if !selection.takes(&runtime.trial(&case.name)) => recalled.result(runtime, &case.name),
+            Runtime::Nvrtc if selection.is_whole() && recalled.is_listed(runtime, &case.name) => Ok(()),
+            Runtime::Nvrtc if selection.is_whole() && !is_full() => Err(NOT_COMPILED.to_owned()),
             _ => case.judge(runtime, Binding::Needed),
         };
+        let report = Self::judged(cases, &judge);
+        let ran = |end: &&End| selection.takes(&end.runtime.trial(&end.name));
+        assert!(report.ends.iter().any(|end| ran(&end)), "no case has such a name: run scripts/fetch_onnx_tests.sh");
+        if !selection.is_whole() {
+            for end in report.ends.iter().filter(ran) {
+                let said = end.result.as_ref().err().map_or_else(|| "passes".to_owned(), |reason| reason_of(reason));
+                eprintln!("{} on {}: {said}", end.name, name(end.runtime));
+            }
+        }
+        report
+    }
+
+    /// What lists and page say.
+    fn recalled(cases: &[Case]) -> Self {
+        let recalled = Recalled::read();
+        Self::judged(cases, &|runtime, case| recalled.result(runtime, &case.name))
+    }
+
+    fn judged(cases: &[Case], judge: &(dyn Fn(Runtime, &Case) -> Result<(), String> + Sync)) -> Self {
         let pairs = Runtime::ALL.iter().flat_map(|&runtime| cases.iter().map(move |case| (runtime, case)));
         let pairs: Vec<(Runtime, &Case)> = pairs.collect();
-        let end = |&(runtime, case): &(Runtime, &Case)| End {
+        let mut ends: Vec<End> = in_parallel(&pairs, &|&(runtime, case)| End {
             name: case.name.clone(),
             runtime,
             result: judge(runtime, case),
-        };
-        let next = AtomicUsize::new(0);
-        let worker = || {
-            let taken = || pairs.get(next.fetch_add(1, Ordering::Relaxed)).map(end);
-            std::iter::from_fn(taken).collect::<Vec<End>>()
-        };
-        let mut ends: Vec<End> = std::thread::scope(|scope| {
-            let count = std::thread::available_parallelism().map_or(1, usize::from);
-            let workers: Vec<_> = (0..count).map(|_| scope.spawn(worker)).collect();
-            workers.into_iter().flat_map(|worker| worker.join().expect("a panic of a case is a reason")).collect()
         });
         ends.sort_by(|one, other| (&one.name, one.runtime).cmp(&(&other.name, other.runtime)));
-        let as_they_stand = cases.iter().filter(|case| case.judge(Runtime::Reference, Binding::None).is_ok());
-        Self { ends, as_they_stand: as_they_stand.map(|case| case.name.clone()).collect() }
+        let stands = |case: &Case| case.judge(Runtime::Reference, Binding::None).is_ok().then(|| case.name.clone());
+        Self { ends, as_they_stand: in_parallel(cases, &stands).into_iter().flatten().collect() }
     }
 
     /// The names of the cases that pass on a runtime.
@@ -69,6 +81,10 @@ impl Report {
 
     /// Writes the page.
     pub fn write(&self) {
+        std::fs::write(path(), self.page()).expect("the page can be written");
+    }
+
+    fn page(&self) -> String {
         let mut page = "# Conformance\n\nONNX's own node tests, written by \
             `BLESS=1 cargo test -p warpweave -p warpweave-tests --test conformance`. A shape, an axis or a count that an \
             operator must know is bound to the case's value; the last line counts models without that.\n\n"
@@ -98,12 +114,68 @@ impl Report {
         for ((reason, case), runtimes) in &misses {
             reasons.entry((reason, runtimes.join(", "))).or_default().push(case);
         }
-        page.push_str("| Reason | Where | Cases |\n|---|---|---|\n");
+        let _ = write!(page, "{MISSES}\n|---|---|---|\n");
         for ((reason, runtimes), cases) in reasons {
             let _ = writeln!(page, "| {reason} | {runtimes} | {}: {} |", cases.len(), cases.join(", "));
         }
-        std::fs::write(path(), page).expect("the page can be written");
+        page
     }
+}
+
+/// What the lists and the page in the repository say.
+struct Recalled {
+    lists: BTreeMap<Runtime, PassList>,
+    misses: BTreeMap<(Runtime, String), String>,
+}
+
+impl Recalled {
+    fn read() -> Self {
+        let page = std::fs::read_to_string(path()).unwrap_or_default();
+        let rows = page.lines().skip_while(|line| *line != MISSES).skip(2);
+        let mut misses = BTreeMap::new();
+        for row in rows {
+            let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+            let [reason, runtimes, cases] = cells[..] else { continue };
+            let names = cases.split_once(": ").map_or("", |(_, names)| names).split(", ");
+            for (runtime, case) in names.flat_map(|case| Runtime::ALL.map(|runtime| (runtime, case))) {
+                if runtimes.split(", ").any(|known| known == name(runtime)) {
+                    misses.insert((runtime, case.to_owned()), reason.to_owned());
+                }
+            }
+        }
+        Self { lists: Runtime::ALL.map(|runtime| (runtime, PassList::read(runtime))).into(), misses }
+    }
+
+    fn is_listed(&self, runtime: Runtime, case: &str) -> bool {
+        self.lists[&runtime].names().contains(case)
+    }
+
+    fn result(&self, runtime: Runtime, case: &str) -> Result<(), String> {
+        if self.is_listed(runtime, case) {
+            return Ok(());
+        }
+        let reason = self.misses.get(&(runtime, case.to_owned())).cloned();
+        Err(reason.unwrap_or_else(|| NOT_COMPILED.to_owned()))
+    }
+}
+
+/// The results of all, by as many threads as there are processors, in the order of the items.
+fn in_parallel<T: Sync, R: Send>(items: &[T], run: &(dyn Fn(&T) -> R + Sync)) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let taken = || {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            items.get(at).map(|item| (at, run(item)))
+        };
+        std::iter::from_fn(taken).collect::<Vec<(usize, R)>>()
+    };
+    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a panic of a case is a reason")).collect()
+    });
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The cases that the pass lists demand, by group and runtime.
@@ -116,14 +188,12 @@ pub fn matrix() -> String {
     format!("{HEAD}{lines}")
 }
 
-/// Fails unless the page counts what the pass lists name.
-pub fn assert_current() {
+/// Fails unless the page says what the pass lists name, and how many cases pass as they stand.
+pub fn assert_current(cases: &[Case]) {
     let page = std::fs::read_to_string(path()).expect("docs/conformance.md is there");
-    for runtime in Runtime::ALL {
-        let names: Vec<String> = PassList::read(runtime).names().iter().cloned().collect();
-        let line = line(name(runtime), &names);
-        assert!(page.contains(&line), "docs/conformance.md lacks `{line}`: BLESS=1 rewrites it");
-    }
+    let current = Report::recalled(cases).page();
+    let differing = page.lines().zip(current.lines()).find(|(found, wanted)| found != wanted);
+    assert!(page == current, "docs/conformance.md is not current, BLESS=1 rewrites it: {differing:?}");
 }
 
 /// A line of the table: how many of these cases are of each group.

@@ -5,7 +5,7 @@
 //! one panic is written to the folder `fuzz/crashes/TARGET`; all that lie there are tried first. The input that is being tried
 //! stands in `target/fuzz/TARGET`, for the case that the process ends with it.
 
-#[path = "../../cli/archive.rs"]
+#[path = "../../cli/support/archive.rs"]
 mod archive;
 mod change;
 mod corpus;

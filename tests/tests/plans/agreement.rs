@@ -13,8 +13,8 @@ use warpweave_tests::random::Random;
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{models, samples};
 
-use crate::accesses::{Accesses, Reads};
-use crate::judge::{Verdict, judge};
+use crate::closure::accesses::{Accesses, Reads};
+use crate::closure::judge::{Verdict, judge};
 use crate::mutants::{self, Change, Follow};
 use crate::unit_counters::with_unit_counters;
 

@@ -1,17 +1,11 @@
 //! The plan verifier against a brute-force closure, over changed plans of sample programs.
 
-mod accesses;
 mod agreement;
+mod closure;
 mod counterexamples;
-mod factors;
 mod graphs;
-mod indices;
-mod judge;
 mod kept;
 mod mutants;
-mod opaque;
-mod order;
-mod parts;
 mod policies;
 mod prefetch;
 mod protocol;

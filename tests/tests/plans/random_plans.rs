@@ -24,8 +24,8 @@ use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::{Suite, is_full};
 
-use crate::accesses::{Accesses, Reads};
-use crate::judge::{Verdict, judge};
+use crate::closure::accesses::{Accesses, Reads};
+use crate::closure::judge::{Verdict, judge};
 use crate::protocol::check_mutation;
 use crate::unit_counters::with_unit_counters;
 

@@ -25,10 +25,10 @@ use warpweave_tests::random::{self, Random};
 use warpweave_tests::samples;
 use warpweave_tests::suite::{Suite, is_full};
 
-use crate::accesses::{Accesses, Reads};
 use crate::agreement::{Tally, check_all};
-use crate::factors;
-use crate::judge::{Verdict, judge};
+use crate::closure::accesses::{Accesses, Reads};
+use crate::closure::judge::{Verdict, judge};
+use crate::counterexamples::factors;
 
 const UNITS: usize = 7;
 const SEEDS: [u64; 5] = [0, 1, 7, 0x5eed, 3];

@@ -1,0 +1,7 @@
+//! Arguments that several commands share, and what they stand for.
+
+pub mod arrays;
+pub mod import;
+pub mod inputs;
+pub mod program;
+pub mod search;

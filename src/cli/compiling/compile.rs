@@ -1,0 +1,438 @@
+//! `warpweave compile`: a model to a bundle.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use warpweave::codegen::print::cuda;
+use warpweave::fusion::partition::search::{FusionLevel, Partition};
+use warpweave::graph::arena::Id;
+use warpweave::runtime::bundle::{BundleTarget, BundleWriter, TargetContents};
+use warpweave::runtime::json::{Value, json};
+use warpweave::runtime::nvrtc::Nvrtc;
+use warpweave::runtime::sass::Sass;
+use warpweave::runtime::target::Target;
+use warpweave::{Build, BuildError, Judged, Model, Part, Stage};
+
+use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
+use crate::cli::arguments::import::ImportArguments;
+use crate::cli::arguments::program::{Runs, load_model};
+use crate::cli::arguments::search::{SearchArguments, note_end};
+use crate::cli::error::{CliError, Passed, file_error};
+use crate::cli::output::{Output, Progress, write_file};
+use crate::cli::output_paths;
+
+/// Arguments of `compile`.
+#[derive(Args)]
+pub struct Arguments {
+    /// An ONNX model
+    #[arg(value_name = "MODEL")]
+    path: PathBuf,
+    /// The bundle to write; beside the model and named as it is unless given, where there is no file of that name
+    #[arg(short, long, value_name = "OUT.weave")]
+    output: Option<PathBuf>,
+    /// What to compile for, such as host,sm_90a; host and, where NVRTC is found, sm_90a unless given
+    #[arg(long, value_delimiter = ',', value_name = "TARGET")]
+    target: Vec<BundleTarget>,
+    /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or for each stretch of the
+    /// program that which is predicted to make it fastest
+    #[arg(long, value_enum, default_value_t = Runs::Auto)]
+    backend: Runs,
+    #[command(flatten)]
+    import: ImportArguments,
+    /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
+    #[arg(long, value_name = "LEVEL")]
+    fusion: Option<FusionLevel>,
+    #[command(flatten)]
+    search: SearchArguments,
+    /// Where the constants are: inside the bundle, or beside it, where they stay in the model's files, which then belong to
+    /// the bundle and must lie in its folder
+    #[arg(long, value_enum, default_value_t = WeightsPlace::Inside)]
+    weights: WeightsPlace,
+    /// Intermediate results to write beside the bundle
+    #[arg(long, value_delimiter = ',', value_name = "STAGE", requires = "emit_dir")]
+    emit: Vec<Emit>,
+    /// The folder for them
+    #[arg(long, value_name = "DIR")]
+    emit_dir: Option<PathBuf>,
+    /// Most memory of NVRTC's process in MiB, beyond what it takes at its start
+    #[arg(long, value_name = "MIB", default_value_t = COMPILER_MEBIBYTES)]
+    compiler_memory: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where the constants of a bundle are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum WeightsPlace {
+    /// In the bundle
+    Inside,
+    /// In the model's files
+    Beside,
+}
+
+/// An intermediate result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Emit {
+    /// The program
+    Graph,
+    /// Which statements share a kernel
+    Partition,
+    /// Each target's plan, as text that parses back
+    Plan,
+    /// Each GPU's kernels, as text that parses back
+    Ir,
+    /// The text without its prelude
+    Cuda,
+    /// NVRTC's PTX
+    Ptx,
+    /// The disassembled code: functions, labels, addresses and encodings
+    Sass,
+}
+
+impl Emit {
+    /// The name of its file for a target; the program is the same for all.
+    fn file(self, target: BundleTarget) -> String {
+        match self {
+            Self::Graph => "graph.txt".to_owned(),
+            Self::Partition => format!("partition.{target}.txt"),
+            Self::Plan => format!("plan.{target}.txt"),
+            Self::Ir => format!("ir.{target}.txt"),
+            Self::Cuda => format!("{target}.cu"),
+            Self::Ptx => format!("{target}.ptx"),
+            Self::Sass => format!("{target}.sass"),
+        }
+    }
+}
+
+const DEFAULT_TARGET: Target = Target::Sm90a;
+
+/// Runs the command.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let start = Instant::now();
+    let bundle = bundle_path(arguments)?;
+    let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
+    let (targets, nvrtc) = targets(arguments, output)?;
+    if timings.is_some() && targets == [BundleTarget::Host] {
+        let text = "--timings prices kernels of GPUs, and none is compiled for; add one to --target, such as sm_90a";
+        return Err(CliError::Usage(text.to_owned()));
+    }
+    let stages = |target: &BundleTarget| match target {
+        BundleTarget::Host => 3,
+        BundleTarget::Gpu(_) => 4,
+    };
+    let progress = Progress::new(3 + targets.iter().map(stages).sum::<usize>());
+    let mut watch = |stage: Stage| progress.stage(&describe(stage));
+    progress.stage("import");
+    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
+    check_outputs(arguments, &bundle, &model, &targets)?;
+    let mut build = Build::new(model, &mut watch);
+    (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
+    (build.arch, build.timings) = (arch, timings);
+    build.limit = arguments.search.limit();
+    let import = start.elapsed();
+    emit_common(arguments, &build)?;
+    let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
+    let (records, left_out) = thread::scope(|scope| {
+        let files = match arguments.weights {
+            WeightsPlace::Inside => &[],
+            WeightsPlace::Beside => &build.model.files[..],
+        };
+        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, &bundle));
+        let compiled = parts(arguments, &build, targets, (nvrtc.as_ref(), compiler.as_ref()), (&progress, output));
+        let writer = writer.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let Compiled { parts, records, left_out } = compiled?;
+        progress.stage("write");
+        writer?.finish(&build.contents(parts))?;
+        Ok::<_, CliError>((records, left_out))
+    })?;
+    drop(progress);
+    let bytes = std::fs::metadata(&bundle).map_err(file_error("read", &bundle))?.len();
+    let seconds = start.elapsed().as_secs_f64();
+    let path = bundle.display().to_string();
+    let text = summary(&path, bytes, seconds, &records);
+    let value = json!({
+        "bundle": path, "bytes": bytes, "seconds": seconds, "import_seconds": import.as_secs_f64(),
+        "statements": build.model.program.statements.len(), "targets": records,
+        "left_out": left_out
+    });
+    output.result("compile", &value, &text);
+    Ok(true)
+}
+
+/// Where the bundle goes. A file that is there is replaced only where it is named.
+fn bundle_path(arguments: &Arguments) -> Result<PathBuf, CliError> {
+    if let Some(path) = &arguments.output {
+        return Ok(path.clone());
+    }
+    let path = arguments.path.with_extension("weave");
+    // A bundle in place of the model is refused as such.
+    if path != arguments.path && path.symlink_metadata().is_ok() {
+        let text = format!("{} is there already; name the bundle with -o, also to replace that one", path.display());
+        return Err(CliError::Usage(text));
+    }
+    Ok(path)
+}
+
+fn check_outputs(
+    arguments: &Arguments,
+    bundle: &Path,
+    model: &Model,
+    targets: &[BundleTarget],
+) -> Result<(), CliError> {
+    let mut files = model.paths();
+    files.extend(arguments.search.files());
+    files.extend(arguments.import.inputs.files());
+    output_paths::check([bundle.to_owned()], &files)?;
+    let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|stage| stage.file(*target)));
+    output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)
+}
+
+/// The part of each target, and what is reported of it.
+fn parts(
+    arguments: &Arguments,
+    build: &Build,
+    targets: Vec<BundleTarget>,
+    (nvrtc, compiler): (Option<&Nvrtc>, Option<&ChildProcess>),
+    (progress, output): (&Progress, &Output),
+) -> Result<Compiled, CliError> {
+    let mut parts = BTreeMap::new();
+    let (mut records, mut left_out) = (Vec::new(), Vec::new());
+    for target in targets {
+        let mut stages = Stages::default();
+        let mut watch = |stage: Stage| {
+            progress.stage(&describe(stage));
+            stages.begin(stage);
+        };
+        let (part, judged) = match target {
+            BundleTarget::Host => (build.part(target, &mut watch)?, None),
+            BundleTarget::Gpu(gpu) => {
+                let compiler = match compiler {
+                    Some(compiler) => compiler,
+                    None => return Err(Nvrtc::locate().map(|_| ()).err().map_or(no_compiler(), CliError::from)),
+                };
+                match build.part_with_code(gpu, compiler, &mut watch) {
+                    Ok((part, judged)) => (part, Some(judged)),
+                    Err(error) if arguments.target.is_empty() => {
+                        leave_out(target, error, output, &mut left_out);
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        let taken = stages.end();
+        note_end(output, &target.to_string(), part.search.end);
+        if let BundleTarget::Gpu(_) = target {
+            arguments.backend.note_made(part.plan.plan.plan().backend(), output);
+        }
+        if let Some(choice) = part.plan.choice() {
+            output.note(&format!("{target}: {choice}"));
+        }
+        emit_part(arguments, &part, judged.as_ref(), nvrtc)?;
+        if let Some(judged) = judged.as_ref().filter(|judged| judged.local_bytes > 0) {
+            output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
+        }
+        records.push(record(&part, judged.as_ref(), taken));
+        parts.insert(target, TargetContents { plan: part.plan, code: judged.map(|judged| judged.code) });
+    }
+    Ok(Compiled { parts, records, left_out })
+}
+
+/// A target that nobody asked for is no reason to have no bundle.
+fn leave_out(target: BundleTarget, error: BuildError, output: &Output, left_out: &mut Vec<Value>) {
+    let error = CliError::from(error);
+    output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
+    left_out.push(json!({"target": target.to_string(), "code": error.code(), "reason": error.to_string()}));
+}
+
+/// What there is of all targets.
+struct Compiled {
+    parts: BTreeMap<BundleTarget, TargetContents>,
+    /// What is reported of them.
+    records: Vec<Value>,
+    /// Targets that nobody asked for and that cannot be compiled for.
+    left_out: Vec<Value>,
+}
+
+/// When the stages of a target began.
+#[derive(Default)]
+struct Stages(Vec<(Stage, Instant)>);
+
+impl Stages {
+    fn begin(&mut self, stage: Stage) {
+        self.0.push((stage, Instant::now()));
+    }
+
+    fn end(self) -> Taken {
+        let mut taken = Taken::default();
+        let ends = self.0.iter().skip(1).map(|(_, start)| *start).chain([Instant::now()]);
+        for ((stage, start), end) in self.0.iter().zip(ends) {
+            *taken.of(*stage) += end - *start;
+        }
+        taken
+    }
+}
+
+/// How long a target took.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    partition: Duration,
+    schedule: Duration,
+    lower: Duration,
+    verify: Duration,
+    /// The device's compiler and the judgement of what it made, the proof of the plan beside it.
+    compile: Duration,
+}
+
+impl Taken {
+    fn of(&mut self, stage: Stage) -> &mut Duration {
+        match stage {
+            Stage::Prepare | Stage::Partition(_) => &mut self.partition,
+            Stage::Schedule(_) => &mut self.schedule,
+            Stage::Lower(_) => &mut self.lower,
+            Stage::Verify(_) => &mut self.verify,
+            Stage::Compile(_) => &mut self.compile,
+        }
+    }
+
+    fn planned(&self) -> Duration {
+        self.partition + self.schedule + self.lower + self.verify
+    }
+}
+
+fn summary(path: &str, bytes: u64, seconds: f64, records: &[Value]) -> String {
+    let mut text = format!("{path}: {bytes} bytes, {seconds:.2} s\n");
+    for record in records {
+        let field = |name: &str| record[name].as_u64().unwrap_or(0);
+        let _ = write!(text, "  {}: {} fused groups", record["target"].as_str().unwrap_or(""), field("groups"));
+        let backend = [&record["backend"], &record["backend_reason"]].map(|value| value.as_str().unwrap_or(""));
+        let _ = write!(text, ", {} {}", backend[0], backend[1]);
+        let _ = write!(text, ", {} vEUs, {} launches", field("units"), field("launches"));
+        let proved = (field("waits"), field("ordered_reads"));
+        let _ = write!(text, ", {} rTasks", field("tasks"));
+        let _ = write!(text, "; proved: {} waits end, {} reads follow their writes", proved.0, proved.1);
+        let _ = write!(text, "; arena {} bytes, weights {} bytes", field("arena_bytes"), field("weights_bytes"));
+        if !record["registers"].is_null() {
+            let _ = write!(text, ", {} registers, {} bytes of code", field("registers"), field("cubin_bytes"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// What to compile for, and with what.
+fn targets(arguments: &Arguments, output: &Output) -> Result<(Vec<BundleTarget>, Option<Nvrtc>), CliError> {
+    if arguments.target.is_empty() {
+        return Ok(match Nvrtc::locate() {
+            Ok(nvrtc) => {
+                output.note(&format!("compiling for host and {DEFAULT_TARGET}; choose with --target"));
+                (vec![BundleTarget::Host, BundleTarget::Gpu(DEFAULT_TARGET)], Some(nvrtc))
+            }
+            Err(error) => {
+                output.note(&format!("compiling for host alone: {error}"));
+                (vec![BundleTarget::Host], None)
+            }
+        });
+    }
+    let mut targets = arguments.target.clone();
+    targets.sort();
+    targets.dedup();
+    let gpu = targets.iter().any(|target| *target != BundleTarget::Host);
+    Ok((targets, if gpu { Some(Nvrtc::locate()?) } else { None }))
+}
+
+fn no_compiler() -> CliError {
+    CliError::Usage("no device compiler was opened; report this as an error of warpweave".to_owned())
+}
+
+fn describe(stage: Stage) -> String {
+    match stage {
+        Stage::Prepare => "prepare".to_owned(),
+        Stage::Partition(target) => format!("partition for {target}"),
+        Stage::Schedule(target) => format!("schedule for {target}"),
+        Stage::Verify(target) => format!("proof for {target}"),
+        Stage::Lower(target) => format!("kernels for {target}"),
+        Stage::Compile(target) => format!("NVRTC for {target}"),
+    }
+}
+
+fn record(part: &Part, judged: Option<&Judged>, taken: Taken) -> Value {
+    let plan = part.plan.plan.plan();
+    let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
+    let evidence = part.plan.plan.evidence();
+    json!({
+        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.units(),
+        "backend": plan.backend().to_string(), "backend_reason": part.plan.reason.to_string(),
+        "segments": plan.segments.len(), "launches": plan.launches(), "tasks": evidence.tasks,
+        "waits": evidence.waits, "operations": operations, "ordered_reads": evidence.ordered_reads,
+        "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,
+        "kernels": part.program.as_ref().map(|program| program.kernels.len()),
+        "registers": judged.map(|judged| judged.registers), "local_bytes": judged.map(|judged| judged.local_bytes),
+        "cubin_bytes": judged.map(|judged| judged.code.cubin.len()),
+        "plan_seconds": taken.planned().as_secs_f64(), "partition_seconds": taken.partition.as_secs_f64(),
+        "schedule_seconds": taken.schedule.as_secs_f64(),
+        "code_units": judged.map(|judged| judged.units),
+        "code_seconds": judged.map(|_| taken.compile.as_secs_f64())
+    })
+}
+
+fn emit_common(arguments: &Arguments, build: &Build) -> Result<(), CliError> {
+    if let Some(folder) = &arguments.emit_dir {
+        std::fs::create_dir_all(folder).map_err(file_error("create", folder))?;
+    }
+    emit(arguments, Emit::Graph, BundleTarget::Host, || Ok(build.model.program.to_string()))
+}
+
+fn emit_part(
+    arguments: &Arguments,
+    part: &Part,
+    judged: Option<&Judged>,
+    nvrtc: Option<&Nvrtc>,
+) -> Result<(), CliError> {
+    let target = part.target;
+    emit(arguments, Emit::Partition, target, || Ok(partition_text(&part.partition)))?;
+    emit(arguments, Emit::Plan, target, || Ok(part.plan.plan.plan().to_string()))?;
+    let Some(program) = &part.program else { return Ok(()) };
+    emit(arguments, Emit::Ir, target, || Ok(program.to_string()))?;
+    let (Some(judged), Some(nvrtc)) = (judged, nvrtc) else { return Ok(()) };
+    emit(arguments, Emit::Cuda, target, || Ok(cuda(program)))?;
+    let ptx = || Ok(nvrtc.compile_to_ptx(&judged.code.source, judged.code.target)?);
+    emit(arguments, Emit::Ptx, target, ptx)?;
+    emit(arguments, Emit::Sass, target, || Ok(Sass::of(&judged.code.cubin)?.listing().to_owned()))
+}
+
+fn emit(
+    arguments: &Arguments,
+    stage: Emit,
+    target: BundleTarget,
+    text: impl FnOnce() -> Result<String, CliError>,
+) -> Result<(), CliError> {
+    match &arguments.emit_dir {
+        Some(folder) if arguments.emit.contains(&stage) => {
+            write_file(&folder.join(stage.file(target)), text()?.as_bytes())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn partition_text(partition: &Partition) -> String {
+    let mut text = String::new();
+    for (position, group) in partition.groups.iter().enumerate() {
+        let members: Vec<String> = group.statements.iter().map(|statement| format!("e{}", statement.index())).collect();
+        let _ = writeln!(
+            text,
+            "group {position}: {}, {:.2} us, of {}",
+            group.params,
+            group.microseconds,
+            members.join(" ")
+        );
+        let _ = write!(text, "{}", group.body);
+    }
+    text
+}

@@ -1,0 +1,207 @@
+//! `warpweave explain`: why a model is compiled as it is.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use warpweave::compiler::CompileOptions;
+use warpweave::explain::{Clock, ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
+use warpweave::fusion::partition::search::{FusionGroup, FusionLevel};
+use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave::fusion::schedule::memory::ArenaPolicy;
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::plan::plan::backend::{Backend, BackendChoice};
+use warpweave::runtime::bundle::BundleTarget;
+use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
+use warpweave::{Build, BuildError, Model};
+
+use super::explain_partition;
+use super::explain_text as text;
+use crate::cli::arguments::import::ImportArguments;
+use crate::cli::arguments::program::{Runs, load_model};
+use crate::cli::arguments::search::{SearchArguments, note_end};
+use crate::cli::error::{CliError, Passed, file_error};
+use crate::cli::output::{Output, write_file};
+use crate::cli::output_paths::{self, TIMELINE_FILES};
+
+/// Arguments of `explain`.
+#[derive(Args)]
+pub struct Arguments {
+    /// An ONNX model
+    #[arg(value_name = "MODEL")]
+    path: PathBuf,
+    /// Explain the plan instead of the partition: what runs where and when, as predicted from the cost model
+    #[arg(long)]
+    plan: bool,
+    /// The group of this statement only, such as e24: its bound, what else there was, and why neighbours stay apart
+    #[arg(long, value_name = "STATEMENT", conflicts_with = "plan")]
+    node: Option<String>,
+    /// How far operators are fused: none, register or full
+    #[arg(long, value_name = "LEVEL", default_value_t = FusionLevel::Full)]
+    fusion: FusionLevel,
+    /// Compare barriers, waits for operators and waits for tiles
+    #[arg(long, requires = "plan", conflicts_with_all = ["directory", "sync"])]
+    compare: bool,
+    /// Virtual execution units
+    #[arg(long, value_name = "N", requires = "plan", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    units: Option<u32>,
+    /// What runs the plan; auto unless given, a persistent program with --sync
+    #[arg(long, value_enum, requires = "plan", conflicts_with_all = ["compare", "sync"])]
+    backend: Option<Runs>,
+    /// How fine dependencies are; the fastest by prediction unless given
+    #[arg(long, value_enum, requires = "plan")]
+    sync: Option<Sync>,
+    /// When tensors share memory
+    #[arg(long, value_enum, default_value_t = Arena::Fast)]
+    arena: Arena,
+    /// A folder for partition.svg, or timeline.svg and trace.json, which Chrome and Perfetto show
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    directory: Option<PathBuf>,
+    #[command(flatten)]
+    search: SearchArguments,
+    #[command(flatten)]
+    import: ImportArguments,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How fine dependencies are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Sync {
+    /// All units meet between waves
+    Barrier,
+    /// Readers wait for whole operators
+    Operator,
+    /// Readers wait for the tiles that they read
+    Tile,
+}
+
+/// When tensors share memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Arena {
+    /// Whenever one is finished with before the other begins
+    Small,
+    /// Where that costs no time
+    Fast,
+    /// Never
+    Separate,
+}
+
+/// Runs the command.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
+    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
+    check_outputs(arguments, &model)?;
+    let name = model.record.name.clone();
+    let mut build = Build::new(model, &mut |_| {});
+    (build.arch, build.fusion, build.timings) = (arch, Some(arguments.fusion), timings);
+    build.limit = arguments.search.limit();
+    let compile = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
+    let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };
+    if !arguments.plan {
+        return of_partition(arguments, &name, &build, &compile, output);
+    }
+    let options = PlanOptions {
+        sync: arguments.sync.map(policy),
+        arena: arena_policy(arguments.arena),
+        backend: match arguments.backend {
+            Some(backend) => backend.choice(),
+            None if arguments.compare || arguments.sync.is_some() => BackendChoice::Only(Backend::Persistent),
+            None => BackendChoice::Auto,
+        },
+        ..compile.plan_options()
+    };
+    let (chosen, search) = build.prepared().partition_within(&compile, &build.limit);
+    note_end(output, "a partition", search.end);
+    if arguments.compare {
+        let comparison = compare(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
+        output.result("explain", &text::comparison_value(&name, &comparison), &text::comparison(&name, &comparison));
+        return Ok(true);
+    }
+    let explained = explain(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
+    if let Some(directory) = &arguments.directory {
+        write_pictures(directory, &name, &explained)?;
+    }
+    output.result("explain", &text::plan_value(&name, &explained), &text::plan(&name, &explained));
+    Ok(true)
+}
+
+fn check_outputs(arguments: &Arguments, model: &Model) -> Result<(), CliError> {
+    let mut files = model.paths();
+    files.extend(arguments.search.files());
+    files.extend(arguments.import.inputs.files());
+    let names = if arguments.plan { &TIMELINE_FILES[..] } else { &[PARTITION_FILE] };
+    output_paths::check_folder(arguments.directory.as_deref(), names, &files)
+}
+
+/// The picture of a partition.
+const PARTITION_FILE: &str = "partition.svg";
+
+fn of_partition(
+    arguments: &Arguments,
+    name: &str,
+    build: &Build,
+    compile: &CompileOptions,
+    output: &Output,
+) -> Result<Passed, CliError> {
+    let prepared = build.prepared();
+    let found = [FusionLevel::None, FusionLevel::Register, FusionLevel::Full]
+        .map(|level| partition::at_level(prepared, compile, &build.limit, level));
+    let levels: Vec<LevelFigures> = found.iter().map(|(_, figures)| *figures).collect();
+    levels.iter().for_each(|figures| note_end(output, &format!("level {}", figures.level), figures.end));
+    let chosen = found.into_iter().find(|(_, figures)| figures.level == arguments.fusion);
+    let (chosen, _) = chosen.expect("every level was searched");
+    if let Some(directory) = &arguments.directory {
+        std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
+        let title = format!("{name}: {} groups, fusion {}", chosen.groups.len(), arguments.fusion);
+        write_file(&directory.join(PARTITION_FILE), picture(&title, &prepared.program, &chosen).as_bytes())?;
+    }
+    let Some(node) = &arguments.node else {
+        let (value, text) = (
+            explain_partition::partition_value(name, &levels, &chosen),
+            explain_partition::partition(name, &levels, &chosen),
+        );
+        output.result("explain", &value, &text);
+        return Ok(true);
+    };
+    let holds = |group: &FusionGroup| group.statements.iter().any(|statement| statement.to_string() == *node);
+    let Some(position) = chosen.groups.iter().position(holds) else {
+        let statements = prepared.program.statements.len();
+        return Err(CliError::Usage(format!(
+            "no group computes `{node}`: statements are e0 … e{}, as `compile --emit graph` writes them; joins have no group",
+            statements.saturating_sub(1)
+        )));
+    };
+    let explained = partition::group(prepared, &build.arch(DEFAULT_KERNEL_TARGET), compile, &chosen, position);
+    let group = &chosen.groups[position];
+    let value = explain_partition::group_value(position, group, &explained);
+    output.result("explain", &value, &explain_partition::group(position, group, &explained));
+    Ok(true)
+}
+
+fn write_pictures(directory: &Path, name: &str, explained: &ExplainedPlan) -> Result<(), CliError> {
+    std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
+    let plan = explained.plan.plan();
+    let picture = timeline(name, plan, &explained.simulation, Clock::Predicted);
+    let trace = trace(&plan.operators(), &explained.simulation, Clock::Predicted);
+    for (file, text) in TIMELINE_FILES.into_iter().zip([picture, trace]) {
+        write_file(&directory.join(file), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn policy(sync: Sync) -> SyncPolicy {
+    match sync {
+        Sync::Barrier => SyncPolicy::Barrier,
+        Sync::Operator => SyncPolicy::Operator,
+        Sync::Tile => SyncPolicy::Tile,
+    }
+}
+
+fn arena_policy(arena: Arena) -> ArenaPolicy {
+    match arena {
+        Arena::Small => ArenaPolicy::Small,
+        Arena::Fast => ArenaPolicy::Fast,
+        Arena::Separate => ArenaPolicy::Separate,
+    }
+}

@@ -1,0 +1,9 @@
+//! From a model to a bundle, and what is known of it before it runs.
+
+pub mod check;
+pub mod check_text;
+pub mod compile;
+pub mod device_compile;
+pub mod explain;
+pub mod explain_partition;
+pub mod explain_text;

@@ -1,0 +1,163 @@
+//! `warpweave doctor`: what this machine offers.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use warpweave::calibrate::{Calibration, DeviceStopwatch, Reading, calibrate};
+use warpweave::runtime::cubin::CubinInfo;
+use warpweave::runtime::cuda::Driver;
+use warpweave::runtime::json::{Value, json};
+use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
+use warpweave::runtime::session::{Device, SessionError};
+use warpweave::runtime::target::Target;
+use warpweave::runtime::text::compiler_identity;
+use warpweave::{DeviceCompiler, InProcess, write_arch};
+
+use crate::cli::arguments::program::child_compiler;
+use crate::cli::compiling::device_compile::ChildProcess;
+use crate::cli::error::{CliError, Passed};
+use crate::cli::output::Output;
+
+/// Arguments of `doctor`.
+#[derive(Args)]
+pub struct Arguments {
+    /// Measures the GPU's constants and writes them here, for --arch of compile and explain
+    #[arg(long, value_name = "FILE")]
+    calibrate: Option<PathBuf>,
+    /// The GPU to measure: cuda:N
+    #[arg(long, default_value_t = Device::Cuda(0), requires = "calibrate")]
+    device: Device,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const TEST_KERNEL: &str = "extern \"C\" __global__ void k(float* a) { a[threadIdx.x] *= 2.0f; }\n";
+const TEST_TARGETS: [Target; 2] = [Target::Sm80, Target::Sm90a];
+
+/// Runs the command. It fails only where something is there and does not work.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    if let Some(path) = &arguments.calibrate {
+        return calibrated(path, arguments.device, output);
+    }
+    let mut text = String::new();
+    let mut passed = true;
+    let nvrtc = nvrtc(&mut text, &mut passed);
+    let driver = driver(&mut text, &mut passed);
+    let compiler = match compiler_identity() {
+        Ok(identity) => {
+            let _ = writeln!(text, "C++ compiler: {identity}");
+            json!({"found": true, "identity": identity})
+        }
+        Err(error) => {
+            let _ = writeln!(text, "C++ compiler: {error}");
+            json!({"found": false, "reason": error.to_string()})
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let _ = writeln!(text, "processor threads: {threads}");
+    let _ =
+        writeln!(text, "devices: reference, host and emulator always; text with a C++ compiler; cuda:N with a driver");
+    let _ = writeln!(text, "not yet run on a GPU: the launch path; its programs run on emulator and text");
+    let value = json!({
+        "passed": passed, "nvrtc": nvrtc, "driver": driver, "cpp_compiler": compiler, "threads": threads,
+        "never_run_on_a_gpu": ["cuda launch path"]
+    });
+    output.result("doctor", &value, &text);
+    Ok(passed)
+}
+
+/// Measures the constants of a GPU. It fails where one could not be measured.
+fn calibrated(path: &Path, device: Device, output: &Output) -> Result<Passed, CliError> {
+    let Device::Cuda(ordinal) = device else {
+        return Err(CliError::Usage(format!("{device} has no constants to measure; give --device cuda:N")));
+    };
+    Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
+    let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device, reason })?;
+    let mut stopwatch = DeviceStopwatch::new(compiler.as_ref(), ordinal)?;
+    let Calibration { arch, readings } = calibrate(stopwatch.base(), &mut stopwatch)?;
+    write_arch(path, &arch)?;
+    let mut text = format!("{}: constants of {device}\n", path.display());
+    let mut records = Vec::new();
+    for Reading { probe, microseconds: [small, large], before, now } in &readings {
+        let name = probe.name();
+        let _ = match now {
+            Some(now) => writeln!(text, "  {name}: {now:.4e}, was {before:.4e} ({small:.2} and {large:.2} us)"),
+            None => writeln!(text, "  {name}: not measured, the larger program was no slower; {before:.4e} stays"),
+        };
+        records.push(json!({"constant": name, "now": now, "before": before, "microseconds": [small, large]}));
+    }
+    let _ = writeln!(text, "  assumed still: {}", arch.assumptions().join(", "));
+    let value = json!({"file": path.display().to_string(), "readings": records, "assumed": arch.assumptions()});
+    output.result("doctor", &value, &text);
+    Ok(readings.iter().all(|reading| reading.now.is_some()))
+}
+
+fn nvrtc(text: &mut String, passed: &mut bool) -> Value {
+    let found = match Nvrtc::locate() {
+        Ok(found) => found,
+        Err(error) => {
+            let _ = writeln!(text, "NVRTC: {error}");
+            return json!({"found": false, "reason": error.to_string()});
+        }
+    };
+    let (major, minor) = InProcess(found).version();
+    let _ = writeln!(text, "NVRTC: {major}.{minor}");
+    let mut compiled = Vec::new();
+    for target in TEST_TARGETS {
+        let result =
+            ChildProcess::new(&found).compile(TEST_KERNEL, target, UnitKind::Whole).map_err(|error| error.to_string());
+        let result = result.and_then(|cubin| CubinInfo::read(&cubin).map_err(|error| error.to_string()));
+        let _ = match &result {
+            Ok(_) => writeln!(text, "  compiles a test kernel for {target}"),
+            Err(error) => writeln!(text, "  does not compile a test kernel for {target}: {error}"),
+        };
+        *passed &= result.is_ok();
+        compiled.push(json!({"target": target.to_string(), "compiles": result.is_ok(), "reason": result.err()}));
+    }
+    json!({"found": true, "version": format!("{major}.{minor}"), "test_kernel": compiled})
+}
+
+fn driver(text: &mut String, passed: &mut bool) -> Value {
+    let found = match Driver::open() {
+        Ok(found) => found,
+        Err(error) => {
+            let _ = writeln!(text, "CUDA driver: {error}");
+            return json!({"found": false, "reason": error.to_string()});
+        }
+    };
+    let (major, minor) = found.version();
+    let _ = writeln!(text, "CUDA driver: supports CUDA {major}.{minor}");
+    let devices = match found.devices() {
+        Ok(devices) => devices,
+        Err(error) => {
+            *passed = false;
+            let _ = writeln!(text, "  its devices cannot be read: {error}");
+            return json!({"found": true, "version": format!("{major}.{minor}"), "reason": error.to_string()});
+        }
+    };
+    if devices.is_empty() {
+        let _ = writeln!(text, "  no device");
+    }
+    let mut records = Vec::new();
+    for device in devices {
+        let (major, minor) = device.capability;
+        let _ = writeln!(
+            text,
+            "  cuda:{}: {}, compute capability {major}.{minor}, {} multiprocessors, {} MiB, {} shared bytes a block{}",
+            device.ordinal,
+            device.name,
+            device.multiprocessors,
+            device.memory_bytes >> 20,
+            device.shared_bytes,
+            if device.cooperative { "" } else { ", no cooperative launches" }
+        );
+        records.push(json!({
+            "ordinal": device.ordinal, "name": device.name, "compute_capability": format!("{major}.{minor}"),
+            "multiprocessors": device.multiprocessors, "memory_bytes": device.memory_bytes,
+            "shared_bytes": device.shared_bytes, "cooperative": device.cooperative
+        }));
+    }
+    json!({"found": true, "version": format!("{major}.{minor}"), "devices": records})
+}

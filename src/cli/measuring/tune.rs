@@ -1,0 +1,126 @@
+//! `warpweave tune`: times of kernels, measured on a GPU and recorded.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use warpweave::compiler::CompileOptions;
+use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::cost::timings::{Machine, Timings};
+use warpweave::fusion::partition::search::{FusionLevel, Partition};
+use warpweave::runtime::bundle::BundleTarget;
+use warpweave::runtime::cuda::Driver;
+use warpweave::runtime::json::{Value, json};
+use warpweave::runtime::session::{Device, SessionError};
+use warpweave::tune::{DeviceMeasure, Outcome, Refused, TuneReport, tune, untimed};
+use warpweave::{Build, TimingsFile};
+
+use crate::cli::arguments::import::ImportArguments;
+use crate::cli::arguments::program::{child_compiler, load_model};
+use crate::cli::arguments::search::parse_seconds;
+use crate::cli::error::{CliError, Passed};
+use crate::cli::output::Output;
+use crate::cli::output_paths;
+
+/// Arguments of `tune`.
+#[derive(Args)]
+pub struct Arguments {
+    /// An ONNX model
+    #[arg(value_name = "MODEL")]
+    path: PathBuf,
+    /// The file of times: what it holds of the device is not measured again, and new times are added after every group
+    #[arg(long, value_name = "FILE")]
+    timings: PathBuf,
+    /// The GPU: cuda:N
+    #[arg(long, default_value_t = Device::Cuda(0))]
+    device: Device,
+    /// Seconds after which no further group is begun; no limit unless given
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
+    budget: Option<Duration>,
+    /// The seed of the random inputs
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    import: ImportArguments,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command. Refused kernels are a failed check.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let start = Instant::now();
+    let ordinal = match arguments.device {
+        Device::Cuda(ordinal) => ordinal,
+        Device::Reference | Device::Host | Device::Emulator | Device::Text => {
+            let text = format!("{} has no kernels to tune; give --device cuda:N", arguments.device);
+            return Err(CliError::Usage(text));
+        }
+    };
+    output_paths::check([arguments.timings.clone()], std::slice::from_ref(&arguments.path))?;
+    let mut file = TimingsFile::read_or_begin(&arguments.timings)?;
+    // Without the device nothing is worth its time.
+    Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
+    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
+    output_paths::check([arguments.timings.clone()], &model.paths())?;
+    let mut build = Build::new(model, &mut |_| {});
+    let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device: arguments.device, reason })?;
+    let program = build.prepared().program.clone();
+    let mut measure = DeviceMeasure::new(&program, compiler.as_ref(), ordinal, arguments.seed)?;
+    let machine = measure.machine();
+    build.timings = Some(Arc::new(file.clone()));
+    let partitions = partitions(&build, BundleTarget::Gpu(measure.target()));
+    let estimate = EstimatedCost { arch: GpuArch::h200() };
+    let work = untimed(&program, &partitions, &estimate, &file.timings, &machine);
+    let is_spent = || arguments.budget.is_some_and(|budget| start.elapsed() >= budget);
+    let mut timings = std::mem::take(&mut file.timings);
+    let mut keep = |timings: &Timings| -> Result<(), CliError> {
+        file.timings.clone_from(timings);
+        Ok(file.write()?)
+    };
+    let report = tune(&work, &machine, &mut timings, &mut measure, &is_spent, &mut keep)?;
+    let seconds = start.elapsed().as_secs_f64();
+    output.result("tune", &value(arguments, &machine, &report, seconds), &text(arguments, &report, seconds));
+    Ok(report.refused.is_empty())
+}
+
+/// The partitions whose groups are tuned: those of all levels, by the times that there are.
+fn partitions(build: &Build, target: BundleTarget) -> Vec<Partition> {
+    // Without a time of this device, estimates decide.
+    let options = build.options(target).unwrap_or_default();
+    let levels = [FusionLevel::Full, FusionLevel::Register, FusionLevel::None];
+    levels.map(|fusion| build.prepared().partition(&CompileOptions { fusion, ..options.clone() })).into()
+}
+
+fn text(arguments: &Arguments, report: &TuneReport, seconds: f64) -> String {
+    let path = arguments.timings.display();
+    let mut text = format!("{path}: {} kernels recorded, {} left, {seconds:.1} s\n", report.recorded, report.left);
+    for Refused { params, outcome } in &report.refused {
+        let _ = writeln!(text, "  refused {params}: {}", why(outcome));
+    }
+    text
+}
+
+fn why(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Time { microseconds } => format!("{microseconds} us is no time"),
+        Outcome::Wrong { excess } => format!("its values are wrong, {excess:.1} times what passes"),
+        Outcome::NoKernel { reason } => reason.clone(),
+    }
+}
+
+fn value(arguments: &Arguments, machine: &Machine, report: &TuneReport, seconds: f64) -> Value {
+    let refused: Vec<Value> = report
+        .refused
+        .iter()
+        .map(|refused| json!({"params": refused.params.to_string(), "reason": why(&refused.outcome)}))
+        .collect();
+    json!({
+        "timings": arguments.timings.display().to_string(), "architecture": machine.architecture.to_string(),
+        "driver": machine.driver.to_string(), "compiler": machine.compiler.to_string(), "recorded": report.recorded,
+        "left": report.left, "refused": refused, "seconds": seconds
+    })
+}

@@ -1,0 +1,7 @@
+//! What a command is given: arrays, inputs, indices and constants.
+
+mod arrays;
+mod constants;
+mod indices;
+mod inputs;
+mod storage;

@@ -1,0 +1,9 @@
+//! Measuring, and what is shown of measurements.
+
+mod calibration;
+mod lab;
+mod litmus;
+mod measurements;
+mod page;
+mod profile;
+mod tuning;

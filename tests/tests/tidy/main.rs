@@ -1,0 +1,45 @@
+//! The rules of the house: who depends on whom, where packages live, what files may hold, and which import one another.
+
+mod circles;
+mod crates;
+mod files;
+mod folders;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use warpweave_tests::suite::Suite;
+
+fn main() -> ExitCode {
+    let mut suite = Suite::new("tidy", Duration::from_secs(60));
+    suite.trial("crates depend on one another as drawn", crates::arrows);
+    suite.trial("external packages have one home", crates::homes);
+    suite.trial("a deployment carries no compiler", crates::deployment);
+    suite.trial("few files import one another in a circle", circles::check);
+    suite.trial("circles are found", circles::check_rule);
+    suite.trial("folders are small", folders::check);
+    files::add(&mut suite);
+    suite.run()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies in the workspace").to_owned()
+}
+
+/// The files of the source below a folder.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a readable entry").path();
+        let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
+        // Hidden folders and build products are not part of the source.
+        if name.starts_with('.') || name == "target" || path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
