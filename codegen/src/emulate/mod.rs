@@ -30,7 +30,6 @@ mod indices;
 mod lanes;
 mod memory;
 pub mod mutate;
-pub mod operations;
 mod presets;
 pub mod random;
 pub mod report;

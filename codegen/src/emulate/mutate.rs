@@ -61,13 +61,7 @@ impl ProgramMutation {
                 }
                 Statement::Signal { order, .. } if self == Self::RelaxSignal => *order = MemoryOrder::Relaxed,
                 Statement::Wait { order, .. } if self == Self::RelaxWait => *order = MemoryOrder::Relaxed,
-                Statement::For { body, .. } | Statement::Loop { body } => self.change(body),
-                Statement::If { then, otherwise, .. } => {
-                    self.change(then);
-                    self.change(otherwise);
-                }
-                Statement::Switch { cases, .. } => cases.iter_mut().for_each(|case| self.change(case)),
-                _ => {}
+                other => other.blocks_mut().into_iter().for_each(|inner| self.change(inner)),
             }
         }
     }

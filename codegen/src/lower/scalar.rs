@@ -14,7 +14,7 @@ use super::LowerError;
 use super::convert::{binary_wrapped, converted, unary_wrapped};
 use super::emitter::{Emitter, StagedArray, add, multiply};
 use super::index::{Coordinates, emit_guard, emit_index};
-use crate::emulate::operations::{binary_result, unary_result};
+use crate::kernel_ir::typing::{binary_result, unary_result};
 use crate::kernel_ir::{
     ArrayId, BinaryOp, Constant, Expression, GlobalSpace, LocalId, MemoryType, Place, ScalarType, Statement, UnaryOp,
     Width,

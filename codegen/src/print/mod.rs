@@ -22,7 +22,9 @@ use std::fmt::Write;
 use warpweave_fusion::schedule::tables::node_name;
 use warpweave_graph::arena::{Arena, Id};
 
-use crate::kernel_ir::{Block, Body, Entry, Kernel, KernelId, Program, SharedId, Statement};
+use crate::kernel_ir::effects::Memory;
+use crate::kernel_ir::location::visit;
+use crate::kernel_ir::{Block, Body, Entry, Kernel, KernelId, Program, SharedId};
 use scope::Declarations;
 pub use units::{DeviceUnits, UnitSize, device_units};
 
@@ -138,10 +140,11 @@ fn shared_memory(start: u32) -> String {
 
 /// Whether a block marks or polls.
 fn exchanges(block: &Block) -> bool {
-    block.iter().any(|statement| {
-        let own = matches!(statement, Statement::LoadSentinel { .. } | Statement::StoreSentinel { .. });
-        own || statement.blocks().into_iter().any(exchanges)
-    })
+    let mut exchanges = false;
+    visit(block, &mut |statement, _| {
+        exchanges |= statement.effects().accesses.iter().any(|access| access.memory == Memory::Tagged);
+    });
+    exchanges
 }
 
 /// What stands before a body.

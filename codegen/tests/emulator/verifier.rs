@@ -4,7 +4,7 @@ use warpweave_codegen::kernel_ir::{
     BinaryOp, Body, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder, MemoryType,
     MixedEntries, Place, Program, RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
 };
-use warpweave_codegen::verify::{Problem, Scope, verify};
+use warpweave_codegen::verify::{Flaw, Problem, Scope, verify};
 use warpweave_codegen::{nodes, persistent};
 use warpweave_graph::arena::Id;
 
@@ -91,7 +91,7 @@ fn loops_are_checked() {
     let variable = kernel.locals.push(ScalarType::I32);
     let body = vec![assign(variable, int(1))];
     kernel.body = vec![Statement::For { variable, extent: operand(0), unroll: true, body }, assign(variable, int(0))];
-    assert_eq!(problems(kernel), [Problem::UnrolledExtent, Problem::LoopVariable(variable)]);
+    assert_eq!(problems(kernel), [Problem::Flaw(Flaw::UnrolledExtent), Problem::LoopVariable(variable)]);
 }
 
 #[test]
@@ -238,6 +238,11 @@ fn widths_and_ids_are_checked() {
     ];
     assert_eq!(
         problems(kernel),
-        [Problem::StoreWidth(3), Problem::WidePlace, Problem::UnknownId("v1".into()), Problem::ShuffleLane(32),]
+        [
+            Problem::Flaw(Flaw::StoreWidth(3)),
+            Problem::WidePlace,
+            Problem::UnknownId("v1".into()),
+            Problem::Flaw(Flaw::ShuffleLane(32)),
+        ]
     );
 }
