@@ -14,6 +14,7 @@
 //! - what memory holds decides about an address only after [`Statement::CheckIndex`];
 //! - a kernel that does its own waits touches nothing of the arena before them, and its calls say which they are.
 
+pub(crate) mod build;
 mod declaration;
 pub mod effects;
 pub mod expression;

@@ -13,6 +13,7 @@ mod expression;
 mod literal;
 mod scope;
 mod statement;
+mod takes;
 mod types;
 mod units;
 
@@ -22,10 +23,9 @@ use std::fmt::Write;
 use warpweave_fusion::schedule::tables::node_name;
 use warpweave_graph::arena::{Arena, Id};
 
-use crate::kernel_ir::effects::Memory;
-use crate::kernel_ir::location::visit;
-use crate::kernel_ir::{Block, Body, Entry, Kernel, KernelId, Program, SharedId};
+use crate::kernel_ir::{Body, Entry, Kernel, KernelId, Program, SharedId};
 use scope::Declarations;
+use takes::Takes;
 pub use units::{DeviceUnits, UnitSize, device_units};
 
 /// The name of the entry function that walks streams, with C linkage.
@@ -58,22 +58,6 @@ struct Printer<'a> {
     program: &'a Program,
     /// What each kernel takes.
     takes: Arena<KernelId, Takes>,
-}
-
-/// What a kernel takes beside memory, operands and tile.
-#[derive(Clone, Copy)]
-struct Takes {
-    /// What polls, marks and waits need.
-    exchange: bool,
-    /// Its own waits; it then returns whether they gave up.
-    waits: bool,
-}
-
-impl Takes {
-    fn of(kernel: &Kernel) -> Self {
-        let waits = kernel.awaits();
-        Self { exchange: waits || exchanges(&kernel.body), waits }
-    }
 }
 
 impl<'a> Printer<'a> {
@@ -136,15 +120,6 @@ impl<'a> Printer<'a> {
 fn shared_memory(start: u32) -> String {
     let start = if start == 0 { String::new() } else { format!(" + {start}") };
     format!("  unsigned char* const shared = ww_shared_memory(){start};\n")
-}
-
-/// Whether a block marks or polls.
-fn exchanges(block: &Block) -> bool {
-    let mut exchanges = false;
-    visit(block, &mut |statement, _| {
-        exchanges |= statement.effects().accesses.iter().any(|access| access.memory == Memory::Tagged);
-    });
-    exchanges
 }
 
 /// What stands before a body.

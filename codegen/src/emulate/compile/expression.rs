@@ -6,11 +6,11 @@ use crate::kernel_ir::expression::fast_divide;
 use crate::kernel_ir::typing::{binary_result, unary_result};
 use crate::kernel_ir::{ArrayId, BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
 
-use super::super::bytecode::{Instruction, Preset, Slot, WideSlot};
-use super::super::scalar::{
+use super::{Compiler, Value, constant_bits};
+use crate::emulate::bytecode::scalar::{
     NarrowUnary, fused_multiply_add, narrow_binary, narrow_unary, wide_binary, wide_compare, wide_unary,
 };
-use super::{Compiler, Value, constant_bits};
+use crate::emulate::bytecode::{Instruction, Preset, Slot, WideSlot};
 
 const VERIFIED: &str = "the structure of the program has been verified";
 
