@@ -3,7 +3,7 @@
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT};
 use warpweave_graph::arena::Arena;
 
-use crate::kernel_ir::build::{any, assign, leave_if, on_first_thread, when};
+use crate::kernel_ir::build::{any, assign, leave_if, on_first_thread, repeat, when};
 use crate::kernel_ir::{
     BinaryOp, Block, Builtin, CallWaits, Constant, ControlWord, Expression, Kernel, KernelId, LocalId, MemoryOrder,
     Place, ScalarType, Statement, Table, UnaryOp,
@@ -56,7 +56,7 @@ pub fn entry(kernels: &Arena<KernelId, Kernel>) -> Kernel {
             table: Table::StreamStart,
             index: Expression::Builtin(Builtin::Block),
         },
-        Statement::Loop { body: step },
+        repeat(step),
         on_first_thread(leave(epoch, left, aborted)),
     ];
     Kernel { locals, body, ..Kernel::default() }

@@ -2,6 +2,7 @@
 
 use warpweave_fusion::schedule::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
 
+use crate::kernel_ir::effects::Control;
 use crate::kernel_ir::{
     BinaryOp, Block, Expression, GlobalSpace, MemoryOrder, MemoryType, Place, Program, Statement, Width,
 };
@@ -49,7 +50,7 @@ impl ProgramMutation {
             let mut after_call = false;
             block.retain(|statement| {
                 let keep = !(after_call && matches!(statement, Statement::BlockBarrier));
-                after_call = matches!(statement, Statement::Call { .. });
+                after_call = matches!(statement.effects().control, Control::Call { .. });
                 keep
             });
         }

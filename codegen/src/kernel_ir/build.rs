@@ -19,6 +19,11 @@ pub(crate) fn when(condition: Expression, then: Block) -> Statement {
     Statement::If { condition, then, otherwise: Block::new() }
 }
 
+/// `body` until something leaves it.
+pub(crate) fn repeat(body: Block) -> Statement {
+    Statement::Loop { body }
+}
+
 /// Leaves the innermost loop where the variable, block-uniform, holds.
 pub(crate) fn leave_if(local: LocalId) -> Statement {
     when(local.into(), vec![Statement::Break])
