@@ -126,6 +126,24 @@ fn arrays_stay_in_registers_and_in_bounds() {
 }
 
 #[test]
+fn polls_stay_in_their_arrays() {
+    let mut kernel = Kernel::default();
+    let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 4 });
+    let poll = |first, count| {
+        let place = Place::Element(array, int(first));
+        Statement::LoadSentinel { place, count, index: int(0), apart: Some(int(7)), mark: int(0) }
+    };
+    kernel.body = vec![poll(0, 4), poll(1, 4), poll(0, 9)];
+    assert_eq!(
+        problems(kernel.clone()),
+        [Problem::Flaw(Flaw::SentinelCount(9))],
+        "the structure is checked before the indices"
+    );
+    kernel.body.pop();
+    assert_eq!(problems(kernel), [Problem::ArrayBounds { array, lowest: 1, highest: 4, length: 4 }]);
+}
+
+#[test]
 fn barriers_stand_in_uniform_control_flow() {
     let barrier = || vec![Statement::BlockBarrier];
     let guarded = |condition: Expression, inner: Vec<Statement>| {
