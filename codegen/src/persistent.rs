@@ -3,6 +3,7 @@
 use warpweave_graph::arena::Arena;
 use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT};
 
+use crate::kernel_ir::build::{any, assign, leave_if, on_first_thread, repeat, when};
 use crate::kernel_ir::{
     BinaryOp, Block, Builtin, CallWaits, Constant, ControlWord, Expression, Kernel, KernelId, LocalId, MemoryOrder,
     Place, ScalarType, Statement, Table, UnaryOp,
@@ -55,7 +56,7 @@ pub fn entry(kernels: &Arena<KernelId, Kernel>) -> Kernel {
             table: Table::StreamStart,
             index: Expression::Builtin(Builtin::Block),
         },
-        Statement::Loop { body: step },
+        repeat(step),
         on_first_thread(leave(epoch, left, aborted)),
     ];
     Kernel { locals, body, ..Kernel::default() }
@@ -73,11 +74,8 @@ fn wait(epoch: LocalId, position: LocalId, words: &[LocalId], satisfied: LocalId
             order: MemoryOrder::Acquire,
             position: position.into(),
         }]),
-        Statement::BlockBarrierOr {
-            place: Place::Local(stopped),
-            condition: Expression::Unary(UnaryOp::Not, Box::new(satisfied.into())),
-        },
-        Statement::If { condition: stopped.into(), then: vec![Statement::Break], otherwise: Block::new() },
+        any(stopped, Expression::Unary(UnaryOp::Not, Box::new(satisfied.into()))),
+        leave_if(stopped),
     ]
 }
 
@@ -89,41 +87,28 @@ fn run_with_waits(kernel: KernelId, words: &[LocalId], position: LocalId, stoppe
     let first = binary(BinaryOp::Add, position.into(), Expression::i32(1));
     let waits = CallWaits { first, count: words[3].into(), stopped: Place::Local(stopped) };
     let mut block = run(kernel, words, Some(waits));
-    block.push(Statement::If { condition: stopped.into(), then: vec![Statement::Break], otherwise: Block::new() });
+    block.push(leave_if(stopped));
     block.push(assign(position, binary(BinaryOp::Add, position.into(), words[3].into())));
     block
 }
 
 fn leave(epoch: LocalId, left: LocalId, aborted: LocalId) -> Block {
     let gone = binary(BinaryOp::Add, left.into(), Expression::i32(1));
+    let advance = Statement::StoreControl {
+        word: ControlWord::Epoch,
+        value: binary(BinaryOp::Add, epoch.into(), Expression::i32(1)),
+    };
     let everyone = binary(BinaryOp::Multiply, epoch.into(), Expression::Builtin(Builtin::Grid));
     vec![
         Statement::AddControl { place: Place::Local(left), word: ControlWord::Left, value: Expression::i32(1) },
-        Statement::If {
-            condition: binary(BinaryOp::Equal, gone, everyone),
-            then: vec![
+        when(
+            binary(BinaryOp::Equal, gone, everyone),
+            vec![
                 Statement::LoadControl { place: Place::Local(aborted), word: ControlWord::Abort },
-                Statement::If {
-                    condition: binary(BinaryOp::Equal, aborted.into(), Expression::i32(0)),
-                    then: vec![Statement::StoreControl {
-                        word: ControlWord::Epoch,
-                        value: binary(BinaryOp::Add, epoch.into(), Expression::i32(1)),
-                    }],
-                    otherwise: Block::new(),
-                },
+                when(binary(BinaryOp::Equal, aborted.into(), Expression::i32(0)), vec![advance]),
             ],
-            otherwise: Block::new(),
-        },
+        ),
     ]
-}
-
-fn on_first_thread(then: Block) -> Statement {
-    let condition = binary(BinaryOp::Equal, Expression::Builtin(Builtin::Thread), Expression::i32(0));
-    Statement::If { condition, then, otherwise: Block::new() }
-}
-
-fn assign(local: LocalId, value: Expression) -> Statement {
-    Statement::Assign { place: Place::Local(local), value }
 }
 
 fn binary(op: BinaryOp, left: Expression, right: Expression) -> Expression {

@@ -11,9 +11,9 @@ use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, Tables};
 
 pub use anchors::Anchor;
 
+use crate::kernel_ir::build::{assign, on_first_thread};
 use crate::kernel_ir::{
-    BinaryOp, Block, Builtin, Expression, LocalId, MemoryType, Place, Program, ScalarType, SpecialRegister, Statement,
-    Table,
+    BinaryOp, Builtin, Expression, LocalId, MemoryType, Place, Program, ScalarType, SpecialRegister, Statement, Table,
 };
 
 /// Where the trace of a plan lies in the arena.
@@ -178,15 +178,6 @@ fn read(local: LocalId, register: SpecialRegister) -> Statement {
 /// Stores values from this word of the arena on; two values at an even one.
 fn store(word: Expression, values: Vec<Expression>) -> Statement {
     Statement::StoreGlobal { memory: MemoryType::I32, index: word, values }
-}
-
-fn on_first_thread(then: Block) -> Statement {
-    let condition = binary(BinaryOp::Equal, Expression::Builtin(Builtin::Thread), Expression::i32(0));
-    Statement::If { condition, then, otherwise: Block::new() }
-}
-
-fn assign(local: LocalId, value: Expression) -> Statement {
-    Statement::Assign { place: Place::Local(local), value }
 }
 
 fn add(first: u32, more: Expression) -> Expression {

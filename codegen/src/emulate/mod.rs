@@ -20,25 +20,13 @@
 //! Floating point is that of CUDA without fast mathematics: one rounding per operation, subnormals kept. The
 //! transcendental functions are those of `libm`, within a few units in the last place of CUDA's.
 
-mod access;
 mod bytecode;
-mod clock;
 mod compile;
-mod copies;
-mod execute;
-mod indices;
-mod lanes;
-mod memory;
 pub mod mutate;
-pub mod operations;
-mod presets;
+mod options;
 pub mod random;
 pub mod report;
-mod scalar;
-mod schedule;
-mod sentinel;
-mod statistics;
-mod synchronise;
+mod warp;
 mod world;
 
 use std::collections::BTreeMap;
@@ -51,16 +39,17 @@ use warpweave_plan::tables::{INSTRUCTION_WORDS, Launch, NodeLaunch, OPCODE_SIGNA
 use crate::kernel_ir::{Body, Kernel, KernelId, Program, WARP_SIZE};
 use crate::verify::{self, Violation as IrViolation};
 
+pub use options::{Control, LaunchOptions, UnorderedValue};
 pub use report::{Counts, Fault, GlobalRace, LaunchReport, Site, StatusRecord, Violation, WarpName};
 
 use bytecode::Compiled;
-use clock::Clocks;
 use compile::{SharedBases, emulated_words};
 
-use memory::global::Arena;
-use memory::shared::Shared;
 use random::Random;
-use schedule::Scheduler;
+use warp::schedule::Scheduler;
+use world::clock::Clocks;
+use world::memory::global::Arena;
+use world::memory::shared::Shared;
 use world::{BlockState, Counter, World};
 
 /// Why a program cannot be emulated.
@@ -78,61 +67,6 @@ pub enum PrepareError {
     /// A body has too many instructions after unrolling.
     #[error("{0} is too large after unrolling")]
     TooLarge(Body),
-}
-
-/// The control words of a persistent segment in a session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Control {
-    /// The launch number, from 1.
-    pub epoch: u32,
-    /// Blocks that have left, over all launches.
-    pub left: u32,
-    /// Not 0 after an abort.
-    pub abort: u32,
-}
-
-/// How a launch is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LaunchOptions {
-    /// Chooses the interleaving.
-    pub seed: u64,
-    /// Instructions that all warps together may execute.
-    pub step_budget: u64,
-    /// The wait, by order of execution from 0, whose time limit passes at its first poll. It raises the abort flag; no
-    /// other wait ever runs out of time.
-    pub time_out_wait: Option<u64>,
-    /// The poll, by order of those that find no mark, from 0, whose time limit passes then. It raises the abort flag.
-    pub time_out_poll: Option<u64>,
-    /// Whether the dearer statistics are taken.
-    pub count: bool,
-    /// What an access gives that nothing orders; it is reported in any case.
-    pub unordered: UnorderedValue,
-    /// The block that runs only while no other can; one chosen by the seed, or none, unless given.
-    pub starved: Option<u32>,
-}
-
-/// What an access of the arena gives that nothing orders.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum UnorderedValue {
-    /// A pattern that shows wherever it gets.
-    Poison,
-    /// What memory holds in this interleaving, as on a device.
-    Found,
-}
-
-impl LaunchOptions {
-    /// The interleaving of `seed`, 2⁴⁰ instructions, no time-out, no statistics.
-    pub fn seeded(seed: u64) -> Self {
-        Self {
-            seed,
-            step_budget: 1 << 40,
-            time_out_wait: None,
-            time_out_poll: None,
-            count: false,
-            unordered: UnorderedValue::Poison,
-            starved: None,
-        }
-    }
 }
 
 /// A session of a program on an emulated device: memory, counters and control words that outlive launches.

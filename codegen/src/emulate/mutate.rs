@@ -2,6 +2,7 @@
 
 use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
 
+use crate::kernel_ir::effects::Control;
 use crate::kernel_ir::{
     BinaryOp, Block, Expression, GlobalSpace, MemoryOrder, MemoryType, Place, Program, Statement, Width,
 };
@@ -49,7 +50,7 @@ impl ProgramMutation {
             let mut after_call = false;
             block.retain(|statement| {
                 let keep = !(after_call && matches!(statement, Statement::BlockBarrier));
-                after_call = matches!(statement, Statement::Call { .. });
+                after_call = matches!(statement.effects().control, Control::Call { .. });
                 keep
             });
         }
@@ -61,13 +62,7 @@ impl ProgramMutation {
                 }
                 Statement::Signal { order, .. } if self == Self::RelaxSignal => *order = MemoryOrder::Relaxed,
                 Statement::Wait { order, .. } if self == Self::RelaxWait => *order = MemoryOrder::Relaxed,
-                Statement::For { body, .. } | Statement::Loop { body } => self.change(body),
-                Statement::If { then, otherwise, .. } => {
-                    self.change(then);
-                    self.change(otherwise);
-                }
-                Statement::Switch { cases, .. } => cases.iter_mut().for_each(|case| self.change(case)),
-                _ => {}
+                other => other.blocks_mut().into_iter().for_each(|inner| self.change(inner)),
             }
         }
     }

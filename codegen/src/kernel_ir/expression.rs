@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ArrayId, LocalId};
+use super::ids::{ArrayId, LocalId};
 
 /// The type of a scalar in a register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -190,6 +190,18 @@ pub fn fast_divide(value: i32, multiplier: i32, shift: i32) -> i32 {
     (high.wrapping_add(whole) >> shift) as i32
 }
 
+/// The direct operands of an expression, borrowed as it is.
+macro_rules! children {
+    ($expression:expr) => {
+        match $expression {
+            Self::Constant(_) | Self::Local(_) | Self::Builtin(_) | Self::Operand(_) | Self::Tile => Vec::new(),
+            Self::Element(_, x) | Self::Unary(_, x) | Self::Cast(_, x) | Self::FastDivide(x, _) => vec![x],
+            Self::Binary(_, x, y) => vec![x, y],
+            Self::FusedMultiplyAdd(x, y, z) | Self::Select(x, y, z) => vec![x, y, z],
+        }
+    };
+}
+
 impl Expression {
     /// An `I32` literal.
     pub fn i32(value: i32) -> Self {
@@ -199,6 +211,24 @@ impl Expression {
     /// An `F32` literal.
     pub fn f32(value: f32) -> Self {
         Self::Constant(Constant::F32(value.to_bits()))
+    }
+
+    /// The direct operands.
+    pub fn children(&self) -> Vec<&Self> {
+        children!(self)
+    }
+
+    /// The direct operands.
+    pub fn children_mut(&mut self) -> Vec<&mut Self> {
+        children!(self)
+    }
+
+    /// Calls `action` on the expression and on all that it holds.
+    pub fn visit(&self, action: &mut impl FnMut(&Self)) {
+        action(self);
+        for child in self.children() {
+            child.visit(action);
+        }
     }
 
     /// `self op other`.

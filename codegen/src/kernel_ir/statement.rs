@@ -2,86 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ArrayId, Expression, KernelId, LocalId, SharedId};
+use super::expression::Expression;
+use super::ids::{ArrayId, KernelId, LocalId, SharedId};
+use super::memory::{ControlWord, GlobalSpace, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table, Width};
 
 /// Statements in order.
 pub type Block = Vec<Statement>;
-
-/// The type of an element in memory.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum MemoryType {
-    /// One byte, 0 or 1; a `Bool` in a register.
-    Bool,
-    /// A signed byte; an `I32` in a register.
-    I8,
-    /// An unsigned byte; an `I32` in a register.
-    U8,
-    /// A signed integer of two bytes; an `I32` in a register.
-    I16,
-    /// An unsigned integer of two bytes; an `I32` in a register.
-    U16,
-    /// Four bytes; an `I32` in a register.
-    I32,
-    /// An unsigned integer of four bytes; an `I64` in a register.
-    U32,
-    /// Eight bytes; an `I64` in a register.
-    I64,
-    /// Four bytes; an `F32` in a register.
-    F32,
-}
-
-impl MemoryType {
-    /// Bytes of one element.
-    pub fn bytes(self) -> u32 {
-        match self {
-            Self::Bool | Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 => 8,
-        }
-    }
-
-    /// The type in a register.
-    pub fn scalar_type(self) -> super::ScalarType {
-        match self {
-            Self::Bool => super::ScalarType::Bool,
-            Self::I8 | Self::U8 | Self::I16 | Self::U16 | Self::I32 => super::ScalarType::I32,
-            Self::U32 | Self::I64 => super::ScalarType::I64,
-            Self::F32 => super::ScalarType::F32,
-        }
-    }
-}
-
-/// Global memory that tensors live in.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum GlobalSpace {
-    /// Inputs, activations and outputs: written during the launch, read with coherent loads.
-    Arena,
-    /// Constants: never written during a launch, read with non-coherent loads.
-    Weights,
-}
-
-/// Elements that one access moves; the address is aligned to the access.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Width {
-    /// One element.
-    One,
-    /// Two consecutive elements.
-    Two,
-    /// Four consecutive elements.
-    Four,
-}
-
-impl Width {
-    /// The number of elements.
-    pub fn elements(self) -> u32 {
-        match self {
-            Self::One => 1,
-            Self::Two => 2,
-            Self::Four => 4,
-        }
-    }
-}
 
 /// A register that can be written. Accesses wider than one take an array place and use consecutive elements.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -90,48 +16,6 @@ pub enum Place {
     Local(LocalId),
     /// An element of a register array.
     Element(ArrayId, Expression),
-}
-
-/// How a shuffle picks the lane that it reads.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum ShuffleMode {
-    /// The lane whose index differs by the exclusive or with this mask.
-    Xor(u32),
-    /// The lane of this index.
-    Broadcast(u32),
-}
-
-/// Ordering of an access to a synchronisation word, at device scope.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum MemoryOrder {
-    /// No ordering of other accesses.
-    Relaxed,
-    /// A read that sees a release also sees what happened before that release.
-    Acquire,
-    /// What happened before is seen by whoever acquires this write.
-    Release,
-}
-
-/// Words of a session's control block.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum ControlWord {
-    /// The launch number, from 1; the last block to leave advances it.
-    Epoch,
-    /// Blocks that have left, over all launches.
-    Left,
-    /// Not 0 once a wait has timed out: every block leaves at its next wait.
-    Abort,
-}
-
-/// Read-only `I32` tables that describe the plan.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Table {
-    /// Per vEU, the index of its first instruction.
-    StreamStart,
-    /// Four words an instruction.
-    Instructions,
-    /// The operands of the rOperators.
-    Operands,
 }
 
 /// The waits that a kernel does itself.
@@ -144,20 +28,6 @@ pub struct CallWaits {
     /// What is written: a `Bool`, block-uniform, whether one of them gave up.
     pub stopped: Place,
 }
-
-/// What a processor tells of itself: registers that nobody writes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum SpecialRegister {
-    /// A clock that all blocks share, in nanoseconds modulo 2³². In the emulator instructions of all warps so far.
-    Time,
-    /// The multiprocessor that runs the block. In the emulator and on the host the block's number.
-    Multiprocessor,
-    /// Cycles of the multiprocessor modulo 2³². In the emulator and on the host what [`Self::Time`] is.
-    Cycles,
-}
-
-/// The most elements that one poll asks for.
-pub const MOST_POLLED: u32 = 8;
 
 /// One step of a thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -197,7 +67,7 @@ pub enum Statement {
     LoadSentinel {
         /// What is written, `F32`; the first of `count` array elements.
         place: Place,
-        /// Elements polled: one, two neighbours, or up to [`MOST_POLLED`] that lie apart.
+        /// Elements polled: one, two neighbours, or up to [`MOST_POLLED`](super::MOST_POLLED) that lie apart.
         count: u32,
         /// The first element's index in the arena, in units of eight bytes, `I64` or `I32`.
         index: Expression,

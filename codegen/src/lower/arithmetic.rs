@@ -1,12 +1,12 @@
 //! Expressions and statements that several templates write.
 
-use crate::kernel_ir::ArrayId;
 use crate::kernel_ir::expression::BinaryOp;
 use crate::kernel_ir::expression::Expression;
 use crate::kernel_ir::expression::ScalarType;
+use crate::kernel_ir::ids::ArrayId;
+use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::Place;
 use crate::kernel_ir::statement::Statement;
-use crate::kernel_ir::statement::Width;
 use crate::lower::emitter::binary;
 use crate::lower::emitter::multiply;
 

@@ -9,8 +9,10 @@ use warpweave_plan::template::staged::StagedBox;
 
 use crate::kernel_ir::expression::magic;
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
-use crate::kernel_ir::statement::{Block, GlobalSpace, MemoryType, Place, Statement};
-use crate::kernel_ir::{ArrayId, Kernel, LocalId, RegisterArray, SharedArray, SharedId};
+use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
+use crate::kernel_ir::memory::{GlobalSpace, MemoryType};
+use crate::kernel_ir::program::{Kernel, RegisterArray, SharedArray};
+use crate::kernel_ir::statement::{Block, Place, Statement};
 use crate::lower::error::LowerError;
 
 /// A staged value in shared memory: its box, the last dimension fastest.

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
+use crate::kernel_ir::ids::LocalId;
+use crate::kernel_ir::program::Kernel;
 use crate::kernel_ir::rewrite::rewrite_expressions;
 use crate::kernel_ir::statement::{Block, Place, Statement};
-use crate::kernel_ir::{Kernel, LocalId};
 
 /// Most operands that are kept in registers through a loop; a loop that uses more keeps those of its inner loops.
 const MOST_KEPT: usize = 24;

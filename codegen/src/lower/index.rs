@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Guard, Index, IndirectIndex, Range, TensorExpr};
 
-use crate::kernel_ir::LocalId;
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
+use crate::kernel_ir::ids::LocalId;
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 

@@ -40,7 +40,8 @@ use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
-use crate::kernel_ir::{Entry, Kernel, KernelId, MixedEntries, Program};
+use crate::kernel_ir::ids::KernelId;
+use crate::kernel_ir::program::{Entry, Kernel, MixedEntries, Program};
 use crate::lower::emitter::Emitter;
 use crate::{nodes, persistent};
 

@@ -7,9 +7,9 @@ use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::template::block::BLOCK_THREADS;
 
-use crate::kernel_ir::LocalId;
 use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
-use crate::kernel_ir::statement::MOST_POLLED;
+use crate::kernel_ir::ids::LocalId;
+use crate::kernel_ir::memory::MOST_POLLED;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};

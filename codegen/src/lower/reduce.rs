@@ -3,8 +3,8 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{self, Reducer, Scalar};
 
-use crate::kernel_ir::LocalId;
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
+use crate::kernel_ir::ids::LocalId;
 use crate::lower::convert::wrapped;
 use crate::lower::emitter::Emitter;
 use crate::lower::error::LowerError;

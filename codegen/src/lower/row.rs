@@ -13,8 +13,10 @@ use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{RUN, Round, is_shared, rounds};
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
-use crate::kernel_ir::statement::{MemoryType, Place, ShuffleMode, Statement, Width};
-use crate::kernel_ir::{ArrayId, LocalId, SharedId, WARP_SIZE};
+use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
+use crate::kernel_ir::memory::WARP_SIZE;
+use crate::kernel_ir::memory::{MemoryType, ShuffleMode, Width};
+use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};

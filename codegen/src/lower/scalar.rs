@@ -11,10 +11,11 @@ use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::staged::blocked::is_wide;
 use warpweave_plan::template::staged::{extents, is_wide_in_box};
 
-use crate::emulate::operations::{binary_result, unary_result};
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
-use crate::kernel_ir::statement::{GlobalSpace, MemoryType, Place, Statement, Width};
-use crate::kernel_ir::{ArrayId, LocalId};
+use crate::kernel_ir::ids::{ArrayId, LocalId};
+use crate::kernel_ir::memory::{GlobalSpace, MemoryType, Width};
+use crate::kernel_ir::statement::{Place, Statement};
+use crate::kernel_ir::typing::{binary_result, unary_result};
 use crate::lower::convert::{binary_wrapped, converted, unary_wrapped};
 use crate::lower::emitter::{Emitter, StagedArray, add, multiply};
 use crate::lower::error::LowerError;

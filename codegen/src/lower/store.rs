@@ -2,7 +2,7 @@
 
 use warpweave_graph::expr::Index;
 
-use crate::kernel_ir::LocalId;
+use crate::kernel_ir::ids::LocalId;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;

@@ -1,7 +1,7 @@
 //! From the tile index to coordinates of the tile axes.
 
-use crate::kernel_ir::LocalId;
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
+use crate::kernel_ir::ids::LocalId;
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 

@@ -14,8 +14,10 @@ use warpweave_plan::template::weight_stationary::reads::{
 };
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
-use crate::kernel_ir::statement::{MemoryType, Place, Statement, Width};
-use crate::kernel_ir::{LocalId, SharedId, WARP_SIZE};
+use crate::kernel_ir::ids::{LocalId, SharedId};
+use crate::kernel_ir::memory::WARP_SIZE;
+use crate::kernel_ir::memory::{MemoryType, Width};
+use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add, binary, both, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::row::{Accumulator, Row, RunSource, accumulate_runs, emit_row, fetch_run, spread_across_lanes};

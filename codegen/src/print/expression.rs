@@ -1,7 +1,8 @@
 //! Expressions as CUDA.
 
 use super::literal::{literal, signed_literal};
-use super::types::{register, type_of};
+use super::types::register;
+use crate::kernel_ir::typing::type_of;
 use crate::kernel_ir::{BinaryOp, Builtin, Constant, Expression, Kernel, ScalarType, UnaryOp};
 
 /// `expression` as it stands where nothing binds it.

@@ -13,6 +13,7 @@ mod expression;
 mod literal;
 mod scope;
 mod statement;
+mod takes;
 mod types;
 mod units;
 
@@ -22,8 +23,9 @@ use std::fmt::Write;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_plan::tables::node_name;
 
-use crate::kernel_ir::{Block, Body, Entry, Kernel, KernelId, Program, SharedId, Statement};
+use crate::kernel_ir::{Body, Entry, Kernel, KernelId, Program, SharedId};
 use scope::Declarations;
+use takes::Takes;
 pub use units::{DeviceUnits, UnitSize, device_units};
 
 /// The name of the entry function that walks streams, with C linkage.
@@ -56,22 +58,6 @@ struct Printer<'a> {
     program: &'a Program,
     /// What each kernel takes.
     takes: Arena<KernelId, Takes>,
-}
-
-/// What a kernel takes beside memory, operands and tile.
-#[derive(Clone, Copy)]
-struct Takes {
-    /// What polls, marks and waits need.
-    exchange: bool,
-    /// Its own waits; it then returns whether they gave up.
-    waits: bool,
-}
-
-impl Takes {
-    fn of(kernel: &Kernel) -> Self {
-        let waits = kernel.awaits();
-        Self { exchange: waits || exchanges(&kernel.body), waits }
-    }
 }
 
 impl<'a> Printer<'a> {
@@ -134,14 +120,6 @@ impl<'a> Printer<'a> {
 fn shared_memory(start: u32) -> String {
     let start = if start == 0 { String::new() } else { format!(" + {start}") };
     format!("  unsigned char* const shared = ww_shared_memory(){start};\n")
-}
-
-/// Whether a block marks or polls.
-fn exchanges(block: &Block) -> bool {
-    block.iter().any(|statement| {
-        let own = matches!(statement, Statement::LoadSentinel { .. } | Statement::StoreSentinel { .. });
-        own || statement.blocks().into_iter().any(exchanges)
-    })
 }
 
 /// What stands before a body.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::kernel_ir::{ArrayId, Block, Expression, Kernel, LocalId, Place, SharedId, Statement};
+use crate::kernel_ir::effects::Access;
+use crate::kernel_ir::location::visit;
+use crate::kernel_ir::{ArrayId, Block, Expression, Kernel, LocalId, Place, SharedId};
 
 /// The registers and shared arrays that a body uses. Variables used only inside the loops that bind them are declared
 /// by those loops.
@@ -23,26 +25,19 @@ impl Declarations {
 
     fn block(&mut self, block: &Block, bound: &mut Vec<LocalId>) {
         for statement in block {
-            if let Some(place) = statement.place() {
-                self.place(place, bound);
+            let (parts, effects) = (statement.parts(), statement.effects());
+            if let Some(written) = parts.place {
+                self.place(written.place, bound);
             }
-            for value in statement.expressions() {
-                self.expression(value, bound);
+            for read in parts.reads {
+                self.expression(read.expression, bound);
             }
-            match statement {
-                Statement::Await { loaded, .. } => self.arrays.extend(loaded),
-                Statement::LoadShared { array, .. }
-                | Statement::StoreShared { array, .. }
-                | Statement::AsyncCopy { array, .. } => {
-                    self.shared.insert(*array);
-                }
-                Statement::For { variable, body, .. } => {
-                    bound.push(*variable);
-                    self.block(body, bound);
-                    bound.pop();
-                }
-                _ => statement.blocks().into_iter().for_each(|block| self.block(block, bound)),
-            }
+            self.arrays.extend(effects.arrays);
+            self.shared.extend(effects.accesses.iter().filter_map(Access::shared));
+            let variable = effects.control.variable();
+            bound.extend(variable);
+            parts.blocks.into_iter().for_each(|block| self.block(block, bound));
+            bound.truncate(bound.len() - usize::from(variable.is_some()));
         }
     }
 
@@ -63,7 +58,7 @@ impl Declarations {
     }
 
     fn expression(&mut self, expression: &Expression, bound: &[LocalId]) {
-        visit(expression, &mut |inner| match inner {
+        expression.visit(&mut |inner| match inner {
             Expression::Local(local) => self.local(*local, bound),
             Expression::Element(array, _) => {
                 self.arrays.insert(*array);
@@ -79,7 +74,7 @@ pub(super) fn changes(expression: &Expression, variable: LocalId, body: &Block) 
     let mut arrays = BTreeSet::new();
     assigned(body, &mut locals, &mut arrays);
     let mut changes = false;
-    visit(expression, &mut |inner| match inner {
+    expression.visit(&mut |inner| match inner {
         Expression::Local(local) => changes |= locals.contains(local),
         Expression::Element(array, _) => changes |= arrays.contains(array),
         _ => {}
@@ -88,41 +83,12 @@ pub(super) fn changes(expression: &Expression, variable: LocalId, body: &Block) 
 }
 
 fn assigned(block: &Block, locals: &mut BTreeSet<LocalId>, arrays: &mut BTreeSet<ArrayId>) {
-    for statement in block {
-        if let Some(place) = statement.place() {
-            match place {
-                Place::Local(local) => locals.insert(*local),
-                Place::Element(array, _) => arrays.insert(*array),
-            };
+    visit(block, &mut |statement, _| {
+        match statement.parts().place.map(|written| written.place) {
+            Some(Place::Local(local)) => _ = locals.insert(*local),
+            Some(Place::Element(array, _)) => _ = arrays.insert(*array),
+            None => {}
         }
-        if let Statement::For { variable, .. } = statement {
-            locals.insert(*variable);
-        }
-        statement.blocks().into_iter().for_each(|block| assigned(block, locals, arrays));
-    }
-}
-
-/// Calls `action` on `expression` and on all that it holds.
-fn visit(expression: &Expression, action: &mut impl FnMut(&Expression)) {
-    action(expression);
-    match expression {
-        Expression::Constant(_)
-        | Expression::Local(_)
-        | Expression::Builtin(_)
-        | Expression::Operand(_)
-        | Expression::Tile => {}
-        Expression::Element(_, value)
-        | Expression::Unary(_, value)
-        | Expression::Cast(_, value)
-        | Expression::FastDivide(value, _) => visit(value, action),
-        Expression::Binary(_, left, right) => {
-            visit(left, action);
-            visit(right, action);
-        }
-        Expression::FusedMultiplyAdd(first, second, third) | Expression::Select(first, second, third) => {
-            visit(first, action);
-            visit(second, action);
-            visit(third, action);
-        }
-    }
+        locals.extend(statement.effects().control.variable());
+    });
 }

@@ -1,8 +1,8 @@
 //! Statements as CUDA.
 
-use super::Takes;
 use super::expression::{expression, global_index, position, signed};
 use super::scope::changes;
+use super::takes::Takes;
 use super::types::suffix;
 use warpweave_graph::arena::Arena;
 

@@ -1,54 +1,6 @@
-//! Types of expressions, and how CUDA spells them.
+//! How CUDA spells types.
 
-use crate::kernel_ir::{BinaryOp, Expression, Kernel, MemoryType, ScalarType, UnaryOp};
-
-/// The type of a well-typed expression of `kernel`.
-pub(super) fn type_of(kernel: &Kernel, expression: &Expression) -> ScalarType {
-    match expression {
-        Expression::Constant(constant) => constant.scalar_type(),
-        Expression::Local(local) => kernel.locals[*local],
-        Expression::Element(array, _) => kernel.arrays[*array].scalar,
-        Expression::Builtin(_) | Expression::Operand(_) | Expression::Tile | Expression::FastDivide(..) => {
-            ScalarType::I32
-        }
-        Expression::Unary(op, value) => match op {
-            UnaryOp::Negate | UnaryOp::Absolute => type_of(kernel, value),
-            UnaryOp::Not => ScalarType::Bool,
-            UnaryOp::Bits => ScalarType::I32,
-            UnaryOp::Exp
-            | UnaryOp::Log
-            | UnaryOp::Sqrt
-            | UnaryOp::Tanh
-            | UnaryOp::Erf
-            | UnaryOp::Sin
-            | UnaryOp::Cos
-            | UnaryOp::Atan
-            | UnaryOp::Floor
-            | UnaryOp::Ceil
-            | UnaryOp::RoundEven
-            | UnaryOp::OfBits => ScalarType::F32,
-        },
-        Expression::Binary(op, left, _) => match op {
-            BinaryOp::Add
-            | BinaryOp::Subtract
-            | BinaryOp::Multiply
-            | BinaryOp::Divide
-            | BinaryOp::Remainder
-            | BinaryOp::Minimum
-            | BinaryOp::Maximum
-            | BinaryOp::Power
-            | BinaryOp::BitAnd
-            | BinaryOp::BitOr
-            | BinaryOp::BitXor
-            | BinaryOp::ShiftLeft
-            | BinaryOp::ShiftRight => type_of(kernel, left),
-            BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Equal | BinaryOp::And | BinaryOp::Or => ScalarType::Bool,
-        },
-        Expression::FusedMultiplyAdd(..) => ScalarType::F32,
-        Expression::Select(_, then, _) => type_of(kernel, then),
-        Expression::Cast(target, _) => *target,
-    }
-}
+use crate::kernel_ir::{MemoryType, ScalarType};
 
 /// The type that a register has in the text. Integers are unsigned, because their arithmetic wraps; signed operations
 /// are spelt out where they differ.

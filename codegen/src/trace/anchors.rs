@@ -2,10 +2,10 @@
 //!
 //! A coarse clock says when it steps, and nothing between: a block waits for a step, and reads its own cycles there.
 
-use super::{ANCHOR_WORDS, Moments, Trace, add, assign, binary, on_first_thread, read, store};
+use super::{ANCHOR_WORDS, Moments, Trace, add, binary, read, store};
+use crate::kernel_ir::build::{any, assign, leave_if, on_first_thread, repeat};
 use crate::kernel_ir::{
-    BinaryOp, Block, Builtin, Constant, Expression, Kernel, LocalId, Place, ScalarType, SpecialRegister, Statement,
-    UnaryOp,
+    BinaryOp, Block, Builtin, Constant, Expression, Kernel, LocalId, ScalarType, SpecialRegister, Statement, UnaryOp,
 };
 
 /// Both clocks at one moment, modulo 2³².
@@ -24,7 +24,7 @@ pub(super) fn set(entry: &mut Kernel, clocks: [LocalId; 2], first: u32) {
     let [stepped, done] = [(); 2].map(|()| entry.locals.push(ScalarType::Bool));
     let anchor = |at: u32| {
         let [time, cycles] = clocks;
-        let wait = Statement::Loop { body: step([before, time, cycles], stepped, done) };
+        let wait = repeat(step([before, time, cycles], stepped, done));
         let place =
             binary(BinaryOp::Multiply, Expression::Builtin(Builtin::Block), Expression::i32(ANCHOR_WORDS as i32));
         let record = store(add(first + at, place), vec![time.into(), cycles.into()]);
@@ -46,8 +46,8 @@ fn step([before, time, cycles]: [LocalId; 3], stepped: LocalId, done: LocalId) -
         assign(stepped, Expression::Constant(Constant::Bool(false))),
         on_first_thread(look),
         // A loop's end is the same for the whole block.
-        Statement::BlockBarrierOr { place: Place::Local(done), condition: stepped.into() },
-        Statement::If { condition: done.into(), then: vec![Statement::Break], otherwise: Block::new() },
+        any(done, stepped.into()),
+        leave_if(done),
     ]
 }
 

@@ -2,62 +2,62 @@
 
 use std::collections::HashMap;
 
-use crate::kernel_ir::{
-    ArrayId, BinaryOp, Block, Body, Constant, Expression, Kernel, LocalId, Location, Place, Statement, Width,
-};
+use crate::kernel_ir::effects::{Control, Parts, Written};
+use crate::kernel_ir::{ArrayId, BinaryOp, Block, Constant, Expression, Kernel, LocalId, Place};
 
-use super::{Problem, Violation};
+use super::problem::{Problem, Report};
 
-pub(super) fn check(body: Body, kernel: &Kernel, violations: &mut Vec<Violation>) {
-    let mut checker = Checker { body, kernel, path: Vec::new(), variables: HashMap::new(), guards: 0, violations };
+pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
+    let mut checker = Checker { kernel, path: Vec::new(), variables: HashMap::new(), guards: 0, report };
     checker.block(&kernel.body);
 }
 
 /// Lowest and highest value.
 type Interval = (i64, i64);
 
-struct Checker<'a> {
-    body: Body,
+struct Checker<'a, 'r> {
     kernel: &'a Kernel,
     path: Vec<u32>,
     /// The ranges of the variables of the enclosing unrolled loops.
     variables: HashMap<LocalId, Interval>,
     /// Enclosing conditions that depend on those variables, which may keep an index in bounds.
     guards: usize,
-    violations: &'a mut Vec<Violation>,
+    report: &'a mut Report<'r>,
 }
 
-impl Checker<'_> {
+impl Checker<'_, '_> {
     fn block(&mut self, block: &Block) {
         for (index, statement) in block.iter().enumerate() {
             self.path.push(index as u32);
-            let width = match statement {
-                Statement::LoadGlobal { width, .. } | Statement::LoadShared { width, .. } => *width,
-                _ => Width::One,
-            };
-            if let Some(Place::Element(array, index)) = statement.place() {
-                self.index(*array, index, width);
+            let parts = statement.parts();
+            if let Some(Written { place: Place::Element(array, index), elements, .. }) = parts.place {
+                self.index(*array, index, elements);
             }
-            for expression in statement.expressions() {
-                self.expression(expression);
+            for read in &parts.reads {
+                self.expression(read.expression);
             }
-            self.blocks(statement);
+            self.blocks(statement.effects().control, &parts);
             self.path.pop();
         }
     }
 
-    fn blocks(&mut self, statement: &Statement) {
+    fn blocks(&mut self, control: Control, parts: &Parts<&Place, &Expression, &Block>) {
         let mut outer = None;
         let mut guarded = false;
-        match statement {
-            Statement::For { variable, extent: Expression::Constant(Constant::I32(extent)), unroll: true, .. } => {
-                outer = Some((*variable, self.variables.insert(*variable, (0, i64::from(*extent) - 1))));
+        match control {
+            Control::Count { variable, extent: Some(extent), unroll: true } => {
+                outer = Some((variable, self.variables.insert(variable, (0, i64::from(extent) - 1))));
             }
-            Statement::If { condition, .. } => guarded = self.depends(condition),
-            _ => {}
+            Control::Branch => guarded = parts.reads.iter().any(|read| self.depends(read.expression)),
+            Control::Count { .. }
+            | Control::Next
+            | Control::Repeat
+            | Control::Leave
+            | Control::Select
+            | Control::Call { .. } => {}
         }
         self.guards += usize::from(guarded);
-        for (number, inner) in statement.blocks().into_iter().enumerate() {
+        for (number, inner) in parts.blocks.iter().enumerate() {
             self.path.push(number as u32);
             self.block(inner);
             self.path.pop();
@@ -72,16 +72,16 @@ impl Checker<'_> {
 
     fn expression(&mut self, expression: &Expression) {
         if let Expression::Element(array, index) = expression {
-            self.index(*array, index, Width::One);
+            self.index(*array, index, 1);
         }
         for child in expression.children() {
             self.expression(child);
         }
     }
 
-    fn index(&mut self, array: ArrayId, index: &Expression, width: Width) {
+    fn index(&mut self, array: ArrayId, index: &Expression, elements: u32) {
         if !self.is_static(index) {
-            self.report(Problem::DynamicIndex(array));
+            self.report.add(&self.path, Problem::DynamicIndex(array));
             return;
         }
         // An empty range means that the statement is never reached.
@@ -90,9 +90,9 @@ impl Checker<'_> {
         }
         let length = self.kernel.arrays[array].length;
         if let Some((lowest, first)) = self.range(index) {
-            let highest = first + i64::from(width.elements()) - 1;
+            let highest = first + i64::from(elements) - 1;
             if lowest < 0 || highest >= i64::from(length) {
-                self.report(Problem::ArrayBounds { array, lowest, highest, length });
+                self.report.add(&self.path, Problem::ArrayBounds { array, lowest, highest, length });
             }
         }
     }
@@ -136,11 +136,6 @@ impl Checker<'_> {
             }
             _ => None,
         }
-    }
-
-    fn report(&mut self, problem: Problem) {
-        let location = Location { body: self.body, path: self.path.clone() };
-        self.violations.push(Violation { location, problem });
     }
 }
 

@@ -2,27 +2,27 @@
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{Block, Body, Constant, Expression, Kernel, LocalId, Location, Place, Statement};
+use crate::kernel_ir::effects::Control;
+use crate::kernel_ir::{Block, Expression, Kernel, Place, Statement};
 
-use super::{Problem, Violation};
+use super::problem::{Problem, Report};
 
-pub(super) fn check(body: Body, kernel: &Kernel, violations: &mut Vec<Violation>) {
-    let mut flow = Flow { body, path: Vec::new(), breaks: Vec::new(), violations };
+pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
+    let mut flow = Flow { path: Vec::new(), breaks: Vec::new(), report };
     flow.block(&kernel.body, Some(vec![false; kernel.locals.len()]));
 }
 
 /// The variables that are assigned; `None` where control does not arrive.
 type State = Option<Vec<bool>>;
 
-struct Flow<'a> {
-    body: Body,
+struct Flow<'a, 'r> {
     path: Vec<u32>,
     /// Per enclosing loop, what is assigned at all of its breaks so far.
     breaks: Vec<State>,
-    violations: &'a mut Vec<Violation>,
+    report: &'a mut Report<'r>,
 }
 
-impl Flow<'_> {
+impl Flow<'_, '_> {
     fn block(&mut self, block: &Block, mut state: State) -> State {
         for (index, statement) in block.iter().enumerate() {
             self.path.push(index as u32);
@@ -32,8 +32,8 @@ impl Flow<'_> {
         state
     }
 
-    fn inner(&mut self, number: u32, block: &Block, state: State) -> State {
-        self.path.push(number);
+    fn inner(&mut self, number: usize, block: &Block, state: State) -> State {
+        self.path.push(number as u32);
         let after = self.block(block, state);
         self.path.pop();
         after
@@ -41,74 +41,52 @@ impl Flow<'_> {
 
     fn statement(&mut self, statement: &Statement, state: State) -> State {
         let mut state = state?;
-        for expression in statement.expressions() {
-            self.reads(expression, &state);
+        let parts = statement.parts();
+        for read in &parts.reads {
+            self.reads(read.expression, &state);
         }
-        if let Some(Place::Element(_, index)) = statement.place() {
-            self.reads(index, &state);
+        match parts.place.map(|written| written.place) {
+            Some(Place::Element(_, index)) => self.reads(index, &state),
+            Some(Place::Local(local)) => state[local.index()] = true,
+            None => {}
         }
-        match statement {
-            Statement::If { then, otherwise, .. } => {
-                let held = self.inner(0, then, Some(state.clone()));
-                let other = self.inner(1, otherwise, Some(state));
-                meet(held, other)
-            }
-            Statement::For { variable, extent, body, .. } => {
+        let blocks = parts.blocks.into_iter().enumerate();
+        match statement.effects().control {
+            Control::Next | Control::Call { .. } => Some(state),
+            Control::Branch => blocks.fold(None, |after, (number, block)| {
+                let arm = self.inner(number, block, Some(state.clone()));
+                meet(after, arm)
+            }),
+            Control::Count { variable, extent, .. } => {
                 let mut first = state.clone();
                 first[variable.index()] = true;
-                let after = self.inner(0, body, Some(first));
-                let runs = matches!(extent, Expression::Constant(Constant::I32(1..)));
+                let mut after = None;
+                for (number, block) in blocks {
+                    after = self.inner(number, block, Some(first.clone()));
+                }
+                let runs = extent.is_some_and(|extent| extent > 0);
                 let mut after = if runs { after } else { meet(after, Some(state)) };
                 if let Some(after) = &mut after {
                     after[variable.index()] = false;
                 }
                 after
             }
-            Statement::Loop { body } => {
+            Control::Repeat => {
                 self.breaks.push(None);
-                self.inner(0, body, Some(state));
+                for (number, block) in blocks {
+                    self.inner(number, block, Some(state.clone()));
+                }
                 self.breaks.pop().flatten()
             }
-            Statement::Break => {
+            Control::Leave => {
                 if let Some(at_breaks) = self.breaks.last_mut() {
                     *at_breaks = meet(at_breaks.take(), Some(state));
                 }
                 None
             }
-            Statement::Switch { cases, .. } => {
-                for (number, case) in cases.iter().enumerate() {
-                    self.inner(number as u32, case, Some(state.clone()));
-                }
-                Some(state)
-            }
-            Statement::Assign { .. }
-            | Statement::LoadGlobal { .. }
-            | Statement::StoreGlobal { .. }
-            | Statement::LoadSentinel { .. }
-            | Statement::StoreSentinel { .. }
-            | Statement::CheckIndex { .. }
-            | Statement::LoadShared { .. }
-            | Statement::StoreShared { .. }
-            | Statement::AsyncCopy { .. }
-            | Statement::AsyncCommit
-            | Statement::AsyncWait { .. }
-            | Statement::Shuffle { .. }
-            | Statement::Call { .. }
-            | Statement::Await { .. }
-            | Statement::BlockBarrier
-            | Statement::BlockBarrierOr { .. }
-            | Statement::WarpBarrier
-            | Statement::LoadTable { .. }
-            | Statement::LoadControl { .. }
-            | Statement::ReadSpecial { .. }
-            | Statement::StoreControl { .. }
-            | Statement::AddControl { .. }
-            | Statement::Wait { .. }
-            | Statement::Signal { .. }
-            | Statement::DependencyWait
-            | Statement::DependentLaunch => {
-                if let Some(Place::Local(local)) = statement.place() {
-                    state[local.index()] = true;
+            Control::Select => {
+                for (number, block) in blocks {
+                    self.inner(number, block, Some(state.clone()));
                 }
                 Some(state)
             }
@@ -119,16 +97,11 @@ impl Flow<'_> {
         if let Expression::Local(local) = expression
             && !state[local.index()]
         {
-            self.report(*local);
+            self.report.add(&self.path, Problem::Unassigned(*local));
         }
         for child in expression.children() {
             self.reads(child, state);
         }
-    }
-
-    fn report(&mut self, local: LocalId) {
-        let location = Location { body: self.body, path: self.path.clone() };
-        self.violations.push(Violation { location, problem: Problem::Unassigned(local) });
     }
 }
 

@@ -2,15 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use crate::kernel_ir::{ArrayId, Block, Body, Expression, Kernel, LocalId, Location, Place, Statement};
+use crate::kernel_ir::effects::{Outcome, Role};
+use crate::kernel_ir::location::visit;
+use crate::kernel_ir::{ArrayId, Block, Expression, Kernel, LocalId, Place, Statement};
 
-use super::{Problem, Violation};
+use super::problem::{Problem, Report};
 
-pub(super) fn check(body: Body, kernel: &Kernel, violations: &mut Vec<Violation>) {
+pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
     let mut loaded = Loaded::default();
     while loaded.grow(&kernel.body) {}
-    let mut checker = Checker { body, loaded, path: Vec::new(), violations };
-    checker.block(&kernel.body);
+    visit(&kernel.body, &mut |statement, path| {
+        let reads = statement.parts().reads;
+        let mut addresses = reads.into_iter().filter(|read| read.role == Role::Address);
+        if addresses.any(|address| loaded.holds(address.expression)) {
+            report.add(path, Problem::UncheckedIndex);
+        }
+    });
 }
 
 /// Registers whose values depend on what memory held, wherever in the body they are read.
@@ -24,24 +31,28 @@ impl Loaded {
     /// Adds what a block writes; whether anything is new.
     fn grow(&mut self, block: &Block) -> bool {
         let mut grew = false;
-        for statement in block {
-            let is_loaded = match statement {
-                Statement::LoadGlobal { .. } | Statement::LoadSentinel { .. } | Statement::LoadShared { .. } => true,
-                Statement::Assign { value, .. } | Statement::Shuffle { value, .. } => self.holds(value),
-                // A checked index is as good as a constant, and the others write nothing, truth values, or what the plan says.
-                _ => false,
-            };
-            if let (true, Some(place)) = (is_loaded, statement.place()) {
-                grew |= match place {
+        visit(block, &mut |statement, _| {
+            let Some(written) = statement.parts().place else { return };
+            if self.is_loaded(statement) {
+                grew |= match written.place {
                     Place::Local(local) => self.locals.insert(*local),
                     Place::Element(array, _) => self.arrays.insert(*array),
                 };
             }
-            for inner in statement.blocks() {
-                grew |= self.grow(inner);
-            }
-        }
+        });
         grew
+    }
+
+    /// Whether what a statement writes depends on what memory held. A checked index is as good as a constant.
+    fn is_loaded(&self, statement: &Statement) -> bool {
+        let effects = statement.effects();
+        match effects.outcome {
+            Outcome::Values | Outcome::OfOneLane => {
+                let reads = statement.parts().reads;
+                reads.into_iter().any(|read| read.role == Role::Value && self.holds(read.expression))
+            }
+            Outcome::OfThread | Outcome::Common => effects.loads(),
+        }
     }
 
     fn holds(&self, expression: &Expression) -> bool {
@@ -51,67 +62,5 @@ impl Loaded {
             _ => false,
         };
         own || expression.children().into_iter().any(|child| self.holds(child))
-    }
-}
-
-struct Checker<'a> {
-    body: Body,
-    loaded: Loaded,
-    path: Vec<u32>,
-    violations: &'a mut Vec<Violation>,
-}
-
-impl Checker<'_> {
-    fn block(&mut self, block: &Block) {
-        for (index, statement) in block.iter().enumerate() {
-            self.path.push(index as u32);
-            if addresses(statement).into_iter().any(|address| self.loaded.holds(address)) {
-                let location = Location { body: self.body, path: self.path.clone() };
-                self.violations.push(Violation { location, problem: Problem::UncheckedIndex });
-            }
-            for (number, inner) in statement.blocks().into_iter().enumerate() {
-                self.path.push(number as u32);
-                self.block(inner);
-                self.path.pop();
-            }
-            self.path.pop();
-        }
-    }
-}
-
-/// The expressions that say where a statement reads or writes memory.
-fn addresses(statement: &Statement) -> Vec<&Expression> {
-    match statement {
-        Statement::LoadGlobal { index, .. }
-        | Statement::StoreGlobal { index, .. }
-        | Statement::StoreSentinel { index, .. }
-        | Statement::LoadShared { index, .. }
-        | Statement::StoreShared { index, .. } => vec![index],
-        Statement::LoadSentinel { index, apart, .. } => std::iter::once(index).chain(apart).collect(),
-        Statement::AsyncCopy { index, source, .. } => vec![index, source],
-        Statement::CheckIndex { record, .. } => vec![record],
-        Statement::Assign { .. }
-        | Statement::AsyncCommit
-        | Statement::AsyncWait { .. }
-        | Statement::Shuffle { .. }
-        | Statement::For { .. }
-        | Statement::If { .. }
-        | Statement::Loop { .. }
-        | Statement::Break
-        | Statement::Switch { .. }
-        | Statement::Call { .. }
-        | Statement::Await { .. }
-        | Statement::BlockBarrier
-        | Statement::BlockBarrierOr { .. }
-        | Statement::WarpBarrier
-        | Statement::LoadTable { .. }
-        | Statement::LoadControl { .. }
-        | Statement::ReadSpecial { .. }
-        | Statement::StoreControl { .. }
-        | Statement::AddControl { .. }
-        | Statement::Wait { .. }
-        | Statement::Signal { .. }
-        | Statement::DependencyWait
-        | Statement::DependentLaunch => Vec::new(),
     }
 }

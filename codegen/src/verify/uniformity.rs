@@ -2,26 +2,24 @@
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{
-    BinaryOp, Block, Body, Builtin, Constant, Expression, Kernel, Location, Place, ShuffleMode, Statement, WARP_SIZE,
-};
+use crate::kernel_ir::effects::{Control, Outcome, Scope, Uniform, UniformPart};
+use crate::kernel_ir::{BinaryOp, Block, Builtin, Constant, Expression, Kernel, Place, Statement, WARP_SIZE};
 
-use super::{Problem, Scope, Violation};
+use super::problem::{Problem, Report};
 
-pub(super) fn check(body: Body, kernel: &Kernel, violations: &mut Vec<Violation>) {
+pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
     let mut flow = Flow {
-        body,
         locals: vec![Level::Block; kernel.locals.len()],
         arrays: vec![Level::Block; kernel.arrays.len()],
         path: Vec::new(),
         changed: true,
-        violations: None,
+        report: None,
     };
     while flow.changed {
         flow.changed = false;
         flow.block(&kernel.body, Level::Block);
     }
-    flow.violations = Some(violations);
+    flow.report = Some(report);
     flow.block(&kernel.body, Level::Block);
 }
 
@@ -34,16 +32,15 @@ enum Level {
 }
 
 /// One level for each variable in the whole body, raised until nothing changes; then the checks.
-struct Flow<'a> {
-    body: Body,
+struct Flow<'a, 'r> {
     locals: Vec<Level>,
     arrays: Vec<Level>,
     path: Vec<u32>,
     changed: bool,
-    violations: Option<&'a mut Vec<Violation>>,
+    report: Option<&'a mut Report<'r>>,
 }
 
-impl Flow<'_> {
+impl Flow<'_, '_> {
     fn block(&mut self, block: &Block, context: Level) {
         for (index, statement) in block.iter().enumerate() {
             self.path.push(index as u32);
@@ -52,85 +49,39 @@ impl Flow<'_> {
         }
     }
 
-    fn inner(&mut self, number: usize, block: &Block, context: Level) {
-        self.path.push(number as u32);
-        self.block(block, context);
-        self.path.pop();
-    }
-
     fn statement(&mut self, statement: &Statement, context: Level) {
-        match statement {
-            Statement::Assign { place, value } => {
-                let level = self.level(value);
-                self.write(place, level.max(context));
+        let (parts, effects) = (statement.parts(), statement.effects());
+        let reads = parts.reads.iter().map(|read| self.level(read.expression)).max().unwrap_or(Level::Block);
+        if let Some(Uniform { scope, part, what }) = effects.uniform {
+            let level = match part {
+                UniformPart::ControlFlow => context,
+                UniformPart::Reads => reads,
+                UniformPart::All => reads.max(context),
+            };
+            self.need(level, scope, what);
+        }
+        if let Some(written) = parts.place {
+            let level = match effects.outcome {
+                Outcome::Values => reads.max(context),
+                Outcome::OfOneLane => reads.min(Level::Warp).max(context),
+                // What other threads may change is taken as different in each thread.
+                Outcome::OfThread => Level::Thread,
+                Outcome::Common => context,
+            };
+            self.write(written.place, level);
+        }
+        let inside = match effects.control {
+            Control::Branch => context.max(reads),
+            Control::Count { variable, .. } => {
+                self.write(&Place::Local(variable), context.max(reads));
+                context.max(reads)
             }
-            // What other threads may change is taken as different in each thread.
-            Statement::LoadGlobal { place, .. }
-            | Statement::LoadSentinel { place, .. }
-            | Statement::CheckIndex { place, .. }
-            | Statement::LoadShared { place, .. }
-            | Statement::LoadControl { place, .. }
-            | Statement::ReadSpecial { place, .. }
-            | Statement::AddControl { place, .. }
-            | Statement::Wait { place, .. } => self.write(place, Level::Thread),
-            Statement::StoreGlobal { .. }
-            | Statement::StoreSentinel { .. }
-            | Statement::StoreShared { .. }
-            | Statement::AsyncCopy { .. }
-            | Statement::AsyncCommit
-            | Statement::AsyncWait { .. }
-            | Statement::StoreControl { .. }
-            | Statement::Signal { .. }
-            | Statement::DependencyWait
-            | Statement::DependentLaunch => {}
-            Statement::Shuffle { place, value, mode } => {
-                self.need(context, Scope::Warp, "a shuffle's control flow");
-                let level = match mode {
-                    ShuffleMode::Xor(_) => self.level(value),
-                    ShuffleMode::Broadcast(_) => self.level(value).min(Level::Warp),
-                };
-                self.write(place, level.max(context));
-            }
-            Statement::For { variable, extent, body, .. } => {
-                let context = context.max(self.level(extent));
-                self.write(&Place::Local(*variable), context);
-                self.inner(0, body, context);
-            }
-            Statement::If { condition, then, otherwise } => {
-                let context = context.max(self.level(condition));
-                self.inner(0, then, context);
-                self.inner(1, otherwise, context);
-            }
-            Statement::Loop { body } => {
-                self.need(context, Scope::Block, "a loop's control flow");
-                self.inner(0, body, context);
-            }
-            Statement::Break => self.need(context, Scope::Block, "a break's control flow"),
-            Statement::Switch { selector, cases } => {
-                self.need(context.max(self.level(selector)), Scope::Block, "a switch");
-                for (number, case) in cases.iter().enumerate() {
-                    self.inner(number, case, context);
-                }
-            }
-            Statement::Call { waits, .. } => {
-                let level = statement.expressions().into_iter().map(|value| self.level(value)).max();
-                self.need(level.unwrap_or(Level::Block).max(context), Scope::Block, "a call");
-                if let Some(waits) = waits {
-                    self.write(&waits.stopped, context);
-                }
-            }
-            Statement::Await { .. } => self.need(context, Scope::Block, "an await's control flow"),
-            Statement::BlockBarrier => self.need(context, Scope::Block, "a barrier's control flow"),
-            Statement::BlockBarrierOr { place, .. } => {
-                self.need(context, Scope::Block, "a barrier's control flow");
-                self.write(place, context);
-            }
-            Statement::WarpBarrier => self.need(context, Scope::Warp, "a warp barrier's control flow"),
-            Statement::LoadTable { place, index, .. } => {
-                let level = self.level(index);
-                self.need(level, Scope::Block, "the index of a table");
-                self.write(place, level.max(context));
-            }
+            Control::Next | Control::Repeat | Control::Leave | Control::Select | Control::Call { .. } => context,
+        };
+        for (number, block) in parts.blocks.into_iter().enumerate() {
+            self.path.push(number as u32);
+            self.block(block, inside);
+            self.path.pop();
         }
     }
 
@@ -184,10 +135,9 @@ impl Flow<'_> {
             Scope::Block => Level::Block,
         };
         if level > allowed
-            && let Some(violations) = &mut self.violations
+            && let Some(report) = &mut self.report
         {
-            let location = Location { body: self.body, path: self.path.clone() };
-            violations.push(Violation { location, problem: Problem::Divergent { what, scope } });
+            report.add(&self.path, Problem::Divergent { what, scope });
         }
     }
 }

@@ -4,7 +4,7 @@ use warpweave_codegen::kernel_ir::{
     BinaryOp, Body, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder, MemoryType,
     MixedEntries, Place, Program, RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
 };
-use warpweave_codegen::verify::{Problem, Scope, verify};
+use warpweave_codegen::verify::{Flaw, Problem, Scope, verify};
 use warpweave_codegen::{nodes, persistent};
 use warpweave_graph::arena::Id;
 
@@ -91,7 +91,7 @@ fn loops_are_checked() {
     let variable = kernel.locals.push(ScalarType::I32);
     let body = vec![assign(variable, int(1))];
     kernel.body = vec![Statement::For { variable, extent: operand(0), unroll: true, body }, assign(variable, int(0))];
-    assert_eq!(problems(kernel), [Problem::UnrolledExtent, Problem::LoopVariable(variable)]);
+    assert_eq!(problems(kernel), [Problem::Flaw(Flaw::UnrolledExtent), Problem::LoopVariable(variable)]);
 }
 
 #[test]
@@ -123,6 +123,24 @@ fn arrays_stay_in_registers_and_in_bounds() {
             Problem::ArrayBounds { array, lowest: 5, highest: 8, length: 8 },
         ]
     );
+}
+
+#[test]
+fn polls_stay_in_their_arrays() {
+    let mut kernel = Kernel::default();
+    let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 4 });
+    let poll = |first, count| {
+        let place = Place::Element(array, int(first));
+        Statement::LoadSentinel { place, count, index: int(0), apart: Some(int(7)), mark: int(0) }
+    };
+    kernel.body = vec![poll(0, 4), poll(1, 4), poll(0, 9)];
+    assert_eq!(
+        problems(kernel.clone()),
+        [Problem::Flaw(Flaw::SentinelCount(9))],
+        "the structure is checked before the indices"
+    );
+    kernel.body.pop();
+    assert_eq!(problems(kernel), [Problem::ArrayBounds { array, lowest: 1, highest: 4, length: 4 }]);
 }
 
 #[test]
@@ -238,6 +256,11 @@ fn widths_and_ids_are_checked() {
     ];
     assert_eq!(
         problems(kernel),
-        [Problem::StoreWidth(3), Problem::WidePlace, Problem::UnknownId("v1".into()), Problem::ShuffleLane(32),]
+        [
+            Problem::Flaw(Flaw::StoreWidth(3)),
+            Problem::WidePlace,
+            Problem::UnknownId("v1".into()),
+            Problem::Flaw(Flaw::ShuffleLane(32)),
+        ]
     );
 }

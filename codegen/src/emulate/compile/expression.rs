@@ -3,14 +3,14 @@
 use warpweave_graph::arena::Id;
 
 use crate::kernel_ir::expression::fast_divide;
+use crate::kernel_ir::typing::{binary_result, unary_result};
 use crate::kernel_ir::{ArrayId, BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
 
-use super::super::bytecode::{Instruction, Preset, Slot, WideSlot};
-use super::super::operations::unary_result;
-use super::super::scalar::{
+use super::{Compiler, Value, constant_bits};
+use crate::emulate::bytecode::scalar::{
     NarrowUnary, fused_multiply_add, narrow_binary, narrow_unary, wide_binary, wide_compare, wide_unary,
 };
-use super::{Compiler, Value, constant_bits};
+use crate::emulate::bytecode::{Instruction, Preset, Slot, WideSlot};
 
 const VERIFIED: &str = "the structure of the program has been verified";
 
@@ -135,10 +135,7 @@ impl Compiler<'_> {
     }
 
     fn binary(&mut self, op: BinaryOp, x: Typed, y: Value, target: Option<Value>) -> Typed {
-        let result = match op {
-            BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Equal => ScalarType::Bool,
-            _ => x.1,
-        };
+        let result = binary_result(op, x.1).expect(VERIFIED);
         if x.1 == ScalarType::I64 {
             return self.binary_wide(op, x.0, y, target);
         }

@@ -15,8 +15,8 @@ use warpweave_graph::arena::Id;
 
 use crate::kernel_ir::{ArrayId, Body, Constant, Kernel, LocalId, Location, ScalarType, SharedArray, SharedId};
 
-use super::bytecode::{CompiledBody, Instruction, Preset, Slot, WideSlot};
-use super::scalar::truth;
+use crate::emulate::bytecode::scalar::truth;
+use crate::emulate::bytecode::{CompiledBody, Instruction, Preset, Slot, WideSlot};
 
 /// Instructions that a body may have after unrolling, and iterations that may be unrolled.
 pub const MAXIMUM_CODE: usize = 8 << 20;

@@ -7,12 +7,12 @@ use crate::kernel_ir::{
     ScalarType, SharedId, Statement,
 };
 
-use super::super::bytecode::{
+use super::{Compiler, MAXIMUM_CODE, Value};
+use crate::emulate::bytecode::scalar::NarrowBinary;
+use crate::emulate::bytecode::{
     CopyAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, Registers, SentinelAccess, SharedAccess, Slot,
     WaitAccess, WideSlot,
 };
-use super::super::scalar::NarrowBinary;
-use super::{Compiler, MAXIMUM_CODE, Value};
 
 impl Compiler<'_> {
     pub(super) fn block(&mut self, block: &Block) -> Option<()> {

@@ -2,9 +2,9 @@
 
 use warpweave_plan::tables::INSTRUCTION_WORDS;
 
-use super::super::bytecode::{Instruction, Preset, Slot, WaitAccess};
-use super::super::scalar::NarrowBinary;
 use super::{Compiler, Value};
+use crate::emulate::bytecode::scalar::NarrowBinary;
+use crate::emulate::bytecode::{Instruction, Preset, Slot, WaitAccess};
 use crate::kernel_ir::{Constant, MemoryOrder, Table};
 
 impl Compiler<'_> {

@@ -1,8 +1,10 @@
-//! Text to expressions.
+//! Expressions to text and back.
 
-use warpweave_graph::text::reader::{Parsed, Reader};
+use std::fmt;
 
-use super::Scope;
+use warpweave_graph::text::reader::{Parsed, Reader, Word};
+
+use super::scope::Scope;
 use crate::kernel_ir::{ArrayId, BinaryOp, Builtin, Constant, Expression, LocalId, ScalarType, UnaryOp};
 
 /// The expression that comes next.
@@ -101,4 +103,35 @@ fn constant(text: &str) -> Option<Constant> {
     }
     let value: f32 = text.parse().ok()?;
     (!value.is_nan()).then_some(Constant::F32(value.to_bits()))
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(constant) => write!(f, "{constant}"),
+            Self::Local(local) => write!(f, "{local}"),
+            Self::Element(array, index) => write!(f, "{array}[{index}]"),
+            Self::Builtin(builtin) => f.write_str(builtin.word()),
+            Self::Operand(number) => write!(f, "p{number}"),
+            Self::Tile => f.write_str("tile"),
+            Self::Unary(op, value) => write!(f, "{}({value})", op.word()),
+            Self::Binary(op, left, right) => write!(f, "{}({left}, {right})", op.word()),
+            Self::FusedMultiplyAdd(left, right, addend) => write!(f, "fma({left}, {right}, {addend})"),
+            Self::Select(condition, then, otherwise) => write!(f, "select({condition}, {then}, {otherwise})"),
+            Self::Cast(scalar, value) => write!(f, "{}({value})", scalar.word()),
+            Self::FastDivide(value, divisor) => write!(f, "fast_div({value}, p{divisor})"),
+        }
+    }
+}
+
+impl fmt::Display for Constant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::I32(value) => write!(f, "{value}"),
+            Self::I64(value) => write!(f, "{value}_i64"),
+            Self::F32(bits) if f32::from_bits(bits).is_nan() => write!(f, "nan:{bits:08x}"),
+            Self::F32(bits) => write!(f, "{:?}", f32::from_bits(bits)),
+        }
+    }
 }

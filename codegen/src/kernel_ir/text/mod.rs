@@ -26,6 +26,7 @@
 
 mod expression;
 mod print;
+mod scope;
 mod statement;
 mod words;
 
@@ -34,10 +35,8 @@ use std::collections::BTreeMap;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::text::reader::{Parsed, Reader, TextError};
 
-use super::{
-    ArrayId, Entry, Kernel, KernelId, LocalId, MemoryType, MixedEntries, Program, RegisterArray, ScalarType,
-    SharedArray, SharedId,
-};
+use super::{Entry, Kernel, KernelId, MemoryType, MixedEntries, Program, RegisterArray, ScalarType, SharedArray};
+use scope::Scope;
 
 /// The program that a text describes. It is not verified.
 pub fn parse(text: &str) -> Result<Program, TextError> {
@@ -84,12 +83,6 @@ fn some_nodes(reader: &mut Reader<'_>, kernels: usize) -> Parsed<BTreeMap<Kernel
     Ok(nodes)
 }
 
-/// What statements may name.
-struct Scope<'k> {
-    kernel: &'k Kernel,
-    kernels: usize,
-}
-
 fn kernel(reader: &mut Reader<'_>, kernels: usize) -> Parsed<Kernel> {
     let mut kernel = Kernel::default();
     reader.mark("{")?;
@@ -131,18 +124,4 @@ fn length(reader: &mut Reader<'_>) -> Parsed<u32> {
     let length = reader.integer("a number of elements")?;
     reader.mark("]")?;
     Ok(length)
-}
-
-impl Scope<'_> {
-    fn local(&self, reader: &mut Reader<'_>) -> Parsed<LocalId> {
-        reader.id("a declared variable", self.kernel.locals.len())
-    }
-
-    fn array(&self, reader: &mut Reader<'_>) -> Parsed<ArrayId> {
-        reader.id("a declared register array", self.kernel.arrays.len())
-    }
-
-    fn shared(&self, reader: &mut Reader<'_>) -> Parsed<SharedId> {
-        reader.id("a declared shared array", self.kernel.shared.len())
-    }
 }

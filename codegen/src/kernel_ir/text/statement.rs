@@ -1,9 +1,11 @@
-//! Text to statements.
+//! Statements to text and back.
 
-use warpweave_graph::text::reader::{Parsed, Reader};
+use std::fmt;
 
-use super::Scope;
+use warpweave_graph::text::reader::{Parsed, Reader, Word};
+
 use super::expression::{expression, index};
+use super::scope::Scope;
 use crate::kernel_ir::{
     ArrayId, Block, CallWaits, Expression, GlobalSpace, KernelId, LocalId, MemoryType, Place, SharedId, ShuffleMode,
     Statement, Width,
@@ -270,5 +272,126 @@ fn width(reader: &mut Reader<'_>) -> Width {
         Width::Four
     } else {
         Width::One
+    }
+}
+
+/// The statements of a block, each with its indentation and the end of its line.
+pub(super) fn show_block(f: &mut fmt::Formatter<'_>, statements: &Block, depth: usize) -> fmt::Result {
+    statements.iter().try_for_each(|statement| show(f, statement, depth))
+}
+
+/// A statement with its indentation and the end of its line.
+fn show(f: &mut fmt::Formatter<'_>, statement: &Statement, depth: usize) -> fmt::Result {
+    let indent = "  ".repeat(depth);
+    match statement {
+        Statement::For { variable, extent, unroll, body } => {
+            let keyword = if *unroll { "unrolled for" } else { "for" };
+            writeln!(f, "{indent}{keyword} {variable} < {extent} {{")?;
+            show_block(f, body, depth + 1)?;
+        }
+        Statement::If { condition, then, otherwise } => {
+            writeln!(f, "{indent}if {condition} {{")?;
+            show_block(f, then, depth + 1)?;
+            if !otherwise.is_empty() {
+                writeln!(f, "{indent}}} else {{")?;
+                show_block(f, otherwise, depth + 1)?;
+            }
+        }
+        Statement::Loop { body } => {
+            writeln!(f, "{indent}loop {{")?;
+            show_block(f, body, depth + 1)?;
+        }
+        Statement::Switch { selector, cases } => {
+            writeln!(f, "{indent}switch {selector} {{")?;
+            for case in cases {
+                writeln!(f, "{indent}  case {{")?;
+                show_block(f, case, depth + 2)?;
+                writeln!(f, "{indent}  }}")?;
+            }
+        }
+        simple => return writeln!(f, "{indent}{}", line(simple)),
+    }
+    writeln!(f, "{indent}}}")
+}
+
+/// A statement without blocks.
+fn line(statement: &Statement) -> String {
+    match statement {
+        Statement::Assign { place, value } => format!("{place} = {value}"),
+        Statement::LoadGlobal { place, space, memory, width, index } => {
+            format!("{place} = load {}{} {}[{index}]", prefix(*width), space.word(), memory.word())
+        }
+        Statement::StoreGlobal { memory, index, values } => {
+            format!("store arena {}[{index}] = [{}]", memory.word(), list(values))
+        }
+        Statement::LoadSentinel { place, count, index, apart, mark } => {
+            let count = if *count == 1 { String::new() } else { format!("{count} of ") };
+            let apart = apart.as_ref().map_or_else(String::new, |apart| format!(" apart [{apart}]"));
+            format!("{place} = poll {count}arena[{index}]{apart} with [{mark}]")
+        }
+        Statement::StoreSentinel { index, mark, value } => format!("mark arena[{index}] with [{mark}] = {value}"),
+        Statement::CheckIndex { place, value, extent, element, record } => {
+            format!("{place} = check {value} in [{extent}] of [{element}] into [{record}]")
+        }
+        Statement::LoadShared { place, array, width, index } => {
+            format!("{place} = load {}{array}[{index}]", prefix(*width))
+        }
+        Statement::StoreShared { array, index, values } => format!("store {array}[{index}] = [{}]", list(values)),
+        Statement::AsyncCopy { array, index, space, source, width, exists } => {
+            format!("copy {}{array}[{index}] = {}[{source}] if {exists}", prefix(*width), space.word())
+        }
+        Statement::AsyncCommit => "copies commit".to_owned(),
+        Statement::AsyncWait { pending } => format!("copies wait {pending}"),
+        Statement::Shuffle { place, value, mode } => match mode {
+            ShuffleMode::Xor(mask) => format!("{place} = shuffle xor {mask} of {value}"),
+            ShuffleMode::Broadcast(lane) => format!("{place} = shuffle lane {lane} of {value}"),
+        },
+        Statement::Break => "break".to_owned(),
+        Statement::Call { kernel, operands, tile, waits } => {
+            let call = format!("call {kernel}({operands}, {tile})");
+            match waits {
+                None => call,
+                Some(CallWaits { first, count, stopped }) => format!("{stopped} = {call} waits {count} from {first}"),
+            }
+        }
+        Statement::Await { order, loaded } => format!("await {} {loaded:?}", order.word()),
+        Statement::BlockBarrier => "barrier".to_owned(),
+        Statement::BlockBarrierOr { place, condition } => format!("{place} = barrier or {condition}"),
+        Statement::WarpBarrier => "warp barrier".to_owned(),
+        Statement::LoadTable { place, table, index } => format!("{place} = table {}[{index}]", table.word()),
+        Statement::LoadControl { place, word } => format!("{place} = control {}", word.word()),
+        Statement::ReadSpecial { place, register } => format!("{place} = special {}", register.word()),
+        Statement::StoreControl { word, value } => format!("control {} = {value}", word.word()),
+        Statement::AddControl { place, word, value } => format!("{place} = control {} += {value}", word.word()),
+        Statement::Wait { place, counter, target, order, position } => {
+            format!("{place} = wait {} counter {counter} >= {target} at {position}", order.word())
+        }
+        Statement::Signal { counter, order } => format!("signal {} counter {counter}", order.word()),
+        Statement::DependencyWait => "dependencies wait".to_owned(),
+        Statement::DependentLaunch => "dependents launch".to_owned(),
+        Statement::For { .. } | Statement::If { .. } | Statement::Loop { .. } | Statement::Switch { .. } => {
+            unreachable!("statements with blocks take several lines")
+        }
+    }
+}
+
+fn prefix(width: Width) -> &'static str {
+    match width {
+        Width::One => "",
+        Width::Two => "x2 ",
+        Width::Four => "x4 ",
+    }
+}
+
+fn list(values: &[Expression]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local(local) => write!(f, "{local}"),
+            Self::Element(array, index) => write!(f, "{array}[{index}]"),
+        }
     }
 }

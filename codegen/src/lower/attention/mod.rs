@@ -15,8 +15,9 @@ use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
-use crate::kernel_ir::statement::{MemoryType, Place, Statement, Width};
-use crate::kernel_ir::{LocalId, SharedId};
+use crate::kernel_ir::ids::{LocalId, SharedId};
+use crate::kernel_ir::memory::{MemoryType, Width};
+use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::attention::law::Text;
 use crate::lower::emitter::{Emitter, StagedArray, binary, less, multiply};
 use crate::lower::error::LowerError;

@@ -7,8 +7,9 @@ use warpweave_plan::template::attention::AttentionKernel;
 use warpweave_plan::template::block::BLOCK_WARPS;
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::ids::{ArrayId, LocalId};
+use crate::kernel_ir::memory::WARP_SIZE;
 use crate::kernel_ir::statement::{Place, Statement};
-use crate::kernel_ir::{ArrayId, LocalId, WARP_SIZE};
 use crate::lower::attention::law::Text;
 use crate::lower::attention::{Parts, load_word, store_word};
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};

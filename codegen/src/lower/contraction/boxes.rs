@@ -9,8 +9,9 @@ use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
 use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
-use crate::kernel_ir::statement::{MemoryType, Statement};
-use crate::kernel_ir::{ArrayId, LocalId, SharedId};
+use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
+use crate::kernel_ir::memory::MemoryType;
+use crate::kernel_ir::statement::Statement;
 use crate::lower::arithmetic::set;
 use crate::lower::emitter::{Emitter, StagedArray, add, both, less, multiply};
 use crate::lower::error::LowerError;

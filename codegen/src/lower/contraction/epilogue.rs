@@ -3,7 +3,7 @@
 use warpweave_graph::expr::TensorExpr;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
-use crate::kernel_ir::{ArrayId, LocalId};
+use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::lower::arithmetic::set;
 use crate::lower::contraction::products::Products;
 use crate::lower::contraction::side::Side;

@@ -15,9 +15,10 @@ use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::padded::PaddedBody;
 
-use crate::kernel_ir::LocalId;
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
-use crate::kernel_ir::statement::{MemoryOrder, Statement};
+use crate::kernel_ir::ids::LocalId;
+use crate::kernel_ir::memory::MemoryOrder;
+use crate::kernel_ir::statement::Statement;
 use crate::lower::contraction::boxes::Boxes;
 use crate::lower::contraction::products::Products;
 use crate::lower::contraction::side::{Side, Step};

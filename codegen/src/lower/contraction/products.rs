@@ -3,8 +3,8 @@
 use warpweave_plan::template::contraction::shape::ContractionShape;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
+use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::statement::{Place, Statement};
-use crate::kernel_ir::{ArrayId, LocalId};
 use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
 use crate::lower::contraction::side::Side;

@@ -8,8 +8,8 @@ use warpweave_plan::template::contraction::tile_load::{Fetch, SideStaging, WIDES
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
+use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::statement::Statement;
-use crate::kernel_ir::{ArrayId, LocalId, SharedId};
 use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
 use crate::lower::emitter::{Emitter, add, both, less};

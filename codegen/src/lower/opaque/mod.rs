@@ -6,8 +6,8 @@ pub(crate) mod suppress;
 use warpweave_graph::expr::{Index, Scalar};
 use warpweave_graph::procedure::{Opaque, Procedure};
 
-use crate::kernel_ir::LocalId;
 use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
+use crate::kernel_ir::ids::LocalId;
 use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;

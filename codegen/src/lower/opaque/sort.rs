@@ -10,8 +10,9 @@ use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::opaque::sort::CHUNK;
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType, UnaryOp};
-use crate::kernel_ir::statement::{GlobalSpace, MemoryType, Place, Statement, Width};
-use crate::kernel_ir::{LocalId, SharedId};
+use crate::kernel_ir::ids::{LocalId, SharedId};
+use crate::kernel_ir::memory::{GlobalSpace, MemoryType, Width};
+use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::convert::converted;
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;

@@ -8,8 +8,10 @@ use warpweave_graph::expr::{Index, ReadId, TensorExpr};
 use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
-use crate::kernel_ir::statement::{MemoryType, Place, Statement, Width};
-use crate::kernel_ir::{LocalId, SharedId, WARP_SIZE};
+use crate::kernel_ir::ids::{LocalId, SharedId};
+use crate::kernel_ir::memory::WARP_SIZE;
+use crate::kernel_ir::memory::{MemoryType, Width};
+use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::opaque::Row;

@@ -11,8 +11,8 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT};
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
+use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::statement::{Place, Statement};
-use crate::kernel_ir::{ArrayId, LocalId};
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;

@@ -20,7 +20,8 @@ use warpweave_plan::template::staged;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Method, methods};
 
-use crate::kernel_ir::statement::{MemoryType, Statement};
+use crate::kernel_ir::memory::MemoryType;
+use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, StagedArray};
 use crate::lower::error::LowerError;
 use crate::lower::pointwise::emit_point;

@@ -1,11 +1,11 @@
 //! Phases of kernels at shared-memory level: what one computes, on which box, and where it goes.
 
-use crate::kernel_ir::LocalId;
-use crate::kernel_ir::SharedId;
 use crate::kernel_ir::expression::BinaryOp;
 use crate::kernel_ir::expression::Builtin;
 use crate::kernel_ir::expression::Expression;
 use crate::kernel_ir::expression::ScalarType;
+use crate::kernel_ir::ids::LocalId;
+use crate::kernel_ir::ids::SharedId;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::contraction::epilogue::finish_element;
 use crate::lower::emitter::Emitter;

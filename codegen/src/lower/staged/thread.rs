@@ -38,7 +38,7 @@ fn reduce(
     emitter: &mut Emitter,
     phase: &Phase,
     coordinates: &[crate::kernel_ir::expression::Expression],
-) -> Result<Option<crate::kernel_ir::LocalId>, LowerError> {
+) -> Result<Option<crate::kernel_ir::ids::LocalId>, LowerError> {
     let Some(reducer) = phase.expr.reducer else { return Ok(None) };
     let element = phase.expr.body_element();
     let scalar = scalar_type(emitter, element)?;

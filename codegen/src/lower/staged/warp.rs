@@ -4,8 +4,8 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::AxisId;
 use warpweave_plan::template::block::BLOCK_WARPS;
 
-use crate::kernel_ir::WARP_SIZE;
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::memory::WARP_SIZE;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;

@@ -1,7 +1,7 @@
 //! What the memory system of a GPU would do for one access of a warp, and which instructions are arithmetic of a body.
 
-use super::bytecode::Instruction;
-use super::scalar::{NarrowBinary, NarrowUnary};
+use crate::emulate::bytecode::Instruction;
+use crate::emulate::bytecode::scalar::{NarrowBinary, NarrowUnary};
 
 /// Distinct 32-byte sectors; lanes that do not take part have a negative address.
 pub fn sectors(addresses: &[i64; 32], size: i64) -> u64 {

@@ -5,13 +5,13 @@ use warpweave_plan::tables::Awaited;
 
 use crate::kernel_ir::GlobalSpace;
 
-use super::access::{fault_of, lanes};
-use super::bytecode::{CompiledBody, Index, SentinelAccess};
+use super::access::fault_of;
 use super::execute::Core;
-use super::lanes::Frame;
-use super::memory::global::{Mark, POISON};
-use super::report::{Fault, GlobalRace, StatusRecord};
-use super::world::World;
+use super::lanes::{Frame, lanes};
+use crate::emulate::bytecode::{CompiledBody, Index, SentinelAccess};
+use crate::emulate::report::{Fault, GlobalRace, StatusRecord};
+use crate::emulate::world::World;
+use crate::emulate::world::memory::global::{Mark, POISON};
 
 /// Bytes of an element.
 const BYTES: i64 = 8;

@@ -1,17 +1,20 @@
 //! What all warps of a launch share.
 
+pub mod clock;
+pub mod memory;
+
 use std::collections::BTreeMap;
 
 use warpweave_plan::tables::Tables;
 
 use crate::kernel_ir::{ControlWord, Table};
 
-use super::clock::{Clocks, Snapshot};
-use super::memory::global::Arena;
-use super::memory::shared::Shared;
-use super::random::Random;
-use super::report::{Counts, Fault, LaunchReport, Site, Violation};
-use super::{Control, LaunchOptions};
+use crate::emulate::options::{Control, LaunchOptions};
+use crate::emulate::random::Random;
+use crate::emulate::report::{Counts, Fault, LaunchReport, Site, Violation};
+use clock::{Clocks, Snapshot};
+use memory::global::Arena;
+use memory::shared::Shared;
 
 /// Violations that a report lists.
 const LISTED: usize = 64;

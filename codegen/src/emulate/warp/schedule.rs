@@ -1,10 +1,10 @@
 //! Which warp runs next: seeded, and unfair on purpose.
 
-use super::bytecode::Compiled;
 use super::execute::{AtBarrier, Stop, Warp};
-use super::random::Random;
-use super::report::Fault;
-use super::world::World;
+use crate::emulate::bytecode::Compiled;
+use crate::emulate::random::Random;
+use crate::emulate::report::Fault;
+use crate::emulate::world::World;
 
 /// How the next warp is chosen.
 #[derive(Clone, Copy, Debug)]

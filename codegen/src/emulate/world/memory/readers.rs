@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::super::clock::Clocks;
+use crate::emulate::world::clock::Clocks;
 
 /// A set of reads; equal histories have equal numbers. 0 is the empty set.
 pub type ReaderSet = u32;

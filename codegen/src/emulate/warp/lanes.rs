@@ -1,9 +1,10 @@
 //! Arithmetic over the 32 lanes of a warp.
 
-use super::access::lanes;
-use super::bytecode::{Instruction, Slot, WideSlot};
-use super::compile::fast_divide_bits;
-use super::scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary, fused_multiply_add};
+use crate::emulate::bytecode::scalar::{
+    NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary, fused_multiply_add,
+};
+use crate::emulate::bytecode::{Instruction, Slot, WideSlot};
+use crate::emulate::compile::fast_divide_bits;
 use crate::kernel_ir::ShuffleMode;
 
 /// A narrow register.
@@ -321,10 +322,20 @@ pub fn source_lane(mode: ShuffleMode, lane: usize) -> usize {
     }
 }
 
+/// The active lanes.
+pub fn lanes(active: u32) -> impl Iterator<Item = usize> {
+    let mut rest = active;
+    std::iter::from_fn(move || {
+        let lane = rest.trailing_zeros();
+        rest &= rest.wrapping_sub(1);
+        (lane < 32).then_some(lane as usize)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::random::Random;
     use super::{Lanes, each_lane, fused};
+    use crate::emulate::random::Random;
 
     fn agree(x: Lanes, y: Lanes, z: Lanes) {
         for (lane, &result) in fused(&x, &y, &z).iter().enumerate() {

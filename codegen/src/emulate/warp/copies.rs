@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 
 use crate::kernel_ir::GlobalSpace;
 
-use super::UnorderedValue;
-use super::access::{self, Agent, lanes};
-use super::bytecode::{CopyAccess, Index};
-use super::lanes::Frame;
-use super::memory::global::{POISON, Recall};
-use super::memory::shared::Conflict;
-use super::report::{Fault, GlobalRace};
+use super::access::{self, Agent};
+use super::lanes::{Frame, lanes};
 use super::statistics;
-use super::world::World;
+use crate::emulate::bytecode::{CopyAccess, Index};
+use crate::emulate::options::UnorderedValue;
+use crate::emulate::report::{Fault, GlobalRace};
+use crate::emulate::world::World;
+use crate::emulate::world::memory::global::{POISON, Recall};
+use crate::emulate::world::memory::shared::Conflict;
 
 /// The copies that a warp has begun and not waited for.
 #[derive(Default)]

@@ -6,12 +6,12 @@ use warpweave_plan::plan::index_records::{RECORD_WORD_BYTES, record_words};
 
 use crate::kernel_ir::GlobalSpace;
 
-use super::access::lanes;
-use super::bytecode::{CompiledBody, Index, IndexCheckAccess};
 use super::execute::Core;
 use super::lanes::Frame;
-use super::report::Fault;
-use super::world::World;
+use super::lanes::lanes;
+use crate::emulate::bytecode::{CompiledBody, Index, IndexCheckAccess};
+use crate::emulate::report::Fault;
+use crate::emulate::world::World;
 
 impl Core {
     /// The place that an index names, for every active lane; faulty indices are recorded. Records are no part of what is

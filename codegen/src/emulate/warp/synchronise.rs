@@ -4,13 +4,13 @@ use warpweave_plan::tables::Awaited;
 
 use crate::kernel_ir::{ControlWord, MemoryOrder, Table};
 
-use super::access::lanes;
-use super::bytecode::{CompiledBody, Slot, WaitAccess};
 use super::execute::Core;
 use super::lanes::Frame;
-use super::report::{Fault, StatusRecord};
-use super::scalar::truth;
-use super::world::World;
+use super::lanes::lanes;
+use crate::emulate::bytecode::scalar::truth;
+use crate::emulate::bytecode::{CompiledBody, Slot, WaitAccess};
+use crate::emulate::report::{Fault, StatusRecord};
+use crate::emulate::world::World;
 
 impl Core {
     /// Reads a word of a plan table.

@@ -1,11 +1,13 @@
 //! The flat, resumable form of a body: instructions over numbered 32-lane registers.
 
+pub mod scalar;
+
 use crate::kernel_ir::{
     ControlWord, GlobalSpace, KernelId, Location, MOST_POLLED, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister,
     Table,
 };
 
-use super::scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary};
+use scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary};
 
 /// A narrow register of a frame: 32 lanes of 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -4,17 +4,17 @@ use warpweave_graph::arena::Id;
 
 use crate::kernel_ir::{Body, KernelId, SpecialRegister};
 
-use super::access::{self, Agent, lanes};
-use super::bytecode::{Compiled, CompiledBody, Instruction, Slot};
+use super::access::{self, Agent};
 use super::copies::Copies;
-use super::lanes::{ALL, Frame, Lanes, elements, source_lane};
-use super::memory::global::POISON;
-use super::memory::shared::Accessor;
+use super::lanes::{ALL, Frame, Lanes, elements, lanes, source_lane};
 use super::presets::{prepare, prepare_operands};
-use super::report::{Fault, Site};
-use super::scalar::truth;
 use super::statistics;
-use super::world::World;
+use crate::emulate::bytecode::scalar::truth;
+use crate::emulate::bytecode::{Compiled, CompiledBody, Instruction, Slot};
+use crate::emulate::report::{Fault, Site};
+use crate::emulate::world::World;
+use crate::emulate::world::memory::global::POISON;
+use crate::emulate::world::memory::shared::Accessor;
 
 /// A barrier that a warp waits at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,15 +2,15 @@
 
 use crate::kernel_ir::{GlobalSpace, MemoryType, ScalarType};
 
-use super::UnorderedValue;
-use super::bytecode::{GlobalAccess, Index, Registers, SharedAccess};
-use super::lanes::Frame;
-use super::memory::global::{POISON, Recall, Unordered};
-use super::memory::shared::{Accessor, Conflict};
-use super::report::{Fault, GlobalRace, Site, WarpName};
-use super::scalar::truth;
+use super::lanes::{Frame, lanes};
 use super::statistics;
-use super::world::World;
+use crate::emulate::bytecode::scalar::truth;
+use crate::emulate::bytecode::{GlobalAccess, Index, Registers, SharedAccess};
+use crate::emulate::options::UnorderedValue;
+use crate::emulate::report::{Fault, GlobalRace, Site, WarpName};
+use crate::emulate::world::World;
+use crate::emulate::world::memory::global::{POISON, Recall, Unordered};
+use crate::emulate::world::memory::shared::{Accessor, Conflict};
 
 /// Who accesses.
 #[derive(Clone, Copy)]
@@ -212,16 +212,6 @@ fn invalid_shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: 
             poison(frame, &access.registers, access.memory, lane);
         }
     }
-}
-
-/// The active lanes.
-pub fn lanes(active: u32) -> impl Iterator<Item = usize> {
-    let mut rest = active;
-    std::iter::from_fn(move || {
-        let lane = rest.trailing_zeros();
-        rest &= rest.wrapping_sub(1);
-        (lane < 32).then_some(lane as usize)
-    })
 }
 
 pub fn order(

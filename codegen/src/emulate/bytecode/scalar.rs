@@ -390,9 +390,11 @@ fn extreme(f: f32, g: f32, first: bool, tie: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::Random;
-    use super::{NarrowBinary, NarrowUnary, TRUE};
+    use super::{NarrowBinary, NarrowUnary, TRUE, narrow_binary, narrow_unary, wide_binary, wide_compare, wide_unary};
+    use crate::emulate::random::Random;
     use crate::kernel_ir::expression::{fast_divide, magic};
+    use crate::kernel_ir::typing::{binary_result, unary_result};
+    use crate::kernel_ir::{BinaryOp, ScalarType, UnaryOp};
 
     #[test]
     fn fast_divide_divides() {
@@ -411,6 +413,60 @@ mod tests {
             check(((divisors.bits() >> (33 + divisors.below(31))) as i32).max(1));
         }
         check(i32::MAX);
+    }
+
+    const UNARY: [UnaryOp; 16] = [
+        UnaryOp::Negate,
+        UnaryOp::Absolute,
+        UnaryOp::Not,
+        UnaryOp::Exp,
+        UnaryOp::Log,
+        UnaryOp::Sqrt,
+        UnaryOp::Tanh,
+        UnaryOp::Erf,
+        UnaryOp::Sin,
+        UnaryOp::Cos,
+        UnaryOp::Atan,
+        UnaryOp::Floor,
+        UnaryOp::Ceil,
+        UnaryOp::RoundEven,
+        UnaryOp::Bits,
+        UnaryOp::OfBits,
+    ];
+    const BINARY: [BinaryOp; 18] = [
+        BinaryOp::Add,
+        BinaryOp::Subtract,
+        BinaryOp::Multiply,
+        BinaryOp::Divide,
+        BinaryOp::Remainder,
+        BinaryOp::Minimum,
+        BinaryOp::Maximum,
+        BinaryOp::Power,
+        BinaryOp::Less,
+        BinaryOp::LessEqual,
+        BinaryOp::Equal,
+        BinaryOp::And,
+        BinaryOp::Or,
+        BinaryOp::BitAnd,
+        BinaryOp::BitOr,
+        BinaryOp::BitXor,
+        BinaryOp::ShiftLeft,
+        BinaryOp::ShiftRight,
+    ];
+
+    #[test]
+    fn what_is_well_typed_has_an_operation() {
+        let scalars = [ScalarType::Bool, ScalarType::I32, ScalarType::I64, ScalarType::F32];
+        for (scalar, op) in scalars.into_iter().flat_map(|scalar| UNARY.map(|op| (scalar, op))) {
+            let wide = scalar == ScalarType::I64 && wide_unary(op).is_some();
+            let found = wide || narrow_unary(op, scalar).is_some();
+            assert_eq!(found, unary_result(op, scalar).is_some(), "{op:?} of {scalar:?}");
+        }
+        for (scalar, op) in scalars.into_iter().flat_map(|scalar| BINARY.map(|op| (scalar, op))) {
+            let wide = scalar == ScalarType::I64 && (wide_binary(op).is_some() || wide_compare(op).is_some());
+            let found = wide || narrow_binary(op, scalar).is_some();
+            assert_eq!(found, binary_result(op, scalar).is_some(), "{op:?} of {scalar:?}");
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! What registers hold when a body is entered.
 
-use super::bytecode::{CompiledBody, Preset};
 use super::execute::Core;
 use super::lanes::Frame;
-use super::memory::global::POISON;
-use super::report::Fault;
-use super::world::World;
+use crate::emulate::bytecode::{CompiledBody, Preset};
+use crate::emulate::report::Fault;
+use crate::emulate::world::World;
+use crate::emulate::world::memory::global::POISON;
 use crate::kernel_ir::Table;
 
 /// Gives a frame its registers, with garbage in those that the body has to write.

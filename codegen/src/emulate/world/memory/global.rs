@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use warpweave_plan::plan::is_later;
 
-use super::super::clock::Clocks;
 use super::readers::{FastBuild, ReaderSet, Readers};
+use crate::emulate::world::clock::Clocks;
 
 /// What is read instead of a value that nothing orders: a NaN with a pattern.
 pub const POISON: u32 = 0x7fdb_dbdb;

@@ -1,0 +1,12 @@
+//! Warps: what each instruction does, and which warp runs next.
+
+pub mod access;
+pub mod copies;
+pub mod execute;
+mod indices;
+pub mod lanes;
+pub mod presets;
+pub mod schedule;
+mod sentinel;
+pub mod statistics;
+mod synchronise;

@@ -1,0 +1,263 @@
+//! Every statement's parts and effects, declared once.
+//!
+//! [`Statement::parts`] lists the places, expressions and blocks of a statement, [`Statement::effects`] what running it does.
+//! Walks, rewriting, the verifier and the analysis of assignments are derived from these two, and need no change for a new
+//! statement.
+
+use super::effects::{
+    Access, AccessKind, Control, Effects, Flaw, Home, Memory, Needed, Order, Outcome, Parts, Role, Scope, Uniform,
+    UniformPart,
+};
+use super::expression::{Constant, Expression, ScalarType};
+use super::memory::{GlobalSpace, MOST_POLLED, ShuffleMode, WARP_SIZE};
+use super::statement::{Block, CallWaits, Place, Statement};
+
+/// The parts of a statement, borrowed as it is.
+macro_rules! parts {
+    ($statement:expr) => {
+        match $statement {
+            Self::Assign { place, value } => Parts::new().writes(place, 1, None).reads(Role::Value, PLACE, [value]),
+            Self::LoadGlobal { place, memory, width, index, .. } => Parts::new()
+                .writes(place, width.elements(), Some(Needed::Scalar(memory.scalar_type())))
+                .reads(Role::Address, INTEGER, [index]),
+            Self::StoreGlobal { memory, index, values } => Parts::new().reads(Role::Address, INTEGER, [index]).reads(
+                Role::Value,
+                Needed::Scalar(memory.scalar_type()),
+                values,
+            ),
+            Self::LoadSentinel { place, count, index, apart, mark } => Parts::new()
+                .writes(place, *count, Some(F32))
+                .reads(Role::Address, INTEGER, [index])
+                .reads(Role::Address, INTEGER, apart)
+                .reads(Role::Word, I32, [mark]),
+            Self::StoreSentinel { index, mark, value } => Parts::new()
+                .reads(Role::Address, INTEGER, [index])
+                .reads(Role::Word, I32, [mark])
+                .reads(Role::Value, F32, [value]),
+            Self::CheckIndex { place, value, extent, element, record } => Parts::new()
+                .writes(place, 1, Some(I32))
+                .reads(Role::Value, INTEGER, [value])
+                .reads(Role::Word, I32, [extent, element])
+                .reads(Role::Address, I32, [record]),
+            Self::LoadShared { place, array, width, index } => Parts::new()
+                .writes(place, width.elements(), Some(Needed::Element(*array)))
+                .reads(Role::Address, I32, [index]),
+            Self::StoreShared { array, index, values } => {
+                Parts::new().reads(Role::Address, I32, [index]).reads(Role::Value, Needed::Element(*array), values)
+            }
+            Self::AsyncCopy { index, source, exists, .. } => Parts::new()
+                .reads(Role::Address, I32, [index])
+                .reads(Role::Address, INTEGER, [source])
+                .reads(Role::Condition, BOOL, [exists]),
+            Self::AsyncCommit | Self::AsyncWait { .. } => Parts::new(),
+            Self::Shuffle { place, value, .. } => {
+                Parts::new().writes(place, 1, None).reads(Role::Value, PLACE, [value])
+            }
+            Self::For { extent, body, .. } => Parts::new().reads(Role::Extent, I32, [extent]).holds([body]),
+            Self::If { condition, then, otherwise } => {
+                Parts::new().reads(Role::Condition, BOOL, [condition]).holds([then, otherwise])
+            }
+            Self::Loop { body } => Parts::new().holds([body]),
+            Self::Break => Parts::new(),
+            Self::Switch { selector, cases } => Parts::new().reads(Role::Condition, I32, [selector]).holds(cases),
+            Self::Call { operands, tile, waits: None, .. } => Parts::new().reads(Role::Word, I32, [operands, tile]),
+            Self::Call { operands, tile, waits: Some(CallWaits { first, count, stopped }), .. } => {
+                Parts::new().writes(stopped, 1, Some(BOOL)).reads(Role::Word, I32, [operands, tile, first, count])
+            }
+            Self::Await { .. } | Self::BlockBarrier => Parts::new(),
+            Self::BlockBarrierOr { place, condition } => {
+                Parts::new().writes(place, 1, Some(BOOL)).reads(Role::Condition, BOOL, [condition])
+            }
+            Self::WarpBarrier => Parts::new(),
+            Self::LoadTable { place, index, .. } => {
+                Parts::new().writes(place, 1, Some(I32)).reads(Role::Word, I32, [index])
+            }
+            Self::LoadControl { place, .. } | Self::ReadSpecial { place, .. } => {
+                Parts::new().writes(place, 1, Some(I32))
+            }
+            Self::StoreControl { value, .. } => Parts::new().reads(Role::Word, I32, [value]),
+            Self::AddControl { place, value, .. } => {
+                Parts::new().writes(place, 1, Some(I32)).reads(Role::Word, I32, [value])
+            }
+            Self::Wait { place, counter, target, position, .. } => {
+                Parts::new().writes(place, 1, Some(BOOL)).reads(Role::Word, I32, [counter, target, position])
+            }
+            Self::Signal { counter, .. } => Parts::new().reads(Role::Word, I32, [counter]),
+            Self::DependencyWait | Self::DependentLaunch => Parts::new(),
+        }
+    };
+}
+
+const BOOL: Needed = Needed::Scalar(ScalarType::Bool);
+const I32: Needed = Needed::Scalar(ScalarType::I32);
+const F32: Needed = Needed::Scalar(ScalarType::F32);
+const INTEGER: Needed = Needed::Integer;
+const PLACE: Needed = Needed::Place;
+
+impl Statement {
+    /// What the statement is made of.
+    pub fn parts(&self) -> Parts<&Place, &Expression, &Block> {
+        parts!(self)
+    }
+
+    /// What the statement is made of, to be changed.
+    pub fn parts_mut(&mut self) -> Parts<&mut Place, &mut Expression, &mut Block> {
+        parts!(self)
+    }
+
+    /// What running the statement does.
+    pub fn effects(&self) -> Effects<'_> {
+        let arena = Memory::Global(GlobalSpace::Arena);
+        let block = |part, what| Some(Uniform { scope: Scope::Block, part, what });
+        match self {
+            Self::Assign { .. } => Effects { outcome: Outcome::Values, ..Effects::NONE },
+            Self::LoadGlobal { space, .. } => Effects { accesses: vec![read(Memory::Global(*space))], ..Effects::NONE },
+            Self::StoreGlobal { values, .. } => {
+                Effects { accesses: vec![write(arena)], flaw: store_width(values), ..Effects::NONE }
+            }
+            Self::LoadSentinel { count, apart, .. } => {
+                let most = if apart.is_some() { MOST_POLLED } else { 2 };
+                let flaw = (!(1..=most).contains(count)).then_some(Flaw::SentinelCount(*count));
+                let home = Home::Exchange("LoadSentinel");
+                Effects { home, accesses: vec![read(Memory::Tagged)], flaw, ..Effects::NONE }
+            }
+            Self::StoreSentinel { .. } => Effects {
+                home: Home::Exchange("StoreSentinel"),
+                accesses: vec![write(Memory::Tagged)],
+                ..Effects::NONE
+            },
+            Self::CheckIndex { .. } => Effects {
+                home: Home::Kernel("CheckIndex"),
+                accesses: vec![update(Memory::IndexRecord)],
+                ..Effects::NONE
+            },
+            Self::LoadShared { array, .. } => Effects { accesses: vec![read(Memory::Shared(*array))], ..Effects::NONE },
+            Self::StoreShared { array, values, .. } => {
+                Effects { accesses: vec![write(Memory::Shared(*array))], flaw: store_width(values), ..Effects::NONE }
+            }
+            Self::AsyncCopy { array, space, .. } => {
+                let element = Some(ScalarType::F32);
+                let written = Access { element, ..write(Memory::Shared(*array)) };
+                Effects { accesses: vec![read(Memory::Global(*space)), written], ..Effects::NONE }
+            }
+            Self::AsyncCommit | Self::AsyncWait { .. } => Effects::NONE,
+            Self::Shuffle { mode, .. } => {
+                let (outcome, lane) = match *mode {
+                    ShuffleMode::Xor(mask) => (Outcome::Values, mask),
+                    ShuffleMode::Broadcast(lane) => (Outcome::OfOneLane, lane),
+                };
+                let flaw = (lane >= WARP_SIZE).then_some(Flaw::ShuffleLane(lane));
+                Effects { outcome, uniform: Some(warp("a shuffle's control flow")), flaw, ..Effects::NONE }
+            }
+            Self::For { variable, extent, unroll, .. } => {
+                let extent = match extent {
+                    Expression::Constant(Constant::I32(extent)) => Some(*extent),
+                    _ => None,
+                };
+                let control = Control::Count { variable: *variable, extent, unroll: *unroll };
+                let flaw = (*unroll && extent.is_none()).then_some(Flaw::UnrolledExtent);
+                Effects { control, flaw, ..Effects::NONE }
+            }
+            Self::If { .. } => Effects { control: Control::Branch, ..Effects::NONE },
+            Self::Loop { .. } => {
+                let uniform = block(UniformPart::ControlFlow, "a loop's control flow");
+                Effects { home: Home::Entry("Loop"), control: Control::Repeat, uniform, ..Effects::NONE }
+            }
+            Self::Break => {
+                let uniform = block(UniformPart::ControlFlow, "a break's control flow");
+                Effects { home: Home::Entry("Break"), control: Control::Leave, uniform, ..Effects::NONE }
+            }
+            Self::Switch { .. } => {
+                let uniform = block(UniformPart::All, "a switch");
+                Effects { control: Control::Select, uniform, ..Effects::NONE }
+            }
+            Self::Call { kernel, waits, .. } => Effects {
+                home: Home::Entry("Call"),
+                outcome: Outcome::Common,
+                control: Control::Call { kernel: *kernel, waits: waits.is_some() },
+                uniform: block(UniformPart::All, "a call"),
+                ..Effects::NONE
+            },
+            Self::Await { loaded, .. } => Effects {
+                home: Home::Kernel("Await"),
+                arrays: loaded,
+                uniform: block(UniformPart::ControlFlow, "an await's control flow"),
+                order: Order::OwnWaits,
+                ..Effects::NONE
+            },
+            Self::BlockBarrier | Self::BlockBarrierOr { .. } => Effects {
+                outcome: Outcome::Common,
+                uniform: block(UniformPart::ControlFlow, "a barrier's control flow"),
+                order: Order::Barrier(Scope::Block),
+                ..Effects::NONE
+            },
+            Self::WarpBarrier => Effects {
+                uniform: Some(warp("a warp barrier's control flow")),
+                order: Order::Barrier(Scope::Warp),
+                ..Effects::NONE
+            },
+            Self::LoadTable { .. } => Effects {
+                home: Home::Persistent("LoadTable"),
+                accesses: vec![read(Memory::Table)],
+                outcome: Outcome::Values,
+                uniform: block(UniformPart::Reads, "the index of a table"),
+                ..Effects::NONE
+            },
+            Self::LoadControl { .. } => Effects {
+                home: Home::Persistent("LoadControl"),
+                accesses: vec![read(Memory::Control)],
+                ..Effects::NONE
+            },
+            Self::ReadSpecial { .. } => Effects { home: Home::Entry("ReadSpecial"), ..Effects::NONE },
+            Self::StoreControl { .. } => Effects {
+                home: Home::Persistent("StoreControl"),
+                accesses: vec![write(Memory::Control)],
+                ..Effects::NONE
+            },
+            Self::AddControl { .. } => Effects {
+                home: Home::Persistent("AddControl"),
+                accesses: vec![update(Memory::Control)],
+                ..Effects::NONE
+            },
+            Self::Wait { .. } => {
+                Effects { home: Home::Persistent("Wait"), accesses: vec![read(Memory::Counter)], ..Effects::NONE }
+            }
+            Self::Signal { .. } => {
+                Effects { home: Home::Persistent("Signal"), accesses: vec![update(Memory::Counter)], ..Effects::NONE }
+            }
+            Self::DependencyWait => {
+                Effects { home: Home::Node("DependencyWait"), order: Order::Dependencies, ..Effects::NONE }
+            }
+            Self::DependentLaunch => Effects { home: Home::Node("DependentLaunch"), ..Effects::NONE },
+        }
+    }
+
+    /// The blocks inside the statement, in the order in which [`Location`](super::Location) numbers them.
+    pub fn blocks(&self) -> Vec<&Block> {
+        self.parts().blocks
+    }
+}
+
+fn access(memory: Memory, kind: AccessKind) -> Access {
+    Access { memory, kind, element: None }
+}
+
+fn read(memory: Memory) -> Access {
+    access(memory, AccessKind::Read)
+}
+
+fn write(memory: Memory) -> Access {
+    access(memory, AccessKind::Write)
+}
+
+fn update(memory: Memory) -> Access {
+    access(memory, AccessKind::Update)
+}
+
+fn warp(what: &'static str) -> Uniform {
+    Uniform { scope: Scope::Warp, part: UniformPart::ControlFlow, what }
+}
+
+fn store_width(values: &[Expression]) -> Option<Flaw> {
+    (!matches!(values.len(), 1 | 2 | 4)).then_some(Flaw::StoreWidth(values.len()))
+}

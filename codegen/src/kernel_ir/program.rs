@@ -1,0 +1,172 @@
+//! Programs: bodies, and what is launched.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use warpweave_graph::arena::Arena;
+
+use super::effects::Order;
+use super::expression::ScalarType;
+use super::ids::{ArrayId, KernelId, LocalId, SharedId};
+use super::memory::MemoryType;
+use super::statement::Block;
+
+/// A register array: `length` scalars, indexed by constants after unrolling.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct RegisterArray {
+    /// The type of each element.
+    pub scalar: ScalarType,
+    /// The number of elements.
+    pub length: u32,
+}
+
+/// A shared-memory array: `length` elements in the block's shared memory. Its contents are undefined when a kernel is
+/// entered, unless it is [`Kernel::kept`], and it is aligned to 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct SharedArray {
+    /// The type of each element in memory.
+    pub memory: MemoryType,
+    /// The number of elements.
+    pub length: u32,
+}
+
+impl SharedArray {
+    /// Bytes, up to where the next array may begin.
+    pub fn bytes(&self) -> u32 {
+        (self.memory.bytes() * self.length).next_multiple_of(16)
+    }
+}
+
+/// A body: declarations and statements. Both the kernels and the entry of a program are bodies.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Scalar variables.
+    pub locals: Arena<LocalId, ScalarType>,
+    /// Register arrays.
+    pub arrays: Arena<ArrayId, RegisterArray>,
+    /// Shared-memory arrays; a block's shared memory is the maximum over its kernels, not the sum.
+    pub shared: Arena<SharedId, SharedArray>,
+    /// The array whose contents last from call to call: it lies where every kernel's kept array begins, and no other array
+    /// of a kernel overlaps it. Undefined until a kernel of the launch has written it.
+    pub kept: Option<SharedId>,
+    /// The statements.
+    pub body: Block,
+}
+
+impl Kernel {
+    /// Whether the kernel does the waits of its calls itself.
+    pub fn awaits(&self) -> bool {
+        self.body.iter().any(|statement| statement.effects().order == Order::OwnWaits)
+    }
+
+    /// Bytes of shared memory beside the kept array, each array aligned to 16 bytes.
+    pub fn shared_bytes(&self) -> u32 {
+        let own = self.shared.iter().filter(|(id, _)| Some(*id) != self.kept);
+        own.map(|(_, array)| array.bytes()).sum()
+    }
+
+    /// Bytes of the kept array.
+    pub fn kept_bytes(&self) -> u32 {
+        self.kept.and_then(|kept| self.shared.get(kept)).map_or(0, |array| array.bytes())
+    }
+}
+
+/// What is launched.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Entry {
+    /// One cooperative launch, whose every block walks its stream.
+    Persistent(Kernel),
+    /// Kernel nodes of a graph, one after another: the entry of each kernel, by its id. A node begins with
+    /// [`Statement::DependencyWait`](super::Statement::DependencyWait).
+    Nodes(Arena<KernelId, Kernel>),
+    /// Both, one after another.
+    Mixed(MixedEntries),
+}
+
+/// The entries of a program whose segments are of both kinds.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct MixedEntries {
+    /// What every persistent segment launches cooperatively, each on streams of its own.
+    pub persistent: Kernel,
+    /// The entries of the kernels that are nodes.
+    pub nodes: BTreeMap<KernelId, Kernel>,
+}
+
+impl Entry {
+    /// What walks streams, if anything does.
+    pub fn persistent(&self) -> Option<&Kernel> {
+        match self {
+            Self::Persistent(entry) => Some(entry),
+            Self::Nodes(_) => None,
+            Self::Mixed(entries) => Some(&entries.persistent),
+        }
+    }
+
+    /// What walks streams, if anything does.
+    pub fn persistent_mut(&mut self) -> Option<&mut Kernel> {
+        match self {
+            Self::Persistent(entry) => Some(entry),
+            Self::Nodes(_) => None,
+            Self::Mixed(entries) => Some(&mut entries.persistent),
+        }
+    }
+
+    /// The entries of kernels that are nodes, in the order of the kernels.
+    pub fn nodes(&self) -> Vec<(KernelId, &Kernel)> {
+        match self {
+            Self::Persistent(_) => Vec::new(),
+            Self::Nodes(nodes) => nodes.iter().collect(),
+            Self::Mixed(entries) => entries.nodes.iter().map(|(id, node)| (*id, node)).collect(),
+        }
+    }
+
+    /// Whether a kernel is a node.
+    pub fn is_node(&self, kernel: KernelId) -> bool {
+        match self {
+            Self::Persistent(_) => false,
+            Self::Nodes(_) => true,
+            Self::Mixed(entries) => entries.nodes.contains_key(&kernel),
+        }
+    }
+}
+
+/// A program of kernels: one cooperative launch, or launches one after another, with a fixed number of threads per block.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Program {
+    /// Threads of each block; a multiple of [`WARP_SIZE`](super::WARP_SIZE).
+    pub threads: u32,
+    /// The deduplicated rKernel bodies.
+    pub kernels: Arena<KernelId, Kernel>,
+    /// What every block runs.
+    pub entry: Entry,
+}
+
+impl Program {
+    /// Shared-memory bytes that a block needs: the maximum over the kernels, what they keep, and the entry's own.
+    pub fn shared_bytes(&self) -> u32 {
+        let kernels = self.kernels.values().map(Kernel::shared_bytes).max().unwrap_or(0);
+        kernels + self.kept_bytes() + self.entry_shared_bytes()
+    }
+
+    /// Shared-memory bytes of the entry itself, before those of the kernels; nodes have none.
+    pub fn entry_shared_bytes(&self) -> u32 {
+        self.entry.persistent().map_or(0, Kernel::shared_bytes)
+    }
+
+    /// Shared-memory bytes that a block of each kernel's node needs; none if no kernel is a node. A kernel's arrays lie where
+    /// they lie in a persistent segment of the same program.
+    pub fn node_shared_bytes(&self) -> Vec<u32> {
+        let before = self.entry_shared_bytes() + self.kept_bytes();
+        match &self.entry {
+            Entry::Persistent(_) => Vec::new(),
+            Entry::Nodes(_) | Entry::Mixed(_) => {
+                self.kernels.values().map(|kernel| before + kernel.shared_bytes()).collect()
+            }
+        }
+    }
+
+    /// Bytes of the largest kept array: where the kernels' other arrays begin.
+    pub fn kept_bytes(&self) -> u32 {
+        self.kernels.values().map(Kernel::kept_bytes).max().unwrap_or(0)
+    }
+}

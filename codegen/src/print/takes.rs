@@ -1,0 +1,30 @@
+//! What kernels take beside memory, operands and tile.
+
+use crate::kernel_ir::effects::Memory;
+use crate::kernel_ir::location::visit;
+use crate::kernel_ir::{Block, Kernel};
+
+/// What a kernel takes beside memory, operands and tile.
+#[derive(Clone, Copy)]
+pub(super) struct Takes {
+    /// What polls, marks and waits need.
+    pub exchange: bool,
+    /// Its own waits; it then returns whether they gave up.
+    pub waits: bool,
+}
+
+impl Takes {
+    pub fn of(kernel: &Kernel) -> Self {
+        let waits = kernel.awaits();
+        Self { exchange: waits || exchanges(&kernel.body), waits }
+    }
+}
+
+/// Whether a block marks or polls.
+fn exchanges(block: &Block) -> bool {
+    let mut exchanges = false;
+    visit(block, &mut |statement, _| {
+        exchanges |= statement.effects().accesses.iter().any(|access| access.memory == Memory::Tagged);
+    });
+    exchanges
+}
