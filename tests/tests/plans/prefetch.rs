@@ -1,7 +1,7 @@
 //! Plans whose rTasks load constants before they wait compute what others do; a load of anything else is reported.
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::kernel_ir::statement::{Block, GlobalSpace, Statement};
+use warpweave::codegen::kernel_ir::{Block, GlobalSpace, Statement};
 use warpweave::codegen::lower::lower;
 use warpweave::codegen::verify as kernel_verify;
 use warpweave::codegen::verify::Problem;
