@@ -2,7 +2,7 @@
 
 use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
 
-use crate::kernel_ir::effects::Control;
+use crate::kernel_ir::effects::{Control, Order, Scope};
 use crate::kernel_ir::{
     BinaryOp, Block, Expression, GlobalSpace, MemoryOrder, MemoryType, Place, Program, Statement, Width,
 };
@@ -49,8 +49,9 @@ impl ProgramMutation {
         if self == Self::DropBarrierAfterRun {
             let mut after_call = false;
             block.retain(|statement| {
-                let keep = !(after_call && matches!(statement, Statement::BlockBarrier));
-                after_call = matches!(statement.effects().control, Control::Call { .. });
+                let effects = statement.effects();
+                let keep = !(after_call && effects.order == Order::Barrier(Scope::Block));
+                after_call = matches!(effects.control, Control::Call { .. });
                 keep
             });
         }
