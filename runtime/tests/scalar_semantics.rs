@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
-use warpweave_codegen::kernel_ir::{GlobalSpace, MemoryType, Place, Statement, Width};
 use warpweave_codegen::kernel_ir::{Entry, Kernel, Program};
+use warpweave_codegen::kernel_ir::{GlobalSpace, MemoryType, Place, Statement, Width};
 use warpweave_codegen::print::cuda;
 use warpweave_graph::arena::Arena;
 use warpweave_plan::tables::{Launch, StreamLaunch, Tables};

@@ -12,7 +12,7 @@ const MOST: usize = 18;
 const LISTS: [&str; 2] = ["graph/src/ops", "models/src/zoo"];
 
 /// Folders that hold more today, and how many; a line may only become smaller, and go.
-const LARGER: [(&str, usize); 2] = [("codegen/src/emulate", 19), ("graph/src", 23)];
+const LARGER: [(&str, usize); 1] = [("graph/src", 23)];
 
 /// Fails for folders of more files than they may hold, and for allowances that are no longer needed.
 pub fn check() {
