@@ -16,6 +16,7 @@ use warpweave_fusion::schedule::{Backend, BackendChoice, BackendReason, Executio
 use warpweave_graph::TensorType;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::legible::legible;
+use warpweave_graph::pipeline::Selection;
 use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
 };
@@ -153,9 +154,14 @@ pub struct Judged {
 
 impl Build {
     /// Prepares a model.
-    pub fn new(mut model: Model, watch: &mut dyn FnMut(Stage)) -> Self {
+    pub fn new(model: Model, watch: &mut dyn FnMut(Stage)) -> Self {
+        Self::with(model, &Selection::default(), watch)
+    }
+
+    /// Prepares a model by chosen passes.
+    pub fn with(mut model: Model, passes: &Selection, watch: &mut dyn FnMut(Stage)) -> Self {
         watch(Stage::Prepare);
-        let prepared = Prepared::new(&model.program);
+        let prepared = Prepared::with(&model.program, passes);
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
         let backend = BackendChoice::Only(Backend::Persistent);
@@ -198,7 +204,7 @@ impl Build {
         match kernels(&draft.plan) {
             Err(CompileError::Lower(_)) => {
                 let program = &self.prepared.program;
-                let nodes = refused_nodes(&draft.plan, &draft.partition, program, &self.model.nodes);
+                let nodes = refused_nodes(&draft.plan, &draft.partition, program);
                 Err(BuildError::NoKernels { target: gpu, nodes })
             }
             lowered => Ok(lowered?),
@@ -234,8 +240,7 @@ impl Build {
         }
         let program = &self.prepared.program;
         let tensor = largest.body.outputs[0];
-        let origin = program.producer(tensor).and_then(|statement| program.statements[statement].origin);
-        let name = origin.and_then(|node| self.model.results.get(&node).cloned()).unwrap_or_else(|| tensor.to_string());
+        let name = program.tensor_name(tensor).map_or_else(|| tensor.to_string(), str::to_owned);
         let ty = program.tensors[tensor].ty.clone();
         Err(BuildError::Tasks { name, ty, tasks: tasks(largest), target })
     }
@@ -289,7 +294,7 @@ impl Build {
 
     /// The names in the model of tensors whose elements index others.
     pub fn index_tensors(&self) -> TensorNames {
-        index_names(&self.model.program, &self.model.signature, |node| self.model.results.get(&node).cloned())
+        index_names(&self.model.program, &self.model.signature)
     }
 
     /// The contents of a bundle of these parts.
@@ -298,7 +303,7 @@ impl Build {
             model: self.model.record.clone(),
             signature: self.model.signature.clone(),
             index_tensors: self.index_tensors(),
-            graph_text: self.model.program.to_string(),
+            program_text: self.model.program.to_string(),
             program: self.model.program.clone(),
             targets: parts,
         }

@@ -15,12 +15,12 @@ use warpweave_fusion::partition::{
 use warpweave_fusion::schedule::{
     self, ExecutionPlan, KernelChoice, Limits, PlanOptions, Planned, Verified, Violation,
 };
+use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
-use warpweave_graph::prepare::prepare;
-use warpweave_graph::program::TensorId;
-use warpweave_graph::skeleton::SkeletonError;
+use warpweave_graph::pipeline::{self, InvalidPass, Selection};
+use warpweave_graph::program::layout::layouts;
+use warpweave_graph::program::{Source, TensorId};
 use warpweave_graph::views::Layout;
-use warpweave_graph::{ProgramSkeleton, TensorProgram};
 
 use crate::search_limit::SearchLimit;
 
@@ -159,9 +159,12 @@ pub enum CompileError {
     /// A group has no kernel.
     #[error(transparent)]
     Lower(#[from] LowerError),
-    /// The program is ill-typed: an error of warpweave, found before anything was planned.
-    #[error("the program does not verify: {0}")]
-    Program(#[from] SkeletonError),
+    /// A pass is wrong: an error of warpweave, found before anything was planned.
+    #[error(transparent)]
+    Pass(#[from] InvalidPass),
+    /// The program has what plans do not have.
+    #[error("{0} lives between launches, which plans do not support yet; make it an input and an output")]
+    State(String),
     /// The schedule is wrong: an error of warpweave, found before anything was emitted.
     #[error("the plan does not verify: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Plan(Vec<Violation>),
@@ -177,18 +180,32 @@ pub struct Prepared {
     pub program: TensorProgram,
     /// Where each tensor lives in its buffer.
     pub layouts: Arena<TensorId, Layout>,
+    invalid: Option<InvalidPass>,
 }
 
 impl Prepared {
     /// Rewrites a program for partitioning.
     pub fn new(program: &TensorProgram) -> Self {
-        let (program, layouts) = prepare(program);
-        Self { program, layouts }
+        Self::with(program, &Selection::default())
     }
 
-    /// Whether the program is well typed.
+    /// The program after chosen passes. It is verified after each; [`Prepared::verify`] tells of a pass that fails there.
+    pub fn with(program: &TensorProgram, passes: &Selection) -> Self {
+        let (program, invalid) = match pipeline::rewrite(program, passes) {
+            Ok(program) => (program, None),
+            Err(invalid) => (program.clone(), Some(invalid)),
+        };
+        let layouts = layouts(&program);
+        Self { program, layouts, invalid }
+    }
+
+    /// Whether every pass has left a valid program, in which nothing lives between launches.
     pub fn verify(&self) -> Result<(), CompileError> {
-        Ok(ProgramSkeleton::of(&self.program).check()?)
+        if let Some(invalid) = &self.invalid {
+            return Err(invalid.clone().into());
+        }
+        let mut states = self.program.tensors.iter().filter(|(_, tensor)| matches!(tensor.source, Source::State(_)));
+        states.next().map_or(Ok(()), |(state, _)| Err(CompileError::State(self.program.shown(state))))
     }
 
     /// Which statements share a kernel, and the plan, verified.

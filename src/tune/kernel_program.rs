@@ -7,7 +7,7 @@ use warpweave_fusion::partition::cost::EstimatedCost;
 use warpweave_fusion::partition::{FusionGroup, GroupBody, Partition};
 use warpweave_fusion::schedule::{self, BackendReason, PlanOptions};
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::program::{Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
+use warpweave_graph::program::{Names, Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 use warpweave_runtime::bundle::{Signature, TargetPlan};
 
@@ -57,7 +57,8 @@ impl KernelProgram {
 
 /// The statements of a group alone, and the group in that program.
 fn alone(whole: &TensorProgram, group: &FusionGroup) -> (TensorProgram, FusionGroup) {
-    let mut alone = TensorProgram::default();
+    let names = Names { origins: whole.names.origins.clone(), ..Names::default() };
+    let mut alone = TensorProgram { names, ..TensorProgram::default() };
     let mut known: BTreeMap<TensorId, TensorId> = BTreeMap::new();
     for &id in &group.statements {
         let statement = &whole.statements[id];
@@ -90,7 +91,7 @@ fn outside(
     let definition = &whole.tensors[tensor];
     let source = match &definition.source {
         Source::Constant(value) => Source::Constant(value.clone()),
-        Source::Input(_) | Source::Statement(_) => Source::Input(alone.inputs.len()),
+        Source::Input(_) | Source::State(_) | Source::Statement(_) => Source::Input(alone.inputs.len()),
     };
     let is_input = matches!(source, Source::Input(_));
     let own = alone.tensors.push(TensorDefinition { ty: definition.ty.clone(), source });

@@ -14,7 +14,7 @@ use warpweave::fusion::partition::{
 use warpweave::fusion::schedule::keep::most_bytes;
 use warpweave::fusion::schedule::plan::ROperator;
 use warpweave::fusion::schedule::{self, ExecutionPlan, Part, PlanOptions, Planned, Verified};
-use warpweave::graph::prepare::prepare;
+use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::{StatementId, TensorProgram};
 
 /// A program with its verified plan and its kernels.

@@ -6,10 +6,11 @@ pub mod constant_folding;
 pub mod dead_code;
 pub mod identity_removal;
 pub mod movement_merging;
+pub mod rewrite;
 
 use crate::ir::{Graph, ValueId};
-use crate::rewrite::{Patch, apply};
 use crate::verify::{Violation, verify};
+use rewrite::{Patch, apply};
 
 /// A pass: finds patches, changes nothing.
 pub type Pass = fn(&Graph) -> Vec<Patch>;
@@ -40,10 +41,15 @@ pub struct InvalidRewrite {
 /// The graph after all passes, run in turn until nothing changes; verified before the first and after each that changes
 /// something.
 pub fn run(graph: &Graph) -> Result<Graph, InvalidRewrite> {
+    run_chosen(graph, |_| true, false)
+}
+
+/// The same of the passes of which `runs` is true by their place in the list; `once` or in turn until nothing changes.
+pub fn run_chosen(graph: &Graph, runs: impl Fn(usize) -> bool, once: bool) -> Result<Graph, InvalidRewrite> {
     let mut graph = verified("import", graph.clone())?;
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..if once { 1 } else { MOST_ROUNDS } {
         let mut changed = false;
-        for (pass, find) in PASSES {
+        for (_, (pass, find)) in PASSES.into_iter().enumerate().filter(|(place, _)| runs(*place)) {
             let patches = find(&graph);
             if patches.is_empty() {
                 continue;

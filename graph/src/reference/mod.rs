@@ -14,7 +14,7 @@ use crate::arena::{Arena, Id};
 use crate::expr::{IndirectIndex, TensorExpr};
 use crate::index_check::{FaultyIndex, IndexCheck, IndexFault};
 use crate::procedure::Opaque;
-use crate::program::{Definition, Source, TensorId, TensorProgram};
+use crate::program::{Definition, Source, State, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
 use values::Values;
@@ -51,7 +51,7 @@ pub enum ReferenceError {
     Index(IndexFault),
 }
 
-/// The outputs of a program for these inputs, in order.
+/// The outputs of a program for these inputs, in order: those of its first launch.
 pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>, ReferenceError> {
     let declared: Vec<&TensorType> = program.inputs.iter().map(|&input| &program.tensors[input].ty).collect();
     check(&declared, inputs)?;
@@ -130,7 +130,7 @@ fn check(declared: &[&TensorType], given: &[Tensor]) -> Result<(), ReferenceErro
 fn given<'a>(program: &'a TensorProgram, tensor: TensorId, inputs: &'a [Tensor]) -> Option<&'a Tensor> {
     match &program.tensors[tensor].source {
         Source::Input(position) => inputs.get(*position),
-        Source::Constant(value) => Some(value),
+        Source::Constant(value) | Source::State(State { initial: value, .. }) => Some(value),
         Source::Statement(_) => None,
     }
 }

@@ -36,7 +36,7 @@ pub struct BundleContents {
     /// The names in the model of the program's tensors whose elements index other tensors.
     pub index_tensors: TensorNames,
     /// The program, for people.
-    pub graph_text: String,
+    pub program_text: String,
     /// The program that every plan schedules.
     pub program: TensorProgram,
     /// A part for each target.
@@ -137,7 +137,7 @@ struct Archive<'a, W: Write + Seek> {
 impl<W: Write + Seek> Archive<'_, W> {
     /// Writes everything but the constants, the manifest last.
     fn finish(mut self, contents: &BundleContents, references: References) -> Result<W, BundleError> {
-        self.bytes(EntryName::Graph, contents.graph_text.as_bytes())?;
+        self.bytes(EntryName::ProgramText, contents.program_text.as_bytes())?;
         let skeleton = ProgramSkeleton::of(&contents.program);
         self.bytes(EntryName::Program, &super::decode::encode(EntryName::Program, &skeleton)?)?;
         let bound = binding(&self.entries, &references);

@@ -6,6 +6,7 @@ use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::{fold::fold, verify};
+use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::text::{self, Tensors};
 use warpweave::graph::verify::verify as verify_graph;
@@ -14,6 +15,7 @@ use warpweave::graph::{Tensor, lower};
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::Machine;
 use warpweave_tests::pipeline::{compile, plan};
+use warpweave_tests::program_text::read_back;
 use warpweave_tests::random::{self, Random};
 
 use crate::devices;
@@ -58,7 +60,12 @@ pub fn run(graph: &str, command: &str) -> Result<String, String> {
 fn program(graph: &str) -> Result<TensorProgram, String> {
     let graph = text::parse(graph, &Tensors::new()).map_err(|error| error.to_string())?;
     let violations = verify_graph(&graph);
-    if violations.is_empty() { Ok(lower(&graph)) } else { Err(format!("{violations:?}")) }
+    if !violations.is_empty() {
+        return Err(format!("{violations:?}"));
+    }
+    let program = lower(&graph);
+    read_back(&program).and_then(|()| read_back(&prepare(&program).0))?;
+    Ok(program)
 }
 
 fn partition(program: &TensorProgram) -> Result<String, String> {

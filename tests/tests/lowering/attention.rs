@@ -7,7 +7,7 @@ use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::fusion::partition::cost::EstimatedCost;
 use warpweave::fusion::partition::{FusionLevel, GroupBody, Template, attention, partition_with_report, phase};
 use warpweave::graph::expr::{BinaryOp, ExprBuilder, Guard, Index, Scalar};
-use warpweave::graph::prepare::prepare;
+use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::TensorId;
 use warpweave::graph::{ElementType, Tensor, TensorType};
 use warpweave::runtime::host::{HostSession, pack_weights};

@@ -3,7 +3,7 @@
 use warpweave::fusion::partition::arch::GpuArch;
 use warpweave::fusion::partition::cost::EstimatedCost;
 use warpweave::fusion::partition::{FusionLevel, partition_with_report};
-use warpweave::graph::prepare::prepare;
+use warpweave::graph::pipeline::prepare;
 use warpweave_tests::models;
 use warpweave_tests::suite::Suite;
 

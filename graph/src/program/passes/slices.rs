@@ -3,21 +3,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::rebuild::Rebuild;
+use super::uses::Uses;
 use crate::arena::Arena;
-use crate::expr::{Axis, AxisId, Index, TensorExpr, substitute};
-use crate::program::{Definition, ProgramBuilder, Source, Statement, StatementId, TensorId, TensorProgram};
-use crate::views::merge_operands;
+use crate::expr::{Axis, AxisId, Index, TensorExpr, merge_operands, substitute};
+use crate::program::{Definition, Statement, StatementId, TensorId, TensorProgram};
 
 /// The program with every reduction whose slices are consumed one after another computed a slice at a time.
 ///
 /// A slice holds one coordinate of one dimension. Each reads the constants of the whole reduction again, so this is done
 /// only while those of all such reductions come to no more than `most_constant_bytes`.
 pub fn slice_reductions(program: &TensorProgram, most_constant_bytes: usize) -> TensorProgram {
-    let readers = readers(program);
+    let uses = Uses::of(program);
     let sliced: BTreeMap<StatementId, usize> = program
         .statements
         .iter()
-        .filter_map(|(id, statement)| Some((id, sliced_dimension(program, statement, &readers)?)))
+        .filter_map(|(id, statement)| Some((id, sliced_dimension(program, statement, &uses)?)))
         .collect();
     let constants: BTreeSet<TensorId> =
         sliced.keys().flat_map(|&id| program.statements[id].operands.iter().copied()).collect();
@@ -28,26 +29,16 @@ pub fn slice_reductions(program: &TensorProgram, most_constant_bytes: usize) -> 
     rebuild(program, &sliced)
 }
 
-type Readers = Arena<TensorId, Vec<StatementId>>;
-
-fn readers(program: &TensorProgram) -> Readers {
-    let mut readers: Readers = program.tensors.values().map(|_| Vec::new()).collect();
-    for (id, statement) in program.statements.iter() {
-        statement.operands.iter().for_each(|&operand| readers[operand].push(id));
-    }
-    readers
-}
-
 /// The dimension along which a reduction is consumed slice by slice, if there is one.
-fn sliced_dimension(program: &TensorProgram, statement: &Statement, readers: &Readers) -> Option<usize> {
+fn sliced_dimension(program: &TensorProgram, statement: &Statement, uses: &Uses) -> Option<usize> {
     let Definition::Compute(expr) = &statement.definition else { return None };
     let tensor = statement.output;
-    if expr.reducer.is_none() || program.outputs.contains(&tensor) {
+    if expr.reducer.is_none() || uses.is_live_out(tensor) {
         return None;
     }
     let rank = program.tensors[tensor].ty.shape.len();
     (0..rank).find(|&dimension| {
-        let first_readers = coordinates(program, tensor, dimension, &readers[tensor]);
+        let first_readers = coordinates(program, tensor, dimension, uses.readers(tensor));
         first_readers.is_some_and(|first| first.len() > 1 && are_ordered(program, &first))
     })
 }
@@ -92,45 +83,23 @@ fn depends(program: &TensorProgram, later: StatementId, earlier: StatementId) ->
 }
 
 fn rebuild(program: &TensorProgram, sliced: &BTreeMap<StatementId, usize>) -> TensorProgram {
-    let mut slicer =
-        Slicer { program, sliced, builder: ProgramBuilder::new(), map: BTreeMap::new(), slices: BTreeMap::new() };
-    for &input in &program.inputs {
-        let new = slicer.builder.input(program.tensors[input].ty.clone());
-        slicer.map.insert(input, new);
-    }
-    for (id, tensor) in program.tensors.iter() {
-        if let Source::Constant(value) = &tensor.source {
-            slicer.map.insert(id, slicer.builder.constant(value.clone()));
+    let mut slicer = Slicer { program, sliced, builder: Rebuild::new(program), slices: BTreeMap::new() };
+    for (_, statement) in program.statements.iter().filter(|(id, _)| !sliced.contains_key(id)) {
+        match &statement.definition {
+            Definition::Compute(expr) => {
+                let output = slicer.compute(statement, expr.clone());
+                slicer.builder.replace(statement.output, output);
+            }
+            Definition::Opaque(_) | Definition::Join { .. } => _ = slicer.builder.keep(statement),
         }
     }
-    for (id, statement) in program.statements.iter() {
-        if sliced.contains_key(&id) {
-            continue;
-        }
-        let output = match &statement.definition {
-            Definition::Compute(expr) => slicer.compute(statement, expr.clone()),
-            Definition::Opaque(opaque) => {
-                slicer.builder.set_origin(statement.origin);
-                let operands: Vec<TensorId> = statement.operands.iter().map(|operand| slicer.map[operand]).collect();
-                slicer.builder.opaque(opaque.clone(), &operands)
-            }
-            Definition::Join { axis } => {
-                slicer.builder.set_origin(statement.origin);
-                let parts: Vec<TensorId> = statement.operands.iter().map(|operand| slicer.map[operand]).collect();
-                slicer.builder.join(*axis, &parts)
-            }
-        };
-        slicer.map.insert(statement.output, output);
-    }
-    let outputs = program.outputs.iter().map(|output| slicer.map[output]).collect();
-    slicer.builder.finish(outputs)
+    slicer.builder.finish(program)
 }
 
 struct Slicer<'a> {
     program: &'a TensorProgram,
     sliced: &'a BTreeMap<StatementId, usize>,
-    builder: ProgramBuilder,
-    map: BTreeMap<TensorId, TensorId>,
+    builder: Rebuild,
     slices: BTreeMap<(TensorId, i64), TensorId>,
 }
 
@@ -138,7 +107,7 @@ impl Slicer<'_> {
     /// Appends an expression of a statement, after the slices that it reads.
     fn compute(&mut self, statement: &Statement, mut expr: TensorExpr) -> TensorId {
         let mut operands: Vec<Option<TensorId>> =
-            statement.operands.iter().map(|operand| self.map.get(operand).copied()).collect();
+            statement.operands.iter().map(|operand| self.builder.mapped(*operand)).collect();
         for read in expr.reads.ids() {
             let Some(&tensor) = statement.operands.get(expr.reads[read].operand) else { continue };
             let producer = self.program.producer(tensor);
@@ -152,8 +121,7 @@ impl Slicer<'_> {
         }
         let (expr, operands) = merge_operands(&expr, &operands);
         let operands: Vec<TensorId> = operands.into_iter().flatten().collect();
-        self.builder.set_origin(statement.origin);
-        self.builder.compute(expr, &operands)
+        self.builder.compute(statement.origins.clone(), expr, &operands)
     }
 
     /// One slice of a reduction, appended where it is read first.

@@ -8,12 +8,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::arena::Arena;
+use super::rebuild::{Rebuild, union};
+use super::uses::Uses;
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Read, Reducer, Scalar, TensorExpr};
-use crate::program::{Definition, Statement, StatementId, TensorId, TensorProgram};
+use crate::program::{Definition, Origins, Statement, StatementId, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
-use crate::views::Rebuild;
 
 /// The program with siblings merged. Values are unchanged bit for bit.
 pub fn merge_siblings(program: &TensorProgram) -> TensorProgram {
@@ -28,7 +28,7 @@ pub fn merge_siblings(program: &TensorProgram) -> TensorProgram {
     let mut merging = Merging { program, sets: &sets, merged: vec![None; sets.len()], builder: Rebuild::new(program) };
     for (id, statement) in program.statements.iter() {
         match member_of.get(&id) {
-            None => _ = merging.builder.keep(statement, statement.definition.clone(), statement.operands.clone()),
+            None => _ = merging.builder.keep(statement),
             Some(&(set, 0)) => merging.merge(set),
             Some(_) => {}
         }
@@ -65,19 +65,18 @@ enum Part {
 
 /// The sets that are worth merging: those whose results are not needed in places of their own.
 fn accepted(program: &TensorProgram) -> Vec<Set> {
-    let readers = readers(program);
+    let uses = Uses::of(program);
     let mut found: Vec<Set> = Vec::new();
     for set in products(program) {
         let start = found.len();
         found.push(set);
-        while let Some(next) = followers(program, &readers, &found[found.len() - 1], found.len() - 1) {
+        while let Some(next) = followers(program, &uses, &found[found.len() - 1], found.len() - 1) {
             found.push(next);
         }
         let last = &found[found.len() - 1];
         let wanted = last.members.iter().all(|&member| {
             let output = program.statements[member].output;
-            !program.outputs.contains(&output)
-                && readers[output].iter().all(|&reader| composes(program, &readers, reader))
+            !uses.is_live_out(output) && uses.readers(output).iter().all(|&reader| composes(program, &uses, reader))
         });
         if !wanted {
             found.truncate(start);
@@ -87,28 +86,16 @@ fn accepted(program: &TensorProgram) -> Vec<Set> {
 }
 
 /// Whether a reader takes a slice as it is: a reduction, or what is composed into reductions.
-fn composes(program: &TensorProgram, readers: &Arena<TensorId, Vec<StatementId>>, reader: StatementId) -> bool {
+fn composes(program: &TensorProgram, uses: &Uses, reader: StatementId) -> bool {
     let reduces = |statement: StatementId| match &program.statements[statement].definition {
         Definition::Compute(expr) => expr.reducer.is_some(),
         Definition::Opaque(_) | Definition::Join { .. } => false,
     };
     let statement = &program.statements[reader];
     let is_compute = matches!(statement.definition, Definition::Compute(_));
-    let behind = &readers[statement.output];
+    let behind = uses.readers(statement.output);
     let only_reduced = !behind.is_empty() && behind.iter().all(|&reader| reduces(reader));
-    reduces(reader) || is_compute && only_reduced && !program.outputs.contains(&statement.output)
-}
-
-fn readers(program: &TensorProgram) -> Arena<TensorId, Vec<StatementId>> {
-    let mut readers: Arena<TensorId, Vec<StatementId>> = program.tensors.values().map(|_| Vec::new()).collect();
-    for (id, statement) in program.statements.iter() {
-        for &operand in &statement.operands {
-            if readers[operand].last() != Some(&id) {
-                readers[operand].push(id);
-            }
-        }
-    }
-    readers
+    reduces(reader) || is_compute && only_reduced && !uses.is_live_out(statement.output)
 }
 
 /// Products of which two or more read the same.
@@ -121,7 +108,7 @@ fn products(program: &TensorProgram) -> Vec<Set> {
         let Some((column, parts)) = is_product.then(|| columns(program, statement, expr, None)).flatten() else {
             continue;
         };
-        let shares = |part: &Part| matches!(part, Part::Shared(tensor) if program.constant(*tensor).is_none());
+        let shares = |part: &Part| matches!(part, Part::Shared(tensor) if program.packable(*tensor).is_none());
         if !parts.iter().any(shares) {
             continue;
         }
@@ -135,20 +122,15 @@ fn products(program: &TensorProgram) -> Vec<Set> {
 }
 
 /// The statements that follow each member of the set with this number, element by element, if they are siblings too.
-fn followers(
-    program: &TensorProgram,
-    readers: &Arena<TensorId, Vec<StatementId>>,
-    set: &Set,
-    number: usize,
-) -> Option<Set> {
+fn followers(program: &TensorProgram, uses: &Uses, set: &Set, number: usize) -> Option<Set> {
     let mut members = Vec::with_capacity(set.members.len());
     let mut first: Option<(TensorExpr, Vec<Part>, AxisId)> = None;
     for &member in &set.members {
         let output = program.statements[member].output;
-        let [reader] = readers[output][..] else { return None };
+        let &[reader] = uses.readers(output) else { return None };
         let statement = &program.statements[reader];
         let Definition::Compute(expr) = &statement.definition else { return None };
-        if expr.reducer.is_some() || program.outputs.contains(&output) || members.contains(&reader) {
+        if expr.reducer.is_some() || uses.is_live_out(output) || members.contains(&reader) {
             return None;
         }
         let read = MemberRead { tensor: output, set: number, dimension: set.dimension(program) };
@@ -195,7 +177,7 @@ fn columns(
                 (Dimension::None, Some(_)) => None,
                 (Dimension::None, None) => Some(Part::Shared(operand)),
                 (Dimension::At(at), None) => {
-                    (program.constant(operand).is_some() && whole(at)).then_some(Part::Constant(at))
+                    (program.packable(operand).is_some() && whole(at)).then_some(Part::Constant(at))
                 }
             }
         };
@@ -297,15 +279,17 @@ impl Merging<'_> {
             set.members.iter().map(|&member| compute(&self.program.statements[member]).axes[column].extent).collect();
         let operands: Vec<TensorId> =
             parts.iter().enumerate().map(|(position, part)| self.operand(set, position, *part)).collect();
+        let origins = union(set.members.iter().map(|&member| &self.program.statements[member]));
         let wide = with_columns(expr, column, &parts, extents.iter().sum());
-        let output = self.builder.compute(lead, wide, &operands);
+        let output = self.builder.compute(origins, wide, &operands);
         self.merged[number] = Some(output);
         let dimension = set.dimension(self.program);
         let mut first = 0;
         for (&member, extent) in set.members.iter().zip(extents) {
             let statement = &self.program.statements[member];
             let slice = slice(self.builder.ty(output), dimension, first, extent);
-            self.builder.define(statement, slice, &[output]);
+            // A slice is no node's work: its readers come from no more nodes for reading it.
+            self.builder.define(statement, Origins::new(), slice, &[output]);
             first += extent;
         }
     }
@@ -317,7 +301,7 @@ impl Merging<'_> {
             Part::Constant(dimension) => {
                 let value = |&member: &StatementId| {
                     let tensor = self.program.statements[member].operands[position];
-                    self.program.constant(tensor).expect("the operand is a constant")
+                    self.program.packable(tensor).expect("the operand is a constant")
                 };
                 let parts: Vec<&Tensor> = set.members.iter().map(value).collect();
                 self.builder.constant(join(&parts, dimension))

@@ -3,12 +3,12 @@
 //! The window of a convolution is odd, so that neighbours along it are no aligned vector; its channels are not. A constant
 //! that one product reads, and nothing else, is stored as that product walks through it.
 
+use super::rebuild::Rebuild;
 use crate::arena::{Arena, Id};
 use crate::expr::{Axis, AxisId, BinaryOp, Index, Read, Reducer, Scalar, TensorExpr, substitute};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
-use crate::views::Rebuild;
 
 /// Elements that a wide load brings.
 const WIDTH: usize = 4;
@@ -20,16 +20,16 @@ const FEWEST_RESULTS: usize = 32_768;
 pub fn order_reductions(program: &TensorProgram) -> TensorProgram {
     let mut uses: Arena<TensorId, usize> = program.tensors.values().map(|_| 0).collect();
     program.statements.values().flat_map(|statement| &statement.operands).for_each(|&operand| uses[operand] += 1);
-    program.outputs.iter().for_each(|&output| uses[output] += 1);
+    program.live_out().for_each(|tensor| uses[tensor] += 1);
     let mut builder = Rebuild::new(program);
     for statement in program.statements.values() {
         match turned(program, &uses, statement) {
-            None => _ = builder.keep(statement, statement.definition.clone(), statement.operands.clone()),
+            None => _ = builder.keep(statement),
             Some(Turned { expr, operand, value }) => {
                 let mut operands: Vec<TensorId> =
                     statement.operands.iter().map(|&operand| builder.map(operand)).collect();
                 operands[operand] = builder.constant(value);
-                builder.define(statement, expr, &operands);
+                builder.define(statement, statement.origins.clone(), expr, &operands);
             }
         }
     }
@@ -65,7 +65,7 @@ fn turned(program: &TensorProgram, uses: &Arena<TensorId, usize>, statement: &St
         let Scalar::Read(read) = **factor else { return None };
         let read = &expr.reads[read];
         let tensor = statement.operands[read.operand];
-        let value = program.constant(tensor).filter(|_| uses[tensor] == 1)?;
+        let value = program.packable(tensor).filter(|_| uses[tensor] == 1)?;
         let alone = expr.reads.values().filter(|other| other.operand == read.operand).count() == 1;
         let from = alone.then(|| dimension(expr, read, longest)).flatten()?;
         let (mut expr, value) = (innermost(expr, longest), transposed(value, from));

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use super::rebuild::{Rebuild, union};
 use crate::arena::{Arena, Id};
 use crate::expr::{AxisKind, BinaryOp, Guard, Index, Literal, Read, ReadId, Reducer, Scalar, TensorExpr};
 use crate::passes::constant_folding::evaluate_constants;
 use crate::program::{Definition, ProgramBuilder, Statement, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType};
-use crate::views::Rebuild;
 
 /// Largest constant, in bytes, that takes the place of a dequantised one which is read otherwise.
 const LARGEST_CONSTANT: usize = 1 << 20;
@@ -90,7 +90,7 @@ fn magnitude(program: &TensorProgram, statement: &Statement, expr: &TensorExpr, 
             let (largest, _) = byte(value)?;
             let (_, zero) = byte(zero)?;
             let is_zero = |tensor: &Tensor| tensor.bytes().iter().all(|&byte| byte == 0);
-            Some(if program.constant(zero).is_some_and(is_zero) { largest } else { 255 })
+            Some(if program.foldable(zero).is_some_and(is_zero) { largest } else { 255 })
         }
         value => byte(value).map(|(largest, _)| largest),
     }
@@ -158,7 +158,7 @@ impl Rewriting<'_> {
                 let tensor = self.builder.constant(value);
                 self.builder.replace(statement.output, tensor);
             }
-            None => _ = self.builder.keep(statement, statement.definition.clone(), statement.operands.clone()),
+            None => _ = self.builder.keep(statement),
         }
     }
 
@@ -171,7 +171,7 @@ impl Rewriting<'_> {
             return None;
         }
         let mut program = ProgramBuilder::new();
-        let operand = |&operand: &TensorId| Some(program.constant(self.program.constant(operand)?.clone()));
+        let operand = |&operand: &TensorId| Some(program.constant(self.program.foldable(operand)?.clone()));
         let operands = statement.operands.iter().map(operand).collect::<Option<Vec<_>>>()?;
         let output = program.compute(expr.clone(), &operands);
         evaluate_constants(&program.finish(vec![output]))?.pop()
@@ -196,7 +196,7 @@ impl Rewriting<'_> {
             epilogue: None,
             element: ElementType::I32,
         };
-        let tensor = self.builder.compute(statement, expr, &operands);
+        let tensor = self.builder.compute(statement.origins.clone(), expr, &operands);
         self.centered.insert(factor, tensor);
         tensor
     }
@@ -231,7 +231,9 @@ impl Rewriting<'_> {
             other => other.clone(),
         });
         expr.epilogue = Some(epilogue);
-        self.builder.define(statement, expr, &operands);
+        let factors = product.factors.map(|factor| self.factors[&factor].statement);
+        let origins = union([statement].into_iter().chain(factors));
+        self.builder.define(statement, origins, expr, &operands);
     }
 }
 
