@@ -201,7 +201,7 @@ impl Build {
     /// The kernels of a plan, or the nodes that have none.
     fn lower(&self, draft: &Draft, gpu: Target, watch: &mut dyn FnMut(Stage)) -> Result<LoweredProgram, BuildError> {
         watch(Stage::Lower(gpu));
-        match kernels(&draft.plan) {
+        match kernels(&draft.plan, &self.prepared.program) {
             Err(CompileError::Lower(_)) => {
                 let program = &self.prepared.program;
                 let nodes = refused_nodes(&draft.plan, &draft.partition, program);

@@ -17,6 +17,7 @@ use warpweave_fusion::schedule::{
 };
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::legible::legible;
 use warpweave_graph::pipeline::{self, InvalidPass, Selection};
 use warpweave_graph::program::layout::layouts;
 use warpweave_graph::program::{Source, TensorId};
@@ -158,7 +159,7 @@ pub struct Compiled {
 pub enum CompileError {
     /// A group has no kernel.
     #[error(transparent)]
-    Lower(#[from] LowerError),
+    Lower(#[from] WithoutKernel),
     /// A pass is wrong: an error of warpweave, found before anything was planned.
     #[error(transparent)]
     Pass(#[from] InvalidPass),
@@ -171,6 +172,29 @@ pub enum CompileError {
     /// The kernels are wrong: an error of warpweave, found before anything was printed.
     #[error("the kernels do not verify: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Kernels(Vec<KernelViolation>),
+}
+
+/// A part of a program that has no kernel.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{error}, in {place}")]
+pub struct WithoutKernel {
+    /// Why there is none.
+    pub error: LowerError,
+    /// The nodes of the model that the kernel would compute, or the tensors of the program.
+    pub place: String,
+}
+
+impl WithoutKernel {
+    fn new(error: LowerError, plan: &ExecutionPlan, program: &TensorProgram) -> Self {
+        let outputs = plan.operators()[error.operator()].body.outputs.clone();
+        let known = outputs.iter().filter(|tensor| program.tensors.get(**tensor).is_some());
+        let shown = |&tensor: &TensorId| {
+            let nodes = program.producer(tensor).map(|statement| program.names.nodes(&program.statements[statement]));
+            nodes.filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| vec![program.shown(tensor)])
+        };
+        let place: Vec<String> = known.flat_map(shown).collect();
+        Self { place: legible(&place.join(", ")).into_owned(), error }
+    }
 }
 
 /// A program whose views are inlined and joins placed: what is partitioned, for any number of targets.
@@ -248,13 +272,13 @@ pub fn compile(program: &TensorProgram, options: &CompileOptions) -> Result<Comp
     let prepared = Prepared::new(program);
     prepared.verify()?;
     let (partition, plan) = prepared.schedule(options)?;
-    let lowered = kernels(plan.plan())?;
+    let lowered = kernels(plan.plan(), &prepared.program)?;
     Ok(Compiled { program: prepared.program, partition, plan, lowered })
 }
 
-/// The kernels of a plan, verified.
-pub fn kernels(plan: &ExecutionPlan) -> Result<LoweredProgram, CompileError> {
-    let lowered = lower(plan)?;
+/// The kernels of a plan for `program`, verified.
+pub fn kernels(plan: &ExecutionPlan, program: &TensorProgram) -> Result<LoweredProgram, CompileError> {
+    let lowered = lower(plan).map_err(|error| WithoutKernel::new(error, plan, program))?;
     verified_kernels(&lowered.program)?;
     Ok(lowered)
 }

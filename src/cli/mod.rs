@@ -27,6 +27,7 @@ mod models;
 mod ops;
 mod output;
 mod output_paths;
+mod pass_arguments;
 mod profile;
 mod profile_text;
 mod report;

@@ -45,7 +45,7 @@ impl KernelProgram {
         let partition = Partition { groups: vec![group] };
         let planned = schedule::plan_with(&program, &layouts, &partition, cost, &PlanOptions::new(units));
         let plan = schedule::verify(planned.plan).map_err(CompileError::Plan)?;
-        let lowered = kernels(plan.plan())?;
+        let lowered = kernels(plan.plan(), &program)?;
         let reason = BackendReason::Asked;
         let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands, reason };
         let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };

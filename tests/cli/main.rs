@@ -22,6 +22,7 @@ mod models_by_hand;
 mod operators;
 mod outputs;
 mod page;
+mod passes;
 mod profile;
 mod results;
 mod storage;

@@ -71,7 +71,7 @@ fn large_constants_are_named_by_their_hash() {
     let text = print(&program);
     assert_eq!(parse(&text, &tensors(&program)).as_ref(), Ok(&program));
     let error = parse(&text, &Tensors::new()).expect_err("the tensor is not there").to_string();
-    assert!(error.starts_with("line 2, column 24: the elements of f32[2x20], or the hash"), "{error}");
+    assert!(error.starts_with("line 2, column 26: the elements of f32[2x20], or the hash"), "{error}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn other_texts_are_refused_with_the_line() {
     for (line, from, to, reason) in [
         (1, "program\n", "graph\n", "`program` is expected"),
         (2, "gives", "makes", "`gives` is expected"),
-        (2, r#""Mul""#, r#""Mul"#, "a quoted text"),
+        (2, r#""Mul""#, "Mul", "the operator in quotes"),
         (3, "n1 =", "n2 =", "the declaration of `n1`"),
         (4, "f32[2x3] = input 0", "f32[2x3] = input 1", "input 0 to be declared too"),
         (4, "= input 0", "= import 0", "`input`, `constant` or `state`"),

@@ -43,7 +43,7 @@ fn model(input: &[u8], _: &Path) {
 
 fn bundle(_: &[u8], path: &Path) {
     let Ok(bundle) = Bundle::open(path) else { return };
-    let _ = bundle.graph_text();
+    let _ = bundle.program_text();
     let _ = bundle.program();
     if let Ok(part) = bundle.target(BundleTarget::Host) {
         let _ = bundle.packed_weights(&part.plan.plan.plan().memory);
@@ -54,7 +54,7 @@ fn bundle(_: &[u8], path: &Path) {
 fn forged(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = corpus[0].clone();
     let names: Vec<String> = entries(&bytes).into_iter().map(|entry| entry.name).collect();
-    let names: Vec<&String> = names.iter().filter(|name| *name != "manifest.json" && *name != "graph.txt").collect();
+    let names: Vec<&String> = names.iter().filter(|name| *name != "manifest.json" && *name != "program.txt").collect();
     let name = names[random.below(names.len())];
     forge(&mut bytes, name, |data| {
         // A plan begins with the hash of its program, which is left as it is.
