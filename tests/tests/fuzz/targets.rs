@@ -5,6 +5,8 @@ use std::path::Path;
 
 use warpweave::frontend::{Bytes, ImportOptions, import_bytes};
 use warpweave::graph::npy;
+use warpweave::graph::program::text::{parse, print, tensors};
+use warpweave::graph::text::Tensors;
 use warpweave::lab::Lab;
 use warpweave::runtime::bundle::{Bundle, BundleTarget};
 use warpweave::runtime::npz;
@@ -27,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "model", corpus: corpus::models, change: change::bytes, read: model },
     Target { name: "bundle", corpus: corpus::bundles, change: change::bytes, read: bundle },
     Target { name: "forged-bundle", corpus: corpus::bundles, change: forged, read: bundle },
+    Target { name: "program", corpus: corpus::programs, change: change::bytes, read: program },
     Target { name: "npz", corpus: corpus::npz, change: change::bytes, read: arrays },
     Target { name: "npy", corpus: corpus::npy, change: change::bytes, read: array },
     Target { name: "timings", corpus: corpus::timings, change: change::bytes, read: timings },
@@ -38,6 +41,13 @@ pub const TARGETS: &[Target] = &[
 fn model(input: &[u8], _: &Path) {
     if let Ok(graph) = import_bytes(Bytes::copy_from_slice(input), None, &ImportOptions::default()) {
         let _ = Model::from_graph(&graph);
+    }
+}
+
+/// What parses is verified: it prints, and is prepared.
+fn program(input: &[u8], _: &Path) {
+    if let Ok(program) = parse(&String::from_utf8_lossy(input), &Tensors::new()) {
+        assert_eq!(parse(&print(&program), &tensors(&program)).as_ref(), Ok(&program));
     }
 }
 
