@@ -94,6 +94,14 @@ impl TensorProgram {
         }
     }
 
+    /// The value that is stored with the program: a constant's, or what the first launch finds.
+    pub fn stored(&self, tensor: TensorId) -> Option<&Tensor> {
+        match &self.tensors[tensor].source {
+            Source::Constant(value) | Source::State(State { initial: value, .. }) => Some(value),
+            Source::Input(_) | Source::Statement(_) => None,
+        }
+    }
+
     /// The tensor's value, if what depends on it may be computed now.
     pub fn foldable(&self, tensor: TensorId) -> Option<&Tensor> {
         self.constant(tensor).filter(|_| self.mutability(tensor).is_foldable())

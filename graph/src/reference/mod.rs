@@ -14,7 +14,7 @@ use crate::arena::{Arena, Id};
 use crate::expr::{IndirectIndex, TensorExpr};
 use crate::index_check::{FaultyIndex, IndexCheck, IndexFault};
 use crate::procedure::Opaque;
-use crate::program::{Definition, Source, State, TensorId, TensorProgram};
+use crate::program::{Definition, Source, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
 use values::Values;
@@ -130,8 +130,7 @@ fn check(declared: &[&TensorType], given: &[Tensor]) -> Result<(), ReferenceErro
 fn given<'a>(program: &'a TensorProgram, tensor: TensorId, inputs: &'a [Tensor]) -> Option<&'a Tensor> {
     match &program.tensors[tensor].source {
         Source::Input(position) => inputs.get(*position),
-        Source::Constant(value) | Source::State(State { initial: value, .. }) => Some(value),
-        Source::Statement(_) => None,
+        Source::Constant(_) | Source::State(_) | Source::Statement(_) => program.stored(tensor),
     }
 }
 

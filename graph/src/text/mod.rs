@@ -44,7 +44,7 @@ impl ContentHash {
     }
 
     /// The hash that prints as `digits`.
-    pub(crate) fn from_digits(digits: &str) -> Option<Self> {
+    pub fn from_digits(digits: &str) -> Option<Self> {
         (digits.len() == 32).then(|| u128::from_str_radix(digits, 16).ok().map(Self)).flatten()
     }
 }

@@ -109,7 +109,7 @@ impl<'p> BundleWriter<'p> {
         let file = NewFile::create(path).map_err(failed("create", path))?;
         let mut archive = Archive { zip: ZipWriter::new(Silenced::new(file)), entries: BTreeMap::new(), path };
         let references = References::of(program, files, path)?;
-        let constants = weights::embedded(program, &references).filter_map(|id| program.constant(id));
+        let constants = weights::embedded(program, &references).filter_map(|id| program.stored(id));
         let size: u64 = constants.map(|constant| constant.bytes().len() as u64 + 256).sum();
         archive.entry(EntryName::Weights, size, |out| weights::write(program, &references, out, path))?;
         Ok(Self { archive, references })

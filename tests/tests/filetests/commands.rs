@@ -8,7 +8,7 @@ use warpweave::fusion::partition::FusionLevel;
 use warpweave::fusion::schedule::{fold::fold, verify};
 use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::TensorProgram;
-use warpweave::graph::text::{self, Tensors};
+use warpweave::graph::text;
 use warpweave::graph::verify::verify as verify_graph;
 use warpweave::graph::views::{inline_views, place_joins};
 use warpweave::graph::{Tensor, lower};
@@ -19,6 +19,7 @@ use warpweave_tests::program_text::read_back;
 use warpweave_tests::random::{self, Random};
 
 use crate::devices;
+use crate::weights::seeded;
 
 /// What a command prints about the graph, or why it cannot.
 pub fn run(graph: &str, command: &str) -> Result<String, String> {
@@ -29,7 +30,7 @@ pub fn run(graph: &str, command: &str) -> Result<String, String> {
     };
     match words.first().copied() {
         Some("print") => {
-            let graph = text::parse(graph, &Tensors::new()).map_err(|error| error.to_string())?;
+            let graph = text::parse(graph, &seeded(graph)).map_err(|error| error.to_string())?;
             Ok(text::print(&graph))
         }
         Some("lower") => Ok(program(graph)?.to_string()),
@@ -58,7 +59,7 @@ pub fn run(graph: &str, command: &str) -> Result<String, String> {
 }
 
 fn program(graph: &str) -> Result<TensorProgram, String> {
-    let graph = text::parse(graph, &Tensors::new()).map_err(|error| error.to_string())?;
+    let graph = text::parse(graph, &seeded(graph)).map_err(|error| error.to_string())?;
     let violations = verify_graph(&graph);
     if !violations.is_empty() {
         return Err(format!("{violations:?}"));

@@ -34,12 +34,8 @@ pub fn print(program: &TensorProgram) -> String {
 
 /// The tensors that the text of a program names by their hash.
 pub fn tensors(program: &TensorProgram) -> Tensors {
-    let value = |source: &Source| match source {
-        Source::Constant(value) | Source::State(State { initial: value, .. }) => Some(value.clone()),
-        Source::Input(_) | Source::Statement(_) => None,
-    };
-    let values = program.tensors.values().filter_map(|tensor| value(&tensor.source));
-    values.filter(|value| !literal::is_inline(value)).map(|value| (ContentHash::of(&value), value)).collect()
+    let values = program.tensors.ids().filter_map(|tensor| program.stored(tensor));
+    values.filter(|value| !literal::is_inline(value)).map(|value| (ContentHash::of(value), value.clone())).collect()
 }
 
 fn declared(program: &TensorProgram, tensor: TensorId) -> String {

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use super::heads::{Extents, Heads};
 use crate::ops::add::Add;
 use crate::ops::matmul::MatMul;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};

@@ -1,7 +1,7 @@
 //! `com.microsoft.DequantizeLinear`: integers of a scale as numbers, of 16 bits too.
 
-use super::delegate::delegate;
 use crate::ops::dequantize_linear::DequantizeLinear;
+use crate::ops::microsoft::delegate::delegate;
 
 delegate!(
     /// As [`DequantizeLinear`].

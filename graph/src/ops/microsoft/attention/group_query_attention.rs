@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use super::cached_heads::{Cache, History};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Literal, Scalar};
 use crate::ops::dot_product_attention::{Heads, Scoring, attend, merge_heads, split_heads};
 use crate::ops::gather::Gather;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::rotary::{Pairs, rotate};
 use crate::ops::{
     Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast, elementwise, movement,

@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use crate::expr::{BinaryOp, Scalar};
 use crate::ops::dequantize_linear::DequantizeLinear;
 use crate::ops::dynamic_quantize_linear::DynamicQuantizeLinear;
 use crate::ops::lstm::Lstm;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::quantization::{centered_factor, quantized};
 use crate::ops::{
     Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator, broadcast, elementwise, movement,

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use crate::expr::{BinaryOp, Scalar};
 use crate::ops::matmul::MatMul;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{
     Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator, broadcast, elementwise, movement,
 };

@@ -1,6 +1,6 @@
 //! `com.microsoft.QuantizeLinear`: numbers as integers of a scale, of 16 bits too.
 
-use super::delegate::delegate;
+use crate::ops::microsoft::delegate::delegate;
 use crate::ops::quantize_linear::QuantizeLinear;
 
 delegate!(

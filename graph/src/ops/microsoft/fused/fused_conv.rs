@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use super::activation::Activation;
 use crate::ops::add::Add;
 use crate::ops::conv::Conv;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use super::skip_layer_normalization::{lower_sum, sum};
 use crate::expr::{BinaryOp, Scalar};
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::normalization::{moments, precision};
 use crate::ops::rms_normalization::RmsNormalization;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator, broadcast};

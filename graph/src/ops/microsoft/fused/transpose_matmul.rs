@@ -1,6 +1,6 @@
 //! `com.microsoft.TransposeMatMul`: a scaled matrix product of transposed operands.
 
-use super::delegate::delegate;
+use crate::ops::microsoft::delegate::delegate;
 use crate::ops::microsoft::fused_matmul::FusedMatMul;
 
 delegate!(

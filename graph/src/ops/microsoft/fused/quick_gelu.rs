@@ -1,8 +1,8 @@
 //! `com.microsoft.QuickGelu`: an approximation of the Gaussian error linear unit.
 
-use super::DOMAIN;
 use crate::expr::{BinaryOp, Scalar};
 use crate::ops::elementwise::{ElementWise, floating, operands, sigmoid};
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{Attribute, AttributeError, AttributeReader, InferError};
 use crate::types::ElementType;
 

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use crate::expr::{BinaryOp, Scalar};
 use crate::ops::matmul_integer::MatMulInteger;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{AttributeError, AttributeReader, Context, Fact, InferError, Operator, broadcast};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};

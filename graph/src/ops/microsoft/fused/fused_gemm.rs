@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use super::activation::Activation;
 use crate::ops::gemm::Gemm;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;

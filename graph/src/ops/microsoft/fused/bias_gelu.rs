@@ -1,22 +1,22 @@
-//! `com.microsoft.FastGelu`: the Gaussian error linear unit by the hyperbolic tangent.
+//! `com.microsoft.BiasGelu`: the Gaussian error linear unit of a sum.
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use crate::expr::{BinaryOp, Scalar};
 use crate::ops::elementwise::{ElementWise, floating, fold};
 use crate::ops::gelu::Gelu;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{AttributeError, AttributeReader, InferError};
 use crate::types::ElementType;
 
-/// ½ s (1 + tanh(√(2/π) (s + 0.044715 s³))) of the sum s of data and an optional bias, broadcast.
+/// ½ s (1 + erf(s / √2)) of the sum s of data and bias, broadcast.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FastGelu;
+pub struct BiasGelu;
 
-impl ElementWise for FastGelu {
-    const NAME: &'static str = "FastGelu";
+impl ElementWise for BiasGelu {
+    const NAME: &'static str = "BiasGelu";
     const DOMAIN: &'static str = DOMAIN;
-    const INPUTS: RangeInclusive<usize> = 1..=2;
+    const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)
@@ -27,6 +27,6 @@ impl ElementWise for FastGelu {
     }
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
-        Gelu::Tanh.body(element, vec![fold(BinaryOp::Add, inputs)])
+        Gelu::Exact.body(element, vec![fold(BinaryOp::Add, inputs)])
     }
 }

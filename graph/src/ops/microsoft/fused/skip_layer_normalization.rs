@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use crate::ops::add::Add;
 use crate::ops::layer_normalization::LayerNormalization;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator, broadcast};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};

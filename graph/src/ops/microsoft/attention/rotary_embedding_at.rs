@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::ops::dot_product_attention::{merge_heads, split_heads};
 use crate::ops::gather::Gather;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::rotary::{Pairs, rotate};
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator, elementwise};
 use crate::program::{ProgramBuilder, TensorId};

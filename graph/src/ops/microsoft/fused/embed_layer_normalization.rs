@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use crate::expr::Reducer;
 use crate::ops::add::Add;
 use crate::ops::gather::Gather;
 use crate::ops::layer_normalization::LayerNormalization;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{
     Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator, movement, reduction,
 };

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use super::matmul_integer_to_float::{check_singles, scaled};
 use crate::ops::dynamic_quantize_linear::DynamicQuantizeLinear;
 use crate::ops::matmul_integer::MatMulInteger;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{AttributeError, AttributeReader, Context, Fact, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};

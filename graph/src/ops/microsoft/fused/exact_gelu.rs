@@ -1,9 +1,9 @@
 //! `com.microsoft.Gelu`: the Gaussian error linear unit.
 
-use super::DOMAIN;
 use crate::expr::Scalar;
 use crate::ops::elementwise::{ElementWise, floating};
 use crate::ops::gelu::Gelu;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{AttributeError, AttributeReader, InferError};
 use crate::types::ElementType;
 

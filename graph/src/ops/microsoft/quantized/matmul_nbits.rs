@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::DOMAIN;
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::ops::add::Add;
 use crate::ops::matmul::MatMul;
+use crate::ops::microsoft::DOMAIN;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
