@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use super::heads::{Extents, Heads};
-use super::matmul_integer_to_float::MatMulIntegerToFloat;
 use crate::ops::microsoft::DOMAIN;
+use crate::ops::microsoft::matmul_integer_to_float::MatMulIntegerToFloat;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
