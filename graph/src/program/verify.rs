@@ -70,6 +70,21 @@ pub enum Culprit {
 }
 
 impl ProgramFault {
+    /// What whoever wrote the program may do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::UnknownTensor(_) => "declare it, or name another",
+            Self::Shape(_) => "choose smaller extents",
+            Self::Source(_) => "let each tensor be one input or the output of one statement",
+            Self::State(_) => "name a tensor of the state's type",
+            Self::Operands(_) => "name tensors above it, of the types that it reads",
+            Self::Expression { .. } => "write expressions as `compile --emit program` does",
+            Self::Output(_) => "declare the type that its expression gives",
+            Self::Origin(_) => "declare the node above",
+            Self::OutputName(_) => "leave the name out",
+        }
+    }
+
     /// What of the program the fault is about.
     pub fn culprit(&self) -> Culprit {
         match self {

@@ -25,7 +25,7 @@ pub enum ProgramTextError {
     #[error(transparent)]
     Text(#[from] TextError),
     /// What it describes is none.
-    #[error("line {line}: {error}; change the declaration to what its operands are")]
+    #[error("line {line}: {error}; {}", error.fault.remedy())]
     Program {
         /// The line of what is wrong, from 1.
         line: usize,
