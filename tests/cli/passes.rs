@@ -5,7 +5,7 @@ use std::fs;
 use warpweave::graph::program::text::parse as parse_program;
 use warpweave::graph::text::{Tensors, parse as parse_graph};
 
-use crate::tool::{Folder, fail, model, succeed};
+use crate::tool::{Folder, fail, model, succeed, tool};
 
 /// The names of all passes over graphs or programs, in order.
 fn passes(level: &str) -> Vec<String> {
@@ -62,5 +62,7 @@ fn chosen_passes_run_alone() {
     let (none, views) = (count("none"), count("view_inlining"));
     assert!(views < none, "{views} and {none}");
     fail(2, "usage", &["compile", &path, "--passes", "none,dead_code", "--target", "host"]);
-    fail(2, "arguments", &["compile", &path, "--passes", "dead_cod"]);
+    let unknown = tool(&["compile", &path, "--passes", "dead_cod"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("`dead_cod` is no pass; `compile --passes list`"));
 }
