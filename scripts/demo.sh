@@ -10,7 +10,7 @@ mkdir -p "$out"
 
 echo "== compile $model for host and sm_90a (no GPU needed)"
 "$warpweave" compile "$model/torchscript.onnx" -o "$out/model.weave" --target host,sm_90a \
-    --emit graph,partition,plan,cuda --emit-dir "$out"
+    --emit graph,program,partition,plan,cuda --emit-dir "$out"
 
 echo
 echo "== run the bundle on the host, on random input"

@@ -16,6 +16,7 @@ use warpweave_fusion::partition::search::{FusionGroup, FusionLevel, Partition, S
 use warpweave_graph::TensorType;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::legible::legible;
+use warpweave_graph::pipeline::Selection;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::backend::{Backend, BackendChoice, BackendReason};
 use warpweave_plan::verify::verify;
@@ -156,9 +157,14 @@ pub struct Judged {
 
 impl Build {
     /// Prepares a model.
-    pub fn new(mut model: Model, watch: &mut dyn FnMut(Stage)) -> Self {
+    pub fn new(model: Model, watch: &mut dyn FnMut(Stage)) -> Self {
+        Self::with(model, &Selection::default(), watch)
+    }
+
+    /// Prepares a model by chosen passes.
+    pub fn with(mut model: Model, passes: &Selection, watch: &mut dyn FnMut(Stage)) -> Self {
         watch(Stage::Prepare);
-        let prepared = Prepared::new(&model.program);
+        let prepared = Prepared::with(&model.program, passes);
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
         let backend = BackendChoice::Only(Backend::Persistent);
@@ -198,10 +204,10 @@ impl Build {
     /// The kernels of a plan, or the nodes that have none.
     fn lower(&self, draft: &Draft, gpu: Target, watch: &mut dyn FnMut(Stage)) -> Result<LoweredProgram, BuildError> {
         watch(Stage::Lower(gpu));
-        match kernels(&draft.plan) {
+        match kernels(&draft.plan, &self.prepared.program) {
             Err(CompileError::Lower(_)) => {
                 let program = &self.prepared.program;
-                let nodes = refused_nodes(&draft.plan, &draft.partition, program, &self.model.nodes);
+                let nodes = refused_nodes(&draft.plan, &draft.partition, program);
                 Err(BuildError::NoKernels { target: gpu, nodes })
             }
             lowered => Ok(lowered?),
@@ -237,8 +243,7 @@ impl Build {
         }
         let program = &self.prepared.program;
         let tensor = largest.body.outputs[0];
-        let origin = program.producer(tensor).and_then(|statement| program.statements[statement].origin);
-        let name = origin.and_then(|node| self.model.results.get(&node).cloned()).unwrap_or_else(|| tensor.to_string());
+        let name = program.tensor_name(tensor).map_or_else(|| tensor.to_string(), str::to_owned);
         let ty = program.tensors[tensor].ty.clone();
         Err(BuildError::Tasks { name, ty, tasks: tasks(largest), target })
     }
@@ -292,7 +297,7 @@ impl Build {
 
     /// The names in the model of tensors whose elements index others.
     pub fn index_tensors(&self) -> TensorNames {
-        index_names(&self.model.program, &self.model.signature, |node| self.model.results.get(&node).cloned())
+        index_names(&self.model.program, &self.model.signature)
     }
 
     /// The contents of a bundle of these parts.
@@ -301,7 +306,7 @@ impl Build {
             model: self.model.record.clone(),
             signature: self.model.signature.clone(),
             index_tensors: self.index_tensors(),
-            graph_text: self.model.program.to_string(),
+            program_text: self.model.program.to_string(),
             program: self.model.program.clone(),
             targets: parts,
         }

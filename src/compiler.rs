@@ -15,11 +15,12 @@ use warpweave_fusion::schedule::choice::lower_bounds::Limits;
 use warpweave_fusion::schedule::choice::plan_with;
 use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
 use warpweave_graph::arena::Arena;
-use warpweave_graph::prepare::prepare;
-use warpweave_graph::program::TensorId;
-use warpweave_graph::skeleton::SkeletonError;
+use warpweave_graph::legible::legible;
+use warpweave_graph::pipeline::{self, InvalidPass, Selection};
+use warpweave_graph::program::layout::layouts;
+use warpweave_graph::program::{Source, TensorId};
 use warpweave_graph::views::Layout;
-use warpweave_graph::{ProgramSkeleton, TensorProgram};
+use warpweave_graph::TensorProgram;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::template::contraction::AxisClass;
@@ -164,16 +165,42 @@ pub struct Compiled {
 pub enum CompileError {
     /// A group has no kernel.
     #[error(transparent)]
-    Lower(#[from] LowerError),
-    /// The program is ill-typed: an error of warpweave, found before anything was planned.
-    #[error("the program does not verify: {0}")]
-    Program(#[from] SkeletonError),
+    Lower(#[from] WithoutKernel),
+    /// A pass is wrong: an error of warpweave, found before anything was planned.
+    #[error(transparent)]
+    Pass(#[from] InvalidPass),
+    /// The program has what plans do not have.
+    #[error("{0} lives between launches, which plans do not support yet; make it an input and an output")]
+    State(String),
     /// The schedule is wrong: an error of warpweave, found before anything was emitted.
     #[error("the plan does not verify: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Plan(Vec<Violation>),
     /// The kernels are wrong: an error of warpweave, found before anything was printed.
     #[error("the kernels do not verify: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Kernels(Vec<KernelViolation>),
+}
+
+/// A part of a program that has no kernel.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{error}, in {place}")]
+pub struct WithoutKernel {
+    /// Why there is none.
+    pub error: LowerError,
+    /// The nodes of the model that the kernel would compute, or the tensors of the program.
+    pub place: String,
+}
+
+impl WithoutKernel {
+    fn new(error: LowerError, plan: &ExecutionPlan, program: &TensorProgram) -> Self {
+        let outputs = plan.operators()[error.operator()].body.outputs.clone();
+        let known = outputs.iter().filter(|tensor| program.tensors.get(**tensor).is_some());
+        let shown = |&tensor: &TensorId| {
+            let nodes = program.producer(tensor).map(|statement| program.names.nodes(&program.statements[statement]));
+            nodes.filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| vec![program.shown(tensor)])
+        };
+        let place: Vec<String> = known.flat_map(shown).collect();
+        Self { place: legible(&place.join(", ")).into_owned(), error }
+    }
 }
 
 /// A program whose views are inlined and joins placed: what is partitioned, for any number of targets.
@@ -183,18 +210,32 @@ pub struct Prepared {
     pub program: TensorProgram,
     /// Where each tensor lives in its buffer.
     pub layouts: Arena<TensorId, Layout>,
+    invalid: Option<InvalidPass>,
 }
 
 impl Prepared {
     /// Rewrites a program for partitioning.
     pub fn new(program: &TensorProgram) -> Self {
-        let (program, layouts) = prepare(program);
-        Self { program, layouts }
+        Self::with(program, &Selection::default())
     }
 
-    /// Whether the program is well typed.
+    /// The program after chosen passes. It is verified after each; [`Prepared::verify`] tells of a pass that fails there.
+    pub fn with(program: &TensorProgram, passes: &Selection) -> Self {
+        let (program, invalid) = match pipeline::rewrite(program, passes) {
+            Ok(program) => (program, None),
+            Err(invalid) => (program.clone(), Some(invalid)),
+        };
+        let layouts = layouts(&program);
+        Self { program, layouts, invalid }
+    }
+
+    /// Whether every pass has left a valid program, in which nothing lives between launches.
     pub fn verify(&self) -> Result<(), CompileError> {
-        Ok(ProgramSkeleton::of(&self.program).check()?)
+        if let Some(invalid) = &self.invalid {
+            return Err(invalid.clone().into());
+        }
+        let mut states = self.program.tensors.iter().filter(|(_, tensor)| matches!(tensor.source, Source::State(_)));
+        states.next().map_or(Ok(()), |(state, _)| Err(CompileError::State(self.program.shown(state))))
     }
 
     /// Which statements share a kernel, and the plan, verified.
@@ -237,13 +278,13 @@ pub fn compile(program: &TensorProgram, options: &CompileOptions) -> Result<Comp
     let prepared = Prepared::new(program);
     prepared.verify()?;
     let (partition, plan) = prepared.schedule(options)?;
-    let lowered = kernels(plan.plan())?;
+    let lowered = kernels(plan.plan(), &prepared.program)?;
     Ok(Compiled { program: prepared.program, partition, plan, lowered })
 }
 
-/// The kernels of a plan, verified.
-pub fn kernels(plan: &ExecutionPlan) -> Result<LoweredProgram, CompileError> {
-    let lowered = lower(plan)?;
+/// The kernels of a plan for `program`, verified.
+pub fn kernels(plan: &ExecutionPlan, program: &TensorProgram) -> Result<LoweredProgram, CompileError> {
+    let lowered = lower(plan).map_err(|error| WithoutKernel::new(error, plan, program))?;
     verified_kernels(&lowered.program)?;
     Ok(lowered)
 }

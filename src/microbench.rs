@@ -116,7 +116,7 @@ impl<'a> Bench<'a> {
         let prepared = Prepared::new(&additions(tasks));
         let options = CompileOptions { fusion: FusionLevel::None, units: 1, ..CompileOptions::default() };
         let plan = prepared.schedule(&options).map_err(BuildError::from)?.1;
-        let lowered = kernels(plan.plan()).map_err(BuildError::from)?;
+        let lowered = kernels(plan.plan(), &prepared.program).map_err(BuildError::from)?;
         let weights = pack_program(&plan.plan().memory, &prepared.program)?;
         let code = device_code(self.target, &lowered.program, self.compiler)?.code;
         let reason = BackendReason::Asked;

@@ -1,7 +1,7 @@
 //! A model: a program with names.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -11,10 +11,11 @@ use std::thread;
 use warpweave_frontend::{Bytes, DeclaredPort, Files, ImportError, ImportOptions, declared_ports, import_from};
 use warpweave_graph::counted;
 use warpweave_graph::index_check::IndexCheck;
-use warpweave_graph::passes::{self, InvalidRewrite};
+use warpweave_graph::passes::InvalidRewrite;
+use warpweave_graph::pipeline::{self, Selection};
+use warpweave_graph::program::verify::ProgramError;
 use warpweave_graph::program::{Source, TensorId};
-use warpweave_graph::skeleton::SkeletonError;
-use warpweave_graph::{Graph, Node, NodeId, ProgramSkeleton, TensorProgram, lower};
+use warpweave_graph::{Graph, TensorProgram, lower};
 use warpweave_runtime::bundle::{ModelRecord, Port, Signature, WeightFile, file_hash};
 use warpweave_runtime::mapped;
 
@@ -29,7 +30,7 @@ pub enum ModelError {
     Rewrite(#[from] InvalidRewrite),
     /// The lowering of an operator is wrong: an error of warpweave.
     #[error("the program does not verify: {0}")]
-    Program(#[from] SkeletonError),
+    Program(#[from] ProgramError),
 }
 
 /// A program whose inputs and outputs have names.
@@ -41,10 +42,8 @@ pub struct Model {
     pub signature: Signature,
     /// What is computed.
     pub program: TensorProgram,
-    /// The names of the nodes with their operators, for people.
-    pub nodes: BTreeMap<NodeId, String>,
-    /// The names of what the nodes compute from which statements of the program come.
-    pub results: BTreeMap<NodeId, String>,
+    /// The graph that the program was made from, after the passes over graphs; none where the program came first.
+    pub graph: Option<Graph>,
     /// The files that the model came of, in which most constants still lie; they must stay as they are.
     pub files: Vec<WeightFile>,
 }
@@ -84,10 +83,15 @@ impl Files for MappedFiles {
 impl Model {
     /// The model in an ONNX file.
     pub fn import(path: &Path, options: &ImportOptions) -> Result<Self, ModelError> {
+        Self::import_with(path, options, &Selection::default())
+    }
+
+    /// The same after chosen passes over graphs.
+    pub fn import_with(path: &Path, options: &ImportOptions, passes: &Selection) -> Result<Self, ModelError> {
         thread::scope(|scope| {
             let hash = scope.spawn(|| file_hash(path));
             let files = MappedFiles::default();
-            let mut model = Self::from_graph(&import_from(path, options, &files)?)?;
+            let mut model = Self::from_graph_with(&import_from(path, options, &files)?, passes)?;
             model.files = files.known.into_inner();
             let hash = hash.join().unwrap_or_else(|panic| resume_unwind(panic));
             // Import has mapped the file; if it cannot be read as well, the manifest names no model.
@@ -106,22 +110,20 @@ impl Model {
 
     /// A graph after all passes.
     pub fn from_graph(graph: &Graph) -> Result<Self, ModelError> {
-        let graph = passes::run(graph)?;
+        Self::from_graph_with(graph, &Selection::default())
+    }
+
+    /// A graph after chosen passes over graphs.
+    pub fn from_graph_with(graph: &Graph, passes: &Selection) -> Result<Self, ModelError> {
+        let graph = pipeline::optimize(graph, passes)?;
         let inputs: Vec<String> = graph.inputs.iter().map(|&value| graph.values[value].name.clone()).collect();
         let outputs: Vec<String> = graph.outputs.iter().map(|output| output.name.clone()).collect();
         let program = lower(&graph);
-        ProgramSkeleton::of(&program).check()?;
-        let result = |(id, node): (NodeId, &Node)| Some((id, graph.values[*node.outputs.first()?].name.clone()));
-        let results = graph.nodes.iter().filter_map(result).collect();
-        let node = |(id, node): (NodeId, &Node)| {
-            let output = || node.outputs.first().map(|output| graph.values[*output].name.as_str());
-            let name = Some(node.name.as_str()).filter(|name| !name.is_empty()).or_else(output);
-            (id, format!("{} ({})", name.unwrap_or_default(), node.op.name()))
-        };
-        let nodes = graph.nodes.iter().map(node).collect();
-        let mut model = Self { nodes, results, ..Self::new(&graph.name, program, &inputs, &outputs) };
+        program.verify()?;
+        let mut model = Self::new(&graph.name, program, &inputs, &outputs);
         model.signature.outputs.truncate(counted::shown(graph.outputs.len(), &graph.counted));
         model.signature.counted = graph.counted.clone();
+        model.graph = Some(graph);
         Ok(model)
     }
 
@@ -153,8 +155,7 @@ impl Model {
             record: ModelRecord { name: name.to_owned(), ..ModelRecord::default() },
             signature,
             program,
-            nodes: BTreeMap::new(),
-            results: BTreeMap::new(),
+            graph: None,
             files: Vec::new(),
         }
     }
@@ -185,7 +186,7 @@ fn integer_inputs(program: &TensorProgram, tensor: TensorId) -> Vec<usize> {
         }
         match &definition.source {
             Source::Input(position) => inputs.push(*position),
-            Source::Constant(_) => {}
+            Source::Constant(_) | Source::State(_) => {}
             Source::Statement(statement) => left.extend(&program.statements[*statement].operands),
         }
     }

@@ -1,13 +1,12 @@
 //! Nodes of a model for which a GPU has no kernels.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use warpweave_codegen::lower::error::LowerError;
 use warpweave_codegen::lower::refused;
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
+use warpweave_graph::TensorProgram;
 use warpweave_graph::program::{Statement, TensorId};
-use warpweave_graph::{NodeId, TensorProgram};
 use warpweave_plan::plan::ExecutionPlan;
 
 /// A node without a kernel.
@@ -25,13 +24,8 @@ impl fmt::Display for RefusedNode {
     }
 }
 
-/// The nodes whose groups have no kernels, in the program's order; `names` are those of the model's nodes.
-pub(crate) fn refused_nodes(
-    plan: &ExecutionPlan,
-    partition: &Partition,
-    program: &TensorProgram,
-    names: &BTreeMap<NodeId, String>,
-) -> Vec<RefusedNode> {
+/// The nodes whose groups have no kernels, in the program's order.
+pub(crate) fn refused_nodes(plan: &ExecutionPlan, partition: &Partition, program: &TensorProgram) -> Vec<RefusedNode> {
     let mut nodes: Vec<RefusedNode> = Vec::new();
     for error in refused(plan) {
         let outputs = &plan.operators()[error.operator()].body.outputs;
@@ -39,7 +33,8 @@ pub(crate) fn refused_nodes(
             group.statements.iter().any(|statement| outputs.contains(&program.statements[*statement].output))
         };
         let group = partition.groups.iter().find(own);
-        let named = |statement: &Statement| names.get(&statement.origin?).cloned();
+        // Of several nodes the last computes; those before it move what it reads.
+        let named = |statement: &Statement| program.names.nodes(statement).pop();
         let of = |is_culprit: &dyn Fn(&Statement) -> bool| -> Vec<String> {
             let all = group.into_iter().flat_map(|group| &group.statements);
             let all = all.map(|statement| &program.statements[*statement]);

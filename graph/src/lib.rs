@@ -13,25 +13,25 @@ pub mod npy;
 pub mod online_softmax;
 pub mod ops;
 pub mod passes;
-pub mod prepare;
+pub mod pipeline;
 pub mod procedure;
 pub mod program;
-pub mod quantized_products;
-pub mod reduction_order;
 pub mod reference;
-pub mod rewrite;
-pub mod siblings;
-pub mod skeleton;
-pub mod slices;
 pub mod tensor;
 pub mod text;
 pub mod types;
 pub mod verify;
-pub mod views;
 
 pub use ir::{Graph, GraphOutput, Node, NodeId, ValueId};
 pub use lower::lower;
 pub use program::TensorProgram;
-pub use skeleton::ProgramSkeleton;
+pub use program::skeleton::ProgramSkeleton;
 pub use tensor::Tensor;
 pub use types::{ElementType, Shape, TensorType, ValueType};
+
+/// Data movement without data: layouts of buffers that tensors share, and reads composed into others.
+pub mod views {
+    pub use crate::expr::merge_operands;
+    pub use crate::program::layout::Layout;
+    pub use crate::program::passes::{inline_views, place_joins};
+}

@@ -1,9 +1,9 @@
 //! Graphs to tensor programs: every node's operator writes its expressions.
 
 use crate::arena::Arena;
-use crate::ir::{Graph, Origin, ValueId};
+use crate::ir::{Graph, Node, Origin as ValueOrigin, ValueId};
 use crate::ops::Context;
-use crate::program::{ProgramBuilder, TensorId, TensorProgram};
+use crate::program::{Origin, Origins, ProgramBuilder, TensorId, TensorProgram};
 
 /// The program that computes a graph's outputs from its inputs.
 ///
@@ -12,32 +12,61 @@ use crate::program::{ProgramBuilder, TensorId, TensorProgram};
 /// # Panics
 /// If the graph is not valid: a value that is read is no tensor, or a node's operator does not accept its inputs.
 pub fn lower(graph: &Graph) -> TensorProgram {
-    let mut program = ProgramBuilder::new();
-    let mut tensors: Arena<ValueId, Option<TensorId>> = graph.values.ids().map(|_| None).collect();
+    let mut lowering =
+        Lowering { graph, program: ProgramBuilder::new(), tensors: graph.values.ids().map(|_| None).collect() };
     for &input in &graph.inputs {
         let ty = graph.values[input].ty.as_tensor().expect("a lowered graph has tensors as inputs");
-        tensors[input] = Some(program.input(ty.clone()));
+        let tensor = lowering.program.input(ty.clone());
+        lowering.bind(input, tensor);
     }
-    let tensor = |value: ValueId, program: &mut ProgramBuilder, tensors: &mut Arena<ValueId, Option<TensorId>>| {
-        if tensors[value].is_none()
-            && let Origin::Constant(constant) = &graph.values[value].origin
-        {
-            tensors[value] = Some(program.constant(constant.clone()));
-        }
-        tensors[value].expect("nodes stand in topological order")
-    };
-    for (id, node) in graph.nodes.iter() {
-        program.set_origin(Some(id));
-        let facts = graph.facts(&node.inputs);
+    for node in graph.nodes.values() {
+        lowering.node(node);
+    }
+    let outputs = graph.outputs.iter().map(|output| lowering.tensor(output.value)).collect();
+    let names = graph.outputs.iter().map(|output| output.name.clone());
+    lowering.program.names().outputs = names.enumerate().collect();
+    lowering.program.finish(outputs).pruned()
+}
+
+struct Lowering<'g> {
+    graph: &'g Graph,
+    program: ProgramBuilder,
+    tensors: Arena<ValueId, Option<TensorId>>,
+}
+
+impl Lowering<'_> {
+    fn node(&mut self, node: &Node) {
+        let result = node.outputs.first().map(|&output| self.graph.values[output].name.clone());
+        let (operator, name) = (node.op.name().to_owned(), node.name.clone());
+        let origin = Origin { operator, name, result: result.unwrap_or_default() };
+        let origin = self.program.names().origins.push(origin);
+        self.program.set_origins(Origins::from([origin]));
+        let facts = self.graph.facts(&node.inputs);
         let context = Context::new(&facts, node.outputs.len());
         let inputs: Vec<Option<TensorId>> =
-            node.inputs.iter().map(|input| input.map(|input| tensor(input, &mut program, &mut tensors))).collect();
-        let outputs = node.op.lower(&context, &inputs, &mut program);
+            node.inputs.iter().map(|input| input.map(|input| self.tensor(input))).collect();
+        let outputs = node.op.lower(&context, &inputs, &mut self.program);
         assert!(outputs.len() >= node.outputs.len(), "an operator lowers to one tensor an output");
         for (&value, output) in node.outputs.iter().zip(outputs) {
-            tensors[value] = Some(output);
+            self.bind(value, output);
         }
     }
-    let outputs = graph.outputs.iter().map(|output| tensor(output.value, &mut program, &mut tensors)).collect();
-    program.finish(outputs).pruned()
+
+    /// The tensor of a value that is defined; a constant's is declared when it is first read.
+    fn tensor(&mut self, value: ValueId) -> TensorId {
+        if let (None, ValueOrigin::Constant(constant)) = (self.tensors[value], &self.graph.values[value].origin) {
+            let tensor = self.program.constant(constant.clone());
+            self.bind(value, tensor);
+        }
+        self.tensors[value].expect("nodes stand in topological order")
+    }
+
+    /// Makes a tensor that of a value, whose name it has if it has none yet.
+    fn bind(&mut self, value: ValueId, tensor: TensorId) {
+        self.tensors[value] = Some(tensor);
+        let name = &self.graph.values[value].name;
+        if !name.is_empty() {
+            self.program.names().tensors.entry(tensor).or_insert_with(|| name.clone());
+        }
+    }
 }

@@ -109,6 +109,21 @@ fn check_node(graph: &Graph, id: NodeId, node: &Node, violations: &mut Vec<Viola
     }
 }
 
+impl Violation {
+    /// The name in the model of the node or the value that this is about; empty if it has none.
+    pub fn name(&self, graph: &Graph) -> String {
+        let node = |id: NodeId| graph.nodes.get(id).map(|node| node.name.clone());
+        let value = |id: ValueId| graph.values.get(id).map(|value| value.name.clone());
+        let name = match self {
+            Self::UnknownInput(id, _) | Self::Order(id, _) | Self::Output(id, _) => node(*id),
+            Self::Refused { node: id, .. } => node(*id),
+            Self::Origin(id) | Self::Input(id) | Self::Constant(id) | Self::UnknownOutput(id) => value(*id),
+            Self::Type { value: id, .. } => value(*id),
+        };
+        name.unwrap_or_default()
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -268,8 +268,10 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
             Self::Open(OpenError::Model(ModelError::Program(_))) => "program",
             Self::Open(OpenError::Build(error)) => match error {
-                BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => "model-unsupported",
-                BuildError::Compile(CompileError::Program(_)) => "program",
+                BuildError::Compile(CompileError::Lower(_) | CompileError::State(_)) | BuildError::NoKernels { .. } => {
+                    "model-unsupported"
+                }
+                BuildError::Compile(CompileError::Pass(_)) => "program",
                 BuildError::Compile(CompileError::Plan(_)) => "plan",
                 BuildError::Compile(CompileError::Kernels(_)) => "kernels",
                 BuildError::Device(_) => "device-compiler",
@@ -382,10 +384,10 @@ impl CliError {
 
 fn build_exit(error: &BuildError) -> u8 {
     match error {
-        BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } | BuildError::Tasks { .. } => {
-            EXIT_UNSUPPORTED
-        }
-        BuildError::Compile(CompileError::Program(_) | CompileError::Plan(_) | CompileError::Kernels(_))
+        BuildError::Compile(CompileError::Lower(_) | CompileError::State(_))
+        | BuildError::NoKernels { .. }
+        | BuildError::Tasks { .. } => EXIT_UNSUPPORTED,
+        BuildError::Compile(CompileError::Pass(_) | CompileError::Plan(_) | CompileError::Kernels(_))
         | BuildError::Cubin(_)
         | BuildError::Registers { .. } => EXIT_CHECK,
         BuildError::Device(error) => device_exit(error),

@@ -124,7 +124,7 @@ impl Planned {
         let partition = prepared.partition(&options);
         let plan = prepared.plan(&partition, &options, &litmus.plan_options(options.plan_options())).plan;
         let plan = verify(plan).map_err(CompileError::Plan).map_err(BuildError::from)?;
-        let lowered = kernels(plan.plan()).map_err(BuildError::from)?;
+        let lowered = kernels(plan.plan(), &prepared.program).map_err(BuildError::from)?;
         let weights = pack_program(&plan.plan().memory, &prepared.program)?;
         let reason = BackendReason::Asked;
         let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands, reason };

@@ -9,7 +9,7 @@ use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::program::{Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
+use warpweave_graph::program::{Names, Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::plan::backend::BackendReason;
@@ -49,7 +49,7 @@ impl KernelProgram {
         let partition = Partition { groups: vec![group] };
         let planned = plan_with(&program, &layouts, &partition, cost, &PlanOptions::new(units));
         let plan = verify(planned.plan).map_err(CompileError::Plan)?;
-        let lowered = kernels(plan.plan())?;
+        let lowered = kernels(plan.plan(), &program)?;
         let reason = BackendReason::Asked;
         let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands, reason };
         let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };
@@ -61,7 +61,8 @@ impl KernelProgram {
 
 /// The statements of a group alone, and the group in that program.
 fn alone(whole: &TensorProgram, group: &FusionGroup) -> (TensorProgram, FusionGroup) {
-    let mut alone = TensorProgram::default();
+    let names = Names { origins: whole.names.origins.clone(), ..Names::default() };
+    let mut alone = TensorProgram { names, ..TensorProgram::default() };
     let mut known: BTreeMap<TensorId, TensorId> = BTreeMap::new();
     for &id in &group.statements {
         let statement = &whole.statements[id];
@@ -94,7 +95,7 @@ fn outside(
     let definition = &whole.tensors[tensor];
     let source = match &definition.source {
         Source::Constant(value) => Source::Constant(value.clone()),
-        Source::Input(_) | Source::Statement(_) => Source::Input(alone.inputs.len()),
+        Source::Input(_) | Source::State(_) | Source::Statement(_) => Source::Input(alone.inputs.len()),
     };
     let is_input = matches!(source, Source::Input(_));
     let own = alone.tensors.push(TensorDefinition { ty: definition.ty.clone(), source });

@@ -16,7 +16,7 @@ fn equal_inputs_give_equal_bytes() {
     assert!(first == second);
     assert_eq!(folder.names(), ["dlrm.weave"]);
     let names: Vec<String> = entries(&first).into_iter().map(|entry| entry.name).collect();
-    assert_eq!(names, ["weights.safetensors", "graph.txt", "program.bin", "plan/host.bin", "manifest.json"]);
+    assert_eq!(names, ["weights.safetensors", "program.txt", "program.bin", "plan/host.bin", "manifest.json"]);
     assert!(entries(&first).iter().all(|entry| entry.start % 64 == 0));
 }
 
@@ -90,7 +90,7 @@ fn foreign_and_repeated_names_are_refused() {
     let path = folder.join("foreign.weave").display().to_string();
     for name in ["../ph.txt", "/raph.txt", "graph.bin"] {
         let mut foreign = bytes.clone();
-        let places: Vec<usize> = (0..bytes.len() - 9).filter(|&at| bytes[at..].starts_with(b"graph.txt")).collect();
+        let places: Vec<usize> = (0..bytes.len() - 9).filter(|&at| bytes[at..].starts_with(b"program.txt")).collect();
         places.iter().for_each(|&at| foreign[at..at + 9].copy_from_slice(name.as_bytes()));
         fs::write(&path, &foreign).expect("the file can be written");
         let message = fail(8, "bundle-entry", &["inspect", &path]);

@@ -12,5 +12,6 @@ mod measuring;
 mod models;
 mod operators;
 mod outputs;
+mod passes;
 mod results;
 mod support;

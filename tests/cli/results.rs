@@ -67,10 +67,20 @@ fn stages_are_emitted() {
     let folder = Folder::new();
     let (out, emitted) = (folder.join("x.weave").display().to_string(), folder.join("stages").display().to_string());
     let path = model("dlrm", "torchscript.onnx");
-    let arguments =
-        ["compile", &path, "-o", &out, "--target", "host", "--emit", "graph,partition,plan", "--emit-dir", &emitted];
+    let arguments = [
+        "compile",
+        &path,
+        "-o",
+        &out,
+        "--target",
+        "host",
+        "--emit",
+        "graph,program,partition,plan",
+        "--emit-dir",
+        &emitted,
+    ];
     succeed(&arguments);
-    for name in ["graph.txt", "partition.host.txt", "plan.host.txt"] {
+    for name in ["graph.txt", "program.txt", "partition.host.txt", "plan.host.txt"] {
         let text = fs::read_to_string(folder.join("stages").join(name)).expect("the stage is written");
         assert!(!text.is_empty(), "{name}");
     }

@@ -9,7 +9,7 @@ use warpweave::graph::arithmetic::round;
 use warpweave::graph::expr::{AxisId, BinaryOp, Guard, Index, Literal, ReadId, Reducer, Scalar, TensorExpr, UnaryOp};
 use warpweave::graph::procedure::sort::Direction;
 use warpweave::graph::procedure::{Opaque, Procedure};
-use warpweave::graph::program::{Definition, Source, TensorId, TensorProgram};
+use warpweave::graph::program::{Definition, Source, State, TensorId, TensorProgram};
 use warpweave::graph::{ElementType, Tensor};
 
 /// One element.
@@ -30,7 +30,9 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Vec<Tensor> {
     for (id, tensor) in program.tensors.iter() {
         match &tensor.source {
             Source::Input(position) => _ = known.insert(id, values(&inputs[*position])),
-            Source::Constant(value) => _ = known.insert(id, values(value)),
+            Source::Constant(value) | Source::State(State { initial: value, .. }) => {
+                _ = known.insert(id, values(value))
+            }
             Source::Statement(_) => {}
         }
     }

@@ -7,6 +7,7 @@ pub mod machine;
 pub mod models;
 pub mod pipeline;
 pub mod printed;
+pub mod program_text;
 pub mod random;
 pub mod samples;
 pub mod sketch;

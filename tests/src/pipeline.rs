@@ -11,7 +11,7 @@ use warpweave::fusion::partition::build::{Uses, build_staged};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition, partition};
 use warpweave::fusion::schedule::choice::parts::Part;
 use warpweave::fusion::schedule::options::{PlanOptions, Planned};
-use warpweave::graph::prepare::prepare;
+use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::{StatementId, TensorProgram};
 use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::ExecutionPlan;

@@ -8,7 +8,7 @@ use warpweave_plan::plan::OperatorId;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LowerError {
     /// Kernels do not hold elements of this type.
-    #[error("kernels do not support {element} elements ({operator})")]
+    #[error("kernels do not support {element} elements")]
     Element {
         /// The rOperator.
         operator: OperatorId,
@@ -16,7 +16,7 @@ pub enum LowerError {
         element: ElementType,
     },
     /// A function is not defined for the type it is applied to.
-    #[error("kernels do not compute {function} of {element} elements ({operator})")]
+    #[error("kernels do not compute {function} of {element} elements")]
     Function {
         /// The rOperator.
         operator: OperatorId,
@@ -26,7 +26,7 @@ pub enum LowerError {
         element: ElementType,
     },
     /// An offset or extent does not fit 31 bits.
-    #[error("{tensor} is too large: kernels address 2^31 elements ({operator})")]
+    #[error("{tensor} is too large: kernels address 2^31 elements")]
     TooLarge {
         /// The rOperator.
         operator: OperatorId,

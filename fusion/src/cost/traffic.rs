@@ -23,7 +23,7 @@ impl Traffic {
         for group in &partition.groups {
             for (tensor, bytes) in tensor_bytes(&group.body, |tensor| &program.tensors[tensor].ty) {
                 match program.tensors[tensor].source {
-                    Source::Constant(_) => traffic.weights += bytes,
+                    Source::Constant(_) | Source::State(_) => traffic.weights += bytes,
                     Source::Input(_) | Source::Statement(_) => traffic.activations += bytes,
                 }
             }

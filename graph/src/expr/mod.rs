@@ -8,6 +8,7 @@ pub mod builder;
 mod check;
 mod display;
 pub mod index;
+mod operands;
 mod read;
 pub mod region;
 pub mod scalar;
@@ -22,6 +23,7 @@ use crate::typed_id;
 use crate::types::{ElementType, Shape, TensorType};
 pub use builder::ExprBuilder;
 pub use index::{Atom, AxisId, Condition, Guard, Index, IndirectIndex, Range};
+pub use operands::merge_operands;
 pub use scalar::{BinaryOp, Literal, Scalar, UnaryOp};
 
 typed_id!(

@@ -145,7 +145,7 @@ impl Parser<'_> {
         if reader.eat_word("reduced") {
             return Ok(Scalar::Reduced);
         }
-        if let Ok(element) = reader.element_type() {
+        if let Some(element) = reader.eat_element_type() {
             if reader.eat("[") {
                 let index = self.index(reader)?;
                 return reader.mark("]").map(|()| Scalar::Index(index, element));

@@ -1,9 +1,9 @@
 //! Batch normalisation after a convolution, folded into the convolution's weight and bias.
 
+use super::rewrite::{Operand, Patch, Replacement};
 use super::uses;
 use crate::ir::{Graph, Node, Origin};
 use crate::ops::Op;
-use crate::rewrite::{Operand, Patch, Replacement};
 use crate::tensor::Tensor;
 use crate::types::TensorType;
 

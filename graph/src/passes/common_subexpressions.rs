@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
+use super::rewrite::{Patch, Replacement};
 use crate::arena::Arena;
 use crate::ir::{Graph, Origin, ValueId};
-use crate::rewrite::{Patch, Replacement};
 use crate::types::TensorType;
 
 /// The pass's name.

@@ -1,10 +1,10 @@
 //! Nodes whose outputs are known at compile time.
 
+use super::rewrite::{Patch, Replacement};
 use crate::ir::{Graph, Node};
 use crate::ops::{Context, Fact, Op};
-use crate::program::{ProgramBuilder, Source, TensorProgram};
+use crate::program::{ProgramBuilder, TensorProgram};
 use crate::reference;
-use crate::rewrite::{Patch, Replacement};
 use crate::tensor::Tensor;
 use crate::types::ValueType;
 
@@ -75,7 +75,7 @@ pub(crate) fn evaluate_constants(program: &TensorProgram) -> Option<Vec<Tensor>>
         }
     }
     let mut read = program.statements.values().flat_map(|statement| &statement.operands).chain(&program.outputs);
-    let depends = read.any(|&tensor| matches!(program.tensors[tensor].source, Source::Input(_)));
+    let depends = read.any(|&tensor| program.producer(tensor).is_none() && program.foldable(tensor).is_none());
     if depends || work > MOST_WORK {
         return None;
     }

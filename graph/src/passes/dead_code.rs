@@ -1,8 +1,8 @@
 //! Nodes that no output depends on.
 
+use super::rewrite::{Patch, Replacement};
 use crate::arena::Arena;
 use crate::ir::{Graph, ValueId};
-use crate::rewrite::{Patch, Replacement};
 
 /// The pass's name.
 pub const NAME: &str = "dead_code";

@@ -1,8 +1,8 @@
 //! Nodes that give their input back.
 
+use super::rewrite::{Patch, Replacement};
 use crate::ir::{Graph, Node};
 use crate::ops::Op;
-use crate::rewrite::{Patch, Replacement};
 
 /// The pass's name.
 pub const NAME: &str = "identity_removal";

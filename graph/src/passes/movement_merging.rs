@@ -1,10 +1,10 @@
 //! Chains of reshapes and of transposes.
 
+use super::rewrite::{Operand, Patch, Replacement};
 use crate::ir::{Graph, Node, Origin, ValueId};
 use crate::ops::Op;
 use crate::ops::reshape::Reshape;
 use crate::ops::transpose::Transpose;
-use crate::rewrite::{Operand, Patch, Replacement};
 use crate::tensor::Tensor;
 use crate::types::Shape;
 

@@ -51,7 +51,7 @@ pub enum ReferenceError {
     Index(IndexFault),
 }
 
-/// The outputs of a program for these inputs, in order.
+/// The outputs of a program for these inputs, in order: those of its first launch.
 pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>, ReferenceError> {
     let declared: Vec<&TensorType> = program.inputs.iter().map(|&input| &program.tensors[input].ty).collect();
     check(&declared, inputs)?;
@@ -130,8 +130,7 @@ fn check(declared: &[&TensorType], given: &[Tensor]) -> Result<(), ReferenceErro
 fn given<'a>(program: &'a TensorProgram, tensor: TensorId, inputs: &'a [Tensor]) -> Option<&'a Tensor> {
     match &program.tensors[tensor].source {
         Source::Input(position) => inputs.get(*position),
-        Source::Constant(value) => Some(value),
-        Source::Statement(_) => None,
+        Source::Constant(_) | Source::State(_) | Source::Statement(_) => program.stored(tensor),
     }
 }
 

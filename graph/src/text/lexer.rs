@@ -39,7 +39,7 @@ fn is_word(character: char) -> bool {
 }
 
 /// A quoted text after its opening quote, as `{:?}` writes it, and what follows it.
-fn quoted(text: &str) -> Option<(String, &str)> {
+pub(super) fn quoted(text: &str) -> Option<(String, &str)> {
     let mut result = String::new();
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {

@@ -7,13 +7,13 @@ use crate::types::{ElementType, TensorType};
 const MOST: usize = 16;
 
 /// Whether a tensor is written out: few elements, and each has a decimal form.
-pub(super) fn is_inline(tensor: &Tensor) -> bool {
+pub(crate) fn is_inline(tensor: &Tensor) -> bool {
     let few = tensor.shape().elements() <= MOST;
     few && (!tensor.element().is_float() || tensor.to_f64().iter().all(|element| !element.is_nan()))
 }
 
 /// The elements: one plain, several in brackets whatever the rank.
-pub(super) fn print(tensor: &Tensor) -> String {
+pub(crate) fn print(tensor: &Tensor) -> String {
     let elements: Vec<String> = if tensor.element().is_float() {
         tensor.to_f64().iter().map(|element| format!("{element:?}")).collect()
     } else if tensor.element() == ElementType::U64 {
@@ -25,7 +25,7 @@ pub(super) fn print(tensor: &Tensor) -> String {
 }
 
 /// The tensor of a type with these elements, as [`print`] writes them; `None` if they do not fit.
-pub(super) fn parse(ty: &TensorType, elements: &[&str]) -> Option<Tensor> {
+pub(crate) fn parse(ty: &TensorType, elements: &[&str]) -> Option<Tensor> {
     if ty.shape.checked_elements() != Some(elements.len()) {
         return None;
     }

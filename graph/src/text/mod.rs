@@ -12,7 +12,7 @@
 //! themselves go beside the text, in [`Tensors`].
 
 mod lexer;
-mod literal;
+pub(crate) mod literal;
 mod parse;
 mod print;
 pub mod reader;
@@ -38,12 +38,13 @@ impl ContentHash {
         const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
         let ty = tensor.ty().to_string();
-        let bytes = ty.as_bytes().iter().chain(tensor.bytes().iter());
-        Self(bytes.fold(OFFSET, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME)))
+        let chunks = ty.as_bytes().chunks(8).chain(tensor.bytes().chunks(8));
+        let word = |chunk: &[u8]| chunk.iter().rev().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
+        Self(chunks.map(word).fold(OFFSET, |hash, word| (hash ^ u128::from(word)).wrapping_mul(PRIME)))
     }
 
     /// The hash that prints as `digits`.
-    fn from_digits(digits: &str) -> Option<Self> {
+    pub fn from_digits(digits: &str) -> Option<Self> {
         (digits.len() == 32).then(|| u128::from_str_radix(digits, 16).ok().map(Self)).flatten()
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::lexer::quoted;
 use crate::arena::Id;
 use crate::types::{ElementType, MAX_RANK, Shape, TensorType};
 
@@ -145,6 +146,19 @@ impl<'t> Reader<'t> {
         &rest[..end]
     }
 
+    /// A text in quotes, as `{:?}` writes it, if one comes next.
+    pub fn eat_text(&mut self) -> Parsed<Option<String>> {
+        let Some(rest) = self.rest().strip_prefix('"') else { return Ok(None) };
+        let (text, after) = quoted(rest).ok_or_else(|| self.expected("a quoted text that ends, with known escapes"))?;
+        self.at = self.text.len() - after.len();
+        Ok(Some(text))
+    }
+
+    /// A text in quotes; `what` describes such texts.
+    pub fn text(&mut self, what: &str) -> Parsed<String> {
+        self.eat_text()?.ok_or_else(|| self.expected(what))
+    }
+
     /// An id below `count`; `what` describes such ids.
     pub fn id<I: Id>(&mut self, what: &str, count: usize) -> Parsed<I> {
         let digits = self.rest().strip_prefix(I::PREFIX).map(|rest| {
@@ -205,10 +219,15 @@ impl<'t> Reader<'t> {
 
     /// An element type.
     pub fn element_type(&mut self) -> Parsed<ElementType> {
-        let word = self.peek().unwrap_or_default();
-        let element = word.parse().map_err(|_| self.expected("an element type"))?;
+        self.eat_element_type().ok_or_else(|| self.expected("an element type"))
+    }
+
+    /// An element type, if one comes next.
+    pub fn eat_element_type(&mut self) -> Option<ElementType> {
+        let word = self.peek()?;
+        let element = word.parse().ok()?;
         self.skip(word.len());
-        Ok(element)
+        Some(element)
     }
 
     /// Items separated by commas up to `close`, which is skipped.
@@ -237,6 +256,11 @@ impl<'t> Reader<'t> {
     /// Whether nothing follows.
     pub fn is_at_end(&self) -> bool {
         self.rest().is_empty()
+    }
+
+    /// The line of what comes next, from 1.
+    pub fn line(&self) -> usize {
+        self.text[..self.text.len() - self.rest().len()].matches('\n').count() + 1
     }
 
     /// The error that `what` does not stand here.

@@ -7,6 +7,7 @@ mod npy;
 mod online_softmax;
 mod passes;
 mod procedure;
+mod program_text;
 mod quantized_products;
 mod random;
 mod robustness;

@@ -1,7 +1,7 @@
 //! Products of dequantised bytes are summed in integers exactly where that cannot overflow, and give the same.
 
+use warpweave_graph::program::passes::quantized_products;
 use warpweave_graph::program::{Definition, TensorProgram};
-use warpweave_graph::quantized_products::quantized_products;
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::text::{Tensors, parse};
 use warpweave_graph::{ElementType, Tensor, lower};

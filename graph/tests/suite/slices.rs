@@ -1,9 +1,9 @@
 //! Reductions are sliced exactly where their slices are consumed one after another, and compute the same.
 
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer};
+use warpweave_graph::program::passes::slice_reductions;
 use warpweave_graph::program::{Definition, ProgramBuilder, TensorId, TensorProgram};
 use warpweave_graph::reference::evaluate;
-use warpweave_graph::slices::slice_reductions;
 use warpweave_graph::types::TensorType;
 use warpweave_graph::{ElementType, Tensor};
 

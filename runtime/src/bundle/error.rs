@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use warpweave_graph::skeleton::SkeletonError;
+use warpweave_graph::program::verify::ProgramError;
 
 use crate::session::FailureKind;
 
@@ -96,7 +96,7 @@ pub enum BundleError {
     },
     /// The program contradicts itself.
     #[error("the program of the bundle is unsound: {0}; compile the model again")]
-    Program(#[from] SkeletonError),
+    Program(#[from] ProgramError),
 }
 
 impl BundleError {

@@ -5,7 +5,7 @@
 //! | Entry | Holds |
 //! |---|---|
 //! | `manifest.json` | format version, producer, model, signature, numerics, targets with launch geometry, sizes and hashes |
-//! | `graph.txt` | the program for people |
+//! | `program.txt` | the program as text, for people |
 //! | `program.bin` | the program without its constants |
 //! | `plan/<target>.bin` | the execution plan, its bindings and operands |
 //! | `ir/<target>.bin` | the kernel IR |

@@ -71,8 +71,8 @@ impl From<BundleTarget> for String {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum EntryName {
-    /// The program, for people.
-    Graph,
+    /// The program as text, for people.
+    ProgramText,
     /// The program without weights, in postcard.
     Program,
     /// The plan of a target, in postcard.
@@ -97,7 +97,7 @@ pub struct UnknownEntry(pub String);
 impl fmt::Display for EntryName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Graph => f.write_str("graph.txt"),
+            Self::ProgramText => f.write_str("program.txt"),
             Self::Program => f.write_str("program.bin"),
             Self::Plan(target) => write!(f, "plan/{target}.bin"),
             Self::KernelIr(target) => write!(f, "ir/{target}.bin"),
@@ -115,7 +115,7 @@ impl FromStr for EntryName {
     fn from_str(name: &str) -> Result<Self, UnknownEntry> {
         let target = name.split_once('/').and_then(|(_, file)| file.rsplit_once('.')).map(|(target, _)| target);
         let target: Option<BundleTarget> = target.and_then(|target| target.parse().ok());
-        let mut candidates = vec![Self::Graph, Self::Program, Self::Weights, Self::Manifest];
+        let mut candidates = vec![Self::ProgramText, Self::Program, Self::Weights, Self::Manifest];
         candidates.extend(target.map(Self::Plan));
         if let Some(BundleTarget::Gpu(target)) = target {
             candidates.extend([Self::KernelIr(target), Self::Source(target), Self::Cubin(target)]);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        let mut names = vec![EntryName::Graph, EntryName::Program, EntryName::Weights, EntryName::Manifest];
+        let mut names = vec![EntryName::ProgramText, EntryName::Program, EntryName::Weights, EntryName::Manifest];
         names.push(EntryName::Plan(BundleTarget::Host));
         for target in Target::ALL {
             names.push(EntryName::Plan(BundleTarget::Gpu(target)));
@@ -157,7 +157,7 @@ mod tests {
         for wrong in [
             "",
             "/manifest.json",
-            "../graph.txt",
+            "../program.txt",
             "plan/sm_91.bin",
             "plan/host.cubin",
             "ir/host.bin",

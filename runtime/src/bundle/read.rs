@@ -85,10 +85,10 @@ impl Bundle {
     }
 
     /// The program for people.
-    pub fn graph_text(&self) -> Result<String, BundleError> {
-        let bytes = self.load(EntryName::Graph)?;
+    pub fn program_text(&self) -> Result<String, BundleError> {
+        let bytes = self.load(EntryName::ProgramText)?;
         String::from_utf8(bytes)
-            .map_err(|_| BundleError::Damaged { entry: EntryName::Graph, reason: "it is no text".to_owned() })
+            .map_err(|_| BundleError::Damaged { entry: EntryName::ProgramText, reason: "it is no text".to_owned() })
     }
 
     /// The program with its constants.
@@ -157,7 +157,7 @@ impl Bundle {
                 return Err(BundleError::Damaged { entry: name, reason });
             }
         }
-        let mut wanted = vec![EntryName::Graph, EntryName::Program, EntryName::Weights];
+        let mut wanted = vec![EntryName::ProgramText, EntryName::Program, EntryName::Weights];
         for &target in self.manifest.targets.keys() {
             wanted.push(EntryName::Plan(target));
             if let BundleTarget::Gpu(gpu) = target {

@@ -61,7 +61,7 @@ impl References {
         let mut found = Self::default();
         let mut known: Vec<Option<usize>> = vec![None; files.len()];
         for id in program.tensors.ids() {
-            let Some(constant) = program.constant(id).filter(|constant| constant.bytes().len() >= FEWEST_BYTES) else {
+            let Some(constant) = program.stored(id).filter(|constant| constant.bytes().len() >= FEWEST_BYTES) else {
                 continue;
             };
             let places = files.iter().map(|file| offset(&file.bytes, constant.bytes()));

@@ -27,7 +27,7 @@ pub(super) fn write(
 ) -> Result<(), BundleError> {
     let damaged = |reason: String| BundleError::Damaged { entry: EntryName::Weights, reason };
     let mut constants: Vec<(TensorId, &Tensor)> =
-        embedded(program, references).filter_map(|id| Some((id, program.constant(id)?))).collect();
+        embedded(program, references).filter_map(|id| Some((id, program.stored(id)?))).collect();
     constants.sort_by_key(|(id, tensor)| (std::cmp::Reverse(tensor.element().bytes()), *id));
     let mut end = 0;
     let mut infos = Vec::with_capacity(constants.len());
@@ -49,7 +49,7 @@ pub(super) fn write(
 
 /// The constants that are in the bundle itself.
 pub(super) fn embedded(program: &TensorProgram, references: &References) -> impl Iterator<Item = TensorId> {
-    let is_embedded = |id: &TensorId| program.constant(*id).is_some() && !references.holds(*id);
+    let is_embedded = |id: &TensorId| program.stored(*id).is_some() && !references.holds(*id);
     program.tensors.ids().filter(is_embedded)
 }
 

@@ -36,7 +36,7 @@ pub struct BundleContents {
     /// The names in the model of the program's tensors whose elements index other tensors.
     pub index_tensors: TensorNames,
     /// The program, for people.
-    pub graph_text: String,
+    pub program_text: String,
     /// The program that every plan schedules.
     pub program: TensorProgram,
     /// A part for each target.
@@ -109,7 +109,7 @@ impl<'p> BundleWriter<'p> {
         let file = NewFile::create(path).map_err(failed("create", path))?;
         let mut archive = Archive { zip: ZipWriter::new(Silenced::new(file)), entries: BTreeMap::new(), path };
         let references = References::of(program, files, path)?;
-        let constants = weights::embedded(program, &references).filter_map(|id| program.constant(id));
+        let constants = weights::embedded(program, &references).filter_map(|id| program.stored(id));
         let size: u64 = constants.map(|constant| constant.bytes().len() as u64 + 256).sum();
         archive.entry(EntryName::Weights, size, |out| weights::write(program, &references, out, path))?;
         Ok(Self { archive, references })
@@ -137,7 +137,7 @@ struct Archive<'a, W: Write + Seek> {
 impl<W: Write + Seek> Archive<'_, W> {
     /// Writes everything but the constants, the manifest last.
     fn finish(mut self, contents: &BundleContents, references: References) -> Result<W, BundleError> {
-        self.bytes(EntryName::Graph, contents.graph_text.as_bytes())?;
+        self.bytes(EntryName::ProgramText, contents.program_text.as_bytes())?;
         let skeleton = ProgramSkeleton::of(&contents.program);
         self.bytes(EntryName::Program, &super::decode::encode(EntryName::Program, &skeleton)?)?;
         let bound = binding(&self.entries, &references);

@@ -27,7 +27,7 @@ pub fn pack_weights<E>(
 /// The weights buffer of a plan whose program is in memory.
 pub fn pack_program(memory: &MemoryPlan, program: &TensorProgram) -> Result<Arc<[u8]>, SessionError> {
     pack_weights(memory, |tensor, _, out| {
-        let constant = program.tensors.get(tensor).and_then(|_| program.constant(tensor));
+        let constant = program.tensors.get(tensor).and_then(|_| program.stored(tensor));
         let constant = constant.filter(|constant| constant.bytes().len() == out.len());
         let missing = || SessionError::Internal(format!("{tensor} is no constant of the program"));
         out.copy_from_slice(constant.ok_or_else(missing)?.bytes());

@@ -3,5 +3,6 @@
 pub mod arrays;
 pub mod import;
 pub mod inputs;
+pub mod passes;
 pub mod program;
 pub mod search;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::graph::pipeline::Selection;
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave::plan::plan::backend::{Backend, BackendChoice, PlanBackend};
 use warpweave::runtime::bundle::{self, BundleError};
@@ -148,6 +149,11 @@ impl<S: Args> ProgramArguments<S> {
 
 /// The model at `path`, for a command that takes no bundle.
 pub fn load_model(path: &Path, options: &ImportOptions) -> Result<Model, CliError> {
+    load_model_with(path, options, &Selection::default())
+}
+
+/// The same after chosen passes over its graph.
+pub fn load_model_with(path: &Path, options: &ImportOptions, passes: &Selection) -> Result<Model, CliError> {
     let opened = |error| match error {
         // A model that cannot be read is a model's error, not a bundle's.
         BundleError::File { source, .. } => file_error("read", path)(source),
@@ -161,7 +167,7 @@ pub fn load_model(path: &Path, options: &ImportOptions) -> Result<Model, CliErro
                      `check` and `profile` for what a bundle holds",
         });
     }
-    Ok(Model::import(path, options)?)
+    Ok(Model::import_with(path, options, passes)?)
 }
 
 /// The compiler of device text, in a process of its own.

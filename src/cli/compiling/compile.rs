@@ -11,6 +11,8 @@ use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::search::{FusionLevel, Partition};
 use warpweave::graph::arena::Id;
+use warpweave::graph::pipeline::{Level, PassId, Selection};
+use warpweave::graph::text::print as graph_text;
 use warpweave::runtime::bundle::{BundleTarget, BundleWriter, TargetContents};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
@@ -20,7 +22,8 @@ use warpweave::{Build, BuildError, Judged, Model, Part, Stage};
 
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use crate::cli::arguments::import::ImportArguments;
-use crate::cli::arguments::program::{Runs, load_model};
+use crate::cli::arguments::passes::{self as pass_arguments, PassArguments};
+use crate::cli::arguments::program::{Runs, load_model_with};
 use crate::cli::arguments::search::{SearchArguments, note_end};
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, Progress, write_file};
@@ -47,6 +50,8 @@ pub struct Arguments {
     /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
     #[arg(long, value_name = "LEVEL")]
     fusion: Option<FusionLevel>,
+    #[command(flatten)]
+    passes: PassArguments,
     #[command(flatten)]
     search: SearchArguments,
     /// Where the constants are: inside the bundle, or beside it, where they stay in the model's files, which then belong to
@@ -79,8 +84,10 @@ enum WeightsPlace {
 /// An intermediate result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Emit {
-    /// The program
+    /// The graph after the passes over graphs, as text that parses back
     Graph,
+    /// The program, as text that parses back
+    Program,
     /// Which statements share a kernel
     Partition,
     /// Each target's plan, as text that parses back
@@ -96,10 +103,20 @@ enum Emit {
 }
 
 impl Emit {
-    /// The name of its file for a target; the program is the same for all.
+    /// The name of a stage that no target has a part in, as it is given.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Graph => "graph",
+            Self::Program => "program",
+            Self::Partition | Self::Plan | Self::Ir | Self::Cuda | Self::Ptx | Self::Sass => "a target's",
+        }
+    }
+
+    /// The name of its file for a target; graph and program are the same for all.
     fn file(self, target: BundleTarget) -> String {
         match self {
             Self::Graph => "graph.txt".to_owned(),
+            Self::Program => "program.txt".to_owned(),
             Self::Partition => format!("partition.{target}.txt"),
             Self::Plan => format!("plan.{target}.txt"),
             Self::Ir => format!("ir.{target}.txt"),
@@ -115,6 +132,15 @@ const DEFAULT_TARGET: Target = Target::Sm90a;
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let start = Instant::now();
+    if arguments.passes.wants_list() {
+        let (value, text) = pass_arguments::list();
+        output.result("compile", &value, &text);
+        return Ok(true);
+    }
+    let passes = arguments.passes.selection()?;
+    if let Some(last) = passes.last {
+        return stop_after(arguments, &passes, last, output);
+    }
     let bundle = bundle_path(arguments)?;
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
     let (targets, nvrtc) = targets(arguments, output)?;
@@ -129,9 +155,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let progress = Progress::new(3 + targets.iter().map(stages).sum::<usize>());
     let mut watch = |stage: Stage| progress.stage(&describe(stage));
     progress.stage("import");
-    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
-    check_outputs(arguments, &bundle, &model, &targets)?;
-    let mut build = Build::new(model, &mut watch);
+    let model = load_model_with(&arguments.path, &arguments.import.import_options()?, &passes)?;
+    check_outputs(arguments, Some(&bundle), &model, &targets)?;
+    let mut build = Build::with(model, &passes, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
     (build.arch, build.timings) = (arch, timings);
     build.limit = arguments.search.limit();
@@ -181,14 +207,14 @@ fn bundle_path(arguments: &Arguments) -> Result<PathBuf, CliError> {
 
 fn check_outputs(
     arguments: &Arguments,
-    bundle: &Path,
+    bundle: Option<&Path>,
     model: &Model,
     targets: &[BundleTarget],
 ) -> Result<(), CliError> {
     let mut files = model.paths();
     files.extend(arguments.search.files());
     files.extend(arguments.import.inputs.files());
-    output_paths::check([bundle.to_owned()], &files)?;
+    output_paths::check(bundle.map(Path::to_owned), &files)?;
     let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|stage| stage.file(*target)));
     output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)
 }
@@ -386,7 +412,31 @@ fn emit_common(arguments: &Arguments, build: &Build) -> Result<(), CliError> {
     if let Some(folder) = &arguments.emit_dir {
         std::fs::create_dir_all(folder).map_err(file_error("create", folder))?;
     }
-    emit(arguments, Emit::Graph, BundleTarget::Host, || Ok(build.model.program.to_string()))
+    let graph = || Ok(build.model.graph.as_ref().map(graph_text).unwrap_or_default());
+    emit(arguments, Emit::Graph, BundleTarget::Host, graph)?;
+    emit(arguments, Emit::Program, BundleTarget::Host, || Ok(build.model.program.to_string()))
+}
+
+/// Writes the graph and the program as they are after a pass, and makes no bundle.
+fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &Output) -> Result<Passed, CliError> {
+    let there = match last.level() {
+        Level::Graph => &[Emit::Graph][..],
+        Level::Program => &[Emit::Graph, Emit::Program],
+    };
+    if !arguments.emit.iter().all(|stage| there.contains(stage)) {
+        let names: Vec<&str> = there.iter().map(|stage| stage.name()).collect();
+        let text = format!("after {last}, which rewrites {}s, there is only --emit {}", last.level(), names.join(","));
+        return Err(CliError::Usage(text));
+    }
+    let model = load_model_with(&arguments.path, &arguments.import.import_options()?, passes)?;
+    check_outputs(arguments, None, &model, &[BundleTarget::Host])?;
+    let build = Build::with(model, passes, &mut |_| {});
+    build.prepared().verify().map_err(BuildError::from)?;
+    emit_common(arguments, &build)?;
+    let statements = build.model.program.statements.len();
+    let value = json!({ "stopped_after": last.name(), "level": last.level().to_string(), "statements": statements });
+    output.result("compile", &value, &format!("stopped after {last}: {statements} statements; no bundle is written\n"));
+    Ok(true)
 }
 
 fn emit_part(

@@ -168,7 +168,7 @@ fn of_partition(
     let Some(position) = chosen.groups.iter().position(holds) else {
         let statements = prepared.program.statements.len();
         return Err(CliError::Usage(format!(
-            "no group computes `{node}`: statements are e0 … e{}, as `compile --emit graph` writes them; joins have no group",
+            "no group computes `{node}`: statements are e0 … e{}, as `compile --emit program` writes them; joins have no group",
             statements.saturating_sub(1)
         )));
     };

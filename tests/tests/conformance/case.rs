@@ -16,6 +16,7 @@ use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave::runtime::target::Target;
 use warpweave_tests::gates;
 use warpweave_tests::machine::Machine;
+use warpweave_tests::program_text::read_back;
 
 /// What runs a case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -150,6 +151,7 @@ fn is_shape(at: usize, value: &Tensor) -> bool {
 
 fn on_host(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
     let prepared = Prepared::new(program);
+    read_back(program).and_then(|()| read_back(&prepared.program))?;
     let (_, plan) = prepared.schedule(&CompileOptions::host()).map_err(|error| error.to_string())?;
     let weights = pack_weights(&plan, |id| prepared.program.constant(id)).ok_or("a constant is missing")?;
     let mut session = HostSession::new(&plan, weights, 2).map_err(|error| error.to_string())?;

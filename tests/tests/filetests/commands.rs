@@ -5,8 +5,9 @@ use std::fmt::Write;
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::TensorProgram;
-use warpweave::graph::text::{self, Tensors};
+use warpweave::graph::text;
 use warpweave::graph::verify::verify as verify_graph;
 use warpweave::graph::views::{inline_views, place_joins};
 use warpweave::graph::{Tensor, lower};
@@ -15,9 +16,11 @@ use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::Machine;
 use warpweave_tests::pipeline::{compile, plan};
+use warpweave_tests::program_text::read_back;
 use warpweave_tests::random::{self, Random};
 
 use crate::devices;
+use crate::weights::seeded;
 
 /// What a command prints about the graph, or why it cannot.
 pub fn run(graph: &str, command: &str) -> Result<String, String> {
@@ -28,7 +31,7 @@ pub fn run(graph: &str, command: &str) -> Result<String, String> {
     };
     match words.first().copied() {
         Some("print") => {
-            let graph = text::parse(graph, &Tensors::new()).map_err(|error| error.to_string())?;
+            let graph = text::parse(graph, &seeded(graph)).map_err(|error| error.to_string())?;
             Ok(text::print(&graph))
         }
         Some("lower") => Ok(program(graph)?.to_string()),
@@ -57,9 +60,14 @@ pub fn run(graph: &str, command: &str) -> Result<String, String> {
 }
 
 fn program(graph: &str) -> Result<TensorProgram, String> {
-    let graph = text::parse(graph, &Tensors::new()).map_err(|error| error.to_string())?;
+    let graph = text::parse(graph, &seeded(graph)).map_err(|error| error.to_string())?;
     let violations = verify_graph(&graph);
-    if violations.is_empty() { Ok(lower(&graph)) } else { Err(format!("{violations:?}")) }
+    if !violations.is_empty() {
+        return Err(format!("{violations:?}"));
+    }
+    let program = lower(&graph);
+    read_back(&program).and_then(|()| read_back(&prepare(&program).0))?;
+    Ok(program)
 }
 
 fn partition(program: &TensorProgram) -> Result<String, String> {

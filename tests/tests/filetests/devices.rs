@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use warpweave::graph::text::{self, Tensors};
+use warpweave::graph::text;
 use warpweave::graph::{ElementType, Tensor, TensorType};
 use warpweave::runtime::bundle::Signature;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::{Build, Model, OpenOptions, Source, open};
+
+use crate::weights::seeded;
 
 const DEVICES: [Device; 4] = [Device::Reference, Device::Host, Device::Emulator, Device::Text];
 
@@ -38,7 +40,7 @@ pub fn run(graph: &str, inputs: &[&str]) -> Result<String, String> {
 
 impl Opened {
     fn new(text: &str) -> Result<Self, String> {
-        let graph = text::parse(text, &Tensors::new()).map_err(|error| error.to_string())?;
+        let graph = text::parse(text, &seeded(text)).map_err(|error| error.to_string())?;
         let model = Model::from_graph(&graph).map_err(|error| error.to_string())?;
         let source = Source::Model(Box::new(Build::new(model, &mut |_| {})));
         let none = || Err("device code is not compiled here".to_owned());

@@ -1,10 +1,11 @@
 //! Graphs as text, and what each stage makes of them.
 //!
 //! A file of the folder `filetests` holds a graph, then sections. Each begins with `==== command arguments` and holds
-//! what the command prints. With `BLESS=1` in the environment, sections are written anew.
+//! what the command prints. `compile --emit graph` writes such a graph; weights that it names by their hash are seeded. With `BLESS=1` in the environment, sections are written anew.
 
 mod commands;
 mod devices;
+mod weights;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use warpweave::frontend::{Bytes, ImportOptions, import_bytes};
 use warpweave::graph::npy;
+use warpweave::graph::program::text::{parse, print, tensors};
+use warpweave::graph::text::Tensors;
 use warpweave::lab::Lab;
 use warpweave::runtime::bundle::{Bundle, BundleTarget};
 use warpweave::runtime::npz;
@@ -27,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "model", corpus: corpus::models, change: change::bytes, read: model },
     Target { name: "bundle", corpus: corpus::bundles, change: change::bytes, read: bundle },
     Target { name: "forged-bundle", corpus: corpus::bundles, change: forged, read: bundle },
+    Target { name: "program", corpus: corpus::programs, change: change::bytes, read: program },
     Target { name: "npz", corpus: corpus::npz, change: change::bytes, read: arrays },
     Target { name: "npy", corpus: corpus::npy, change: change::bytes, read: array },
     Target { name: "timings", corpus: corpus::timings, change: change::bytes, read: timings },
@@ -41,9 +44,16 @@ fn model(input: &[u8], _: &Path) {
     }
 }
 
+/// What parses is verified: it prints, and is prepared.
+fn program(input: &[u8], _: &Path) {
+    if let Ok(program) = parse(&String::from_utf8_lossy(input), &Tensors::new()) {
+        assert_eq!(parse(&print(&program), &tensors(&program)).as_ref(), Ok(&program));
+    }
+}
+
 fn bundle(_: &[u8], path: &Path) {
     let Ok(bundle) = Bundle::open(path) else { return };
-    let _ = bundle.graph_text();
+    let _ = bundle.program_text();
     let _ = bundle.program();
     if let Ok(part) = bundle.target(BundleTarget::Host) {
         let _ = bundle.packed_weights(&part.plan.plan.plan().memory);
@@ -54,7 +64,7 @@ fn bundle(_: &[u8], path: &Path) {
 fn forged(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = corpus[0].clone();
     let names: Vec<String> = entries(&bytes).into_iter().map(|entry| entry.name).collect();
-    let names: Vec<&String> = names.iter().filter(|name| *name != "manifest.json" && *name != "graph.txt").collect();
+    let names: Vec<&String> = names.iter().filter(|name| *name != "manifest.json" && *name != "program.txt").collect();
     let name = names[random.below(names.len())];
     forge(&mut bytes, name, |data| {
         // A plan begins with the hash of its program, which is left as it is.

@@ -7,7 +7,7 @@ use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
 use warpweave::fusion::partition::search::{FusionLevel, partition_with_report};
 use warpweave::graph::expr::{BinaryOp, ExprBuilder, Guard, Index, Scalar};
-use warpweave::graph::prepare::prepare;
+use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::TensorId;
 use warpweave::graph::{ElementType, Tensor, TensorType};
 use warpweave::plan::body::GroupBody;

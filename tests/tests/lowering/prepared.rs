@@ -4,7 +4,7 @@ use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::TensorProgram;
 use warpweave::graph::expr::{BinaryOp, Reducer, Scalar, UnaryOp};
-use warpweave::graph::prepare::prepare;
+use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::{Definition, TensorId};
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};

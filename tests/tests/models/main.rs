@@ -4,6 +4,7 @@ mod cubins;
 mod devices;
 mod host;
 mod search;
+mod texts;
 mod traces;
 
 use std::process::ExitCode;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     cubins::add(&mut suite);
     host::add(&mut suite);
     search::add(&mut suite);
+    texts::add(&mut suite);
     traces::add(&mut suite);
     suite.run()
 }

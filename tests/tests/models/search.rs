@@ -3,7 +3,7 @@
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
 use warpweave::fusion::partition::search::{FusionLevel, partition_with_report};
-use warpweave::graph::prepare::prepare;
+use warpweave::graph::pipeline::prepare;
 use warpweave_tests::models;
 use warpweave_tests::suite::Suite;
 

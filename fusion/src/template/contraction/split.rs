@@ -202,6 +202,7 @@ pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partit
         statements: Arena::new(),
         inputs: program.inputs.clone(),
         outputs: program.outputs.clone(),
+        names: program.names.clone(),
     };
     let mut groups = Vec::with_capacity(partition.groups.len());
     let mut origins = Vec::with_capacity(partition.groups.len());

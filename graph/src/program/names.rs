@@ -1,0 +1,81 @@
+//! What a program's parts are called in the model, for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Statement, StatementId, TensorId, TensorProgram};
+use crate::arena::Arena;
+use crate::legible::legible;
+use crate::typed_id;
+
+typed_id!(
+    /// A node of the model that statements come from.
+    OriginId, "n"
+);
+
+/// The nodes of the model that a statement comes from.
+pub type Origins = BTreeSet<OriginId>;
+
+/// A node of the model.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Origin {
+    /// The operator.
+    pub operator: String,
+    /// The node's name; may be empty.
+    pub name: String,
+    /// The name of the node's first output; empty if it has none.
+    pub result: String,
+}
+
+/// The names of a program's parts in the model. Nothing but messages and text depends on them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Names {
+    /// The model's nodes, which statements name as their origins.
+    pub origins: Arena<OriginId, Origin>,
+    /// The names of tensors that are values of the model.
+    pub tensors: BTreeMap<TensorId, String>,
+    /// The names of outputs, by position.
+    pub outputs: BTreeMap<usize, String>,
+}
+
+impl Origin {
+    /// The node as messages name it, such as ``head (Conv)``; by its result if it has no name.
+    pub fn shown(&self) -> String {
+        let name = if self.name.is_empty() { &self.result } else { &self.name };
+        format!("{name} ({})", self.operator)
+    }
+}
+
+impl Names {
+    /// A statement's nodes as messages name them, in their order.
+    pub fn nodes(&self, statement: &Statement) -> Vec<String> {
+        statement.origins.iter().filter_map(|&origin| self.origins.get(origin)).map(Origin::shown).collect()
+    }
+}
+
+impl TensorProgram {
+    /// The nodes of the model that a statement comes from.
+    pub fn origins(&self, statement: StatementId) -> &Origins {
+        &self.statements[statement].origins
+    }
+
+    /// The name of a tensor in the model: its own, or that of the result of the last node that its statement comes from.
+    pub fn tensor_name(&self, tensor: TensorId) -> Option<&str> {
+        let own = self.names.tensors.get(&tensor).map(String::as_str);
+        own.or_else(|| self.result_name(tensor)).filter(|name| !name.is_empty())
+    }
+
+    fn result_name(&self, tensor: TensorId) -> Option<&str> {
+        let last = self.origins(self.producer(tensor)?).last()?;
+        Some(&self.names.origins.get(*last)?.result)
+    }
+
+    /// A tensor as messages name it: ``t5 `hidden` `` where the model names it.
+    pub fn shown(&self, tensor: TensorId) -> String {
+        match self.tensor_name(tensor) {
+            Some(name) => format!("{tensor} `{}`", legible(name)),
+            None => tensor.to_string(),
+        }
+    }
+}

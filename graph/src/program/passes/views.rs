@@ -1,0 +1,43 @@
+//! Data movement composed into the reads of what moves.
+
+use super::dead_statements::remove_dead;
+use super::rebuild::Rebuild;
+use crate::expr::{TensorExpr, merge_operands, substitute};
+use crate::program::{Definition, Statement, TensorId, TensorProgram};
+
+/// The program with every statement that only moves data composed into its readers. Such a statement remains only where
+/// its tensor is an output or joined into another.
+pub fn inline_views(program: &TensorProgram) -> TensorProgram {
+    let mut builder = Rebuild::new(program);
+    for statement in program.statements.values() {
+        let Some(expr) = statement.definition.expr() else {
+            builder.keep(statement);
+            continue;
+        };
+        let (mut expr, mut operands) = (expr.clone(), statement.operands.clone());
+        let mut origins = statement.origins.clone();
+        while let Some((position, composed, producer)) = composable(program, &expr, &operands) {
+            operands.remove(position);
+            operands.extend(producer.operands.iter().copied());
+            (expr, operands) = merge_operands(&composed, &operands);
+            origins.extend(&producer.origins);
+        }
+        builder.redefine(statement, statement.definition.with_expr(expr), operands, origins);
+    }
+    remove_dead(&builder.finish(program))
+}
+
+/// The first operand of `expr` that a movement defines, and `expr` with the movement composed into it.
+fn composable<'a>(
+    program: &'a TensorProgram,
+    expr: &TensorExpr,
+    operands: &[TensorId],
+) -> Option<(usize, TensorExpr, &'a Statement)> {
+    operands.iter().enumerate().find_map(|(position, &operand)| {
+        let producer = &program.statements[program.producer(operand)?];
+        let Definition::Compute(movement) = &producer.definition else { return None };
+        movement.as_movement()?;
+        let composed = substitute::inline(expr, position, movement)?;
+        Some((position, composed, producer))
+    })
+}
