@@ -1,8 +1,8 @@
 //! Which unit keeps which constants on chip: the plan's [`Instruction::Keep`]s.
 
 use std::collections::BTreeMap;
-use warpweave_plan::template::weight_stationary::params_of_tiles;
-use warpweave_plan::template::weight_stationary::whole;
+use warpweave_plan::template::weight_stationary::rules::params_of_tiles;
+use warpweave_plan::template::weight_stationary::rules::whole;
 
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 

@@ -18,7 +18,8 @@ use warpweave_graph::views::{Layout, merge_operands};
 use crate::partition::search::{FusionGroup, Partition};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::template::Template;
-use warpweave_plan::template::tile::{ScheduleParams, fill};
+use warpweave_plan::template::fill::fill;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// The two bodies of a split group, and the type of the tensor between them.
 #[derive(Clone, PartialEq, Debug)]
