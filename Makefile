@@ -92,5 +92,12 @@ zoo: fetch
 replay: fetch
 	python3 scripts/replay.py $(BASE) $(or $(HEAD),HEAD) $(REPLAY)
 
+# The tables of docs/results and the pictures, with the release binary: predictions for every benchmark model, about an hour.
+results: fetch
+	$(CARGO) build --release --quiet
+	python3 scripts/results.py --warpweave $(WARPWEAVE)
+	$(SCALING) --warpweave $(WARPWEAVE) --write docs/results/scaling.md
+	python3 scripts/pictures.py --warpweave $(WARPWEAVE)
+
 clean:
 	$(CARGO) clean

@@ -2,9 +2,9 @@
 
 use warpweave_fusion::partition::search::Partition;
 use warpweave_fusion::schedule::choice::lower_bounds::Limits;
-use warpweave_fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions};
+use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_fusion::schedule::simulation as simulate;
 use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_plan::plan::ExecutionPlan;
@@ -60,9 +60,9 @@ impl Way {
     /// The options with which it plans.
     fn options(self, all: &PlanOptions) -> PlanOptions {
         let sync = match self {
-            Self::Barrier => SyncPolicy::Barrier,
-            Self::Operator => SyncPolicy::Operator,
-            Self::Tile | Self::Prefetch | Self::Residency => SyncPolicy::Tile,
+            Self::Barrier => SyncPolicy::BARRIER,
+            Self::Operator => SyncPolicy::OPERATOR,
+            Self::Tile | Self::Prefetch | Self::Residency => SyncPolicy::TILE,
         };
         let (prefetching, shared_bytes) = match self {
             Self::Barrier | Self::Operator | Self::Tile => (Prefetching::Never, 0),
@@ -145,8 +145,8 @@ pub fn compare(
         ways.push(figures(way, &explained, &varied));
         times.push(varied);
     }
-    let (_, barrier_with_all) = planned(&PlanOptions { sync: Some(SyncPolicy::Barrier), ..*options })?;
-    let alone = PlanOptions { sync: Some(SyncPolicy::Tile), kernels: KernelChoice::Alone, ..*options };
+    let (_, barrier_with_all) = planned(&PlanOptions { sync: Some(SyncPolicy::BARRIER), ..*options })?;
+    let alone = PlanOptions { sync: Some(SyncPolicy::TILE), kernels: KernelChoice::Alone, ..*options };
     let [barrier, operator, tile, prefetch, residency] = times.as_slice() else { unreachable!("there are five ways") };
     Ok(Comparison {
         ways,

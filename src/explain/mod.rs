@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use warpweave_fusion::partition::search::Partition;
-use warpweave_fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_fusion::schedule::simulation::{Jitter, Shares, Simulation};
 use warpweave_plan::plan::Instruction;

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use warpweave_fusion::cost::arch::Constant;
 use warpweave_fusion::partition::search::FusionLevel;
-use warpweave_fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::memory::ArenaPolicy;
 use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_fusion::schedule::streams::tagged::Marking;
 use warpweave_plan::plan::backend::{Backend, BackendChoice, BackendReason};
 use warpweave_plan::verify::verify;
@@ -91,13 +91,13 @@ impl Litmus {
         let tagged = PlanOptions {
             marking: Marking::Factors,
             costs: SyncCosts { drain, ..plain.costs },
-            ..by(SyncPolicy::Tile)
+            ..by(SyncPolicy::TILE)
         };
         match self {
-            Self::Bands => by(SyncPolicy::Tile),
-            Self::Operators => by(SyncPolicy::Operator),
-            Self::Barriers => by(SyncPolicy::Barrier),
-            Self::ReusedBytes => PlanOptions { arena: ArenaPolicy::Small, ..by(SyncPolicy::Tile) },
+            Self::Bands => by(SyncPolicy::TILE),
+            Self::Operators => by(SyncPolicy::OPERATOR),
+            Self::Barriers => by(SyncPolicy::BARRIER),
+            Self::ReusedBytes => PlanOptions { arena: ArenaPolicy::Small, ..by(SyncPolicy::TILE) },
             Self::TaggedValues => tagged,
             Self::TaggedReusedBytes => PlanOptions { arena: ArenaPolicy::Small, ..tagged },
             Self::ProgrammaticEdges => PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..persistent },

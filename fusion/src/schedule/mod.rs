@@ -5,5 +5,6 @@ pub mod dependence;
 pub mod memory;
 pub mod options;
 pub mod placement;
+pub mod policy;
 pub mod simulation;
 pub mod streams;

@@ -1,8 +1,8 @@
 //! What planning decides by, and what comes of it.
 
-use crate::schedule::dependence::bands::SyncPolicy;
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::memory::ArenaPolicy;
+use crate::schedule::policy::SyncPolicy;
 use crate::schedule::streams::tagged::Marking;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::backend::Backend;

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use warpweave::compiler::CompileOptions;
 use warpweave::explain::{Clock, ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel};
-use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave::fusion::schedule::memory::ArenaPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
@@ -192,9 +192,9 @@ fn write_pictures(directory: &Path, name: &str, explained: &ExplainedPlan) -> Re
 
 fn policy(sync: Sync) -> SyncPolicy {
     match sync {
-        Sync::Barrier => SyncPolicy::Barrier,
-        Sync::Operator => SyncPolicy::Operator,
-        Sync::Tile => SyncPolicy::Tile,
+        Sync::Barrier => SyncPolicy::BARRIER,
+        Sync::Operator => SyncPolicy::OPERATOR,
+        Sync::Tile => SyncPolicy::TILE,
     }
 }
 

@@ -6,8 +6,8 @@ use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::emulate::report::Counts;
 use warpweave::fusion::cost::counts::{KernelCounts, Sampling};
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::fusion::template::kernel_counts;
 use warpweave::graph::TensorProgram;
 use warpweave::plan::body::GroupBody;
@@ -99,7 +99,7 @@ fn check(case: Case, seen: &mut Seen) {
     loop {
         let more = Cell::new(false);
         // The bound counts values without marks.
-        let by_counters = PlanOptions { sync: Some(SyncPolicy::Operator), ..PlanOptions::new(3) };
+        let by_counters = PlanOptions { sync: Some(SyncPolicy::OPERATOR), ..PlanOptions::new(3) };
         let compiled = compile_chosen(&program, FusionLevel::Register, &by_counters, |body| {
             let mut variants = variants::of(body);
             more.set(more.get() || number + STRIDE < variants.len());

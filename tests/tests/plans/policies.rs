@@ -1,9 +1,9 @@
 //! Every way of waiting and of sharing memory gives plans that are right; the default is never the slowest.
 
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave::fusion::schedule::memory::ArenaPolicy;
 use warpweave::fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
+use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::fusion::schedule::simulation::makespan;
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::reference::evaluate;
@@ -98,7 +98,7 @@ fn check_times(program: &TensorProgram) {
     for sync in SyncPolicy::ALL {
         let other = with(Some(sync));
         assert!(default.makespan <= other.makespan, "{} against {} of {sync:?}", default.makespan, other.makespan);
-        let barriers = if sync == SyncPolicy::Barrier { other.plan.persistent().waits() } else { 0 };
+        let barriers = if sync == SyncPolicy::BARRIER { other.plan.persistent().waits() } else { 0 };
         assert!(other.plan.persistent().waits() <= other.needs + barriers, "{sync:?}");
     }
 }

@@ -6,8 +6,8 @@ use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::emulate::mutate::{PlanMutation, ProgramMutation};
 use warpweave::codegen::emulate::report::LaunchReport;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Tensor, TensorProgram};
 use warpweave::plan::plan::{ExecutionPlan, Instruction, Segment};
@@ -35,7 +35,7 @@ pub fn add(suite: &mut Suite) {
                 let inputs = random::inputs(&mut Random::new(5), &program);
                 check_plan(&compiled, &inputs);
                 // Waits for whole operators order rTasks of different units in which every warp reads.
-                let options = PlanOptions { sync: Some(SyncPolicy::Operator), ..PlanOptions::new(UNITS) };
+                let options = PlanOptions { sync: Some(SyncPolicy::OPERATOR), ..PlanOptions::new(UNITS) };
                 check_program(&compile_under(&program, level, &options), &inputs);
             });
         }

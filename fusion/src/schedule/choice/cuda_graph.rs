@@ -9,11 +9,11 @@ use warpweave_graph::views::Layout;
 use crate::cost::KernelCost;
 use crate::partition::search::Partition;
 use crate::schedule::choice::variants::{Variant, Variants};
-use crate::schedule::dependence::bands::SyncPolicy;
 use crate::schedule::memory;
 use crate::schedule::memory::ArenaPolicy;
 use crate::schedule::options::{PlanOptions, Planned};
 use crate::schedule::placement::{Placement, Step, Time, nanoseconds};
+use crate::schedule::policy::SyncPolicy;
 use crate::schedule::simulation::Jitter;
 use crate::schedule::simulation::graph::simulate_graph;
 use crate::template::contraction::split;
@@ -46,7 +46,7 @@ pub(crate) fn plan(
     let makespan = simulate_graph(&segment, &options.costs, Jitter::None).makespan;
     let planned = Planned {
         plan: ExecutionPlan { segments: vec![Segment::CudaGraph(segment)], memory: placed.memory },
-        sync: SyncPolicy::Barrier,
+        sync: SyncPolicy::BARRIER,
         needs: 0,
         arena_bound_bytes: placed.bound_bytes,
         makespan,

@@ -13,9 +13,9 @@ use crate::partition::search::Partition;
 use crate::schedule::choice::cuda_graph;
 use crate::schedule::choice::persistent::plan_persistent;
 use crate::schedule::choice::variants::{Variants, variants};
-use crate::schedule::dependence::bands::SyncPolicy;
 use crate::schedule::memory::join::join;
 use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
+use crate::schedule::policy::SyncPolicy;
 use crate::schedule::simulation::Jitter;
 use crate::schedule::simulation::plan::simulate_plan;
 use crate::schedule::streams::resident::kernel_bytes;
@@ -76,7 +76,7 @@ impl<C: KernelCost> Task<'_, C> {
         let planned: Vec<Planned> = planned.collect();
         let first_sync = parts.iter().zip(&planned).find(|(part, _)| part.backend == Backend::Persistent);
         let (sync, needs) = (
-            first_sync.map_or(SyncPolicy::Barrier, |(_, planned)| planned.sync),
+            first_sync.map_or(SyncPolicy::BARRIER, |(_, planned)| planned.sync),
             planned.iter().map(|planned| planned.needs).sum(),
         );
         let bounds = planned.iter().map(|planned| planned.arena_bound_bytes).max().unwrap_or(0);

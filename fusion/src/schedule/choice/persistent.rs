@@ -1,5 +1,6 @@
 //! One persistent segment: what stays on chip, which kernels groups run as, and how the parts of sums are exchanged.
 
+use crate::schedule::policy::WaitGranularity;
 use crate::tuning::SearchTuning;
 use std::borrow::Cow;
 
@@ -15,8 +16,8 @@ use crate::schedule::choice::interplay::GroupGraph;
 use crate::schedule::choice::planner::{Draft, Planner};
 use crate::schedule::choice::variants;
 use crate::schedule::choice::variants::Variants;
-use crate::schedule::dependence::bands::SyncPolicy;
 use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
+use crate::schedule::policy::SyncPolicy;
 use crate::schedule::streams::resident as keep;
 use crate::schedule::streams::tagged::Marking;
 
@@ -44,9 +45,9 @@ pub(crate) fn plan_persistent(
 
 /// Whether values may carry their own validity so under the options: marks tell of single tiles.
 pub(crate) fn may_mark(marking: Marking, options: &PlanOptions) -> bool {
-    match options.sync {
-        Some(SyncPolicy::Barrier | SyncPolicy::Operator) => marking == Marking::Nothing,
-        Some(SyncPolicy::Tile) | None => marking <= options.marking,
+    match options.sync.map(SyncPolicy::waits) {
+        Some(WaitGranularity::Device | WaitGranularity::Operator) => marking == Marking::Nothing,
+        Some(WaitGranularity::Band) | None => marking <= options.marking,
     }
 }
 

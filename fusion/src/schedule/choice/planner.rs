@@ -1,5 +1,7 @@
 //! A partition whose kernels are chosen, and its plans: in which order, after which waits, in which memory.
 
+use crate::schedule::policy::SyncPolicy;
+use crate::schedule::policy::WaitGranularity;
 use crate::tuning::SearchTuning;
 use rayon::prelude::*;
 use warpweave_graph::arena::{Arena, Id};
@@ -9,7 +11,7 @@ use warpweave_graph::views::Layout;
 use crate::cost::KernelCost;
 use crate::partition::search::Partition;
 use crate::schedule::choice::persistent::may_mark;
-use crate::schedule::dependence::bands::{Bands, SyncPolicy};
+use crate::schedule::dependence::bands::Bands;
 use crate::schedule::dependence::edges;
 use crate::schedule::dependence::requirements::Requirements;
 use crate::schedule::memory::ArenaPolicy;
@@ -152,8 +154,8 @@ impl<'a> Planner<'a> {
     pub(crate) fn planned(self) -> (Self, Draft) {
         let policies: &[SyncPolicy] = match (&self.options.sync, self.marking) {
             (Some(sync), _) => std::slice::from_ref(sync),
-            (None, Marking::Nothing) => &[SyncPolicy::Tile, SyncPolicy::Barrier],
-            (None, Marking::Sums | Marking::Factors) => &[SyncPolicy::Tile],
+            (None, Marking::Nothing) => &[SyncPolicy::TILE, SyncPolicy::BARRIER],
+            (None, Marking::Sums | Marking::Factors) => &[SyncPolicy::TILE],
         };
         let drafts: Vec<Draft> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
         let fastest = drafts.into_iter().reduce(Draft::faster).expect("there are policies");
@@ -162,15 +164,15 @@ impl<'a> Planner<'a> {
 
     /// With the predicted microseconds of a plan of coarse waits.
     pub(crate) fn roughly(self) -> (f64, Self) {
-        (self.coarse(self.options.sync.unwrap_or(SyncPolicy::Tile)).makespan(), self)
+        (self.coarse(self.options.sync.unwrap_or(SyncPolicy::TILE)).makespan(), self)
     }
 
     fn plan(&self, sync: SyncPolicy) -> Draft {
         let coarse = self.coarse(sync);
-        match sync {
-            SyncPolicy::Barrier => coarse,
-            SyncPolicy::Operator => self.justified(coarse),
-            SyncPolicy::Tile => {
+        match sync.waits() {
+            WaitGranularity::Device => coarse,
+            WaitGranularity::Operator => self.justified(coarse),
+            WaitGranularity::Band => {
                 let fine = self.fine_bands(&coarse.placement);
                 if fine.len() == coarse.bands.len() {
                     return self.justified(coarse);
@@ -185,9 +187,9 @@ impl<'a> Planner<'a> {
     /// The plan that waits for whole rOperators, but by tiles for those whose rTasks stay on their units, if waits may be so
     /// fine: each may read back what was written there without waiting for the others.
     fn coarse(&self, sync: SyncPolicy) -> Draft {
-        let bands = match sync {
-            SyncPolicy::Barrier | SyncPolicy::Operator => Bands::whole_operators(&self.operators),
-            SyncPolicy::Tile => self.tile_bands(|_| false),
+        let bands = match sync.waits() {
+            WaitGranularity::Device | WaitGranularity::Operator => Bands::whole_operators(&self.operators),
+            WaitGranularity::Band => self.tile_bands(|_| false),
         };
         self.with_bands(bands, sync)
     }

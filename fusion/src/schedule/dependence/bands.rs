@@ -18,31 +18,6 @@ typed_id!(
     BandId, "b"
 );
 
-/// How fine the dependencies of a plan are.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum SyncPolicy {
-    /// All units meet between waves of rOperators.
-    Barrier,
-    /// A reader waits for all of an rOperator.
-    Operator,
-    /// A reader waits for the bands that it reads.
-    Tile,
-}
-
-impl SyncPolicy {
-    /// All policies, coarsest first.
-    pub const ALL: [Self; 3] = [Self::Barrier, Self::Operator, Self::Tile];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Operator => "operator",
-            Self::Tile => "tile",
-        }
-    }
-}
-
 /// The bands of all rOperators.
 #[derive(Clone, Debug)]
 pub struct Bands {

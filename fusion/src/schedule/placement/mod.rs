@@ -11,12 +11,14 @@ pub mod justify;
 pub mod profile;
 pub mod timeline;
 
+use crate::schedule::policy::PlacementPolicy;
+use crate::schedule::policy::SyncPolicy;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use warpweave_graph::arena::Arena;
 
-use crate::schedule::dependence::bands::{BandId, Bands, SyncPolicy};
+use crate::schedule::dependence::bands::{BandId, Bands};
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::dependence::edges::Edge;
 use crate::schedule::dependence::requirements::Requirements;
@@ -125,9 +127,9 @@ impl Work<'_> {
 
 /// Places all rTasks on `units` units.
 pub fn place(work: &Work, units: usize, policy: SyncPolicy, costs: &SyncCosts) -> Placement {
-    match policy {
-        SyncPolicy::Barrier => place_waves(work, units, costs),
-        SyncPolicy::Operator | SyncPolicy::Tile => {
+    match policy.placement() {
+        PlacementPolicy::Wavefront => place_waves(work, units, costs),
+        PlacementPolicy::ListScheduling => {
             insertion::place_ready(&Requirements::new(work, units, costs), &work.urgency(units, costs))
         }
     }
