@@ -67,6 +67,9 @@ pub enum BuildError {
         /// The nodes.
         nodes: Vec<RefusedNode>,
     },
+    /// A GPU is compiled for, and nothing compiles its code.
+    #[error("no device compiler was given for {0}")]
+    NoCompiler(Target),
     /// There is no device code.
     #[error(transparent)]
     Device(#[from] DeviceCompileError),

@@ -1,6 +1,6 @@
 //! warpweave compiles whole ONNX graphs ahead of time into persistent GPU programs.
 //!
-//! The façade over the crates: a [`Model`] comes in, [`build`] makes a verified plan and its program for every target, a
+//! The façade over the crates: a [`Model`] comes in, [`Build`] and [`write_bundle`] make a verified plan and its program for every target, a
 //! bundle holds them, and [`open`] runs a model or a bundle on a device.
 
 mod arch_file;
@@ -25,6 +25,7 @@ pub mod report;
 mod search_limit;
 mod timings_file;
 pub mod tune;
+mod write_bundle;
 
 pub use arch_file::{ArchFileError, read_arch, write_arch};
 pub use build::{Build, BuildError, Judged, Part, Stage, device_code};
@@ -36,6 +37,7 @@ pub use random_inputs::{MOST_RANDOM_BYTES, random_inputs};
 pub use refused::RefusedNode;
 pub use search_limit::{Interrupt, SearchLimit};
 pub use timings_file::{TimingsFile, TimingsFileError, architecture};
+pub use write_bundle::{BundleRequest, Watcher, WeightsPlace, write_bundle};
 
 pub use warpweave_codegen as codegen;
 pub use warpweave_frontend as frontend;

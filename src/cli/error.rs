@@ -274,7 +274,7 @@ impl CliError {
                 BuildError::Compile(CompileError::Pass(_)) => "program",
                 BuildError::Compile(CompileError::Plan(_)) => "plan",
                 BuildError::Compile(CompileError::Kernels(_)) => "kernels",
-                BuildError::Device(_) => "device-compiler",
+                BuildError::Device(_) | BuildError::NoCompiler(_) => "device-compiler",
                 BuildError::Cubin(_) => "cubin",
                 BuildError::Registers { .. } => "registers",
                 BuildError::Tasks { .. } => "tasks",
@@ -390,6 +390,7 @@ fn build_exit(error: &BuildError) -> u8 {
         BuildError::Compile(CompileError::Pass(_) | CompileError::Plan(_) | CompileError::Kernels(_))
         | BuildError::Cubin(_)
         | BuildError::Registers { .. } => EXIT_CHECK,
+        BuildError::NoCompiler(_) => EXIT_ENVIRONMENT,
         BuildError::Device(error) => device_exit(error),
         BuildError::Timings(_) => EXIT_USAGE,
         BuildError::Bundle(error) => of_kind(error.kind()),

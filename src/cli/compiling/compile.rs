@@ -1,10 +1,7 @@
 //! `warpweave compile`: a model to a bundle.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
@@ -13,12 +10,14 @@ use warpweave::fusion::partition::search::{FusionLevel, Partition};
 use warpweave::graph::arena::Id;
 use warpweave::graph::pipeline::{Level, PassId, Selection};
 use warpweave::graph::text::print as graph_text;
-use warpweave::runtime::bundle::{BundleTarget, BundleWriter, TargetContents};
+use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
-use warpweave::{Build, BuildError, Judged, Model, Part, Stage};
+use warpweave::{
+    Build, BuildError, BundleRequest, DeviceCompiler, Judged, Model, Part, Stage, Watcher, WeightsPlace, write_bundle,
+};
 
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use crate::cli::arguments::import::ImportArguments;
@@ -56,8 +55,8 @@ pub struct Arguments {
     search: SearchArguments,
     /// Where the constants are: inside the bundle, or beside it, where they stay in the model's files, which then belong to
     /// the bundle and must lie in its folder
-    #[arg(long, value_enum, default_value_t = WeightsPlace::Inside)]
-    weights: WeightsPlace,
+    #[arg(long, value_enum, default_value_t = WeightsArgument::Inside)]
+    weights: WeightsArgument,
     /// Intermediate results to write beside the bundle
     #[arg(long, value_delimiter = ',', value_name = "STAGE", requires = "emit_dir")]
     emit: Vec<Emit>,
@@ -74,11 +73,20 @@ pub struct Arguments {
 
 /// Where the constants of a bundle are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum WeightsPlace {
+enum WeightsArgument {
     /// In the bundle
     Inside,
     /// In the model's files
     Beside,
+}
+
+impl WeightsArgument {
+    fn place(self) -> WeightsPlace {
+        match self {
+            Self::Inside => WeightsPlace::Inside,
+            Self::Beside => WeightsPlace::Beside,
+        }
+    }
 }
 
 /// An intermediate result.
@@ -164,19 +172,11 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let import = start.elapsed();
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
-    let (records, left_out) = thread::scope(|scope| {
-        let files = match arguments.weights {
-            WeightsPlace::Inside => &[],
-            WeightsPlace::Beside => &build.model.files[..],
-        };
-        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, &bundle));
-        let compiled = parts(arguments, &build, targets, (nvrtc.as_ref(), compiler.as_ref()), (&progress, output));
-        let writer = writer.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let Compiled { parts, records, left_out } = compiled?;
-        progress.stage("write");
-        writer?.finish(&build.contents(parts))?;
-        Ok::<_, CliError>((records, left_out))
-    })?;
+    let request = BundleRequest { path: &bundle, targets: &targets, weights: arguments.weights.place() };
+    let mut maker = Maker::new(arguments, nvrtc.as_ref(), &progress, output);
+    let compiler = compiler.as_ref().map(|compiler| compiler as &dyn DeviceCompiler);
+    write_bundle::<CliError>(&build, &request, compiler, &mut maker)?;
+    let Maker { records, left_out, .. } = maker;
     drop(progress);
     let bytes = std::fs::metadata(&bundle).map_err(file_error("read", &bundle))?.len();
     let seconds = start.elapsed().as_secs_f64();
@@ -219,71 +219,66 @@ fn check_outputs(
     output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)
 }
 
-/// The part of each target, and what is reported of it.
-fn parts(
-    arguments: &Arguments,
-    build: &Build,
-    targets: Vec<BundleTarget>,
-    (nvrtc, compiler): (Option<&Nvrtc>, Option<&ChildProcess>),
-    (progress, output): (&Progress, &Output),
-) -> Result<Compiled, CliError> {
-    let mut parts = BTreeMap::new();
-    let (mut records, mut left_out) = (Vec::new(), Vec::new());
-    for target in targets {
-        let mut stages = Stages::default();
-        let mut watch = |stage: Stage| {
-            progress.stage(&describe(stage));
-            stages.begin(stage);
-        };
-        let (part, judged) = match target {
-            BundleTarget::Host => (build.part(target, &mut watch)?, None),
-            BundleTarget::Gpu(gpu) => {
-                let compiler = match compiler {
-                    Some(compiler) => compiler,
-                    None => return Err(Nvrtc::locate().map(|_| ()).err().map_or(no_compiler(), CliError::from)),
-                };
-                match build.part_with_code(gpu, compiler, &mut watch) {
-                    Ok((part, judged)) => (part, Some(judged)),
-                    Err(error) if arguments.target.is_empty() => {
-                        leave_out(target, error, output, &mut left_out);
-                        continue;
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        };
-        let taken = stages.end();
+/// Shows how far a bundle is, writes what is emitted, and keeps what is reported.
+struct Maker<'m> {
+    arguments: &'m Arguments,
+    nvrtc: Option<&'m Nvrtc>,
+    progress: &'m Progress,
+    output: &'m Output,
+    stages: Stages,
+    /// What is reported of the targets.
+    records: Vec<Value>,
+    /// Targets that nobody asked for and that cannot be compiled for.
+    left_out: Vec<Value>,
+}
+
+impl<'m> Maker<'m> {
+    fn new(arguments: &'m Arguments, nvrtc: Option<&'m Nvrtc>, progress: &'m Progress, output: &'m Output) -> Self {
+        let (stages, records, left_out) = (Stages::default(), Vec::new(), Vec::new());
+        Self { arguments, nvrtc, progress, output, stages, records, left_out }
+    }
+}
+
+impl Watcher<CliError> for Maker<'_> {
+    fn stage(&mut self, stage: Stage) {
+        self.progress.stage(&describe(stage));
+        self.stages.begin(stage);
+    }
+
+    fn made(&mut self, part: &Part, judged: Option<&Judged>) -> Result<(), CliError> {
+        let (target, output) = (part.target, self.output);
+        let taken = std::mem::take(&mut self.stages).end();
         note_end(output, &target.to_string(), part.search.end);
         if let BundleTarget::Gpu(_) = target {
-            arguments.backend.note_made(part.plan.plan.plan().backend(), output);
+            self.arguments.backend.note_made(part.plan.plan.plan().backend(), output);
         }
         if let Some(choice) = part.plan.choice() {
             output.note(&format!("{target}: {choice}"));
         }
-        emit_part(arguments, &part, judged.as_ref(), nvrtc)?;
-        if let Some(judged) = judged.as_ref().filter(|judged| judged.local_bytes > 0) {
+        emit_part(self.arguments, part, judged, self.nvrtc)?;
+        if let Some(judged) = judged.filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
         }
-        records.push(record(&part, judged.as_ref(), taken));
-        parts.insert(target, TargetContents { plan: part.plan, code: judged.map(|judged| judged.code) });
+        self.records.push(record(part, judged, taken));
+        Ok(())
     }
-    Ok(Compiled { parts, records, left_out })
-}
 
-/// A target that nobody asked for is no reason to have no bundle.
-fn leave_out(target: BundleTarget, error: BuildError, output: &Output, left_out: &mut Vec<Value>) {
-    let error = CliError::from(error);
-    output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
-    left_out.push(json!({"target": target.to_string(), "code": error.code(), "reason": error.to_string()}));
-}
+    /// A target that nobody asked for is no reason to have no bundle.
+    fn refused(&mut self, target: BundleTarget, error: BuildError) -> Result<(), CliError> {
+        let error = CliError::from(error);
+        if target == BundleTarget::Host || !self.arguments.target.is_empty() {
+            return Err(error);
+        }
+        self.stages = Stages::default();
+        self.output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
+        let (code, reason) = (error.code(), error.to_string());
+        self.left_out.push(json!({ "target": target.to_string(), "code": code, "reason": reason }));
+        Ok(())
+    }
 
-/// What there is of all targets.
-struct Compiled {
-    parts: BTreeMap<BundleTarget, TargetContents>,
-    /// What is reported of them.
-    records: Vec<Value>,
-    /// Targets that nobody asked for and that cannot be compiled for.
-    left_out: Vec<Value>,
+    fn writing(&mut self) {
+        self.progress.stage("write");
+    }
 }
 
 /// When the stages of a target began.
@@ -371,10 +366,6 @@ fn targets(arguments: &Arguments, output: &Output) -> Result<(Vec<BundleTarget>,
     targets.dedup();
     let gpu = targets.iter().any(|target| *target != BundleTarget::Host);
     Ok((targets, if gpu { Some(Nvrtc::locate()?) } else { None }))
-}
-
-fn no_compiler() -> CliError {
-    CliError::Usage("no device compiler was opened; report this as an error of warpweave".to_owned())
 }
 
 fn describe(stage: Stage) -> String {

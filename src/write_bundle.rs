@@ -1,0 +1,106 @@
+//! From a prepared model to a bundle in one call. The command line, tests and other interfaces go this way.
+
+use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::thread;
+
+use warpweave_runtime::bundle::{BundleError, BundleTarget, BundleWriter, TargetContents};
+
+use crate::build::{Build, BuildError, Judged, Part, Stage};
+use crate::device_compiler::DeviceCompiler;
+
+/// Where the constants of a bundle are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WeightsPlace {
+    /// In the bundle.
+    Inside,
+    /// In the model's files, which must not change.
+    Beside,
+}
+
+/// The bundle that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct BundleRequest<'r> {
+    /// Where it goes. A file that is there is replaced when the new one is complete.
+    pub path: &'r Path,
+    /// What it runs on.
+    pub targets: &'r [BundleTarget],
+    /// Where its constants are.
+    pub weights: WeightsPlace,
+}
+
+/// Whoever watches a bundle being made, and what an error is to them.
+pub trait Watcher<E> {
+    /// A stage begins.
+    fn stage(&mut self, stage: Stage);
+
+    /// A target's part is complete; a GPU's has code.
+    fn made(&mut self, part: &Part, code: Option<&Judged>) -> Result<(), E>;
+
+    /// There is no part for a target. Nothing is written if this is an error; else the bundle does without the target.
+    fn refused(&mut self, target: BundleTarget, error: BuildError) -> Result<(), E>;
+
+    /// All parts are complete, and the file is written.
+    fn writing(&mut self);
+}
+
+/// Makes every target's part and writes the bundle. `compiler` compiles for GPUs. Nothing is left behind after an error.
+///
+/// # Errors
+/// What the parts cannot be built for, unless the watcher does without them, and what writing fails by.
+pub fn write_bundle<E: From<BuildError> + From<BundleError>>(
+    build: &Build,
+    request: &BundleRequest<'_>,
+    compiler: Option<&dyn DeviceCompiler>,
+    watcher: &mut dyn Watcher<E>,
+) -> Result<(), E> {
+    thread::scope(|scope| {
+        let files = match request.weights {
+            WeightsPlace::Inside => &[],
+            WeightsPlace::Beside => &build.model.files[..],
+        };
+        // Weights are written while plans are made.
+        let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, request.path));
+        let parts = parts(build, request.targets, compiler, watcher);
+        let writer = writer.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let parts = parts?;
+        watcher.writing();
+        Ok(writer?.finish(&build.contents(parts))?)
+    })
+}
+
+fn parts<E: From<BuildError>>(
+    build: &Build,
+    targets: &[BundleTarget],
+    compiler: Option<&dyn DeviceCompiler>,
+    watcher: &mut dyn Watcher<E>,
+) -> Result<BTreeMap<BundleTarget, TargetContents>, E> {
+    let mut parts = BTreeMap::new();
+    for &target in targets {
+        match part(build, target, compiler, &mut |stage| watcher.stage(stage)) {
+            Ok((part, code)) => {
+                watcher.made(&part, code.as_ref())?;
+                parts.insert(target, TargetContents { plan: part.plan, code: code.map(|judged| judged.code) });
+            }
+            Err(error) => watcher.refused(target, error)?,
+        }
+    }
+    Ok(parts)
+}
+
+fn part(
+    build: &Build,
+    target: BundleTarget,
+    compiler: Option<&dyn DeviceCompiler>,
+    watch: &mut dyn FnMut(Stage),
+) -> Result<(Part, Option<Judged>), BuildError> {
+    match target {
+        BundleTarget::Host => Ok((build.part(target, watch)?, None)),
+        BundleTarget::Gpu(gpu) => {
+            let compiler = compiler.ok_or(BuildError::NoCompiler(gpu))?;
+            let (part, judged) = build.part_with_code(gpu, compiler, watch)?;
+            Ok((part, Some(judged)))
+        }
+    }
+}
