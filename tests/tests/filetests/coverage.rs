@@ -224,6 +224,10 @@ impl Found {
 
     fn planning(&mut self, planning: &Planning) {
         self.add(&planning.choices.fusion);
+        // A plan has a reduction in parts as two rOperators; every choice that is given is taken by a group.
+        if planning.choices.params.iter().any(|params| params.parts() > 1) {
+            self.add(&Feature::SplitReduction);
+        }
         if let Some(options) = &planning.options {
             self.add(&options.backend);
             options.sync.iter().for_each(|sync| self.add(sync));
@@ -255,9 +259,6 @@ impl Found {
         self.add(&params.template);
         if let Template::Contraction(shape) = &params.template {
             self.add(&shape.pipeline);
-        }
-        if params.parts() > 1 {
-            self.add(&Feature::SplitReduction);
         }
         let is_polled = |tensor| plan.memory.tensors[tensor].edge == EdgeKind::Sentinel;
         if is_boxed(body, params) && body.operands.iter().any(|&tensor| is_polled(tensor)) {

@@ -122,9 +122,10 @@ impl Start {
     }
 }
 
-/// Whether a group can have these parameters.
+/// Whether a group can have these parameters. Each part of a split reduction is a kernel of its own.
 fn takes(group: &FusionGroup, params: &ScheduleParams) -> bool {
-    params.tile.len() == group.body.tile_rank && params.rules().check(&group.body, params).is_ok()
+    let part = params.clone().in_one_part();
+    part.tile.len() == group.body.tile_rank && part.rules().check(&group.body, &part).is_ok()
 }
 
 fn cost() -> EstimatedCost {
