@@ -6,8 +6,8 @@
 //!     tile axes 1, reads [t0], writes [t2]
 //!     stage 0 (t0: f32[5x33]): f32 = [a0<5] max[a1<33] x0[a0, a1]
 //! ```
-//! Groups stand in their order. The program whose statements they are stands elsewhere. What is parsed names only what that
-//! program declares; whether the groups compute it is not checked.
+//! Groups stand in their order. The program whose statements they are, after all passes, stands elsewhere. What is parsed
+//! names only what that program declares; whether the groups compute it is not checked.
 
 use std::collections::BTreeSet;
 use std::fmt;

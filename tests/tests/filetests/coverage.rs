@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use warpweave::codegen::kernel_ir::Entry;
+use warpweave::codegen::kernel_ir::text::parse as parse_kernels;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave::graph::procedure::Procedure;
@@ -19,7 +21,7 @@ use warpweave::plan::template::text as templates;
 use warpweave::plan::text::parse;
 
 use crate::command::{Command, Planning};
-use crate::start::Level;
+use crate::start::{Level, told};
 use crate::{files, sections};
 
 /// Files with a section of text, at least.
@@ -144,6 +146,11 @@ kinds! {
         Self::CudaGraph => "cuda-graph",
         Self::Mixed => "mixed",
     }
+    Entry: "entry of kernels" {
+        Self::Persistent(_) => "of streams",
+        Self::Nodes(_) => "of nodes",
+        Self::Mixed(_) => "of both",
+    }
     Feature: "feature of a plan" {
         Self::SplitReduction => "a reduction in parts",
         Self::Join => "tensors in the buffer of another",
@@ -207,9 +214,10 @@ impl Found {
                 Command::Partition(choices) => self.add(&choices.fusion),
                 Command::Plan(planning) => {
                     self.planning(&planning);
-                    plans.push(parse(shown).map_err(|error| error.to_string())?);
+                    plans.push(parse(shown).map_err(told)?);
                 }
-                Command::Fold(..) => plans.push(parse(shown).map_err(|error| error.to_string())?),
+                Command::Ir(_) => self.add(&parse_kernels(shown).map_err(told)?.entry),
+                Command::Fold(..) => plans.push(parse(shown).map_err(told)?),
                 _ => {}
             }
         }

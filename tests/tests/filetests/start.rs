@@ -59,7 +59,9 @@ impl Level {
             Some("program") => Ok(Self::Program),
             Some("memory") => Ok(Self::Plan),
             Some("threads") => Ok(Self::KernelIr),
-            other => Err(format!("a file begins with no level of the compiler but with `{}`", other.unwrap_or_default())),
+            other => {
+                Err(format!("a file begins with no level of the compiler but with `{}`", other.unwrap_or_default()))
+            }
         }
     }
 }
