@@ -2,9 +2,9 @@
 
 Each kind has 10 to 10,000 nodes. `warpweave run --device reference` imports a model and evaluates it; `compile --target host`
 imports, plans and proves it; `compile --target sm_90a`, with --gpu, lowers and compiles it too. --check fails where ten times the nodes take more
-than thirty times the time, more than ten seconds or more than two gigabytes. --write writes the table of docs/scaling.md.
+than thirty times the time, more than ten seconds or more than two gigabytes. --write writes the table of docs/results/scaling.md.
 
-    PYTHONPATH=.onnxruntime python3 scripts/scaling.py [--check] [--write docs/scaling.md] [--sizes 10,100,1000]
+    PYTHONPATH=.onnxruntime python3 scripts/scaling.py [--check] [--write docs/results/scaling.md] [--sizes 10,100,1000]
 """
 
 import argparse

@@ -4,3 +4,4 @@ pub mod cost;
 pub mod partition;
 pub mod schedule;
 pub mod template;
+pub mod tuning;

@@ -2,10 +2,10 @@
 //! block waits for one after another, and the cost of a dependent step.
 
 use crate::cost::instructions::MEETING;
-use crate::template::contraction::split::SPLITS;
 use crate::template::contraction::split::may_split;
 use crate::template::kernel::Kernel;
 use crate::template::pricing;
+use crate::tuning::SearchTuning;
 use warpweave_graph::program::TensorProgram;
 
 use warpweave_graph::arena::Id;
@@ -26,9 +26,6 @@ use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged;
 use warpweave_plan::template::tile::ScheduleParams;
-
-/// Tiles of a staged group whose loads are counted.
-const MOST_COUNTED: usize = 4;
 
 /// Bytes of shared memory that are left to a program's entry.
 const ENTRY_BYTES: usize = 4 << 10;
@@ -101,7 +98,13 @@ impl EstimatedCost {
         let mut found: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
         let cheapest = found.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(params, _)| params.clone());
         if let Some(whole) = cheapest.filter(|_| body.staged.is_empty()) {
-            found.extend(SPLITS.into_iter().filter_map(|count| self.best_split(program, body, &whole, count)));
+            found.extend(
+                SearchTuning::DEFAULT
+                    .partition
+                    .splits
+                    .into_iter()
+                    .filter_map(|count| self.best_split(program, body, &whole, count)),
+            );
         }
         found
     }
@@ -127,7 +130,10 @@ impl EstimatedCost {
             let time = self.staged_price(program, body, &params);
             (params, time)
         };
-        phase_cost::shortlist(body, MOST_COUNTED, &self.arch).into_iter().map(price).collect()
+        phase_cost::shortlist(body, SearchTuning::DEFAULT.partition.counted_tiles, &self.arch)
+            .into_iter()
+            .map(price)
+            .collect()
     }
 
     fn staged_price(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {

@@ -5,9 +5,10 @@ use warpweave_plan::template::Template;
 use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::row::RowThreads;
-use warpweave_plan::template::tile::{ScheduleParams, fill};
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// The choices of the templates without a shared-memory stage.
 pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {

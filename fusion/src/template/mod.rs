@@ -13,11 +13,11 @@ pub mod variants;
 pub mod weight_stationary;
 
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::Opaque;
+use warpweave_plan::template::Staged;
 use warpweave_plan::template::Template;
-use warpweave_plan::template::opaque::Opaque;
-use warpweave_plan::template::staged::Staged;
+use warpweave_plan::template::WeightStationary;
 use warpweave_plan::template::tile::ScheduleParams;
-use warpweave_plan::template::weight_stationary::WeightStationary;
 
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::pricing::Pricing;

@@ -13,8 +13,8 @@ use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
 use crate::template::row::cost::shared_row;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::Opaque;
 use warpweave_plan::template::block::BLOCK_THREADS;
-use warpweave_plan::template::opaque::Opaque;
 use warpweave_plan::template::opaque::{row_work, rows};
 use warpweave_plan::template::tile::ScheduleParams;
 

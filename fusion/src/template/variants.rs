@@ -1,5 +1,6 @@
 //! Kernels of one group for parts of the device: beside other groups, the one that is fastest alone may be the wrong one.
 
+use crate::tuning::SearchTuning;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::{TensorId, TensorProgram};
 
@@ -7,8 +8,8 @@ use crate::cost::KernelCost;
 use crate::cost::arch::DeviceShare;
 use crate::cost::estimate::EstimatedCost;
 use crate::template::candidates::simple_candidates;
+use crate::template::contraction::split::may_split;
 use crate::template::contraction::split::split;
-use crate::template::contraction::split::{SPLITS, may_split};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
@@ -56,7 +57,7 @@ impl EstimatedCost {
     ) -> Vec<ScheduleParams> {
         let Some(contraction) = Contraction::of(body) else { return Vec::new() };
         let parts = |count: &usize| split(body, *count, TensorId::from_index(program.tensors.len())).is_some();
-        let counts: Vec<usize> = SPLITS.into_iter().filter(parts).collect();
+        let counts: Vec<usize> = SearchTuning::DEFAULT.partition.splits.into_iter().filter(parts).collect();
         let units = self.arch.multiprocessors.value;
         let of_shape = |shape: &ContractionShape| {
             let tile = shape.tile(body, &contraction);

@@ -13,11 +13,11 @@ use crate::template::row::cost::round_work;
 use crate::template::row::cost::shared_row;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::WeightStationary;
 use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::rounds::{Round, rounds};
 use warpweave_plan::template::tile::ScheduleParams;
-use warpweave_plan::template::weight_stationary::WeightStationary;
 use warpweave_plan::template::weight_stationary::reads::kept_elements;
 use warpweave_plan::template::weight_stationary::reads::shuffles;
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timing, Timings, Version};
 use warpweave_plan::template::Template;
-use warpweave_plan::template::attention::KeyBlocks;
+use warpweave_plan::template::attention::parameters::KeyBlocks;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::row::RowThreads;

@@ -1,7 +1,7 @@
 //! ONNX's own node tests on every runtime that needs no GPU.
 //!
 //! A pass list a runtime names the cases that must pass; a case that passes and is not listed is an error, so that the
-//! lists only grow. `BLESS=1` adds what passes and writes `docs/conformance.md`; with `WARPWEAVE_FULL=1` too it compiles
+//! lists only grow. `BLESS=1` adds what passes and writes `docs/results/conformance.md`; with `WARPWEAVE_FULL=1` too it compiles
 //! the cases that are not listed to compile. With a part of a name it runs the cases of that name alone, compiles them, and
 //! leaves what is known of the others as it is.
 

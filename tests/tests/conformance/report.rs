@@ -190,10 +190,10 @@ pub fn matrix() -> String {
 
 /// Fails unless the page says what the pass lists name, and how many cases pass as they stand.
 pub fn assert_current(cases: &[Case]) {
-    let page = std::fs::read_to_string(path()).expect("docs/conformance.md is there");
+    let page = std::fs::read_to_string(path()).expect("docs/results/conformance.md is there");
     let current = Report::recalled(cases).page();
     let differing = page.lines().zip(current.lines()).find(|(found, wanted)| found != wanted);
-    assert!(page == current, "docs/conformance.md is not current, BLESS=1 rewrites it: {differing:?}");
+    assert!(page == current, "docs/results/conformance.md is not current, BLESS=1 rewrites it: {differing:?}");
 }
 
 /// A line of the table: how many of these cases are of each group.
@@ -228,5 +228,5 @@ fn reason_of(reason: &str) -> String {
 }
 
 fn path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/conformance.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results/conformance.md")
 }

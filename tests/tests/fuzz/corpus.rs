@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use warpweave::plan::template::attention::KeyBlocks;
+use warpweave::plan::template::attention::parameters::KeyBlocks;
 use warpweave::plan::template::pointwise::Pointwise;
 
 use warpweave::frontend::ImportOptions;

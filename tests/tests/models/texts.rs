@@ -18,7 +18,7 @@ pub fn add(suite: &mut Suite) {
         suite.trial(format!("{name} reads back from the text of its program"), move || {
             let program = model.program();
             let read = read_back(&program).and_then(|()| read_back(&prepare(&program).0));
-            assert!(read.is_ok(), "{}", read.unwrap_err());
+            read.unwrap_or_else(|reason| panic!("{reason}"));
         });
         suite.trial(format!("{name} keeps the nodes that its statements come from"), move || {
             let program = other.program();

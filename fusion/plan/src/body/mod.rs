@@ -1,12 +1,13 @@
 //! What a fusion group computes: stages over shared tile axes.
 
 pub mod deduplication;
+pub mod operations;
 pub mod signature;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use warpweave_graph::expr::{AxisId, AxisKind, TensorExpr};
+use warpweave_graph::expr::{AxisId, TensorExpr};
 use warpweave_graph::procedure::Procedure;
 use warpweave_graph::program::TensorId;
 
@@ -84,25 +85,6 @@ impl GroupBody {
     pub fn extra_axes(&self, stage: usize) -> Vec<AxisId> {
         self.stages[stage].expr.parallel().skip(self.tile_rank).collect()
     }
-
-    /// Scalar operations of the whole group: multiplications, additions, functions and combinations.
-    pub fn operations(&self) -> u64 {
-        let operations = |stage: &Stage| match stage.procedure {
-            Some(procedure) => crate::template::opaque::operations(procedure, stage),
-            None => expr_operations(&stage.expr),
-        };
-        self.staged.iter().chain(&self.stages).map(operations).sum()
-    }
-}
-
-fn expr_operations(expr: &TensorExpr) -> u64 {
-    let points = |kind: Option<AxisKind>| {
-        let of_kind = expr.axes.values().filter(|axis| kind.is_none_or(|kind| axis.kind == kind));
-        of_kind.map(|axis| axis.extent as u64).product::<u64>()
-    };
-    let body = expr.body.operations() as u64 + u64::from(expr.reducer.is_some());
-    let epilogue = expr.epilogue.as_ref().map_or(0, |epilogue| epilogue.operations() as u64);
-    points(None) * body + points(Some(AxisKind::Parallel)) * epilogue
 }
 
 impl fmt::Display for GroupBody {

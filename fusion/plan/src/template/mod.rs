@@ -6,6 +6,7 @@
 pub mod attention;
 pub mod block;
 pub mod contraction;
+pub mod fill;
 pub mod opaque;
 pub mod pointwise;
 pub mod row;
@@ -17,14 +18,11 @@ pub mod weight_stationary;
 
 use serde::{Deserialize, Serialize};
 
-use crate::template::attention::KeyBlocks;
+use crate::template::attention::parameters::KeyBlocks;
 use crate::template::contraction::shape::ContractionShape;
-use crate::template::opaque::Opaque;
 use crate::template::pointwise::Pointwise;
 use crate::template::row::RowThreads;
 use crate::template::rules::Rules;
-use crate::template::staged::Staged;
-use crate::template::weight_stationary::WeightStationary;
 
 /// The kernel of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -61,3 +59,15 @@ impl Template {
         }
     }
 }
+
+/// The staged template, which has no parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Staged;
+
+/// The template of procedures, which has no parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Opaque;
+
+/// The weight-stationary template, which has no parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct WeightStationary;

@@ -14,6 +14,7 @@ pub mod sums;
 pub mod translated;
 
 use crate::partition::build::opaque::opaque_body;
+use crate::tuning::SearchTuning;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
@@ -102,7 +103,8 @@ pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementI
 /// so, or if nothing would be staged.
 pub fn build_staged(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
     let drafts = drafts(program, uses, members, Sharing::SharedMemory)?;
-    if drafts.len() > MOST_STAGED + 1 || drafts.iter().all(|draft| draft.leaves) {
+    if drafts.len() > SearchTuning::DEFAULT.partition.most_staged_values + 1 || drafts.iter().all(|draft| draft.leaves)
+    {
         return None;
     }
     let mut numbers: Vec<Source> = Vec::with_capacity(drafts.len());
@@ -138,9 +140,6 @@ pub fn build_staged(program: &TensorProgram, uses: &Uses, members: &BTreeSet<Sta
 fn reduces_singles(expr: &TensorExpr) -> bool {
     expr.reducer.is_none() || expr.body_element() == ElementType::F32
 }
-
-/// Most staged values of a group.
-const MOST_STAGED: usize = 8;
 
 /// Where values that several reductions of a group share are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

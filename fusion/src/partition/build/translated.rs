@@ -4,15 +4,13 @@
 //! cell reads the unit's own four. Over the reader's axes these are four reductions side by side, so that a tile of hidden
 //! units needs no rows but its own.
 
+use crate::tuning::SearchTuning;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Atom, Axis, AxisId, AxisKind, Index, Read, TensorExpr, substitute};
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::merge_operands;
 
 use crate::partition::build::{Draft, Source};
-
-/// Most reductions that one becomes.
-const MOST_TRANSLATES: usize = 8;
 
 /// The drafts with every reduction that stays in the group and is read at translates computed once a translate, over its
 /// reader's axes; as they were where that would compute an element twice.
@@ -111,7 +109,8 @@ impl Wanted {
         let computed: usize = self.places.iter().map(Place::points).sum();
         let possible = draft.expr.reducer.is_some() && !draft.leaves && !self.otherwise;
         let useful = !self.places.iter().all(|place| place.is_whole(draft));
-        (possible && useful && self.places.len() <= MOST_TRANSLATES && computed <= own).then_some(&self.places)
+        (possible && useful && self.places.len() <= SearchTuning::DEFAULT.partition.most_translates && computed <= own)
+            .then_some(&self.places)
     }
 }
 

@@ -8,28 +8,13 @@
 use crate::partition::search::order::Placement;
 use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
 use crate::partition::search::state::State;
-
-/// States that are kept at most.
-const WIDEST: usize = 128;
-/// States that are kept at least.
-const NARROWEST: usize = 8;
-/// States that may be placed over a whole search, if they are of [`FEW_OPEN`] open groups.
-const PLACEMENTS: usize = 60_000;
-/// Open groups beyond which a state takes the time of several.
-const FEW_OPEN: usize = 64;
-/// A node that reads more groups than this joins all of them, or one or two of the first [`FEW_READ`].
-const ALL_SUBSETS: usize = 5;
-/// Groups of which a node that reads many joins one or two.
-const FEW_READ: usize = 16;
-/// Values that may be open at once; beyond, the search begins anew with the nodes that are left. What a state takes to copy
-/// grows with what is open.
-const MOST_OPEN: usize = 1024;
+use crate::tuning::SearchTuning;
 
 /// The best partition that a beam finds, its width fitted to the number of nodes; nodes that a spent budget leaves over
 /// stay by themselves.
 pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
     let placement = Placement::of(memo.graph());
-    let windows = placement.windows(MOST_OPEN);
+    let windows = placement.windows(SearchTuning::DEFAULT.partition.most_open_groups);
     let groups = windows.iter().flat_map(|window| solve_window(window, memo)).collect();
     Solution::new(groups, memo)
 }
@@ -39,8 +24,10 @@ fn solve_window<P: PartitionProblem>(placement: &Placement, memo: &mut Memo<'_, 
     let graph = placement.graph();
     let nodes = memo.graph().len();
     let width = |open: usize| {
-        let weight = open.max(FEW_OPEN);
-        (PLACEMENTS * FEW_OPEN / (nodes.max(1) * weight)).clamp(NARROWEST, WIDEST)
+        let weight = open.max(SearchTuning::DEFAULT.partition.few_open_groups);
+        (SearchTuning::DEFAULT.partition.beam_placements * SearchTuning::DEFAULT.partition.few_open_groups
+            / (nodes.max(1) * weight))
+            .clamp(SearchTuning::DEFAULT.partition.narrowest_beam, SearchTuning::DEFAULT.partition.widest_beam)
     };
     let mut beam = vec![Ranked::default()];
     let mut placed = 0;
@@ -132,7 +119,7 @@ fn subsets(read: &[usize], companions: &[Option<Vec<usize>>]) -> Vec<Vec<usize>>
     };
     let named = |joined: &[(usize, &[usize])]| joined.iter().map(|(group, _)| *group).collect::<Vec<usize>>();
     let mut found = vec![Vec::new()];
-    if read.len() <= ALL_SUBSETS {
+    if read.len() <= SearchTuning::DEFAULT.partition.all_subsets {
         for mask in 1..1usize << able.len() {
             let chosen: Vec<_> =
                 able.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1).map(|(_, &one)| one).collect();
@@ -145,7 +132,7 @@ fn subsets(read: &[usize], companions: &[Option<Vec<usize>>]) -> Vec<Vec<usize>>
     if able.len() == read.len() && complete(&able) {
         found.push(named(&able));
     }
-    let able = &able[..able.len().min(FEW_READ)];
+    let able = &able[..able.len().min(SearchTuning::DEFAULT.partition.few_read_groups)];
     for (at, &first) in able.iter().enumerate() {
         if complete(&[first]) {
             found.push(vec![first.0]);

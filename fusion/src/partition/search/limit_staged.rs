@@ -1,5 +1,6 @@
 //! Few staged kernels a program: each structure that stages values is code of its own to compile.
 
+use crate::tuning::SearchTuning;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cost::KernelCost;
@@ -8,10 +9,7 @@ use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, Partitio
 use crate::partition::search::program::ProgramProblem;
 use crate::partition::search::structure::StructuralKey;
 
-/// Structures of staged groups that a program has at most.
-const MOST_STRUCTURES: usize = 10;
-
-/// The groups of a solution with at most [`MOST_STRUCTURES`] structures of staged groups, and those structures: the ones that
+/// The groups of a solution with at most `SearchTuning` structures of staged groups, and those structures: the ones that
 /// save most against the same statements at register level, all their groups together. `None` if it has no more.
 pub(crate) fn limit_staged<C: KernelCost>(
     problem: &ProgramProblem<'_, C>,
@@ -29,12 +27,13 @@ pub(crate) fn limit_staged<C: KernelCost>(
         *savings.entry(key.clone()).or_default() += registers.cost - staged;
         apart.push(Some((key, registers)));
     }
-    if savings.len() <= MOST_STRUCTURES {
+    if savings.len() <= SearchTuning::DEFAULT.partition.most_staged_structures {
         return None;
     }
     let mut ranked: Vec<(StructuralKey, f64)> = savings.into_iter().collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let kept: BTreeSet<StructuralKey> = ranked.into_iter().take(MOST_STRUCTURES).map(|(key, _)| key).collect();
+    let kept: BTreeSet<StructuralKey> =
+        ranked.into_iter().take(SearchTuning::DEFAULT.partition.most_staged_structures).map(|(key, _)| key).collect();
     let mut groups: Vec<NodeSet> = Vec::with_capacity(solution.groups.len());
     for (group, apart) in solution.groups.iter().zip(&apart) {
         match apart {

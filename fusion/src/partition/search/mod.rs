@@ -16,6 +16,7 @@ pub mod state;
 pub mod structure;
 
 use crate::partition::search::budget::Budget;
+use crate::tuning::SearchTuning;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -28,7 +29,7 @@ use warpweave_graph::views::Layout;
 use crate::cost::KernelCost;
 use crate::partition::search::problem::{Memo, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
-use crate::template::contraction::limit_shapes::{MOST_SHAPES, limit_shapes};
+use crate::template::contraction::limit_shapes::limit_shapes;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -155,7 +156,7 @@ pub fn partition_within(
         }
         FusionLevel::Full => search_full(registers, budget),
     };
-    (limit_shapes(program, problem.partition(&found), cost, MOST_SHAPES), report)
+    (limit_shapes(program, problem.partition(&found), cost, SearchTuning::DEFAULT.partition.most_shapes), report)
 }
 
 /// The better of what is found at register level and at shared-memory level, and the problem that it solves.

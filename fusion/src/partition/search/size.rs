@@ -3,18 +3,13 @@
 //! A statement that reads an operand twice doubles what stands behind it, so a chain of such statements grows without
 //! bound. This estimates the growth before anything is built.
 
+use crate::tuning::SearchTuning;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Scalar, TensorExpr};
 use warpweave_graph::program::{Definition, TensorProgram};
 
-/// Scalar nodes of one composed expression beyond which a set of statements is not taken for a group.
-const LARGEST: u64 = 4096;
-
 /// Scalar nodes beyond which those expressions of a set that leave it are too many together: each holds what it composes.
-const LARGEST_TOGETHER: u64 = 2 * LARGEST;
-
-/// Statements beyond which a set is not taken for a group. What a body takes to build grows with their square.
-pub(crate) const MOST_STATEMENTS: usize = 128;
+const LARGEST_TOGETHER: u64 = 2 * SearchTuning::DEFAULT.partition.largest_expression;
 
 /// Per statement, the nodes of its own scalars and how often they read each producer.
 #[derive(Debug)]
@@ -47,7 +42,7 @@ impl ScalarSizes {
     /// Whether every composed expression of these statements, ascending, stays within what a kernel is made of, and those that
     /// leave the group do together.
     pub(crate) fn fit(&self, members: &[usize], leaves: impl Fn(usize) -> bool) -> bool {
-        if members.len() > MOST_STATEMENTS {
+        if members.len() > SearchTuning::DEFAULT.partition.most_statements {
             return false;
         }
         let mut composed: Vec<u64> = Vec::with_capacity(members.len());
@@ -61,7 +56,9 @@ impl ScalarSizes {
             if leaves(member) {
                 together = together.saturating_add(size);
             }
-            if (size > LARGEST || together > LARGEST_TOGETHER) && members.len() > 1 {
+            if (size > SearchTuning::DEFAULT.partition.largest_expression || together > LARGEST_TOGETHER)
+                && members.len() > 1
+            {
                 return false;
             }
             composed.push(size);

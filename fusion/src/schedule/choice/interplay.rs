@@ -4,6 +4,7 @@
 //! price of its time on units stays. What that time should cost is not known beforehand: several prices are tried, with
 //! and without regard to how late a group may end, and the plans are judged by the simulator.
 
+use crate::tuning::SearchTuning;
 use std::cmp::Reverse;
 
 use warpweave_graph::arena::{Arena, Id};
@@ -63,19 +64,6 @@ struct Rule {
     /// By when everything has to end, as a share of the best known; what ends in time for that does not end late.
     due: Option<f64>,
 }
-
-/// Times that a rule chooses.
-const AGAIN: usize = 4;
-
-/// The least that choosing may gain, as a share of the longest path, to be tried at all.
-const WORTH_SHARE: f64 = 0.02;
-
-/// Placements of groups that improving a choice may take.
-const STEPS: usize = 800_000;
-
-/// What time on all units is tried to cost, and by when everything is tried to end.
-const PRICES: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
-const DUE: [Option<f64>; 3] = [None, Some(0.9), Some(0.8)];
 
 /// Partitions that differ from this one in kernels alone and may be faster: each group's fastest alone, and those chosen by
 /// interplay. `parts` says how the parts of sums are exchanged.
@@ -183,13 +171,18 @@ impl<'a> Chooser<'a> {
     fn by_interplay(&self, start: Outcome, classes: &[usize]) -> Outcome {
         // Nothing is faster than the longest path of kernels that are fastest alone.
         let path = self.urgency(&self.alone()).to_the_end.into_iter().max().unwrap_or(0);
-        if start.end as f64 <= path as f64 * (1.0 + WORTH_SHARE) {
+        if start.end as f64 <= path as f64 * (1.0 + SearchTuning::DEFAULT.schedule.worthwhile_kernel_share) {
             return start;
         }
         let mut best = start.clone();
-        for (due, price) in DUE.into_iter().flat_map(|due| PRICES.map(|price| (due, price))) {
+        for (due, price) in SearchTuning::DEFAULT
+            .schedule
+            .due_shares
+            .into_iter()
+            .flat_map(|due| SearchTuning::DEFAULT.schedule.unit_prices.map(|price| (due, price)))
+        {
             let mut urgency = start.urgency.clone();
-            for _ in 0..AGAIN {
+            for _ in 0..SearchTuning::DEFAULT.schedule.interplay_repeats {
                 let outcome = self.by_rule(urgency, Rule { price, due }, best.end);
                 urgency = self.urgency(&outcome.chosen);
                 if outcome.end < best.end {
@@ -197,7 +190,7 @@ impl<'a> Chooser<'a> {
                 }
             }
         }
-        self.improve(best, classes, STEPS)
+        self.improve(best, classes, SearchTuning::DEFAULT.schedule.interplay_steps)
     }
 
     /// Places every group under the variant that `choose` gives, which knows when it may start.

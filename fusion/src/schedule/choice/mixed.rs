@@ -1,6 +1,7 @@
 //! Which part of a program runs how: the two whole plans, cut where little is in use, tell what each stretch takes either
 //! way; the cheapest sequence is planned, and kept if it is predicted to be faster than both.
 
+use crate::tuning::SearchTuning;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Id;
@@ -32,7 +33,7 @@ pub(crate) fn fastest<C: KernelCost>(
     let cuda_graph_nanoseconds = with_launch(Backend::CudaGraph, graph.planned.makespan, costs);
     let whole = persistent_nanoseconds.min(cuda_graph_nanoseconds);
     let promising = |(microseconds, parts): &(f64, Vec<Part>)| {
-        let least = WORTH_A_CHANGE * (parts.len() - 1) as f64;
+        let least = SearchTuning::DEFAULT.schedule.worthwhile_change_share * (parts.len() - 1) as f64;
         with_any_launch(*microseconds, costs) as f64 <= whole as f64 * (1.0 - least)
     };
     if let Some((_, parts)) = stretches.cheapest(costs).filter(promising) {
@@ -52,18 +53,11 @@ pub(crate) fn fastest<C: KernelCost>(
 
 /// Segments of about equally many groups, the kinds in turn.
 pub(crate) fn in_turn(groups: usize) -> Vec<Part> {
-    let segments = SEGMENTS_IN_TURN.min(groups).max(1);
+    let segments = SearchTuning::DEFAULT.schedule.segments_in_turn.min(groups).max(1);
     let start = |segment: usize| segment * groups / segments;
     let part = |segment| Part { groups: start(segment)..start(segment + 1), backend: KINDS[segment % KINDS.len()] };
     (0..segments).map(part).collect()
 }
-
-/// Enough for every change from one kind to the other, and for a kind that comes again.
-const SEGMENTS_IN_TURN: usize = 4;
-
-/// The share of the time of the faster whole plan that segments must be estimated to save, for every change of kind between
-/// them, to be planned: the estimate does not see all that a change costs.
-const WORTH_A_CHANGE: f64 = 0.02;
 
 fn with_launch(backend: Backend, makespan: f64, costs: &SyncCosts) -> u64 {
     nanoseconds(costs.launch_microseconds(backend) + makespan)

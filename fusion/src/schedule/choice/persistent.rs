@@ -1,5 +1,6 @@
 //! One persistent segment: what stays on chip, which kernels groups run as, and how the parts of sums are exchanged.
 
+use crate::tuning::SearchTuning;
 use std::borrow::Cow;
 
 use rayon::prelude::*;
@@ -11,7 +12,7 @@ use crate::cost::KernelCost;
 use crate::partition::search::Partition;
 use crate::schedule::choice::interplay;
 use crate::schedule::choice::interplay::GroupGraph;
-use crate::schedule::choice::planner::{Draft, Planner, WORTH_MARKS};
+use crate::schedule::choice::planner::{Draft, Planner};
 use crate::schedule::choice::variants;
 use crate::schedule::choice::variants::Variants;
 use crate::schedule::dependence::bands::SyncPolicy;
@@ -157,7 +158,11 @@ impl<'a, C: KernelCost> Search<'a, C> {
         let marked = self.planner(&best.0.chosen, Marking::Factors);
         let Some(marked) = marked.filter(|marked| marked.is_worth(&best.0, best.1.makespan())) else { return best };
         let other = marked.planned();
-        if other.1.makespan() < best.1.makespan() * (1.0 - WORTH_MARKS) { other } else { best }
+        if other.1.makespan() < best.1.makespan() * (1.0 - SearchTuning::DEFAULT.schedule.worthwhile_tags_share) {
+            other
+        } else {
+            best
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A partition whose kernels are chosen, and its plans: in which order, after which waits, in which memory.
 
+use crate::tuning::SearchTuning;
 use rayon::prelude::*;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
@@ -29,27 +30,6 @@ use warpweave_plan::region::tile_boxes::TileBoxes;
 use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::streams::prefetch;
 use warpweave_plan::streams::prefetch::Prefetching;
-
-/// The share of a plan's time for which it is worth making an arena smaller.
-const FREE_SHARE: f64 = 0.01;
-
-/// What a makespan is of the longest path, at least, for justification to be tried.
-const WORTH_JUSTIFYING: f64 = 1.1;
-
-/// How often a placement is justified at most; each is predicted to gain less than the one before.
-const JUSTIFICATIONS: usize = 2;
-
-/// Exchanges between all units that the ends of an rOperator's rTasks are apart before it has bands.
-const WORTH_EXCHANGES: f64 = 2.0;
-
-/// The least share of a makespan by which marks have to shorten the longest path to be tried.
-pub(crate) const WORTH_MARKS: f64 = 0.01;
-
-/// What a makespan is of the longest path, at most, for finer parts to be tried.
-const WORTH_FINER: f64 = 1.2;
-
-/// Rounds of rTasks over all units that a reduction in finer parts may take.
-const MOST_ROUNDS: usize = 2;
 
 /// A partition whose kernels are chosen, with everything that its plans share.
 pub(crate) struct Planner<'a> {
@@ -140,14 +120,16 @@ impl<'a> Planner<'a> {
 
     /// Whether the longest path is shorter than another's by so much of its makespan that it is worth to plan for it.
     pub(crate) fn is_worth(&self, other: &Self, makespan: f64) -> bool {
-        other.path() - self.path() >= WORTH_MARKS * wavefront::nanoseconds(makespan) as f64
+        other.path() - self.path()
+            >= SearchTuning::DEFAULT.schedule.worthwhile_tags_share * wavefront::nanoseconds(makespan) as f64
     }
 
     /// The partition with reductions in twice as many parts where these read what several rOperators write: parts of
     /// what is there early run early, and what is last is shorter. `None` if there is no such reduction, or units have more
     /// to do than to wait for the longest path, which is known by how long the plan takes.
     pub(crate) fn in_finer_parts(&self, makespan: f64) -> Option<Partition> {
-        if wavefront::nanoseconds(makespan) as f64 > self.path() * WORTH_FINER {
+        if wavefront::nanoseconds(makespan) as f64 > self.path() * SearchTuning::DEFAULT.schedule.worthwhile_split_ratio
+        {
             return None;
         }
         let mut partition = self.chosen.clone();
@@ -156,7 +138,8 @@ impl<'a> Planner<'a> {
         for (id, _) in self.edges.iter().filter(|(_, edges)| edges.len() > 1) {
             let operator = &self.operators[id];
             let group = &mut partition.groups[self.origins[id.index()]];
-            let is_few = 2 * operator.tasks() as usize <= MOST_ROUNDS * self.options.units;
+            let is_few =
+                2 * operator.tasks() as usize <= SearchTuning::DEFAULT.schedule.most_split_rounds * self.options.units;
             if is_few && let Some(finer) = split::in_twice_the_parts(group, tensor) {
                 group.params = finer;
                 is_finer = true;
@@ -221,7 +204,7 @@ impl<'a> Planner<'a> {
         let PlanOptions { units, costs, .. } = self.options;
         let spread = placement.spread(self.operators.len());
         let exchange = costs.signal_microseconds() + costs.exchange_microseconds(*units);
-        let worth = wavefront::nanoseconds(WORTH_EXCHANGES * exchange);
+        let worth = wavefront::nanoseconds(SearchTuning::DEFAULT.schedule.worthwhile_spread_exchanges * exchange);
         self.tile_bands(|id| spread[id] >= worth)
     }
 
@@ -285,11 +268,12 @@ impl<'a> Planner<'a> {
     fn justified(&self, mut draft: Draft) -> Draft {
         let PlanOptions { units, costs, arena, .. } = self.options;
         let path = self.work(&draft.bands).path(*units, costs) as f64;
-        let is_close = wavefront::nanoseconds(draft.makespan()) as f64 <= path * WORTH_JUSTIFYING;
+        let is_close = wavefront::nanoseconds(draft.makespan()) as f64
+            <= path * SearchTuning::DEFAULT.schedule.worthwhile_justification_ratio;
         if is_close || self.homes.are_given() {
             return draft;
         }
-        for _ in 0..JUSTIFICATIONS {
+        for _ in 0..SearchTuning::DEFAULT.schedule.justifications {
             let work = self.work(&draft.bands);
             let placement = justify::justify(&Requirements::new(&work, *units, costs), &draft.placement);
             if placement.end() >= draft.placement.end() {
@@ -312,7 +296,7 @@ impl<'a> Planner<'a> {
             ArenaPolicy::Small | ArenaPolicy::Separate => return planned,
             ArenaPolicy::Fast => {}
         }
-        let most = planned.makespan * (1.0 + FREE_SHARE);
+        let most = planned.makespan * (1.0 + SearchTuning::DEFAULT.schedule.free_arena_share);
         let small = |arena: (ArenaPolicy, Time)| {
             let small = self.under(&bands, &placement, planned.sync, arena);
             let is_smaller = small.plan.memory.arena_bytes < planned.plan.memory.arena_bytes;

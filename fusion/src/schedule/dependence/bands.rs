@@ -4,6 +4,7 @@
 //! there is one block, and where reading would take more than a few waits blocks are joined. Beside its bands an
 //! rOperator has the band of all its tiles, for readers of most of it.
 
+use crate::tuning::SearchTuning;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::typed_id;
 
@@ -16,13 +17,6 @@ typed_id!(
     /// A band of a segment.
     BandId, "b"
 );
-
-/// An rTask waits for at most this many bands of one producer; beyond, for all its tiles at once.
-const MOST_WAITS: u64 = 3;
-/// Bands are joined until rTasks wait for no more than this many of one producer on average.
-const USUAL_WAITS: f64 = 1.6;
-/// The share of the time of its rTasks that a unit may spend on signals of bands.
-const SIGNAL_SHARE: f64 = 0.1;
 
 /// How fine the dependencies of a plan are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -139,7 +133,7 @@ impl Bands {
     /// The bands that hold a box of tiles, appended to `found`.
     pub fn holding(&self, operator: OperatorId, tiles: &[Span], found: &mut Vec<BandId>) {
         let blocks = &self.blocks[operator];
-        if blocks.touched(tiles) > MOST_WAITS {
+        if blocks.touched(tiles) > SearchTuning::DEFAULT.schedule.most_waits {
             found.push(self.whole(operator));
             return;
         }
@@ -180,7 +174,8 @@ fn touched(tiles: &[Span], sides: &[u32]) -> u64 {
 /// rTask each signal once whatever the bands.
 fn most_bands(operator: &ROperator, units: usize, costs: &SyncCosts) -> u32 {
     let each = f64::from(operator.tasks()) / units as f64;
-    let affordable = SIGNAL_SHARE * operator.task_microseconds / costs.signal_microseconds();
+    let affordable =
+        SearchTuning::DEFAULT.schedule.signal_share * operator.task_microseconds / costs.signal_microseconds();
     if each <= 1.0 || affordable >= 1.0 { u32::MAX } else { ((each * affordable) as u32).max(1) }
 }
 
@@ -199,7 +194,7 @@ fn sides(grid: &[u32], readers: &[&Edge], most: u32) -> Vec<u32> {
     };
     let mut sides: Vec<u32> =
         grid.iter().enumerate().map(|(axis, &count)| if spanned(axis) { count } else { 1 }).collect();
-    while usual_waits(&readers, &sides) > USUAL_WAITS || blocks(grid, &sides) > most {
+    while usual_waits(&readers, &sides) > SearchTuning::DEFAULT.schedule.usual_waits || blocks(grid, &sides) > most {
         let axis = (0..grid.len()).max_by_key(|&axis| (along(&readers, axis, sides[axis]), grid[axis] / sides[axis]));
         let Some(axis) = axis else { break };
         let axis = if sides[axis] < grid[axis] {

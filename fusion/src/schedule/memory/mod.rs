@@ -2,6 +2,7 @@
 
 pub mod join;
 
+use crate::tuning::SearchTuning;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
@@ -266,14 +267,16 @@ impl Life {
 
     /// Sharing the bytes of small tensors saves little, so it takes more slack: a wait that somebody might feel costs more.
     fn ends_before(&self, later: &Self, slack: Time) -> bool {
-        let slack = if self.bytes.min(later.bytes) <= SMALL_BYTES { SMALL_SLACK * slack } else { slack };
+        let slack = if self.bytes.min(later.bytes) <= SearchTuning::DEFAULT.schedule.small_bytes {
+            SMALL_SLACK * slack
+        } else {
+            slack
+        };
         let share = self.sharing.zip(later.sharing).is_some_and(|(own, later)| own.may_share(later));
         share && self.known < later.first && (slack == 0 || self.end + slack <= later.start)
     }
 }
 
-/// Bytes of a tensor that is small, and how much more slack it takes.
-const SMALL_BYTES: u64 = 8 << 10;
 const SMALL_SLACK: Time = 8;
 
 /// The most bytes in use between two steps.

@@ -1,8 +1,9 @@
 //! Which unit keeps which constants on chip: the plan's [`Instruction::Keep`]s.
 
+use crate::tuning::SearchTuning;
 use std::collections::BTreeMap;
-use warpweave_plan::template::weight_stationary::params_of_tiles;
-use warpweave_plan::template::weight_stationary::whole;
+use warpweave_plan::template::weight_stationary::rules::params_of_tiles;
+use warpweave_plan::template::weight_stationary::rules::whole;
 
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 
@@ -10,9 +11,6 @@ use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
 use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::{KeptKey, kept_elements};
-
-/// Groups that read the same constants, below which keeping them on chip does not pay.
-const FEWEST_READERS: usize = 4;
 
 /// The partition with constants that many groups read kept on chip, each tile's on a unit of its own; `None` if no unit has
 /// room for its part.
@@ -32,7 +30,7 @@ pub fn keep_constants(
             families.entry(key).or_default().push(position);
         }
     }
-    families.retain(|_, members| members.len() >= FEWEST_READERS);
+    families.retain(|_, members| members.len() >= SearchTuning::DEFAULT.schedule.fewest_resident_readers);
     let room = bytes.checked_sub(other_bytes(partition, &families))?;
     let mut kept = partition.clone();
     for phase in phases(&families, graph) {

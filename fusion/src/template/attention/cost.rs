@@ -14,7 +14,7 @@ use crate::template::staged::cost::phased_cycles;
 use std::ops::Add;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::attention::AttentionKernel;
-use warpweave_plan::template::attention::KeyBlocks;
+use warpweave_plan::template::attention::parameters::KeyBlocks;
 use warpweave_plan::template::attention::phase::{Part, parts, reached};
 use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::staged::blocked::WRITTEN_OUT;

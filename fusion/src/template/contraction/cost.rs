@@ -25,8 +25,8 @@ use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::shape::Pipeline;
+use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::tile::ScheduleParams;
-use warpweave_plan::template::tile::fill;
 
 /// 32-bit integer multiply-adds that a multiprocessor of any generation since Volta starts a cycle (CUDA C++ Programming
 /// Guide, throughput of native arithmetic instructions).

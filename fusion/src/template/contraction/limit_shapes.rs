@@ -10,9 +10,6 @@ use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// Shapes of contractions that a program has at most.
-pub const MOST_SHAPES: usize = 4;
-
 /// The partition with at most `limit` shapes of contractions among its groups: those of the groups' own choices under
 /// which all groups together cost least, chosen one after another. A reduction stays in as many parts, or becomes whole.
 pub fn limit_shapes(

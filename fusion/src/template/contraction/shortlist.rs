@@ -5,16 +5,12 @@ use crate::cost::bound::counted::{Overlap, counted_bound};
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::candidates::{contraction_shapes, simple_candidates};
 use crate::template::contraction::counts::ContractionModel;
+use crate::tuning::SearchTuning;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::tile::ScheduleParams;
-
-/// The share of all shapes that is kept, and the limits of how many.
-const KEPT: f64 = 0.01;
-const FEWEST: usize = 10;
-const MOST: usize = 50;
 
 /// Parameters to be priced for a body, with what their kernels do; never empty.
 pub fn shortlist(body: &GroupBody, arch: &GpuArch) -> Vec<(ScheduleParams, KernelCounts)> {
@@ -44,7 +40,8 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
     };
     let open: Vec<(f64, ScheduleParams, ContractionShape)> =
         contraction_shapes(body, contraction).map(with_limit).collect();
-    let kept = ((open.len() as f64 * KEPT).ceil() as usize).clamp(FEWEST, MOST);
+    let kept = ((open.len() as f64 * SearchTuning::DEFAULT.partition.shortlist_share).ceil() as usize)
+        .clamp(SearchTuning::DEFAULT.partition.shortest_list, SearchTuning::DEFAULT.partition.longest_list);
     let mut order: Vec<usize> = (0..open.len()).collect();
     order.sort_by(|a, b| open[*b].0.total_cmp(&open[*a].0));
     // Best first, and in the order of the rules among equals.
@@ -62,7 +59,8 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
         scored.insert(place, (fraction, number, counts));
     }
     let last = scored.get(kept - 1).map_or(0.0, |last| last.0);
-    let taken = scored.into_iter().take(MOST).take_while(|scored| scored.0 >= last);
+    let taken =
+        scored.into_iter().take(SearchTuning::DEFAULT.partition.longest_list).take_while(|scored| scored.0 >= last);
     taken.map(|(_, number, counts)| (open[number].1.clone(), counts)).collect()
 }
 

@@ -4,6 +4,7 @@
 //! parallel axis, which counts the parts, into a temporary tensor; and a reduction over the parts with the group's
 //! epilogue and other stages.
 
+use crate::tuning::SearchTuning;
 use std::collections::BTreeSet;
 use warpweave_plan::template::pointwise::Pointwise;
 
@@ -18,7 +19,8 @@ use warpweave_graph::views::{Layout, merge_operands};
 use crate::partition::search::{FusionGroup, Partition};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::template::Template;
-use warpweave_plan::template::tile::{ScheduleParams, fill};
+use warpweave_plan::template::fill::fill;
+use warpweave_plan::template::tile::ScheduleParams;
 
 /// The two bodies of a split group, and the type of the tensor between them.
 #[derive(Clone, PartialEq, Debug)]
@@ -186,10 +188,10 @@ pub fn split_group(
 /// there may be, or no reduced axis divides into parts of a worthwhile length.
 pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<ScheduleParams> {
     let Template::Contraction(shape) = group.params.template else { return None };
-    let count = SPLITS.into_iter().find(|count| *count == 2 * shape.parts)?;
+    let count = SearchTuning::DEFAULT.partition.splits.into_iter().find(|count| *count == 2 * shape.parts)?;
     let template =
         Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { parts: count, ..shape });
-    let is_long = reduced_points(&group.body) >= SHORTEST_PART * count;
+    let is_long = reduced_points(&group.body) >= SearchTuning::DEFAULT.partition.shortest_part * count;
     (is_long && split(&group.body, count, parts).is_some())
         .then(|| ScheduleParams { template, tile: group.params.tile.clone() })
 }
@@ -226,15 +228,9 @@ pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partit
     Expanded { program, layouts, partition: Partition { groups }, origins, parts: temporary }
 }
 
-/// Parts into which a reduction may be split.
-pub(crate) const SPLITS: [usize; 4] = [2, 4, 8, 16];
-
-/// Points of the reduction that a part has at least.
-pub(crate) const SHORTEST_PART: usize = 64;
-
 /// Whether a reduction is worth splitting into `count` parts: the whole leaves most of the device idle, and no part is short.
 pub(crate) fn may_split(body: &GroupBody, tiles: usize, count: usize, units: usize) -> bool {
-    tiles * count <= 2 * units && reduced_points(body) >= SHORTEST_PART * count
+    tiles * count <= 2 * units && reduced_points(body) >= SearchTuning::DEFAULT.partition.shortest_part * count
 }
 
 /// Points of a body's first reduction.

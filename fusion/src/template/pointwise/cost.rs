@@ -13,9 +13,9 @@ use crate::template::pointwise::counts::counts;
 use crate::template::pricing::Pricing;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::tile::ScheduleParams;
-use warpweave_plan::template::tile::fill;
 
 impl Pricing for Pointwise {
     fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {

@@ -7,7 +7,7 @@ use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
 use std::ops::Add;
 use warpweave_graph::expr::{TensorExpr, region};
-use warpweave_plan::template::staged::Staged;
+use warpweave_plan::template::Staged;
 
 use crate::cost::arch::GpuArch;
 use crate::cost::counts::Sampling;

@@ -20,23 +20,18 @@ use source::Source;
 /// Most files of a circle.
 const MOST: usize = 4;
 
-/// Crates with larger circles today, and the largest; a line may only become smaller, and go.
-const LARGER: [(&str, usize); 2] = [("fusion/plan/src/lib.rs", 20), ("graph/src/lib.rs", 267)];
-
 /// Per file, the files that it needs, and a name that it needs of each.
 pub type Needs = BTreeMap<PathBuf, BTreeMap<PathBuf, String>>;
 
-/// Fails for circles of more files than there may be, and for allowances that are no longer needed.
+/// Fails for circles of more files than there may be.
 pub fn check() {
     let print = std::env::var_os("WARPWEAVE_CIRCLES").is_some_and(|value| value == "1");
     let roots = roots();
-    let unknown = LARGER.iter().filter(|(name, _)| !roots.contains(*name));
-    let mut complaints: Vec<String> = unknown.map(|(name, _)| format!("{name}: there is no such crate")).collect();
+    let mut complaints: Vec<String> = Vec::new();
     for at in &roots {
         let needs = needs(&root(), Path::new(at));
         let circles = circles(&needs);
-        let allowed = LARGER.iter().find(|(name, _)| name == at).map(|(_, most)| *most);
-        complaints.extend(judge(at, &circles, allowed));
+        complaints.extend(judge(at, &circles, MOST));
         if print {
             eprintln!("{at}: {} files, {} circles", needs.len(), circles.len());
             circles.iter().for_each(|circle| eprint!("{}", describe(circle, &needs)));
@@ -71,9 +66,8 @@ pub fn check_rule() {
     let circles = circles(&needs);
     let files = ["a.rs", "b/inner.rs", "c.rs", "d.rs"].map(PathBuf::from);
     assert_eq!(circles, [BTreeSet::from(files)]);
-    assert_eq!(judge("lib.rs", &circles, None).len(), 0);
-    assert_eq!(judge("lib.rs", &circles, Some(3)).len(), 2, "a circle is too large, and the line is not needed");
-    assert_eq!(judge("lib.rs", &circles, Some(6)).len(), 1, "a line that is not needed");
+    assert_eq!(judge("lib.rs", &circles, MOST).len(), 0);
+    assert_eq!(judge("lib.rs", &circles, 3).len(), 1, "a circle is too large");
 }
 
 /// A crate: imports through a parent, a renamed import, a path in a macro, a path in code, and what is no need: modules,
@@ -106,23 +100,13 @@ fn roots() -> BTreeSet<String> {
     roots
 }
 
-fn judge(at: &str, circles: &[BTreeSet<PathBuf>], allowed: Option<usize>) -> Vec<String> {
-    let largest = circles.iter().map(BTreeSet::len).max().unwrap_or(0);
-    let too_large = circles.iter().filter(|circle| circle.len() > allowed.unwrap_or(MOST));
-    let mut complaints: Vec<String> = too_large
-        .map(|circle| {
-            let names: Vec<String> = circle.iter().map(|path| path.display().to_string()).collect();
-            format!("{at}: a circle of {} files: {}", circle.len(), names.join(", "))
-        })
-        .collect();
-    match allowed {
-        Some(_) if largest <= MOST => complaints.push(format!("{at}: no circle is large; take its line out of LARGER")),
-        Some(most) if largest < most => {
-            complaints.push(format!("{at}: the largest circle has {largest} files; write {largest} in LARGER"));
-        }
-        Some(_) | None => (),
-    }
-    complaints
+fn judge(at: &str, circles: &[BTreeSet<PathBuf>], most: usize) -> Vec<String> {
+    let too_large = circles.iter().filter(|circle| circle.len() > most);
+    let complaint = |circle: &BTreeSet<PathBuf>| {
+        let names: Vec<String> = circle.iter().map(|path| path.display().to_string()).collect();
+        format!("{at}: a circle of {} files: {}", circle.len(), names.join(", "))
+    };
+    too_large.map(complaint).collect()
 }
 
 /// What the files of a crate need of one another.

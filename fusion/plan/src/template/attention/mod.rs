@@ -4,16 +4,14 @@
 //! online softmax ([`Law`](warpweave_graph::online_softmax::Law)), and their weighted sum is added to rescaled sums in
 //! registers; then the next block. What a block needs does not grow with the number of keys.
 
+pub mod parameters;
 pub mod phase;
+pub mod rules;
 
-use std::fmt;
+use crate::template::attention::parameters::KeyBlocks;
 
-use crate::template::rules::{Rules, require};
-use crate::template::staged::with_states;
-use serde::{Deserialize, Serialize};
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar};
 use warpweave_graph::online_softmax::{Named, OnlineSoftmax};
-use warpweave_graph::text::reader::{Parsed, Reader};
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::Template;
@@ -23,13 +21,6 @@ use crate::template::staged::blocked::{BlockedStep, one_trip};
 use crate::template::staged::phase::tiles;
 use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes};
 use crate::template::tile::ScheduleParams;
-
-/// The parameters of the attention template.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct KeyBlocks {
-    /// Keys of a block, at most 128.
-    pub keys: usize,
-}
 
 /// Keys of a block.
 const KEYS: [usize; 4] = [16, 32, 64, 128];
@@ -245,52 +236,4 @@ pub fn fitting(body: &GroupBody) -> Vec<(ScheduleParams, AttentionKernel)> {
 /// The choices of the template for a body.
 pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     fitting(body).into_iter().map(|(params, _)| params).collect()
-}
-
-impl Rules for KeyBlocks {
-    fn name(&self) -> &'static str {
-        "attention"
-    }
-
-    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.name(), self.keys)
-    }
-
-    fn is_sound(&self) -> bool {
-        self.keys > 0
-    }
-
-    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
-        require(AttentionKernel::of(body, params).is_some(), "a template is impossible")
-    }
-
-    fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
-        AttentionKernel::of(body, params).is_some()
-    }
-
-    fn stages_values(&self) -> bool {
-        true
-    }
-
-    fn can_tag(&self) -> bool {
-        false
-    }
-
-    fn can_poll(&self, _: &GroupBody, _operand: usize) -> bool {
-        false
-    }
-
-    fn shared_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> usize {
-        with_states(body, self.box_bytes(body, params))
-    }
-
-    fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
-        AttentionKernel::of(body, params).map(|kernel| kernel.bytes())
-    }
-}
-
-/// The parameters that come next.
-pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<KeyBlocks> {
-    reader.mark("/")?;
-    Ok(KeyBlocks { keys: reader.integer("keys of a block")? })
 }

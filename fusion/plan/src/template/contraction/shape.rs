@@ -5,7 +5,7 @@ use crate::template::block::BLOCK_THREADS;
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::tile_load::WIDEST;
-use crate::template::tile::fill;
+use crate::template::fill::fill;
 use serde::{Deserialize, Serialize};
 
 /// How a contraction brings the next step's tiles while it multiplies.

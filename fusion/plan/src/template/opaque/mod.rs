@@ -1,5 +1,6 @@
 //! Statements that a procedure computes: each a group of its own, a row a tile, with one file a procedure for what it costs.
 
+pub mod rules;
 pub mod sort;
 pub mod suppress;
 
@@ -8,9 +9,6 @@ use std::fmt;
 use warpweave_graph::procedure::{self, Procedure};
 
 use crate::body::{GroupBody, Stage, StageSource};
-use crate::template::rules::Rules;
-use crate::template::staged::{ARRAY_ALIGNMENT, STATES};
-use crate::template::tile::ScheduleParams;
 
 /// Why a body with a procedure is none that a kernel takes, if it is not.
 pub fn check(body: &GroupBody) -> Result<(), &'static str> {
@@ -83,38 +81,4 @@ pub fn rows(stage: &Stage) -> f64 {
 pub fn operations(procedure: Procedure, stage: &Stage) -> u64 {
     let work = of_row(procedure, stage);
     (rows(stage) * (work.evaluations * stage.expr.body.operations() as f64 + work.sequential)) as u64
-}
-
-/// The template, which has no parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct Opaque;
-
-impl Rules for Opaque {
-    fn name(&self) -> &'static str {
-        "opaque"
-    }
-
-    fn check(&self, _: &GroupBody, _: &ScheduleParams) -> Result<(), &'static str> {
-        Ok(())
-    }
-
-    fn takes_tile(&self, _: &GroupBody, params: &ScheduleParams) -> bool {
-        params.tile.iter().all(|extent| *extent == 1)
-    }
-
-    fn computes_procedures(&self) -> bool {
-        true
-    }
-
-    fn can_tag(&self) -> bool {
-        false
-    }
-
-    fn can_poll(&self, _: &GroupBody, _operand: usize) -> bool {
-        false
-    }
-
-    fn shared_bytes(&self, body: &GroupBody, _: &ScheduleParams) -> usize {
-        row_bytes(body) + ARRAY_ALIGNMENT * STATES
-    }
 }

@@ -1,17 +1,13 @@
 //! The row template: threads share rows, reductions across lanes, later stages along the row.
 
 pub mod rounds;
-
-use std::fmt;
+pub mod rules;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::text::reader::{Parsed, Reader};
-use warpweave_graph::{text::reader::Word, words};
+use warpweave_graph::words;
 
-use crate::body::GroupBody;
 use crate::template::block::BLOCK_THREADS;
-use crate::template::rules::Rules;
-use crate::template::tile::ScheduleParams;
 
 /// How many threads share a row of the row template.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -26,36 +22,6 @@ words!(RowThreads { Warp => "warp", Block => "block" });
 
 /// Bytes of shared memory in which rows are combined or finished, at most: eight words of four bytes a thread.
 pub const ROW_BYTES: usize = 4 * BLOCK_THREADS * 8;
-
-impl Rules for RowThreads {
-    fn name(&self) -> &'static str {
-        "row"
-    }
-
-    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.name(), self.word())
-    }
-
-    fn check(&self, _: &GroupBody, _: &ScheduleParams) -> Result<(), &'static str> {
-        Ok(())
-    }
-
-    fn can_tag(&self) -> bool {
-        true
-    }
-
-    fn can_poll(&self, _: &GroupBody, _operand: usize) -> bool {
-        true
-    }
-
-    fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
-        ROW_BYTES
-    }
-
-    fn may_hold_residents(&self) -> bool {
-        true
-    }
-}
 
 /// The parameters that come next.
 pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<RowThreads> {

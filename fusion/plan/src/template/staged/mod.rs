@@ -8,9 +8,8 @@
 pub mod blocked;
 pub mod padded;
 pub mod phase;
+pub mod rules;
 
-use crate::template::rules::Rules;
-use crate::template::rules::require;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Index, Range, Read, TensorExpr};
 
@@ -301,10 +300,6 @@ fn atom_line(atom: &Atom, axes: &[Line], rank: usize) -> Option<Line> {
     }
 }
 
-/// The staged template, which has no parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct Staged;
-
 /// Bytes to which an array of shared memory is aligned.
 pub(crate) const ARRAY_ALIGNMENT: usize = 16;
 
@@ -314,37 +309,4 @@ pub(crate) const STATES: usize = 3;
 /// Bytes of shared memory for boxes of these bytes, with what lies beside them.
 pub(crate) fn with_states(body: &GroupBody, boxes: Option<usize>) -> usize {
     boxes.map_or(STAGED_BYTES, |bytes| bytes + ARRAY_ALIGNMENT * (body.staged.len() + STATES))
-}
-
-impl Rules for Staged {
-    fn name(&self) -> &'static str {
-        "staged"
-    }
-
-    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
-        let boxes = boxes(body, params).ok_or("a staged value has no box")?;
-        require(bytes(&boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
-        let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
-        require(narrow && body.reductions().count() <= 1, "a template is impossible")
-    }
-
-    fn stages_values(&self) -> bool {
-        true
-    }
-
-    fn can_tag(&self) -> bool {
-        false
-    }
-
-    fn can_poll(&self, _: &GroupBody, _operand: usize) -> bool {
-        false
-    }
-
-    fn shared_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> usize {
-        with_states(body, self.box_bytes(body, params))
-    }
-
-    fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
-        boxes(body, params).map(|boxes| bytes(&boxes))
-    }
 }

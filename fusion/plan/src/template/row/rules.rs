@@ -1,0 +1,40 @@
+//! What kernels of the row template need and can do.
+
+use crate::body::GroupBody;
+use crate::template::row::ROW_BYTES;
+use crate::template::row::RowThreads;
+use crate::template::rules::Rules;
+use crate::template::tile::ScheduleParams;
+use std::fmt;
+
+use warpweave_graph::text::reader::Word;
+
+impl Rules for RowThreads {
+    fn name(&self) -> &'static str {
+        "row"
+    }
+
+    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.name(), self.word())
+    }
+
+    fn check(&self, _: &GroupBody, _: &ScheduleParams) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    fn can_tag(&self) -> bool {
+        true
+    }
+
+    fn can_poll(&self, _: &GroupBody, _operand: usize) -> bool {
+        true
+    }
+
+    fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
+        ROW_BYTES
+    }
+
+    fn may_hold_residents(&self) -> bool {
+        true
+    }
+}

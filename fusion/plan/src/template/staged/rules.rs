@@ -1,0 +1,43 @@
+//! What kernels of the staged template need and can do.
+
+use crate::body::GroupBody;
+use crate::template::Staged;
+use crate::template::rules::Rules;
+use crate::template::rules::require;
+use crate::template::staged::STAGED_BYTES;
+use crate::template::staged::with_states;
+use crate::template::staged::{boxes, bytes};
+use crate::template::tile::ScheduleParams;
+
+impl Rules for Staged {
+    fn name(&self) -> &'static str {
+        "staged"
+    }
+
+    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
+        let boxes = boxes(body, params).ok_or("a staged value has no box")?;
+        require(bytes(&boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
+        let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
+        require(narrow && body.reductions().count() <= 1, "a template is impossible")
+    }
+
+    fn stages_values(&self) -> bool {
+        true
+    }
+
+    fn can_tag(&self) -> bool {
+        false
+    }
+
+    fn can_poll(&self, _: &GroupBody, _operand: usize) -> bool {
+        false
+    }
+
+    fn shared_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> usize {
+        with_states(body, self.box_bytes(body, params))
+    }
+
+    fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
+        boxes(body, params).map(|boxes| bytes(&boxes))
+    }
+}

@@ -1,0 +1,65 @@
+//! The weight-stationary template: rows of constants stay in shared memory for the whole launch.
+//!
+//! A recurrent layer multiplies the same rows at every step of time. A unit that runs one tile of all of its steps loads
+//! the tile's rows once.
+
+use crate::body::GroupBody;
+use crate::template::Template;
+use crate::template::WeightStationary;
+use crate::template::row::ROW_BYTES;
+use crate::template::rules::{Rules, require};
+use crate::template::tile::ScheduleParams;
+use crate::template::weight_stationary::reads::{MOST_ROWS, kept_elements, kept_reads};
+
+/// Most elements that a tile keeps.
+const MOST_KEPT: usize = 1 << 18;
+
+impl Rules for WeightStationary {
+    fn name(&self) -> &'static str {
+        "weight-stationary"
+    }
+
+    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
+        let narrow = kept_elements(body, params) <= MOST_KEPT;
+        require(narrow && !kept_reads(body).is_empty(), "a template is impossible")
+    }
+
+    fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
+        !kept_reads(body).is_empty() && params.tile.iter().product::<usize>() <= MOST_ROWS
+    }
+
+    fn can_tag(&self) -> bool {
+        true
+    }
+
+    fn can_poll(&self, _: &GroupBody, _operand: usize) -> bool {
+        true
+    }
+
+    fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
+        ROW_BYTES
+    }
+
+    fn holds_residents(&self) -> bool {
+        true
+    }
+}
+
+/// The parameters under which a body has at most `tiles` tiles: the innermost axes whole, one divided evenly. `None` where
+/// a tile would have more rows than a block finishes.
+pub fn params_of_tiles(body: &GroupBody, tiles: usize) -> Option<ScheduleParams> {
+    let mut tile = body.tile_extents();
+    let mut left = tiles;
+    for length in &mut tile {
+        let extent = *length;
+        *length = extent.div_ceil(left).max(1);
+        left /= extent.div_ceil(*length).max(1);
+    }
+    let rows: usize = tile.iter().product();
+    (1..=MOST_ROWS).contains(&rows).then_some(ScheduleParams { template: Template::WeightStationary, tile })
+}
+
+/// The parameters under which a body has one tile, whatever its rows.
+pub fn whole(body: &GroupBody) -> ScheduleParams {
+    ScheduleParams { template: Template::WeightStationary, tile: body.tile_extents() }
+}

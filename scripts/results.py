@@ -1,0 +1,94 @@
+"""Writes the tables of results below docs/results, each with the commit and the command in its head.
+
+    python3 scripts/results.py [PART ...] [--warpweave target/release/warpweave]
+
+Parts: models (the files of tests/models), fusion and schedules (predictions for the benchmark models at full size), zoo
+(their compilation within bars). Without a part all are written. Needs Python 3, and for zoo 12 GB of disk.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results"
+
+
+def run(*command):
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, cwd=ROOT).stdout
+
+
+def commit():
+    changed = run("git", "status", "--porcelain", "--untracked-files=no").strip()
+    return run("git", "rev-parse", "--short=12", "HEAD").strip() + (" with changes" if changed else "")
+
+
+def models(warpweave):
+    """One row for each architecture of tests/models, compiled for host and sm_90a."""
+    rows = ["| Model | Groups | Kernel bodies | rTasks | Waits, all proved to end | Arena | Weights | Compile | Local memory |",
+            "|---|---|---|---|---|---|---|---|---|"]
+    for folder in sorted((ROOT / "tests" / "models").iterdir()):
+        files = sorted(folder.glob("*.onnx"))
+        if files:
+            rows.append(row(warpweave, folder.name, files[0]))
+    return "Exports of PyTorch, compiled for the host and for an H200's 132 multiprocessors. **Nothing here was run on a GPU.**", rows
+
+
+def row(warpweave, name, model):
+    with tempfile.TemporaryDirectory() as scratch:
+        bundle = pathlib.Path(scratch) / "model.weave"
+        said = json.loads(run(warpweave, "compile", model, "-o", bundle, "--target", "host,sm_90a", "--json"))
+    gpu = said["targets"][-1]
+    counts = [f"{gpu[key]:,}" for key in ("groups", "kernels", "tasks", "waits")]
+    kilobytes = [f"{gpu[key] / 1e3:,.0f} KB" for key in ("arena_bytes", "weights_bytes")]
+    local = f"{gpu['local_bytes']} bytes" if gpu["local_bytes"] else "none"
+    return "| " + " | ".join([name, *counts, *kilobytes, f"{said['seconds']:.1f} s", local]) + " |"
+
+
+def table(text):
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
+def fusion(warpweave):
+    said = run(sys.executable, "scripts/compare_fusion.py", "--warpweave", warpweave)
+    return "What the levels of fusion come to, predicted for an H200 in FP32. **Nothing here was measured.**", table(said)
+
+
+def schedules(warpweave):
+    said = run("sh", "scripts/compare_schedules.sh", warpweave)
+    return (
+        "Predicted times under every way of waiting: an H200's 132 units, FP32, batch 1, persistent programs, recurrent layers "
+        "unrolled. **Nothing here was measured.** In parentheses stand the smallest and the largest prediction over ± 15 % on "
+        "every rTask's time and over half and twice the assumed constants. A comparison that any of these turns around is "
+        "*undetermined*. docs/rammer.md says what the rows are."), table(said)
+
+
+def zoo(warpweave):
+    said = run(sys.executable, "scripts/zoo.py", "--warpweave", warpweave)
+    return "The benchmark models at full size, compiled for the host and sm_90a on this machine.", ["```", *said.splitlines(), "```"]
+
+
+PARTS = {"fusion": fusion, "models": models, "schedules": schedules, "zoo": zoo}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--warpweave", type=pathlib.Path, default=ROOT / "target" / "release" / "warpweave")
+    arguments = parser.parse_args()
+    unknown = [part for part in arguments.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    RESULTS.mkdir(exist_ok=True)
+    for part in arguments.parts or PARTS:
+        about, lines = PARTS[part](arguments.warpweave.resolve())
+        head = [f"# Results: {part}", "", f"<!-- Written by `python3 scripts/results.py {part}` at {commit()}; not by hand. -->", "", about, ""]
+        (RESULTS / f"{part}.md").write_text("\n".join([*head, *lines]) + "\n")
+        print(f"docs/results/{part}.md: {len(lines)} lines")
+
+
+if __name__ == "__main__":
+    main()
