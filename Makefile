@@ -17,7 +17,7 @@ HOSTILE := env PYTHONPATH=.onnxruntime python3 scripts/hostile_models.py
 SCALING := env PYTHONPATH=.onnxruntime python3 scripts/scaling.py
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
-.PHONY: all demo test check full zoo replay fetch clean
+.PHONY: all demo test check full zoo loader replay fetch clean
 
 all: check
 
@@ -72,6 +72,7 @@ demo:
 full: test
 	$(CARGO) build --release --quiet
 	sh scripts/compare_models.sh $(WARPWEAVE)
+	sh scripts/loader_size.sh $(WARPWEAVE)
 	WARPWEAVE_FULL=1 $(CARGO) test $(SUITES) --test plans --test models
 	WARPWEAVE_FUZZ_SECONDS=600 $(CARGO) test $(SUITES) --test fuzz
 	$(MUTATED) --warpweave $(WARPWEAVE) --seeds 0:20000
@@ -87,6 +88,11 @@ zoo: fetch
 	$(CARGO) build --release --quiet
 	python3 scripts/zoo.py --warpweave $(WARPWEAVE)
 	python3 scripts/zoo.py --warpweave $(WARPWEAVE) --memory
+
+# What runs bundles without a compiler: its size, within a bar, and that it computes what the compiler's host does.
+loader:
+	$(CARGO) build --release --quiet
+	sh scripts/loader_size.sh $(WARPWEAVE)
 
 # Whether HEAD, or the build that HEAD= names, makes of every model what BASE makes of it; each a commit or a program.
 replay: fetch

@@ -36,10 +36,19 @@ impl Machine {
 
     /// A machine that runs another plan of the same operators.
     pub fn with_plan(plan: &ExecutionPlan, lowered: &LoweredProgram, program: &TensorProgram) -> Self {
+        Self::with_constants(plan, lowered, |id| program.constant(id).expect("the plan lists constants").clone())
+    }
+
+    /// A machine that runs a plan with these constants.
+    pub fn with_constants(
+        plan: &ExecutionPlan,
+        lowered: &LoweredProgram,
+        constant: impl Fn(TensorId) -> Tensor,
+    ) -> Self {
         let tables = tables::encode(plan, &lowered.bindings, lowered.operands.clone());
         let mut weights = vec![0u8; plan.memory.weights_bytes as usize];
         for &id in &plan.memory.constants {
-            let value = program.constant(id).expect("the plan lists constants");
+            let value = constant(id);
             weights[range(plan, id)].copy_from_slice(value.bytes());
         }
         Self { program: lowered.program.clone(), tables, weights, plan: plan.clone() }

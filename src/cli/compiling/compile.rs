@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::search::{FusionLevel, Partition};
-use warpweave::graph::arena::Id;
+use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::pipeline::{Level, PassId, Selection};
 use warpweave::graph::text::print as graph_text;
 use warpweave::runtime::bundle::BundleTarget;
@@ -437,7 +436,7 @@ fn emit_part(
     nvrtc: Option<&Nvrtc>,
 ) -> Result<(), CliError> {
     let target = part.target;
-    emit(arguments, Emit::Partition, target, || Ok(partition_text(&part.partition)))?;
+    emit(arguments, Emit::Partition, target, || Ok(part.partition.to_string()))?;
     emit(arguments, Emit::Plan, target, || Ok(part.plan.plan.plan().to_string()))?;
     let Some(program) = &part.program else { return Ok(()) };
     emit(arguments, Emit::Ir, target, || Ok(program.to_string()))?;
@@ -460,20 +459,4 @@ fn emit(
         }
         Some(_) | None => Ok(()),
     }
-}
-
-fn partition_text(partition: &Partition) -> String {
-    let mut text = String::new();
-    for (position, group) in partition.groups.iter().enumerate() {
-        let members: Vec<String> = group.statements.iter().map(|statement| format!("e{}", statement.index())).collect();
-        let _ = writeln!(
-            text,
-            "group {position}: {}, {:.2} us, of {}",
-            group.params,
-            group.microseconds,
-            members.join(" ")
-        );
-        let _ = write!(text, "{}", group.body);
-    }
-    text
 }

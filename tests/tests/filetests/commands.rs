@@ -1,90 +1,106 @@
-//! The commands of file tests.
-
-use std::fmt::Write;
+//! What the commands of file tests print.
 
 use warpweave::codegen::emulate::LaunchOptions;
+use warpweave::codegen::kernel_ir::text::parse as parse_kernels;
 use warpweave::codegen::print::cuda;
-use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::graph::pipeline::prepare;
-use warpweave::graph::program::TensorProgram;
-use warpweave::graph::text;
-use warpweave::graph::verify::verify as verify_graph;
-use warpweave::graph::views::{inline_views, place_joins};
-use warpweave::graph::{Tensor, lower};
+use warpweave::codegen::verify::verify as verify_kernels;
+use warpweave::graph::pipeline::{Selection, rewrite};
+use warpweave::graph::program::TensorId;
+use warpweave::graph::{Tensor, TensorType, text};
+use warpweave::plan::plan::ExecutionPlan;
 use warpweave::plan::streams::fold::fold;
-use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::Machine;
-use warpweave_tests::pipeline::{compile, plan};
-use warpweave_tests::program_text::read_back;
 use warpweave_tests::random::{self, Random};
 
+use crate::command::{Command, Planning};
 use crate::devices;
-use crate::weights::seeded;
+use crate::start::{Start, told};
 
-/// What a command prints about the graph, or why it cannot.
-pub fn run(graph: &str, command: &str) -> Result<String, String> {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let number = |at: usize| -> Result<usize, String> {
-        let word = words.get(at).ok_or_else(|| format!("argument {at} is missing"))?;
-        word.parse().map_err(|_| format!("`{word}` is no number"))
-    };
-    match words.first().copied() {
-        Some("print") => {
-            let graph = text::parse(graph, &seeded(graph)).map_err(|error| error.to_string())?;
-            Ok(text::print(&graph))
+/// What a command prints about what a file begins with, or why it cannot.
+pub fn run(start: &Start, command: &Command) -> Result<String, String> {
+    match command {
+        Command::Print => Ok(print(start)),
+        Command::Lower => {
+            start.graph()?;
+            Ok(start.program()?.to_string())
         }
-        Some("lower") => Ok(program(graph)?.to_string()),
-        Some("views") => Ok(place_joins(&inline_views(&program(graph)?)).0.to_string()),
-        Some("partition") => partition(&program(graph)?),
-        Some("plan") => Ok(plan(&program(graph)?, number(1)?, FusionLevel::Register).1.to_string()),
-        Some("fold") => {
-            let plan = plan(&program(graph)?, number(1)?, FusionLevel::Register).1;
-            Ok(fold(&plan, number(2)?).to_string())
+        Command::Prepare(last) => {
+            let passes = Selection { last: *last, ..Selection::default() };
+            Ok(rewrite(&start.program()?, &passes).map_err(told)?.to_string())
         }
-        Some("verify") => {
-            let plan = plan(&program(graph)?, number(1)?, FusionLevel::Register).1;
-            verify(plan).map(|verified| format!("{:?}", verified.evidence())).map_err(|found| format!("{found:?}"))
+        Command::Partition(choices) => Ok(start.partition(&start.prepared()?, choices)?.to_string()),
+        Command::Plan(planning) => Ok(start.plan(planning)?.plan().to_string()),
+        Command::Verify(planning) => verified(start, planning),
+        Command::Fold(planning, units) => Ok(fold(start.plan(planning)?.plan(), *units).to_string()),
+        Command::Ir(planning) => {
+            let program = start.kernels(planning)?;
+            match parse_kernels(&program.to_string()) {
+                Ok(read) if read == program => Ok(program.to_string()),
+                read => Err(format!("{program}reads back as {read:?}")),
+            }
         }
-        Some("ir") => Ok(compile(&program(graph)?, number(1)?, FusionLevel::Register).lowered.program.to_string()),
-        Some("cuda") => Ok(cuda(&compile(&program(graph)?, number(1)?, FusionLevel::Register).lowered.program)),
-        Some("emulate") => emulate(&program(graph)?, number(1)?),
-        Some("evaluate") => {
-            let program = program(graph)?;
+        Command::Cuda(planning) => Ok(cuda(&start.kernels(planning)?)),
+        Command::Emulate(planning) => emulate(start, planning),
+        Command::Evaluate => {
+            let program = start.program()?;
             let inputs = random::inputs(&mut Random::new(1), &program);
             Ok(values(&evaluate(&program, &inputs)))
         }
-        Some("devices") => devices::run(graph, &words[1..]),
-        _ => Err("no such command".to_owned()),
+        Command::Devices(inputs) => devices::run(start.graph()?, inputs),
     }
 }
 
-fn program(graph: &str) -> Result<TensorProgram, String> {
-    let graph = text::parse(graph, &seeded(graph)).map_err(|error| error.to_string())?;
-    let violations = verify_graph(&graph);
-    if !violations.is_empty() {
-        return Err(format!("{violations:?}"));
+fn print(start: &Start) -> String {
+    match start {
+        Start::Graph(graph) => text::print(graph),
+        Start::Program(program) => program.to_string(),
+        Start::Partition(program, partition) => format!("{program}\n{partition}"),
+        Start::Plan(plan) => plan.to_string(),
+        Start::KernelIr(program) => program.to_string(),
     }
-    let program = lower(&graph);
-    read_back(&program).and_then(|()| read_back(&prepare(&program).0))?;
-    Ok(program)
 }
 
-fn partition(program: &TensorProgram) -> Result<String, String> {
-    let (_, plan) = plan(program, 1, FusionLevel::Register);
-    let mut text = String::new();
-    for (id, operator) in plan.persistent().operators.iter() {
-        let line = writeln!(text, "{id}: {}\n{}", operator.params, operator.body.to_string().trim_end());
-        line.map_err(|error| error.to_string())?;
-    }
-    Ok(text)
+fn verified(start: &Start, planning: &Planning) -> Result<String, String> {
+    let violations = match start {
+        Start::KernelIr(program) => verify_kernels(program),
+        _ => return Ok(format!("{:?}", start.plan(planning)?.evidence())),
+    };
+    let lines: Vec<String> = violations.iter().map(|violation| format!("{violation:?}")).collect();
+    Ok(if lines.is_empty() { "the kernels are sound".to_owned() } else { lines.join("\n") })
 }
 
-fn emulate(program: &TensorProgram, units: usize) -> Result<String, String> {
-    let inputs = random::inputs(&mut Random::new(1), program);
-    let compiled = compile(program, units, FusionLevel::Register);
-    let (report, outputs) = Machine::new(&compiled).launch(&inputs, &LaunchOptions::seeded(1));
+fn emulate(start: &Start, planning: &Planning) -> Result<String, String> {
+    let (plan, lowered) = start.lowered(planning)?;
+    let plan = plan.plan();
+    let (machine, inputs) = match start {
+        Start::Plan(_) => (Machine::with_constants(plan, &lowered, |id| seeded(plan, id)), seeded_inputs(plan)),
+        _ => {
+            let program = start.prepared()?.program;
+            let inputs = random::inputs(&mut Random::new(1), &program);
+            (Machine::with_plan(plan, &lowered, &program), inputs)
+        }
+    };
+    let (report, outputs) = machine.launch(&inputs, &LaunchOptions::seeded(1));
     if report.is_clean() { Ok(values(&outputs)) } else { Err(report.to_string()) }
+}
+
+/// A constant of a plan whose program is not there.
+fn seeded(plan: &ExecutionPlan, id: TensorId) -> Tensor {
+    random::tensor(&mut Random::new(2), &plan.memory.tensors[id].ty)
+}
+
+/// The inputs of a plan whose program is not there: integers are 0 or 1, for they may be places.
+fn seeded_inputs(plan: &ExecutionPlan) -> Vec<Tensor> {
+    let mut random = Random::new(1);
+    let mut input = |ty: &TensorType| match ty.element.is_float() {
+        true => random::tensor(&mut random, ty),
+        false => {
+            let elements: Vec<i64> = (0..ty.shape.elements()).map(|_| random.below(2) as i64).collect();
+            Tensor::from_i64(ty.clone(), &elements)
+        }
+    };
+    plan.memory.inputs.iter().map(|id| input(&plan.memory.tensors[*id].ty)).collect()
 }
 
 /// Type and first elements of each tensor, in few digits.

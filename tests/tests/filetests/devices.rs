@@ -3,19 +3,16 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use warpweave::graph::text;
-use warpweave::graph::{ElementType, Tensor, TensorType};
+use warpweave::graph::{ElementType, Graph, Tensor, TensorType};
 use warpweave::runtime::bundle::Signature;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::{Build, Model, OpenOptions, Source, open};
-
-use crate::weights::seeded;
 
 const DEVICES: [Device; 4] = [Device::Reference, Device::Host, Device::Emulator, Device::Text];
 
 /// A graph with a session on every device, or why that refuses; one runs after the other, whatever came of the one before.
 struct Opened {
-    graph: String,
+    graph: Graph,
     signature: Signature,
     sessions: Vec<(Device, Attempt)>,
 }
@@ -29,9 +26,9 @@ thread_local! {
 }
 
 /// The outputs, exact, once for all devices that agree; or why a device refuses or fails.
-pub fn run(graph: &str, inputs: &[&str]) -> Result<String, String> {
+pub fn run(graph: &Graph, inputs: &[String]) -> Result<String, String> {
     OPENED.with_borrow_mut(|opened| {
-        if opened.as_ref().is_none_or(|opened| opened.graph != graph) {
+        if opened.as_ref().is_none_or(|opened| opened.graph != *graph) {
             *opened = Some(Opened::new(graph)?);
         }
         opened.as_mut().map_or_else(|| Err("nothing is open".to_owned()), |opened| opened.run(inputs))
@@ -39,9 +36,8 @@ pub fn run(graph: &str, inputs: &[&str]) -> Result<String, String> {
 }
 
 impl Opened {
-    fn new(text: &str) -> Result<Self, String> {
-        let graph = text::parse(text, &seeded(text)).map_err(|error| error.to_string())?;
-        let model = Model::from_graph(&graph).map_err(|error| error.to_string())?;
+    fn new(graph: &Graph) -> Result<Self, String> {
+        let model = Model::from_graph(graph).map_err(|error| error.to_string())?;
         let source = Source::Model(Box::new(Build::new(model, &mut |_| {})));
         let none = || Err("device code is not compiled here".to_owned());
         let session = |device| {
@@ -49,10 +45,10 @@ impl Opened {
             (device, session.map_err(|error| format!("  refused: {error}\n")))
         };
         let sessions = DEVICES.into_iter().map(session).collect();
-        Ok(Self { graph: text.to_owned(), signature: source.signature().clone(), sessions })
+        Ok(Self { graph: graph.clone(), signature: source.signature().clone(), sessions })
     }
 
-    fn run(&mut self, inputs: &[&str]) -> Result<String, String> {
+    fn run(&mut self, inputs: &[String]) -> Result<String, String> {
         let tensors = self.tensors(inputs)?;
         let mut results: Vec<(Vec<String>, String)> = Vec::new();
         for (device, session) in &mut self.sessions {
@@ -68,7 +64,7 @@ impl Opened {
         Ok(results.into_iter().map(|(devices, result)| format!("{}:\n{result}", devices.join(", "))).collect())
     }
 
-    fn tensors(&self, inputs: &[&str]) -> Result<Vec<Tensor>, String> {
+    fn tensors(&self, inputs: &[String]) -> Result<Vec<Tensor>, String> {
         let given: BTreeMap<&str, &str> = inputs.iter().filter_map(|input| input.split_once('=')).collect();
         let ports = &self.signature.inputs;
         if given.len() != inputs.len() || given.len() != ports.len() {

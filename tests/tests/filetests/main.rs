@@ -1,10 +1,16 @@
-//! Graphs as text, and what each stage makes of them.
+//! Every level of the compiler as text, and what each stage makes of it.
 //!
-//! A file of the folder `filetests` holds a graph, then sections. Each begins with `==== command arguments` and holds
-//! what the command prints. `compile --emit graph` writes such a graph; weights that it names by their hash are seeded. With `BLESS=1` in the environment, sections are written anew.
+//! A file of the folder `filetests` begins with a model, a graph, a program, a partition, a plan or kernels, as `compile --emit`
+//! writes them; its first word says which. Sections follow. Each begins with `==== command arguments` ([`command`]) and holds
+//! what the command prints. Weights that are named by their hash are seeded. With `BLESS=1` in the environment, sections are
+//! written anew.
 
+mod command;
 mod commands;
+mod coverage;
 mod devices;
+mod stages;
+mod start;
 mod weights;
 
 use std::path::{Path, PathBuf};
@@ -13,29 +19,45 @@ use std::time::Duration;
 
 use warpweave_tests::suite::Suite;
 
+use crate::start::Start;
+
 fn main() -> ExitCode {
     let mut suite = Suite::new("filetests", Duration::from_secs(60));
+    for path in files() {
+        let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        suite.trial(name, move || check(&path));
+    }
+    suite.trial("coverage", coverage::check);
+    suite.run()
+}
+
+/// The files, by name.
+fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
     let entries = std::fs::read_dir(folder).expect("the file tests are there");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable entry").path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     files.sort();
-    for path in files {
-        let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
-        suite.trial(name, move || check(&path));
-    }
-    suite.run()
+    files
+}
+
+/// What a file begins with, and its sections.
+fn sections(text: &str) -> (&str, impl Iterator<Item = &str>) {
+    let (start, sections) = text.split_once(HEADING).expect("a file has a section");
+    (start, sections.split("\n==== "))
 }
 
 const HEADING: &str = "==== ";
 
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).expect("the file can be read");
-    let (graph, sections) = text.split_once(HEADING).expect("a file has a section");
-    let mut found = graph.to_owned();
-    for section in sections.split(&format!("\n{HEADING}")) {
+    let (begin, sections) = sections(&text);
+    let start = Start::read(begin).unwrap_or_else(|reason| panic!("{reason}"));
+    let mut found = begin.to_owned();
+    for section in sections {
         let command = section.lines().next().expect("a section names a command");
-        let result = commands::run(graph, command).unwrap_or_else(|reason| panic!("{command}: {reason}"));
+        let result = command.parse().and_then(|command| commands::run(&start, &command));
+        let result = result.unwrap_or_else(|reason| panic!("{command}: {reason}"));
         if !found.ends_with("\n\n") {
             found.push('\n');
         }

@@ -49,7 +49,7 @@ fn is_hidden(text: &str) -> bool {
         text.contains(&format!(".is_{word}(")) || text.contains(&format!(".as_{word}("))
     };
     let glob = text.contains("Template::*") || text.contains("Template::{") || text.contains("Template as ");
-    glob || VARIANTS.iter().any(|variant| by_name(&variant))
+    glob || VARIANTS.iter().any(by_name)
 }
 
 fn is_test(path: &Path) -> bool {

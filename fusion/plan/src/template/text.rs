@@ -62,7 +62,18 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 fn template(reader: &mut Reader<'_>) -> Parsed<Template> {
-    let known = TEMPLATES.into_iter().find(|(name, _)| reader.eat_word(name));
+    let known = TEMPLATES.into_iter().find(|(name, _)| eat_name(reader, name));
     let (_, read) = known.ok_or_else(|| reader.expected("a template"))?;
     read(reader)
+}
+
+/// Skips a name, of words with hyphens between them, if it comes next.
+fn eat_name(reader: &mut Reader<'_>, name: &str) -> bool {
+    let mut behind = reader.clone();
+    let mut words = name.split('-').enumerate();
+    let found = words.all(|(position, word)| (position == 0 || behind.eat("-")) && behind.eat_word(word));
+    if found {
+        *reader = behind;
+    }
+    found
 }

@@ -1,4 +1,4 @@
-//! Text to rOperators.
+//! Text to rOperators and to the bodies of groups.
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Index, TensorExpr};
@@ -27,10 +27,11 @@ pub fn operator(reader: &mut Reader<'_>, position: usize, memory: &MemoryPlan) -
     let before = reader.clone();
     let early_microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
     reader.keyword("early")?;
-    Ok(ROperator { body: body(reader, memory.tensors.len())?.into(), params, task_microseconds, early_microseconds })
+    Ok(ROperator { body: read(reader, memory.tensors.len())?.into(), params, task_microseconds, early_microseconds })
 }
 
-fn body(reader: &mut Reader<'_>, tensors: usize) -> Parsed<GroupBody> {
+/// The body that comes next, of a group that reads and writes some of this many tensors.
+pub fn read(reader: &mut Reader<'_>, tensors: usize) -> Parsed<GroupBody> {
     reader.keyword("tile")?;
     reader.keyword("axes")?;
     let tile_rank = reader.integer("a number of axes")?;
