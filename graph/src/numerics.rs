@@ -197,6 +197,11 @@ impl ElementType {
         }
     }
 
+    /// Whether values are floating point that is computed in singles, whatever they are stored as.
+    pub fn is_single(self) -> bool {
+        self.compute() == Self::F32
+    }
+
     /// The type in which values stored as this type are computed and accumulated: singles for floating point of fewer bits.
     pub fn compute(self) -> Self {
         match self.register() {

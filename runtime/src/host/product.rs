@@ -15,6 +15,8 @@ use super::memory::Memory;
 use super::points::for_each_value;
 use super::stage::{HostStage, Line, ReadSource, Run};
 
+/// Bytes from one single to the next.
+const SINGLE_BYTES: i64 = ElementType::F32.bytes() as i64;
 /// Innermost reductions below this length are cheaper point by point.
 const LEAST_LENGTH: usize = 16;
 /// Partial sums of a dot product.
@@ -194,7 +196,7 @@ impl Factor {
         match &self.source {
             FactorSource::Direct(line) => {
                 point[inner] = 0;
-                memory.load_singles(line.space, line.address(point), 4 * line.coefficient(inner), buffer);
+                memory.load_singles(line.space, line.address(point), SINGLE_BYTES * line.coefficient(inner), buffer);
             }
             FactorSource::Computed { .. } => self.compute(inner, stage, memory, point, stages, buffer),
         }
@@ -224,9 +226,9 @@ fn add_scaled_rows(line: &Line, memory: &Memory, point: &mut [i64], inner: usize
     let mut row = [0f32; LANES];
     let row = &mut row[..sums.len()];
     point[inner] = 0;
-    let (first, step) = (line.address(point), 4 * line.coefficient(inner));
+    let (first, step) = (line.address(point), SINGLE_BYTES * line.coefficient(inner));
     for (at, factor) in vector.iter().enumerate() {
-        memory.load_singles(line.space, first + at as i64 * step, 4, row);
+        memory.load_singles(line.space, first + at as i64 * step, SINGLE_BYTES, row);
         for (sum, element) in sums.iter_mut().zip(&*row) {
             *sum += factor * element;
         }

@@ -1,13 +1,13 @@
 //! The four factors of the bound.
 
+use warpweave_graph::numerics::WORD_BYTES;
+
 use crate::cost::arch::GpuArch;
 use crate::cost::bound::counts::Counts;
 use crate::cost::bound::{BlockShape, BoundMode, Staging};
 
 /// Lanes of a warp.
 const WARP: usize = 32;
-/// Bytes of a word of shared memory.
-const WORD_BYTES: f64 = 4.0;
 
 /// GMRatio from a block's operations and transactions, and from the operations a byte of device memory. The thesis
 /// compares a block's operations a byte with the ridge of device memory; corrected, a block's traffic meets the
@@ -72,7 +72,7 @@ pub(crate) fn shared_memory(shape: &BlockShape, counts: &Counts, arch: &GpuArch,
     match mode {
         BoundMode::Thesis(_) => (operations / loads / latency).min(1.0),
         BoundMode::Corrected => {
-            let words = arch.shared_bytes_per_cycle.value as f64 / WORD_BYTES;
+            let words = arch.shared_bytes_per_cycle.value as f64 / WORD_BYTES as f64;
             let throughput = operations * words / (2.0 * arch.lanes.value as f64 * loads * conflict_degree);
             let steps = loads / counts.loads_a_step.max(1) as f64;
             let busy = (operations / 2.0 / (steps * latency)).min(1.0);

@@ -9,7 +9,7 @@ pub mod phase;
 use std::fmt;
 
 use crate::template::rules::{Rules, require};
-use crate::template::staged::with_states;
+use crate::template::staged::{STATES, with_states};
 use serde::{Deserialize, Serialize};
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar};
 use warpweave_graph::online_softmax::{Named, OnlineSoftmax};
@@ -21,7 +21,7 @@ use crate::template::block::BLOCK_WARPS;
 use crate::template::contraction::Contraction;
 use crate::template::staged::blocked::{BlockedStep, one_trip};
 use crate::template::staged::phase::tiles;
-use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes};
+use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, box_bytes, boxes};
 use crate::template::tile::ScheduleParams;
 
 /// The parameters of the attention template.
@@ -167,6 +167,9 @@ pub struct AttentionKernel {
     pub boxes: Vec<StagedBox>,
     /// The block of the weighted sum that each thread keeps.
     pub product: BlockedStep,
+    /// Bytes of shared memory: the boxes, and of every row its maximum, its total and the factor of its sums, which are of the
+    /// type that sums accumulate in.
+    pub bytes: usize,
 }
 
 impl AttentionKernel {
@@ -185,9 +188,10 @@ impl AttentionKernel {
             }
         }
         let product = one_trip(&body.stages[0].expr, &params.tile)?;
-        let kernel = Self { attention: attention.clone(), block, boxes, product };
+        let mut kernel = Self { attention: attention.clone(), block, boxes, product, bytes: 0 };
+        kernel.bytes = kernel.shared_bytes(body);
         let possible = block > 0 && block <= KEYS[KEYS.len() - 1];
-        (possible && kernel.bytes() <= STAGED_BYTES).then_some(kernel)
+        (possible && kernel.bytes <= STAGED_BYTES).then_some(kernel)
     }
 
     /// Blocks of keys.
@@ -195,11 +199,12 @@ impl AttentionKernel {
         self.attention.keys.div_ceil(self.block)
     }
 
-    /// Bytes of shared memory: the boxes, and of every row its maximum, its total and the factor of its sums.
-    pub fn bytes(&self) -> usize {
+    fn shared_bytes(&self, body: &GroupBody) -> usize {
         let state = [self.attention.maximum, self.attention.total];
-        let boxes = self.boxes.iter().enumerate().filter(|(at, _)| !state.contains(at));
-        boxes.map(|(_, spans)| bytes(std::slice::from_ref(spans))).sum::<usize>() + 3 * 4 * self.rows()
+        let boxes = body.staged.iter().zip(&self.boxes).enumerate().filter(|(at, _)| !state.contains(at));
+        let accumulate = body.stages[0].expr.numerics().accumulate;
+        let states = STATES * self.rows() * accumulate.bytes();
+        boxes.map(|(_, (stage, spans))| box_bytes(stage, spans)).sum::<usize>() + states
     }
 
     /// Rows of a tile.
@@ -285,7 +290,7 @@ impl Rules for KeyBlocks {
     }
 
     fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
-        AttentionKernel::of(body, params).map(|kernel| kernel.bytes())
+        AttentionKernel::of(body, params).map(|kernel| kernel.bytes)
     }
 }
 

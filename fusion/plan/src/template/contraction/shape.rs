@@ -4,9 +4,9 @@ use crate::body::GroupBody;
 use crate::template::block::BLOCK_THREADS;
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
-use crate::template::contraction::tile_load::WIDEST;
 use crate::template::tile::fill;
 use serde::{Deserialize, Serialize};
+use warpweave_graph::Numerics;
 
 /// How a contraction brings the next step's tiles while it multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -81,10 +81,10 @@ impl ContractionShape {
     }
 
     /// Bytes of shared memory that the factors' tiles take at most.
-    pub fn tile_bytes(&self) -> usize {
-        let padding = 2 * WIDEST;
+    pub fn tile_bytes(&self, numerics: Numerics) -> usize {
+        let padding = [AxisClass::Row, AxisClass::Column].len() * numerics.access_elements();
         let row = self.length(AxisClass::Row) + self.length(AxisClass::Column) + padding;
-        size_of::<f32>() * row * self.step * self.buffers()
+        numerics.storage_bytes(row * self.step * self.buffers())
     }
 
     /// The row of the block tile that is a thread's `at`-th.

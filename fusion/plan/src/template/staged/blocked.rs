@@ -180,7 +180,7 @@ pub fn dense(expr: &TensorExpr, read: &Read) -> Index {
 pub fn is_wide(expr: &TensorExpr, read: &Read, place: &Index) -> bool {
     let Some(inner) = expr.reduced().last() else { return false };
     let divides = |value: i64| value % WRITTEN_OUT as i64 == 0;
-    let single = expr.operands[read.operand].element == ElementType::F32;
+    let single = expr.operands[read.operand].element.is_single();
     let along = place.coefficient(inner) == 1 && divides(expr.axes[inner].extent as i64);
     let others = expr.axes.ids().filter(|axis| *axis != inner && expr.axes[*axis].extent > 1);
     single

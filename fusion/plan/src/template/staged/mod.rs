@@ -102,9 +102,19 @@ pub fn extents(staged: &[StagedSpan]) -> Vec<usize> {
     staged.iter().map(|span| span.extent).collect()
 }
 
-/// Bytes of all boxes; staged values are `F32`.
-pub fn bytes(boxes: &[StagedBox]) -> usize {
-    boxes.iter().map(|staged| 4 * extents(staged).iter().product::<usize>()).sum()
+/// Bytes of the box of a staged value, as the stage stores it.
+pub fn box_bytes(stage: &Stage, spans: &[StagedSpan]) -> usize {
+    stage.expr.numerics().storage_bytes(elements(spans))
+}
+
+/// Bytes of the boxes of a body's staged values.
+pub fn bytes(body: &GroupBody, boxes: &[StagedBox]) -> usize {
+    body.staged.iter().zip(boxes).map(|(stage, spans)| box_bytes(stage, spans)).sum()
+}
+
+/// Elements of a box.
+pub fn elements(spans: &[StagedSpan]) -> usize {
+    spans.iter().map(|span| span.extent).product()
 }
 
 /// The box of every staged stage of a body under a tile; `None` if some tile's box would lie outside its value.
@@ -323,7 +333,7 @@ impl Rules for Staged {
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
         let boxes = boxes(body, params).ok_or("a staged value has no box")?;
-        require(bytes(&boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
+        require(bytes(body, &boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
         let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
         require(narrow && body.reductions().count() <= 1, "a template is impossible")
     }
@@ -345,6 +355,6 @@ impl Rules for Staged {
     }
 
     fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
-        boxes(body, params).map(|boxes| bytes(&boxes))
+        boxes(body, params).map(|boxes| bytes(body, &boxes))
     }
 }
