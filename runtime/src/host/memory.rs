@@ -74,6 +74,9 @@ impl SharedArena {
     }
 }
 
+/// Bytes of a single.
+pub(super) const SINGLE_BYTES: usize = ElementType::F32.bytes();
+
 /// What an rTask reads from.
 pub(super) struct Memory<'m> {
     pub(super) arena: &'m SharedArena,
@@ -137,15 +140,15 @@ impl Memory<'_> {
 
     /// Loads singles from byte `offset` of a space on, `stride` bytes apart.
     pub(super) fn load_singles(&self, space: HostSpace, offset: i64, stride: i64, out: &mut [f32]) {
-        if stride == size_of::<f32>() as i64 {
+        if stride == SINGLE_BYTES as i64 {
             self.copy(space, offset, bytemuck::cast_slice_mut(out));
         } else if stride == 0 {
-            let mut value = [0u8; size_of::<f32>()];
+            let mut value = [0u8; SINGLE_BYTES];
             self.copy(space, offset, &mut value);
             out.fill(f32::from_le_bytes(value));
         } else {
             for (at, value) in out.iter_mut().enumerate() {
-                let mut bytes = [0u8; size_of::<f32>()];
+                let mut bytes = [0u8; SINGLE_BYTES];
                 self.copy(space, offset + at as i64 * stride, &mut bytes);
                 *value = f32::from_le_bytes(bytes);
             }

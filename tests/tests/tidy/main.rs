@@ -4,6 +4,7 @@ mod circles;
 mod crates;
 mod files;
 mod folders;
+mod numerics;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,6 +20,8 @@ fn main() -> ExitCode {
     suite.trial("few files import one another in a circle", circles::check);
     suite.trial("circles are found", circles::check_rule);
     suite.trial("folders are small", folders::check);
+    suite.trial("sizes come from element types", numerics::check);
+    suite.trial("literal sizes are found", numerics::check_rule);
     files::add(&mut suite);
     suite.run()
 }

@@ -8,6 +8,9 @@ use crate::template::tile::fill;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::Numerics;
 
+/// Most neighbouring results of a thread: what one access of singles moves, in which results are accumulated.
+const NEIGHBOURS: usize = Numerics::SINGLE.access_elements();
+
 /// How a contraction brings the next step's tiles while it multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Pipeline {
@@ -45,7 +48,7 @@ pub struct ContractionShape {
 impl ContractionShape {
     /// 16 × 16 threads of `rows × columns` elements, 16 steps at a time, in turn.
     pub fn square(rows: usize, columns: usize) -> Self {
-        let (column_width, pipeline) = (columns.min(4), Pipeline::InTurn);
+        let (column_width, pipeline) = (columns.min(NEIGHBOURS), Pipeline::InTurn);
         Self { rows, columns, row_threads: 16, column_width, step: 16, pipeline, parts: 1 }
     }
 
@@ -58,7 +61,7 @@ impl ContractionShape {
         };
         let powers = [rows, columns, row_threads, column_width, step].into_iter().all(usize::is_power_of_two);
         let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
-        stages && powers && sides && parts == 1 && column_width <= columns.min(4) && (8..=64).contains(&step)
+        stages && powers && sides && parts == 1 && column_width <= columns.min(NEIGHBOURS) && (8..=64).contains(&step)
     }
 
     /// Threads along columns.
@@ -68,7 +71,7 @@ impl ContractionShape {
 
     /// Neighbouring rows of a thread, which it reads from shared memory at once.
     pub fn row_width(&self) -> usize {
-        self.rows.min(4)
+        self.rows.min(NEIGHBOURS)
     }
 
     /// Rows, or columns, of the block tile; 1 for other classes of axes.

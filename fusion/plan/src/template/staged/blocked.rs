@@ -1,14 +1,14 @@
 //! Sums of products by blocks of rows and columns a thread, straight from where the factors lie.
 
-use warpweave_graph::ElementType;
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::{ElementType, Numerics};
 
 use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use crate::template::contraction::{AxisClass, Contraction};
 
 /// Steps of the innermost reduced axis that a thread takes at a time where its extent is a multiple of them; elements of a
 /// wide load.
-pub const WRITTEN_OUT: usize = 4;
+pub const WRITTEN_OUT: usize = Numerics::SINGLE.access_elements();
 /// Banks of shared memory, and words of a line of the first-level cache.
 const LINE: usize = 32;
 const WARP: usize = 32;
