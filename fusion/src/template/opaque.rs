@@ -47,7 +47,7 @@ impl Pricing for Opaque {
 fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
     let Some(row) = row_work(body) else { return f64::INFINITY };
     let threads = BLOCK_THREADS as f64;
-    let lanes = arch.lanes.value as f64;
+    let lanes = arch.single().lanes.value as f64;
     let issue = STEP_INSTRUCTIONS * threads / lanes;
     let evaluation = work(&body.stages[0].expr) * threads / lanes;
     let (latency, shared) = (arch.load_latency_cycles.value, arch.shared_latency_cycles.value);

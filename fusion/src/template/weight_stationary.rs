@@ -46,7 +46,7 @@ impl Pricing for WeightStationary {
         let of_round = |round: &Round| {
             let lead = &kernel.body.stages[round.stages.start].expr;
             let (points, sums) = (rows as f64 * reduced(lead), round.stages.len());
-            let arithmetic = points * round_work(kernel, round) / arch.multiply_adds_per_cycle.value;
+            let arithmetic = points * round_work(kernel, round) / arch.single().multiply_adds_per_cycle.value;
             (arithmetic, passes * (shuffles(sums) * BLOCK_WARPS) as f64)
         };
         let reducing = |round: &Round| kernel.body.stages[round.stages.start].expr.reducer.is_some();

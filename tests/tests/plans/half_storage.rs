@@ -8,14 +8,14 @@ use warpweave::fusion::cost::traffic;
 use warpweave::fusion::partition::build::{Uses, build, build_staged};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition, partition};
 use warpweave::fusion::schedule::choice::plan;
-use warpweave::graph::ElementType;
 use warpweave::graph::numerics::{ACCESS_BYTES, WORD_BYTES};
 use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::{TensorId, TensorProgram};
+use warpweave::graph::{ElementType, Numerics};
 use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::{BUFFER_ALIGNMENT, EdgeKind, MemoryPlan, TAG_BYTES};
-use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::Contraction;
+use warpweave::plan::template::contraction::shape::ContractionShape;
 use warpweave::plan::template::staged;
 use warpweave::plan::template::tile::ScheduleParams;
 use warpweave::plan::verify::verify;
@@ -78,10 +78,13 @@ fn check_groups(single: &TensorProgram, half: &TensorProgram, found: &Partition)
     for group in &found.groups {
         let [of_single, of_half] = [single, half].map(|program| rebuilt(program, &uses, group));
         moved += usize::from(check_traffic(single, half, &of_single, &of_half));
-        multiplied += usize::from(check_tiles(&of_single, &of_half, &group.params));
+        multiplied += check_tiles(&of_half);
         check_boxes(&of_single, &of_half, &group.params);
     }
-    assert!(moved > 0 && multiplied > 0, "{moved} groups move singles alone, {multiplied} multiply blocks");
+    assert!(
+        moved > 0 && multiplied > 0,
+        "{moved} groups move singles alone, {multiplied} products are of plain factors"
+    );
 }
 
 /// What the statements of a group compute together in one of the two programs.
@@ -114,14 +117,19 @@ fn check_boxes(of_single: &GroupBody, of_half: &GroupBody, params: &SchedulePara
     assert_eq!(was, is.map(|bytes| 2 * bytes), "bytes of boxes");
 }
 
-/// Whether the group is a contraction of plain factors; their tiles in shared memory are half as large but for padding.
+/// The products of plain factors of a group; their tiles in shared memory are half as large as those of singles, but for
+/// padding, and what is multiplied and summed is singles as ever.
 #[track_caller]
-fn check_tiles(of_single: &GroupBody, of_half: &GroupBody, params: &ScheduleParams) -> bool {
-    let Template::Contraction(shape) = params.template else { return false };
-    let [was, is] = [of_single, of_half].map(|body| Contraction::of(body).expect("it is a contraction").numerics());
-    let plain = is.storage.is_half();
+fn check_tiles(body: &GroupBody) -> usize {
+    let shape = ContractionShape::square(4, 4);
     let padding = 2 * ACCESS_BYTES * shape.step * shape.buffers();
-    let [was, is] = [was, is].map(|numerics| shape.tile_bytes(numerics) - padding);
-    assert_eq!(was, if plain { 2 * is } else { is }, "bytes of the factors' tiles");
-    plain
+    let unpadded = |numerics: Numerics| shape.tile_bytes(numerics) - padding;
+    let products = body.staged.iter().chain(&body.stages).filter_map(|stage| Contraction::of_expression(&stage.expr));
+    let plain: Vec<Numerics> =
+        products.map(|product| product.numerics()).filter(|found| found.storage.is_half()).collect();
+    for numerics in &plain {
+        assert_eq!([numerics.compute, numerics.accumulate], [ElementType::F32; 2], "{numerics}");
+        assert_eq!(2 * unpadded(*numerics), unpadded(Numerics::SINGLE), "bytes of the factors' tiles");
+    }
+    plain.len()
 }

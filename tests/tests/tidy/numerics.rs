@@ -77,7 +77,7 @@ fn has_literal_size(line: &str) -> bool {
     let tokens = tokens(&code);
     let is_four = |token: &str| matches!(token, "4" | "4.0");
     let is_factor = |pair: &[&str]| matches!(pair, [four, "*"] | ["*" | "/", four] if is_four(four));
-    let is_size = |name: &str| ["BYTES", "WIDEST", "WORD"].iter().any(|part| name.contains(part));
+    let is_size = |name: &str| name.ends_with("BYTES") || name.contains("WIDEST");
     let is_constant = match tokens.as_slice() {
         [.., "const", name, ":", _, "=", value, ";"] => is_size(name) && is_four(value),
         _ => false,

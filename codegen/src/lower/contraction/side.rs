@@ -2,7 +2,6 @@
 
 use warpweave_graph::expr::{AxisId, Index, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::tile_load::{Fetch, SideStaging, WINDOW, plain_read};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
@@ -110,7 +109,7 @@ impl<'a> Side<'a> {
         match fetch {
             Fetch::Elements => scaled(remainder(self.thread, along), width),
             Fetch::Reduction if self.staging.elements() == 1 => remainder(quotient(self.thread, along), length),
-            Fetch::Reduction => add(quotient(self.thread, along), scaled(slot, BLOCK_THREADS / along)),
+            Fetch::Reduction => add(quotient(self.thread, along), scaled(slot, self.staging.threads / along)),
         }
     }
 
@@ -121,15 +120,15 @@ impl<'a> Side<'a> {
         let outer = length * along;
         match fetch {
             Fetch::Elements => {
-                let in_step = add(quotient(self.thread, along), scaled(trip.into(), BLOCK_THREADS / along));
+                let in_step = add(quotient(self.thread, along), scaled(trip.into(), self.staging.threads / along));
                 (Expression::i32(0), in_step)
             }
             Fetch::Reduction => {
                 let inner = scaled(remainder(self.thread, along), width);
-                let windows = if outer >= BLOCK_THREADS {
+                let windows = if outer >= self.staging.threads {
                     quotient(trip, elements)
                 } else {
-                    add(quotient(self.thread, outer), scaled(trip.into(), BLOCK_THREADS / outer))
+                    add(quotient(self.thread, outer), scaled(trip.into(), self.staging.threads / outer))
                 };
                 (remainder(trip, elements), add(inner, scaled(windows, WINDOW)))
             }
@@ -139,7 +138,7 @@ impl<'a> Side<'a> {
     /// Whether the thread has a fetch at all; absent if all have.
     fn has_unit(&self) -> Option<Expression> {
         let units = self.staging.units();
-        (units < BLOCK_THREADS).then(|| less(self.thread, Expression::i32(units as i32)))
+        (units < self.staging.threads).then(|| less(self.thread, Expression::i32(units as i32)))
     }
 
     /// Evaluates the factor on the thread's elements of a step, zero where there is nothing.

@@ -130,8 +130,8 @@ impl EdgeKind {
     pub const ALL: [Self; 2] = [Self::Counter, Self::Sentinel];
 }
 
-/// Bytes of a mark.
-pub const TAG_BYTES: usize = 4;
+/// Bytes of a mark: a word.
+pub const TAG_BYTES: usize = WORD_BYTES;
 
 /// Bytes of an element that carries its own validity: a word whose first bytes are the element, whatever its type, then its mark.
 pub const SENTINEL_BYTES: usize = WORD_BYTES + TAG_BYTES;

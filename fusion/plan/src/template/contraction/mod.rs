@@ -5,6 +5,7 @@ pub mod rules;
 pub mod shape;
 pub mod text;
 pub mod tile_load;
+pub mod unit;
 
 use std::collections::BTreeSet;
 

@@ -7,9 +7,9 @@ use warpweave_graph::types::ElementType;
 
 use crate::body::GroupBody;
 use crate::shared_memory::{SharedWidth, conflict_degree};
-use crate::template::block::BLOCK_THREADS;
 use crate::template::contraction::shape::ContractionShape;
 use crate::template::contraction::{AxisClass, Contraction};
+use crate::template::rules::Rules;
 
 /// Steps along the reduction that neighbouring threads fetch before they go to the next row or column: a sector of
 /// global memory.
@@ -39,6 +39,8 @@ pub struct SideStaging {
     pub padding: usize,
     /// The type of the elements in shared memory.
     pub storage: ElementType,
+    /// Threads of the block.
+    pub threads: usize,
 }
 
 impl SideStaging {
@@ -64,7 +66,15 @@ impl SideStaging {
                 .is_some_and(|read| is_wide(body, contraction, &body.stages[0].expr.reads[read], fetch, &axes, tile));
         let storage = contraction.numerics().storage;
         let width = if wide { storage.access_elements() } else { 1 };
-        let without = Self { length: shape.length(class), step: shape.step, fetch, width, padding: 0, storage };
+        let without = Self {
+            length: shape.length(class),
+            step: shape.step,
+            fetch,
+            width,
+            padding: 0,
+            storage,
+            threads: shape.threads(),
+        };
         without.padded()
     }
 
@@ -121,7 +131,7 @@ impl SideStaging {
 
     /// Fetches of a thread for one step; where the block has more threads than fetches, the last ones have none.
     pub fn trips(&self) -> usize {
-        self.units().div_ceil(BLOCK_THREADS)
+        self.units().div_ceil(self.threads)
     }
 
     /// Fetches along the fetching direction before the other coordinate moves on.
@@ -135,14 +145,14 @@ impl SideStaging {
     /// Different rows or columns that a thread fetches.
     pub fn elements(&self) -> usize {
         match self.fetch {
-            Fetch::Reduction => (self.length * self.along()).div_ceil(BLOCK_THREADS),
+            Fetch::Reduction => (self.length * self.along()).div_ceil(self.threads),
             Fetch::Elements => 1,
         }
     }
 
     /// The step and the row or column of the first element of a thread's fetch, if it has one.
     pub fn unit(&self, thread: usize, trip: usize) -> Option<(usize, usize)> {
-        let unit = trip * BLOCK_THREADS + thread;
+        let unit = trip * self.threads + thread;
         let (inner, outer) = (unit % self.along(), unit / self.along());
         (unit < self.units()).then(|| match self.fetch {
             Fetch::Reduction => ((outer / self.length) * WINDOW + inner * self.width, outer % self.length),
