@@ -10,6 +10,7 @@ use half::{bf16, f16};
 
 use crate::expr::{BinaryOp, UnaryOp};
 use crate::minifloat;
+use crate::numerics::{Class, FloatFormat};
 use crate::types::ElementType;
 
 /// A function of a double.
@@ -140,142 +141,53 @@ pub fn power(element: ElementType, x: i64, y: i64) -> i64 {
 
 /// The nearest value of a floating-point type, as [`minifloat::encode`] says for those of 8 bits and fewer.
 pub fn round(element: ElementType, value: f64) -> f64 {
-    match element {
-        ElementType::F16 => f64::from(f16::from_f64(value)),
-        ElementType::BF16 => f64::from(bf16::from_f64(value)),
-        ElementType::F32 => f64::from(value as f32),
-        ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1 => minifloat::decode(element, minifloat::encode(element, value)),
-        ElementType::I4
-        | ElementType::U4
-        | ElementType::I2
-        | ElementType::U2
-        | ElementType::F64
-        | ElementType::Bool
-        | ElementType::I8
-        | ElementType::I16
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U8
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64 => value,
+    match element.class() {
+        Class::Float(FloatFormat::Half) => f64::from(f16::from_f64(value)),
+        Class::Float(FloatFormat::BFloat16) => f64::from(bf16::from_f64(value)),
+        Class::Float(FloatFormat::Single) => f64::from(value as f32),
+        Class::Float(FloatFormat::Minifloat(_) | FloatFormat::PowerOfTwo) => {
+            minifloat::decode(element, minifloat::encode(element, value))
+        }
+        Class::Float(FloatFormat::Double) | Class::Boolean | Class::Signed | Class::Unsigned => value,
     }
 }
 
 /// The integer wrapped to the width of its type.
 pub fn wrap(element: ElementType, value: i64) -> i64 {
-    match element {
-        ElementType::Bool => i64::from(value != 0),
-        ElementType::I8 => i64::from(value as i8),
-        ElementType::I16 => i64::from(value as i16),
-        ElementType::I32 => i64::from(value as i32),
-        ElementType::U8 => i64::from(value as u8),
-        ElementType::U16 => i64::from(value as u16),
-        ElementType::U32 => i64::from(value as u32),
-        ElementType::I4 => value << 60 >> 60,
-        ElementType::U4 => value & 15,
-        ElementType::I2 => value << 62 >> 62,
-        ElementType::U2 => value & 3,
-        ElementType::I64
-        | ElementType::U64
-        | ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64
-        | ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1 => value,
+    let unused = i64::BITS - element.bits() as u32;
+    match element.class() {
+        Class::Boolean => i64::from(value != 0),
+        Class::Signed => value << unused >> unused,
+        Class::Unsigned => ((value as u64) << unused >> unused) as i64,
+        Class::Float(_) => value,
     }
 }
 
-/// A floating-point value as an integer of a type: truncated and saturated, or whether it is not 0.
+/// A floating-point value as an integer of a type: truncated and saturated, or whether it is not 0. Storage types wrap.
 pub fn truncate(element: ElementType, value: f64) -> i64 {
-    match element {
-        ElementType::Bool => i64::from(value != 0.0),
-        ElementType::I8 => i64::from(value as i8),
-        ElementType::I16 => i64::from(value as i16),
-        ElementType::I32 => i64::from(value as i32),
-        ElementType::U8 => i64::from(value as u8),
-        ElementType::U16 => i64::from(value as u16),
-        ElementType::U32 => i64::from(value as u32),
-        ElementType::U64 => (value as u64) as i64,
-        ElementType::I4 | ElementType::U4 | ElementType::I2 | ElementType::U2 => wrap(element, i64::from(value as i32)),
-        ElementType::I64
-        | ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64
-        | ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1 => value as i64,
+    match element.class() {
+        Class::Boolean => i64::from(value != 0.0),
+        Class::Signed | Class::Unsigned if element.is_storage() => wrap(element, i64::from(value as i32)),
+        Class::Unsigned if element.bits() == 64 => (value as u64) as i64,
+        Class::Signed | Class::Unsigned => (value as i64).clamp(lowest(element), highest(element)),
+        Class::Float(_) => value as i64,
     }
 }
 
 /// The smallest integer of a type; 0 for floating point.
 pub fn lowest(element: ElementType) -> i64 {
-    match element {
-        ElementType::I8 => i64::from(i8::MIN),
-        ElementType::I16 => i64::from(i16::MIN),
-        ElementType::I32 => i64::from(i32::MIN),
-        ElementType::I64 => i64::MIN,
-        ElementType::I4 => -8,
-        ElementType::I2 => -2,
-        ElementType::Bool
-        | ElementType::U8
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64
-        | ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64
-        | ElementType::U4
-        | ElementType::U2
-        | ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1 => 0,
+    match element.class() {
+        Class::Signed => -1 << (element.bits() - 1),
+        Class::Boolean | Class::Unsigned | Class::Float(_) => 0,
     }
 }
 
 /// The largest integer of a type, that of `U64` as its two's complement; 0 for floating point.
 pub fn highest(element: ElementType) -> i64 {
-    match element {
-        ElementType::Bool => 1,
-        ElementType::I8 => i64::from(i8::MAX),
-        ElementType::I16 => i64::from(i16::MAX),
-        ElementType::I32 => i64::from(i32::MAX),
-        ElementType::I64 => i64::MAX,
-        ElementType::U8 => i64::from(u8::MAX),
-        ElementType::U16 => i64::from(u16::MAX),
-        ElementType::U32 => i64::from(u32::MAX),
-        ElementType::U64 => -1,
-        ElementType::I4 => 7,
-        ElementType::U4 => 15,
-        ElementType::I2 => 1,
-        ElementType::U2 => 3,
-        ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64
-        | ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1 => 0,
+    match element.class() {
+        Class::Boolean => 1,
+        Class::Signed => !lowest(element),
+        Class::Unsigned => wrap(element, -1),
+        Class::Float(_) => 0,
     }
 }

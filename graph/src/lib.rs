@@ -10,6 +10,7 @@ pub mod legible;
 pub mod lower;
 pub mod minifloat;
 pub mod npy;
+pub mod numerics;
 pub mod online_softmax;
 pub mod ops;
 pub mod passes;
@@ -24,6 +25,7 @@ pub mod verify;
 
 pub use ir::{Graph, GraphOutput, Node, NodeId, ValueId};
 pub use lower::lower;
+pub use numerics::Numerics;
 pub use program::TensorProgram;
 pub use program::skeleton::ProgramSkeleton;
 pub use tensor::Tensor;

@@ -4,10 +4,11 @@
 //! end in FNUZ from "8-bit Numerical Formats for Deep Neural Networks" (arXiv 2206.02915), E8M0 and E2M1 from OCP's
 //! microscaling formats.
 
+use crate::numerics::{Class, FloatFormat};
 use crate::types::ElementType;
 
 /// How codes of a type with a sign, mantissa and exponent stand for values.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Format {
     mantissa_bits: u32,
     bias: i32,
@@ -33,33 +34,9 @@ pub enum Overflow {
 
 /// The format of a type with a sign, mantissa and exponent; none of [`ElementType::F8E8M0`] and of all other types.
 pub fn format(element: ElementType) -> Option<Format> {
-    let of = |mantissa_bits, bias, largest, overflow| {
-        Some(Format { mantissa_bits, bias, largest, sign: if largest < 8 { 8 } else { 128 }, overflow })
-    };
-    match element {
-        ElementType::F8E4M3FN => of(3, 7, 0x7e, Overflow::SignedNan),
-        ElementType::F8E4M3FNUZ => of(3, 8, 0x7f, Overflow::NegativeZeroIsNan),
-        ElementType::F8E5M2 => of(2, 15, 0x7b, Overflow::Infinity),
-        ElementType::F8E5M2FNUZ => of(2, 16, 0x7f, Overflow::NegativeZeroIsNan),
-        ElementType::F4E2M1 => of(1, 1, 0x07, Overflow::Largest),
-        ElementType::F8E8M0
-        | ElementType::Bool
-        | ElementType::I8
-        | ElementType::I16
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U8
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64
-        | ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64
-        | ElementType::I4
-        | ElementType::U4
-        | ElementType::I2
-        | ElementType::U2 => None,
+    match element.class() {
+        Class::Float(FloatFormat::Minifloat(format)) => Some(format),
+        Class::Float(_) | Class::Boolean | Class::Signed | Class::Unsigned => None,
     }
 }
 
@@ -108,6 +85,11 @@ pub fn least(element: ElementType) -> f64 {
 }
 
 impl Format {
+    /// A format whose largest finite value has this code; a code of more than three bits has its sign in the eighth.
+    pub(crate) const fn new(mantissa_bits: u32, bias: i32, largest: u8, overflow: Overflow) -> Self {
+        Self { mantissa_bits, bias, largest, sign: if largest < 8 { 8 } else { 128 }, overflow }
+    }
+
     /// The bits of the mantissa.
     pub fn mantissa_bits(self) -> i32 {
         self.mantissa_bits as i32

@@ -7,6 +7,7 @@
 use bytes::Bytes;
 
 use crate::arithmetic::{highest, lowest};
+use crate::numerics::{Class, FloatFormat};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, MAX_RANK, Shape, TensorType};
 
@@ -57,29 +58,13 @@ pub fn is_npy(bytes: &[u8]) -> bool {
 
 /// The type of an array's elements in the place of those that NumPy has no type for; the same type where it has one.
 pub fn stand_in(element: ElementType) -> ElementType {
-    match element {
-        ElementType::BF16 => ElementType::F32,
-        ElementType::I4 | ElementType::I2 => ElementType::I8,
-        ElementType::U4
-        | ElementType::U2
-        | ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1 => ElementType::U8,
-        ElementType::Bool
-        | ElementType::I8
-        | ElementType::I16
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U8
-        | ElementType::U16
-        | ElementType::U32
-        | ElementType::U64
-        | ElementType::F16
-        | ElementType::F32
-        | ElementType::F64 => element,
+    match element.class() {
+        Class::Float(FloatFormat::BFloat16) => ElementType::F32,
+        Class::Signed if element.is_storage() => ElementType::I8,
+        Class::Unsigned if element.is_storage() => ElementType::U8,
+        Class::Float(FloatFormat::Minifloat(_) | FloatFormat::PowerOfTwo) => ElementType::U8,
+        Class::Boolean | Class::Signed | Class::Unsigned => element,
+        Class::Float(FloatFormat::Half | FloatFormat::Single | FloatFormat::Double) => element,
     }
 }
 

@@ -7,6 +7,7 @@ use half::{bf16, f16};
 
 use crate::arithmetic::{truncate, wrap};
 use crate::minifloat;
+use crate::numerics::{Class, FloatFormat};
 use crate::types::{ElementType, Shape, TensorType};
 
 /// A constant tensor, row-major and little-endian. Cloning shares the bytes.
@@ -118,30 +119,16 @@ impl Tensor {
 
     /// The elements as doubles; 64-bit integers round.
     pub fn to_f64(&self) -> Vec<f64> {
-        let at = |bytes: &[u8]| match self.ty.element {
-            ElementType::F16 => f64::from(f16::from_le_bytes(array(bytes))),
-            ElementType::BF16 => f64::from(bf16::from_le_bytes(array(bytes))),
-            ElementType::F32 => f64::from(f32::from_le_bytes(array(bytes))),
-            ElementType::F64 => f64::from_le_bytes(array(bytes)),
-            ElementType::U64 => u64::from_le_bytes(array(bytes)) as f64,
-            ElementType::F8E4M3FN
-            | ElementType::F8E4M3FNUZ
-            | ElementType::F8E5M2
-            | ElementType::F8E5M2FNUZ
-            | ElementType::F8E8M0
-            | ElementType::F4E2M1 => minifloat::decode(self.ty.element, bytes[0]),
-            ElementType::I4
-            | ElementType::U4
-            | ElementType::I2
-            | ElementType::U2
-            | ElementType::Bool
-            | ElementType::I8
-            | ElementType::I16
-            | ElementType::I32
-            | ElementType::I64
-            | ElementType::U8
-            | ElementType::U16
-            | ElementType::U32 => integer(self.ty.element, bytes) as f64,
+        let at = |bytes: &[u8]| match self.ty.element.class() {
+            Class::Float(FloatFormat::Half) => f64::from(f16::from_le_bytes(array(bytes))),
+            Class::Float(FloatFormat::BFloat16) => f64::from(bf16::from_le_bytes(array(bytes))),
+            Class::Float(FloatFormat::Single) => f64::from(f32::from_le_bytes(array(bytes))),
+            Class::Float(FloatFormat::Double) => f64::from_le_bytes(array(bytes)),
+            Class::Float(FloatFormat::Minifloat(_) | FloatFormat::PowerOfTwo) => {
+                minifloat::decode(self.ty.element, bytes[0])
+            }
+            Class::Unsigned => integer(self.ty.element, bytes) as u64 as f64,
+            Class::Boolean | Class::Signed => integer(self.ty.element, bytes) as f64,
         };
         self.data.chunks_exact(self.ty.element.bytes()).map(at).collect()
     }
@@ -167,79 +154,31 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().expect("a chunk is as long as an element")
 }
 
+/// The integer in the bytes of an element that is not floating point.
 fn integer(element: ElementType, bytes: &[u8]) -> i64 {
-    match element {
-        ElementType::Bool => i64::from(bytes[0] != 0),
-        ElementType::U8 => i64::from(bytes[0]),
-        ElementType::I8 => i64::from(bytes[0] as i8),
-        ElementType::I16 => i64::from(i16::from_le_bytes(array(bytes))),
-        ElementType::U16 => i64::from(u16::from_le_bytes(array(bytes))),
-        ElementType::I32 => i64::from(i32::from_le_bytes(array(bytes))),
-        ElementType::U32 => i64::from(u32::from_le_bytes(array(bytes))),
-        ElementType::I64 => i64::from_le_bytes(array(bytes)),
-        ElementType::U64 => u64::from_le_bytes(array(bytes)) as i64,
-        ElementType::I4 | ElementType::U4 | ElementType::I2 | ElementType::U2 => wrap(element, i64::from(bytes[0])),
-        ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64
-        | ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1 => {
-            unreachable!("callers convert floating point through doubles")
-        }
-    }
+    let mut word = [0; size_of::<i64>()];
+    word[..bytes.len()].copy_from_slice(bytes);
+    wrap(element, i64::from_le_bytes(word))
 }
 
 fn push_f64(data: &mut Vec<u8>, element: ElementType, value: f64) {
-    match element {
-        ElementType::Bool => data.push(u8::from(value != 0.0)),
-        ElementType::I8 => data.extend((value as i8).to_le_bytes()),
-        ElementType::I16 => data.extend((value as i16).to_le_bytes()),
-        ElementType::I32 => data.extend((value as i32).to_le_bytes()),
-        ElementType::I64 => data.extend((value as i64).to_le_bytes()),
-        ElementType::U8 => data.push(value as u8),
-        ElementType::U16 => data.extend((value as u16).to_le_bytes()),
-        ElementType::U32 => data.extend((value as u32).to_le_bytes()),
-        ElementType::U64 => data.extend((value as u64).to_le_bytes()),
-        ElementType::F16 => data.extend(f16::from_f64(value).to_le_bytes()),
-        ElementType::BF16 => data.extend(bf16::from_f64(value).to_le_bytes()),
-        ElementType::F32 => data.extend((value as f32).to_le_bytes()),
-        ElementType::F64 => data.extend(value.to_le_bytes()),
-        ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1 => data.push(minifloat::encode(element, value)),
-        ElementType::I4 | ElementType::U4 | ElementType::I2 | ElementType::U2 => {
-            data.push(truncate(element, value) as u8);
+    match element.class() {
+        Class::Float(FloatFormat::Half) => data.extend(f16::from_f64(value).to_le_bytes()),
+        Class::Float(FloatFormat::BFloat16) => data.extend(bf16::from_f64(value).to_le_bytes()),
+        Class::Float(FloatFormat::Single) => data.extend((value as f32).to_le_bytes()),
+        Class::Float(FloatFormat::Double) => data.extend(value.to_le_bytes()),
+        Class::Float(FloatFormat::Minifloat(_) | FloatFormat::PowerOfTwo) => {
+            data.push(minifloat::encode(element, value));
         }
+        Class::Boolean | Class::Signed | Class::Unsigned => push_i64(data, element, truncate(element, value)),
     }
 }
 
 fn push_i64(data: &mut Vec<u8>, element: ElementType, value: i64) {
-    match element {
-        ElementType::Bool => data.push(u8::from(value != 0)),
-        ElementType::I8 | ElementType::U8 => data.push(value as u8),
-        ElementType::I16 | ElementType::U16 => data.extend((value as u16).to_le_bytes()),
-        ElementType::I32 | ElementType::U32 => data.extend((value as u32).to_le_bytes()),
-        ElementType::I64 | ElementType::U64 => data.extend(value.to_le_bytes()),
-        ElementType::I4 | ElementType::U4 | ElementType::I2 | ElementType::U2 => data.push(wrap(element, value) as u8),
-        ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64
-        | ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1 => {
-            push_f64(data, element, value as f64);
+    match element.class() {
+        Class::Float(_) => push_f64(data, element, value as f64),
+        Class::Boolean | Class::Signed | Class::Unsigned => {
+            data.extend(&wrap(element, value).to_le_bytes()[..element.bytes()]);
         }
     }
 }

@@ -13,6 +13,7 @@ pub const MAX_RANK: usize = 8;
 ///
 /// In memory an element takes whole bytes: those of two and four bits one byte each, which ONNX packs into bytes. A byte of a
 /// floating-point type of 8 bits or fewer is its code in the low bits, that of a signed integer is extended by its sign.
+/// [`crate::numerics`] has a table of what there is to know of each type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementType {
@@ -91,133 +92,6 @@ impl ElementType {
         Self::I2,
         Self::U2,
     ];
-
-    /// Bytes of one element in memory.
-    pub fn bytes(self) -> usize {
-        match self {
-            Self::Bool | Self::I8 | Self::U8 => 1,
-            Self::F8E4M3FN | Self::F8E4M3FNUZ | Self::F8E5M2 | Self::F8E5M2FNUZ | Self::F8E8M0 | Self::F4E2M1 => 1,
-            Self::I4 | Self::U4 | Self::I2 | Self::U2 => 1,
-            Self::I16 | Self::U16 | Self::F16 | Self::BF16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 | Self::U64 | Self::F64 => 8,
-        }
-    }
-
-    /// Bits of one element.
-    pub fn bits(self) -> usize {
-        match self {
-            Self::I2 | Self::U2 => 2,
-            Self::F4E2M1 | Self::I4 | Self::U4 => 4,
-            Self::Bool
-            | Self::I8
-            | Self::I16
-            | Self::I32
-            | Self::I64
-            | Self::U8
-            | Self::U16
-            | Self::U32
-            | Self::U64
-            | Self::F16
-            | Self::BF16
-            | Self::F32
-            | Self::F64
-            | Self::F8E4M3FN
-            | Self::F8E4M3FNUZ
-            | Self::F8E5M2
-            | Self::F8E5M2FNUZ
-            | Self::F8E8M0 => 8 * self.bytes(),
-        }
-    }
-
-    /// Whether elements are only kept, moved, chosen among and converted: nothing is computed in the type.
-    pub fn is_storage(self) -> bool {
-        match self {
-            Self::F8E4M3FN
-            | Self::F8E4M3FNUZ
-            | Self::F8E5M2
-            | Self::F8E5M2FNUZ
-            | Self::F8E8M0
-            | Self::F4E2M1
-            | Self::I4
-            | Self::U4
-            | Self::I2
-            | Self::U2 => true,
-            Self::Bool
-            | Self::I8
-            | Self::I16
-            | Self::I32
-            | Self::I64
-            | Self::U8
-            | Self::U16
-            | Self::U32
-            | Self::U64
-            | Self::F16
-            | Self::BF16
-            | Self::F32
-            | Self::F64 => false,
-        }
-    }
-
-    /// Whether values are floating point.
-    pub fn is_float(self) -> bool {
-        match self {
-            Self::F16 | Self::BF16 | Self::F32 | Self::F64 => true,
-            Self::F8E4M3FN | Self::F8E4M3FNUZ | Self::F8E5M2 | Self::F8E5M2FNUZ | Self::F8E8M0 | Self::F4E2M1 => true,
-            Self::I4
-            | Self::U4
-            | Self::I2
-            | Self::U2
-            | Self::Bool
-            | Self::I8
-            | Self::I16
-            | Self::I32
-            | Self::I64
-            | Self::U8
-            | Self::U16
-            | Self::U32
-            | Self::U64 => false,
-        }
-    }
-
-    /// Whether values are floating point of 16 bits.
-    pub fn is_half(self) -> bool {
-        self.is_float() && self.bytes() == 2
-    }
-
-    /// Whether values are integers; truth values are not.
-    pub fn is_integer(self) -> bool {
-        !self.is_float() && self != Self::Bool
-    }
-
-    /// The short name: `f32`, `i64`, `bool`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bool => "bool",
-            Self::I8 => "i8",
-            Self::I16 => "i16",
-            Self::I32 => "i32",
-            Self::I64 => "i64",
-            Self::U8 => "u8",
-            Self::U16 => "u16",
-            Self::U32 => "u32",
-            Self::U64 => "u64",
-            Self::F16 => "f16",
-            Self::BF16 => "bf16",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::F8E4M3FN => "f8e4m3fn",
-            Self::F8E4M3FNUZ => "f8e4m3fnuz",
-            Self::F8E5M2 => "f8e5m2",
-            Self::F8E5M2FNUZ => "f8e5m2fnuz",
-            Self::F8E8M0 => "f8e8m0",
-            Self::F4E2M1 => "f4e2m1",
-            Self::I4 => "i4",
-            Self::U4 => "u4",
-            Self::I2 => "i2",
-            Self::U2 => "u2",
-        }
-    }
 }
 
 impl fmt::Display for ElementType {

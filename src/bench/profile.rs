@@ -104,7 +104,7 @@ impl Limits {
     /// The limits of a GPU.
     pub fn of(arch: &GpuArch) -> Self {
         Self {
-            operations_per_second: arch.operations_per_microsecond.value * 1e6,
+            operations_per_second: arch.single().operations_per_microsecond.value * 1e6,
             bytes_per_second: arch.memory_bytes_per_microsecond.value * 1e6,
         }
     }

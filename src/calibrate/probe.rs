@@ -70,7 +70,7 @@ impl Probe {
         match self {
             Self::Memory => &mut arch.memory_bytes_per_microsecond,
             Self::Cache => &mut arch.cache_bytes_per_microsecond,
-            Self::Arithmetic => &mut arch.operations_per_microsecond,
+            Self::Arithmetic => &mut arch.peaks.simt_single.operations_per_microsecond,
             Self::Latency => &mut arch.load_latency_cycles,
             Self::Step => &mut arch.step_microseconds,
         }

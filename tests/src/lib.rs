@@ -11,4 +11,5 @@ pub mod program_text;
 pub mod random;
 pub mod samples;
 pub mod sketch;
+pub mod storage;
 pub mod suite;

@@ -49,6 +49,11 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// Threads of the kernel's blocks.
+    pub(crate) fn threads(&self) -> usize {
+        self.operator.params.rules().threads()
+    }
+
     pub(crate) fn body(&self) -> &'a GroupBody {
         &self.operator.body
     }

@@ -93,8 +93,14 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
             Entry::Mixed(MixedEntries { persistent: persistent::entry(&kernels), nodes })
         }
     };
-    let program = Program { threads: BLOCK_THREADS as u32, kernels, entry };
+    let program = Program { threads: threads(plan) as u32, kernels, entry };
     Ok(LoweredProgram { program, bindings, operands })
+}
+
+/// Threads of the blocks of a program: what each of its kernels has.
+fn threads(plan: &ExecutionPlan) -> usize {
+    let operators = plan.operators();
+    operators.values().map(|operator| operator.params.rules().threads()).max().unwrap_or(BLOCK_THREADS)
 }
 
 /// Why rOperators of a plan have no kernels: the first reason of each.

@@ -5,7 +5,6 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
-use warpweave_plan::template::block::BLOCK_THREADS;
 
 use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
@@ -28,7 +27,7 @@ pub(crate) fn emit(emitter: &mut Emitter, per_thread: usize) -> Result<(), Lower
         return emit_point(emitter, &tile, &axes, number, per_thread);
     }
     emitter.repeat(Expression::i32(per_thread as i32), true, |emitter, step| {
-        let offset = multiply(step, Expression::i32(BLOCK_THREADS as i32));
+        let offset = multiply(step, Expression::i32(emitter.threads() as i32));
         let number = emitter.bind(ScalarType::I32, add(offset, thread));
         emit_point(emitter, &tile, &axes, number, per_thread)
     })
@@ -42,7 +41,7 @@ pub(crate) fn emit_point(
     number: LocalId,
     per_thread: usize,
 ) -> Result<(), LowerError> {
-    let (coordinates, inside) = tile.decode(emitter, axes, number, per_thread * BLOCK_THREADS)?;
+    let (coordinates, inside) = tile.decode(emitter, axes, number, per_thread * emitter.threads())?;
     let coordinates: Vec<Expression> = coordinates.into_iter().map(Expression::Local).collect();
     emitter.when(inside, |emitter| {
         let mut stages: Vec<Option<LocalId>> = Vec::new();

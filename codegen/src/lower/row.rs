@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Guard, Index, Read, ReadId, Reducer, Scalar};
 use warpweave_plan::body::{Stage, StageSource};
-use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{RUN, Round, is_shared, rounds};
+use warpweave_plan::template::rules::Rules;
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
@@ -40,7 +41,7 @@ impl Row {
     fn width(&self) -> usize {
         match self.threads {
             RowThreads::Warp => WARP_SIZE as usize,
-            RowThreads::Block => BLOCK_THREADS,
+            RowThreads::Block => self.threads.threads(),
         }
     }
 }

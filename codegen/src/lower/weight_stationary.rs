@@ -6,7 +6,7 @@
 //! memory for all rows.
 
 use warpweave_graph::expr::{Index, ReadId, Scalar};
-use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::row::rounds::{RUN, Round, rounds};
 use warpweave_plan::template::staged::blocked::is_wide;
 use warpweave_plan::template::weight_stationary::reads::{
@@ -33,7 +33,7 @@ pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
     let warp = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));
     let lane = emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, thread, Expression::i32(31)));
-    let finishing = emit_row(emitter, &tile, thread, lane, BLOCK_THREADS)?;
+    let finishing = emit_row(emitter, &tile, thread, lane, emitter.threads())?;
     let early = load_early(emitter, &finishing)?;
 
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
@@ -61,11 +61,11 @@ pub(crate) fn emit_keep(emitter: &mut Emitter) -> Result<(), LowerError> {
     let mut offset = 0;
     for read in kept_reads(emitter.body()) {
         let runs = read.length / RUN;
-        let trips = emitter.operand((rows * runs).div_ceil(BLOCK_THREADS) as i64)?;
+        let trips = emitter.operand((rows * runs).div_ceil(emitter.threads()) as i64)?;
         let limit = emitter.operand((rows * runs) as i64)?;
         let start = emitter.operand(offset as i64)?;
         emitter.repeat(trips, false, |emitter, trip| {
-            let first = multiply(trip, Expression::i32(BLOCK_THREADS as i32));
+            let first = multiply(trip, Expression::i32(emitter.threads() as i32));
             let number = emitter.bind(ScalarType::I32, add(first, Expression::Builtin(Builtin::Thread)));
             let inside = binary(BinaryOp::Less, number, limit);
             emitter.when(Some(inside), |emitter| {
@@ -213,7 +213,7 @@ fn poll_vectors(emitter: &mut Emitter, tile: &TileAxes) -> Result<Vec<PolledVect
         }
         let array = emitter.shared(MemoryType::F32, read.length);
         poll_vector(emitter, tile, &read, array, busy)?;
-        busy = (busy + (read.length / 2).next_multiple_of(WARP_SIZE as usize)) % BLOCK_THREADS;
+        busy = (busy + (read.length / 2).next_multiple_of(WARP_SIZE as usize)) % emitter.threads();
         polled.push(PolledVector { stage: read.stage, id: read.id, array });
     }
     if !polled.is_empty() {
@@ -231,13 +231,13 @@ fn poll_vector(
 ) -> Result<(), LowerError> {
     let each = if are_neighbours(emitter, read) { 2 } else { 1 };
     let count = read.length / each;
-    let free = add(Expression::Builtin(Builtin::Thread), Expression::i32((BLOCK_THREADS - busy) as i32));
-    let own = binary(BinaryOp::BitAnd, free, Expression::i32(BLOCK_THREADS as i32 - 1));
+    let free = add(Expression::Builtin(Builtin::Thread), Expression::i32((emitter.threads() - busy) as i32));
+    let own = binary(BinaryOp::BitAnd, free, Expression::i32(emitter.threads() as i32 - 1));
     let own = emitter.bind(ScalarType::I32, own);
-    let trips = emitter.operand(count.div_ceil(BLOCK_THREADS) as i64)?;
+    let trips = emitter.operand(count.div_ceil(emitter.threads()) as i64)?;
     let limit = emitter.operand(count as i64)?;
     emitter.repeat(trips, false, |emitter, trip| {
-        let number = add(multiply(trip, Expression::i32(BLOCK_THREADS as i32)), own);
+        let number = add(multiply(trip, Expression::i32(emitter.threads() as i32)), own);
         let number = emitter.bind(ScalarType::I32, number);
         emitter.when(Some(binary(BinaryOp::Less, number, limit)), |emitter| {
             let first = emitter.bind(ScalarType::I32, multiply(number, Expression::i32(each as i32)));

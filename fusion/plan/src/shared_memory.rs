@@ -1,5 +1,8 @@
 //! Banks of shared memory: how many wavefronts a load of a warp takes.
 
+use warpweave_graph::ElementType;
+use warpweave_graph::numerics::WORD_BYTES;
+
 /// Lanes of a warp, and banks of shared memory.
 pub const WARP: usize = 32;
 
@@ -22,6 +25,11 @@ impl SharedWidth {
             2 => Self::TwoWords,
             _ => Self::FourWords,
         }
+    }
+
+    /// The width of so many neighbouring elements.
+    pub fn of_elements(elements: usize, element: ElementType) -> Self {
+        Self::of((elements * element.bytes()).div_ceil(WORD_BYTES))
     }
 
     /// Words of a lane.

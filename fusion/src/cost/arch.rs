@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cost::arithmetic::{Peak, Peaks};
+
 /// Where a constant comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Provenance {
@@ -32,6 +34,12 @@ const fn datasheet<T: Copy>(value: T) -> Constant<T> {
 
 const fn assumed<T: Copy>(value: T) -> Constant<T> {
     Constant { value, provenance: Provenance::Assumed }
+}
+
+const fn simt(lanes: Constant<usize>, multiply_adds: Constant<f64>, operations: Constant<f64>) -> Peaks {
+    Peaks {
+        simt_single: Peak { lanes, multiply_adds_per_cycle: multiply_adds, operations_per_microsecond: operations },
+    }
 }
 
 /// How much of a device a group has to itself.
@@ -67,14 +75,11 @@ impl DeviceShare {
 pub struct GpuArch {
     /// Streaming multiprocessors (DeepCuts' NUM_SM).
     pub multiprocessors: Constant<usize>,
-    /// Single-precision lanes of a multiprocessor: multiply-adds that it can start a cycle.
-    pub lanes: Constant<usize>,
-    /// Single-precision multiply-adds a cycle and multiprocessor that kernels reach.
-    pub multiply_adds_per_cycle: Constant<f64>,
+    /// Peaks of arithmetic.
+    #[serde(flatten)]
+    pub peaks: Peaks,
     /// Cycles a microsecond.
     pub cycles_per_microsecond: Constant<f64>,
-    /// Single-precision operations a microsecond of the whole device, two a multiply-add (PERF_peak).
-    pub operations_per_microsecond: Constant<f64>,
     /// Bytes a microsecond from device memory, all multiprocessors together (BW_global).
     pub memory_bytes_per_microsecond: Constant<f64>,
     /// Bytes a microsecond from the second-level cache, all multiprocessors together.
@@ -111,10 +116,8 @@ impl GpuArch {
     pub fn v100() -> Self {
         Self {
             multiprocessors: datasheet(80),
-            lanes: datasheet(64),
-            multiply_adds_per_cycle: assumed(58.0),
+            peaks: simt(datasheet(64), assumed(58.0), datasheet(14.0e6)),
             cycles_per_microsecond: datasheet(1380.0),
-            operations_per_microsecond: datasheet(14.0e6),
             memory_bytes_per_microsecond: datasheet(9.0e5),
             cache_bytes_per_microsecond: assumed(2.2e6),
             cache_bytes_per_cycle_alone: assumed(64.0),
@@ -137,7 +140,7 @@ impl GpuArch {
         Self {
             multiprocessors: datasheet(46),
             cycles_per_microsecond: datasheet(1710.0),
-            operations_per_microsecond: datasheet(10.07e6),
+            peaks: Self::v100().peaks.with_operations(datasheet(10.07e6)),
             memory_bytes_per_microsecond: datasheet(4.48e5),
             cache_bytes_per_microsecond: assumed(1.5e6),
             cache_bytes: datasheet(4 << 20),
@@ -151,7 +154,7 @@ impl GpuArch {
         Self {
             multiprocessors: datasheet(108),
             cycles_per_microsecond: datasheet(1410.0),
-            operations_per_microsecond: datasheet(19.5e6),
+            peaks: Self::v100().peaks.with_operations(datasheet(19.5e6)),
             memory_bytes_per_microsecond: datasheet(1.555e6),
             cache_bytes_per_microsecond: assumed(4.0e6),
             cache_bytes: datasheet(40 << 20),
@@ -169,8 +172,7 @@ impl GpuArch {
             memory_bytes_per_microsecond: datasheet(3.35e6),
             cache_bytes_per_microsecond: assumed(8.7e6),
             cache_bytes: datasheet(50 << 20),
-            operations_per_microsecond: assumed(60.5e6),
-            multiply_adds_per_cycle: assumed(116.0),
+            peaks: simt(datasheet(128), assumed(116.0), assumed(60.5e6)),
             load_latency_cycles: assumed(287.0),
             shared_latency_cycles: assumed(29.0),
             ..Self::h200()
@@ -181,10 +183,8 @@ impl GpuArch {
     pub fn h200() -> Self {
         Self {
             multiprocessors: datasheet(132),
-            lanes: datasheet(128),
-            multiply_adds_per_cycle: measured(116.0),
+            peaks: simt(datasheet(128), measured(116.0), measured(60.5e6)),
             cycles_per_microsecond: datasheet(1980.0),
-            operations_per_microsecond: measured(60.5e6),
             memory_bytes_per_microsecond: measured(4.47e6),
             cache_bytes_per_microsecond: measured(8.7e6),
             cache_bytes_per_cycle_alone: measured(64.0),
@@ -209,7 +209,7 @@ impl GpuArch {
         Self {
             multiprocessors: datasheet(multiprocessors),
             shared_bytes_per_block: datasheet(shared_bytes_per_block),
-            operations_per_microsecond: scaled(self.operations_per_microsecond),
+            peaks: self.peaks.with_operations(scaled(self.peaks.simt_single.operations_per_microsecond)),
             cache_bytes_per_microsecond: scaled(self.cache_bytes_per_microsecond),
             ..self
         }
@@ -224,7 +224,7 @@ impl GpuArch {
     pub fn is_sound(&self) -> bool {
         let counts = [
             self.multiprocessors,
-            self.lanes,
+            self.peaks.simt_single.lanes,
             self.cache_bytes,
             self.transaction_bytes,
             self.shared_bytes_per_cycle,
@@ -235,9 +235,9 @@ impl GpuArch {
             self.schedulers,
         ];
         let rates = [
-            self.multiply_adds_per_cycle,
+            self.peaks.simt_single.multiply_adds_per_cycle,
             self.cycles_per_microsecond,
-            self.operations_per_microsecond,
+            self.peaks.simt_single.operations_per_microsecond,
             self.memory_bytes_per_microsecond,
             self.cache_bytes_per_microsecond,
             self.cache_bytes_per_cycle_alone,
@@ -249,13 +249,18 @@ impl GpuArch {
         counts.iter().all(is_count) && rates.iter().all(|rate| rate.value.is_finite() && rate.value > 0.0)
     }
 
+    /// The peak of the lanes on singles.
+    pub fn single(&self) -> Peak {
+        self.peaks.simt_single
+    }
+
     /// The device that a group sees which has only a share of the multiprocessors: bandwidths shrink with them.
     pub fn share(&self, share: DeviceShare) -> Self {
         let parts = share.parts();
         let part = |all: Constant<f64>| Constant { value: all.value / parts as f64, ..all };
         Self {
             multiprocessors: Constant { value: (self.multiprocessors.value / parts).max(1), ..self.multiprocessors },
-            operations_per_microsecond: part(self.operations_per_microsecond),
+            peaks: self.peaks.with_operations(part(self.peaks.simt_single.operations_per_microsecond)),
             memory_bytes_per_microsecond: part(self.memory_bytes_per_microsecond),
             cache_bytes_per_microsecond: part(self.cache_bytes_per_microsecond),
             ..*self
@@ -272,17 +277,17 @@ impl GpuArch {
 
     /// Operations a byte of device memory above which arithmetic is the limit: DeepCuts' ridge, 15.6 for the V100.
     pub fn ridge_operations_per_byte(&self) -> f64 {
-        self.operations_per_microsecond.value / self.memory_bytes_per_microsecond.value
+        self.peaks.simt_single.operations_per_microsecond.value / self.memory_bytes_per_microsecond.value
     }
 
     /// The names of the constants that were assumed, in the order of the fields.
     pub fn assumptions(&self) -> Vec<&'static str> {
         let constants = [
             ("multiprocessors", self.multiprocessors.provenance),
-            ("lanes", self.lanes.provenance),
-            ("multiply_adds_per_cycle", self.multiply_adds_per_cycle.provenance),
+            ("lanes", self.peaks.simt_single.lanes.provenance),
+            ("multiply_adds_per_cycle", self.peaks.simt_single.multiply_adds_per_cycle.provenance),
             ("cycles_per_microsecond", self.cycles_per_microsecond.provenance),
-            ("operations_per_microsecond", self.operations_per_microsecond.provenance),
+            ("operations_per_microsecond", self.peaks.simt_single.operations_per_microsecond.provenance),
             ("memory_bytes_per_microsecond", self.memory_bytes_per_microsecond.provenance),
             ("cache_bytes_per_microsecond", self.cache_bytes_per_microsecond.provenance),
             ("cache_bytes_per_cycle_alone", self.cache_bytes_per_cycle_alone.provenance),

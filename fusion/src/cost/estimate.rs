@@ -7,6 +7,7 @@ use crate::template::kernel::Kernel;
 use crate::template::pricing;
 use crate::tuning::SearchTuning;
 use warpweave_graph::program::TensorProgram;
+use warpweave_plan::plan::TAG_BYTES;
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
@@ -29,8 +30,6 @@ use warpweave_plan::template::tile::ScheduleParams;
 
 /// Bytes of shared memory that are left to a program's entry.
 const ENTRY_BYTES: usize = 4 << 10;
-/// Bytes of a mark.
-const MARK_BYTES: f64 = 4.0;
 
 /// Prices kernels for a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -79,7 +78,7 @@ impl KernelCost for EstimatedCost {
     }
 
     fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
-        self.arch.cycles_of_bytes(values * MARK_BYTES, tasks as usize) / self.arch.cycles_per_microsecond.value
+        self.arch.cycles_of_bytes(values * TAG_BYTES as f64, tasks as usize) / self.arch.cycles_per_microsecond.value
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
@@ -116,11 +115,11 @@ impl EstimatedCost {
         let (arch, grid) = (&self.arch, params.grid(body));
         let boxes = boxed::boxes(body, params).expect("a contraction has boxes only where they fit");
         let tiles = params.rules().shared_bytes(body, params);
-        if tiles + staged::bytes(&boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
+        if tiles + staged::bytes(body, &boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
             return f64::INFINITY;
         }
         let rounds: usize = boxes.iter().map(|spans| Filling::of(spans, &grid).rounds).sum();
-        let bytes = arch.cycles_of_bytes(staged::bytes(&boxes) as f64, params.tiles(body));
+        let bytes = arch.cycles_of_bytes(staged::bytes(body, &boxes) as f64, params.tiles(body));
         (rounds as f64 - 1.0) * arch.load_latency_cycles.value + bytes + MEETING + arch.shared_latency_cycles.value
     }
 

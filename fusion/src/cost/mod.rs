@@ -1,6 +1,7 @@
 //! What a kernel costs: estimated from the model, later recorded or measured.
 
 pub mod arch;
+pub mod arithmetic;
 pub mod bound;
 pub mod counts;
 pub mod estimate;

@@ -4,6 +4,7 @@ use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave_plan::template::contraction::unit::ComputeUnit;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::pointwise::Pointwise;
@@ -66,6 +67,7 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
                 step,
                 pipeline,
                 parts: 1,
+                unit: ComputeUnit::Simt,
             })
         };
         widths(columns).into_iter().flat_map(of_width).collect::<Vec<_>>()

@@ -4,6 +4,7 @@ use crate::cost::arch::GpuArch;
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
+use crate::cost::counts::evaluation::SECTOR;
 use crate::cost::host::OPERATIONS;
 use crate::cost::host::TASK;
 use crate::cost::host::operations;
@@ -12,6 +13,7 @@ use crate::cost::instructions::work;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
 use crate::template::row::cost::shared_row;
+use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Opaque;
 use warpweave_plan::template::block::BLOCK_THREADS;
@@ -45,7 +47,7 @@ impl Pricing for Opaque {
 fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
     let Some(row) = row_work(body) else { return f64::INFINITY };
     let threads = BLOCK_THREADS as f64;
-    let lanes = arch.lanes.value as f64;
+    let lanes = arch.single().lanes.value as f64;
     let issue = STEP_INSTRUCTIONS * threads / lanes;
     let evaluation = work(&body.stages[0].expr) * threads / lanes;
     let (latency, shared) = (arch.load_latency_cycles.value, arch.shared_latency_cycles.value);
@@ -62,8 +64,7 @@ fn procedure_counts(body: &GroupBody) -> KernelCounts {
     let threads = BLOCK_THREADS as f64;
     let rows = rows(stage);
     let reads = stage.expr.reads.len() as f64 * work.evaluations;
-    // A step of a sort looks at two pairs of words, and writes them back.
-    let words = 4.0 * threads * work.global_steps;
+    let words = (PAIRS * WORDS_OF_PAIR) as f64 * threads * work.global_steps;
     KernelCounts {
         operations: rows * work.evaluations * stage.expr.body.operations() as f64,
         load_sectors: rows * (reads + words) / WORDS_OF_SECTOR,
@@ -74,4 +75,8 @@ fn procedure_counts(body: &GroupBody) -> KernelCounts {
 }
 
 /// Words of a sector of global memory.
-const WORDS_OF_SECTOR: f64 = 8.0;
+const WORDS_OF_SECTOR: f64 = (SECTOR as usize / WORD_BYTES) as f64;
+/// Pairs of words that a step of a sort looks at, and writes back.
+const PAIRS: usize = 2;
+/// Words of a pair: a value and its place.
+const WORDS_OF_PAIR: usize = 2;

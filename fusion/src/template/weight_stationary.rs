@@ -18,7 +18,7 @@ use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::rounds::{Round, rounds};
 use warpweave_plan::template::tile::ScheduleParams;
-use warpweave_plan::template::weight_stationary::reads::kept_elements;
+use warpweave_plan::template::weight_stationary::reads::kept_bytes;
 use warpweave_plan::template::weight_stationary::reads::shuffles;
 
 /// Cycles an operation, one after another, of a thread that finishes a row: functions count several.
@@ -41,12 +41,12 @@ impl Pricing for WeightStationary {
         let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
         let rows = kernel.params.tile.iter().product::<usize>();
         let passes = rows.div_ceil(BLOCK_WARPS) as f64;
-        let bytes = 4.0 * kept_elements(kernel.body, kernel.params) as f64;
+        let bytes = kept_bytes(kernel.body, kernel.params) as f64;
         let read = bytes / arch.shared_bytes_per_cycle.value as f64;
         let of_round = |round: &Round| {
             let lead = &kernel.body.stages[round.stages.start].expr;
             let (points, sums) = (rows as f64 * reduced(lead), round.stages.len());
-            let arithmetic = points * round_work(kernel, round) / arch.multiply_adds_per_cycle.value;
+            let arithmetic = points * round_work(kernel, round) / arch.single().multiply_adds_per_cycle.value;
             (arithmetic, passes * (shuffles(sums) * BLOCK_WARPS) as f64)
         };
         let reducing = |round: &Round| kernel.body.stages[round.stages.start].expr.reducer.is_some();

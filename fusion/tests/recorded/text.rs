@@ -5,6 +5,7 @@ use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timing, Timings, Ver
 use warpweave_plan::template::Template;
 use warpweave_plan::template::attention::parameters::KeyBlocks;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave_plan::template::contraction::unit::ComputeUnit;
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -25,6 +26,7 @@ fn shape() -> impl Strategy<Value = ContractionShape> {
             step,
             pipeline,
             parts,
+            unit: ComputeUnit::Simt,
         },
     )
 }

@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
+use crate::numerics::Numerics;
 use crate::typed_id;
 use crate::types::{ElementType, Shape, TensorType};
 pub use builder::ExprBuilder;
@@ -141,6 +142,12 @@ impl TensorExpr {
     /// The element type of the body, and so of what the reducer combines.
     pub fn body_element(&self) -> ElementType {
         self.body.element(&|read| self.read_element(read), self.element)
+    }
+
+    /// The types of the computation: what is stored has the output's type, what is computed and accumulated the body's.
+    pub fn numerics(&self) -> Numerics {
+        let compute = self.body_element();
+        Numerics { storage: self.element, compute, accumulate: compute }
     }
 
     /// The element type of a scalar of this expression.

@@ -15,28 +15,10 @@ pub fn quantized_or_stored(element: ElementType) -> Result<ElementType, InferErr
 
 /// The same type, if it is one of integers that values are quantised to and computed with.
 pub fn quantized(element: ElementType) -> Result<ElementType, InferError> {
-    match element {
-        ElementType::I8 | ElementType::U8 | ElementType::I16 | ElementType::U16 => Ok(element),
-        ElementType::Bool
-        | ElementType::I32
-        | ElementType::I64
-        | ElementType::U32
-        | ElementType::U64
-        | ElementType::F16
-        | ElementType::BF16
-        | ElementType::F32
-        | ElementType::F64
-        | ElementType::F8E4M3FN
-        | ElementType::F8E4M3FNUZ
-        | ElementType::F8E5M2
-        | ElementType::F8E5M2FNUZ
-        | ElementType::F8E8M0
-        | ElementType::F4E2M1
-        | ElementType::I4
-        | ElementType::U4
-        | ElementType::I2
-        | ElementType::U2 => Err(InferError::Mismatch(format!("element type {element} is not a quantised one"))),
+    if element.is_integer() && !element.is_storage() && element.bits() <= 16 {
+        return Ok(element);
     }
+    Err(InferError::Mismatch(format!("element type {element} is not a quantised one")))
 }
 
 /// Takes the type that the output is to have, an attribute that may be 0 for none.

@@ -28,7 +28,7 @@ unsafe impl Sync for SharedArena {}
 impl SharedArena {
     /// A zeroed arena of at least this many bytes.
     pub(super) fn new(bytes: usize) -> Self {
-        let words = (0..bytes.div_ceil(8)).map(|_| UnsafeCell::new(0)).collect();
+        let words = (0..bytes.div_ceil(size_of::<u64>())).map(|_| UnsafeCell::new(0)).collect();
         Self { words, is_left: AtomicBool::new(false) }
     }
 
@@ -43,7 +43,7 @@ impl SharedArena {
     }
 
     fn bytes(&self) -> usize {
-        self.words.len() * 8
+        self.words.len() * size_of::<u64>()
     }
 
     /// A pointer to `length` bytes from `offset` on; none if they do not lie inside, which is noted.
@@ -74,6 +74,9 @@ impl SharedArena {
     }
 }
 
+/// Bytes of a single.
+pub(super) const SINGLE_BYTES: usize = ElementType::F32.bytes();
+
 /// What an rTask reads from.
 pub(super) struct Memory<'m> {
     pub(super) arena: &'m SharedArena,
@@ -88,7 +91,26 @@ pub(super) struct Memory<'m> {
 pub(super) struct StagedValues {
     /// The number that its first element has where the box starts at coordinate 0.
     pub(super) first: i64,
-    pub(super) values: Vec<f32>,
+    pub(super) element: ElementType,
+    /// The elements, as the stage stores them.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl StagedValues {
+    /// A box of zeros.
+    pub(super) fn new(element: ElementType, first: i64, volume: usize) -> Self {
+        Self { first, element, bytes: vec![0; volume * element.bytes()] }
+    }
+
+    /// Keeps the values of neighbouring elements, the first of which has this number in the box.
+    pub(super) fn keep(&mut self, first: usize, count: usize, values: &Lanes) {
+        let size = self.element.bytes();
+        let bytes = &mut self.bytes[first * size..][..count * size];
+        match (values, self.element) {
+            (Lanes::Float(values), ElementType::F32) => bytes.copy_from_slice(bytemuck::cast_slice(&values[..count])),
+            _ => bytes.copy_from_slice(&encode(self.element, values, count)),
+        }
+    }
 }
 
 /// Which memory a read is from.
@@ -109,7 +131,7 @@ impl Memory<'_> {
             self.load_singles(space, offset, stride, &mut lanes[..count]);
             return Lanes::Float(lanes);
         }
-        let mut bytes = [0u8; LANES * 8];
+        let mut bytes = [0u8; LANES * size_of::<u64>()];
         for lane in 0..count {
             self.copy(space, offset + lane as i64 * stride, &mut bytes[lane * size..][..size]);
         }
@@ -118,15 +140,15 @@ impl Memory<'_> {
 
     /// Loads singles from byte `offset` of a space on, `stride` bytes apart.
     pub(super) fn load_singles(&self, space: HostSpace, offset: i64, stride: i64, out: &mut [f32]) {
-        if stride == size_of::<f32>() as i64 {
+        if stride == SINGLE_BYTES as i64 {
             self.copy(space, offset, bytemuck::cast_slice_mut(out));
         } else if stride == 0 {
-            let mut value = [0u8; 4];
+            let mut value = [0u8; SINGLE_BYTES];
             self.copy(space, offset, &mut value);
             out.fill(f32::from_le_bytes(value));
         } else {
             for (at, value) in out.iter_mut().enumerate() {
-                let mut bytes = [0u8; 4];
+                let mut bytes = [0u8; SINGLE_BYTES];
                 self.copy(space, offset + at as i64 * stride, &mut bytes);
                 *value = f32::from_le_bytes(bytes);
             }
@@ -138,8 +160,8 @@ impl Memory<'_> {
             HostSpace::Plan(BufferSpace::Arena) => self.arena.read(place(offset), out),
             HostSpace::Plan(BufferSpace::Weights) => self.copy_from(self.weights, offset, out),
             HostSpace::Staged(staged) => {
-                let StagedValues { first, values } = &self.staged[staged];
-                self.copy_from(bytemuck::cast_slice(values), offset - 4 * first, out);
+                let StagedValues { first, element, bytes } = &self.staged[staged];
+                self.copy_from(bytes, offset - element.bytes() as i64 * first, out);
             }
         }
     }

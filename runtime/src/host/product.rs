@@ -11,7 +11,7 @@ use warpweave_plan::template::contraction::axes_of;
 use super::lane_program::{LaneProgram, Step};
 use super::lanes::{LANES, Lanes};
 use super::matrix_product::Number;
-use super::memory::Memory;
+use super::memory::{Memory, SINGLE_BYTES};
 use super::points::for_each_value;
 use super::stage::{HostStage, Line, ReadSource, Run};
 
@@ -194,7 +194,12 @@ impl Factor {
         match &self.source {
             FactorSource::Direct(line) => {
                 point[inner] = 0;
-                memory.load_singles(line.space, line.address(point), 4 * line.coefficient(inner), buffer);
+                memory.load_singles(
+                    line.space,
+                    line.address(point),
+                    SINGLE_BYTES as i64 * line.coefficient(inner),
+                    buffer,
+                );
             }
             FactorSource::Computed { .. } => self.compute(inner, stage, memory, point, stages, buffer),
         }
@@ -224,9 +229,9 @@ fn add_scaled_rows(line: &Line, memory: &Memory, point: &mut [i64], inner: usize
     let mut row = [0f32; LANES];
     let row = &mut row[..sums.len()];
     point[inner] = 0;
-    let (first, step) = (line.address(point), 4 * line.coefficient(inner));
+    let (first, step) = (line.address(point), SINGLE_BYTES as i64 * line.coefficient(inner));
     for (at, factor) in vector.iter().enumerate() {
-        memory.load_singles(line.space, first + at as i64 * step, 4, row);
+        memory.load_singles(line.space, first + at as i64 * step, SINGLE_BYTES as i64, row);
         for (sum, element) in sums.iter_mut().zip(&*row) {
             *sum += factor * element;
         }

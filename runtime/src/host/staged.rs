@@ -5,7 +5,7 @@ use warpweave_graph::expr::Range;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::staged::StagedBox;
 
-use super::lanes::{LANES, Lanes};
+use super::lanes::LANES;
 use super::memory::{Memory, StagedValues};
 use super::points::for_each_point;
 use super::product::HostProduct;
@@ -28,7 +28,7 @@ impl HostStaged {
         let strides = strides(&self.spans);
         let volume = self.spans.iter().map(|span| span.extent).product();
         let first: usize = ranges.iter().zip(&strides).map(|(range, stride)| range.minimum as usize * stride).sum();
-        let mut staged = StagedValues { first: first as i64, values: vec![0.0; volume] };
+        let mut staged = StagedValues::new(self.stage.expr.element, first as i64, volume);
         let axes: Vec<usize> = self.stage.expr.parallel().map(Id::index).collect();
         let mut point = vec![0; self.stage.expr.axes.len()];
         let Some((last, outer)) = ranges.split_last() else {
@@ -55,17 +55,6 @@ impl HostStaged {
             }
         });
         staged
-    }
-}
-
-impl StagedValues {
-    fn keep(&mut self, first: usize, count: usize, value: &Lanes) {
-        match value {
-            Lanes::Float(lanes) => self.values[first..first + count].copy_from_slice(&lanes[..count]),
-            Lanes::Double(_) | Lanes::Integer(_) => {
-                unreachable!("staged values are F32, as a verified plan guarantees")
-            }
-        }
     }
 }
 

@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::fusion::schedule::streams::tagged::Marking;
 use warpweave::graph::pipeline::PassId;
 use warpweave::plan::plan::backend::{Backend, BackendChoice};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use warpweave::codegen::kernel_ir::Entry;
 use warpweave::codegen::kernel_ir::text::parse as parse_kernels;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::dependence::bands::SyncPolicy;
+use warpweave::fusion::schedule::policy::WaitGranularity;
 use warpweave::graph::procedure::Procedure;
 use warpweave::plan::body::StageSource;
 use warpweave::plan::plan::backend::{Backend, BackendChoice, PlanBackend};
@@ -97,10 +97,10 @@ kinds! {
         Self::Mixed => "mixed",
         Self::Auto => "auto",
     }
-    SyncPolicy: "granularity of waits" {
-        Self::Barrier => "barrier",
+    WaitGranularity: "granularity of waits" {
+        Self::Device => "device",
         Self::Operator => "operator",
-        Self::Tile => "tile",
+        Self::Band => "band",
     }
     Template: "template" {
         Self::Pointwise(_) => "pointwise",
@@ -238,7 +238,7 @@ impl Found {
         }
         if let Some(options) = &planning.options {
             self.add(&options.backend);
-            options.sync.iter().for_each(|sync| self.add(sync));
+            options.sync.iter().for_each(|sync| self.add(&sync.waits()));
         }
     }
 

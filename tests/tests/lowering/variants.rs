@@ -5,6 +5,7 @@ use warpweave::plan::body::GroupBody;
 use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::Contraction;
 use warpweave::plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave::plan::template::contraction::unit::ComputeUnit;
 use warpweave::plan::template::tile::ScheduleParams;
 
 /// All variants for a group; never empty.
@@ -28,7 +29,7 @@ fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
     let Some(contraction) = Contraction::of(body) else { return Vec::new() };
     let shape = |rows, columns, row_threads, column_width, step, pipeline| {
         let parts = if rows == columns { 2 } else { 1 };
-        ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts }
+        ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts, unit: ComputeUnit::Simt }
     };
     let shapes = [
         shape(1, 1, 16, 1, 16, Pipeline::Registers),

@@ -4,6 +4,7 @@ mod agreement;
 mod closure;
 mod counterexamples;
 mod graphs;
+mod half_storage;
 mod kept;
 mod mutants;
 mod policies;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     protocol::add_models(&mut suite);
     counterexamples::add(&mut suite);
     graphs::add(&mut suite);
+    half_storage::add_models(&mut suite);
     kept::add(&mut suite);
     policies::add(&mut suite);
     policies::add_models(&mut suite);

@@ -4,6 +4,7 @@ mod circles;
 mod crates;
 mod files;
 mod folders;
+mod numerics;
 mod templates;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ fn main() -> ExitCode {
     suite.trial("circles are found", circles::check_rule);
     suite.trial("folders are small", folders::check);
     suite.trial("few files know the templates", templates::check);
+    suite.trial("sizes come from element types", numerics::check);
+    suite.trial("literal sizes are found", numerics::check_rule);
     files::add(&mut suite);
     suite.run()
 }

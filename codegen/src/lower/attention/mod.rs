@@ -9,7 +9,6 @@ use warpweave_graph::online_softmax::Law;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::attention::phase::{Part, parts};
 use warpweave_plan::template::attention::{Attention, AttentionKernel};
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
@@ -124,7 +123,7 @@ impl Busy {
         let thread = Expression::Builtin(Builtin::Thread);
         let last = emitter.operand(blocks as i64 - 1)?;
         let number = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, thread.clone(), last)).into();
-        let condition = match blocks < BLOCK_THREADS {
+        let condition = match blocks < emitter.threads() {
             true => Some(less(thread, emitter.operand(blocks as i64)?)),
             false => None,
         };
@@ -230,7 +229,7 @@ impl<'a> Parts<'a> {
         body: impl FnOnce(&mut Emitter, LocalId) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
         let rows = self.kernel.rows();
-        let trips = emitter.operand(rows.div_ceil(BLOCK_THREADS) as i64)?;
+        let trips = emitter.operand(rows.div_ceil(emitter.threads()) as i64)?;
         let limit = emitter.operand(rows as i64)?;
         emitter.repeat(trips, false, |emitter, trip| {
             let number = thread_number(emitter, trip);

@@ -2,7 +2,6 @@
 
 use warpweave_graph::expr::Literal;
 use warpweave_plan::body::{GroupBody, StageSource};
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::contraction::operand_staging as boxed;
 use warpweave_plan::template::contraction::operand_staging::Filling;
 use warpweave_plan::template::staged::extents;
@@ -81,7 +80,7 @@ impl FactorBox {
         let values = emitter.array(ScalarType::F32, count);
         emitter.repeat(rounds, false, |emitter, round| {
             let number =
-                add(multiply(round, Expression::i32(BLOCK_THREADS as i32)), Expression::Builtin(Builtin::Thread));
+                add(multiply(round, Expression::i32(emitter.threads() as i32)), Expression::Builtin(Builtin::Thread));
             let number = emitter.bind(ScalarType::I32, number);
             emitter.when(Some(less(number, limit)), |emitter| {
                 let positions = decode_box(emitter, &extents, number.into())?;

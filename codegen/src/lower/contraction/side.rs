@@ -2,9 +2,8 @@
 
 use warpweave_graph::expr::{AxisId, Index, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::tile_load::{Fetch, SideStaging, WIDEST, WINDOW, plain_read};
+use warpweave_plan::template::contraction::tile_load::{Fetch, SideStaging, WINDOW, plain_read};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
@@ -64,10 +63,11 @@ impl<'a> Side<'a> {
         let staging = SideStaging::new(body, contraction, class, shape, &emitter.operator.params.tile);
         let staging = if is_aligned(emitter, factor) { staging } else { staging.narrowed() };
         let axes = contraction.tile_axes(body, class);
-        let scalar = scalar_type(emitter, contraction.element)?;
+        let scalar = scalar_type(emitter, contraction.numerics().storage)?;
         let mut side = Self {
             factor,
-            shared: emitter.shared(emitter.memory_type(contraction.element)?, staging.words() * shape.buffers()),
+            shared: emitter
+                .shared(emitter.memory_type(contraction.numerics().storage)?, staging.words() * shape.buffers()),
             fetched: emitter.array(scalar, staging.trips() * staging.width),
             coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, staging.elements())).collect(),
             axes,
@@ -109,7 +109,7 @@ impl<'a> Side<'a> {
         match fetch {
             Fetch::Elements => scaled(remainder(self.thread, along), width),
             Fetch::Reduction if self.staging.elements() == 1 => remainder(quotient(self.thread, along), length),
-            Fetch::Reduction => add(quotient(self.thread, along), scaled(slot, BLOCK_THREADS / along)),
+            Fetch::Reduction => add(quotient(self.thread, along), scaled(slot, self.staging.threads / along)),
         }
     }
 
@@ -120,15 +120,15 @@ impl<'a> Side<'a> {
         let outer = length * along;
         match fetch {
             Fetch::Elements => {
-                let in_step = add(quotient(self.thread, along), scaled(trip.into(), BLOCK_THREADS / along));
+                let in_step = add(quotient(self.thread, along), scaled(trip.into(), self.staging.threads / along));
                 (Expression::i32(0), in_step)
             }
             Fetch::Reduction => {
                 let inner = scaled(remainder(self.thread, along), width);
-                let windows = if outer >= BLOCK_THREADS {
+                let windows = if outer >= self.staging.threads {
                     quotient(trip, elements)
                 } else {
-                    add(quotient(self.thread, outer), scaled(trip.into(), BLOCK_THREADS / outer))
+                    add(quotient(self.thread, outer), scaled(trip.into(), self.staging.threads / outer))
                 };
                 (remainder(trip, elements), add(inner, scaled(windows, WINDOW)))
             }
@@ -138,7 +138,7 @@ impl<'a> Side<'a> {
     /// Whether the thread has a fetch at all; absent if all have.
     fn has_unit(&self) -> Option<Expression> {
         let units = self.staging.units();
-        (units < BLOCK_THREADS).then(|| less(self.thread, Expression::i32(units as i32)))
+        (units < self.staging.threads).then(|| less(self.thread, Expression::i32(units as i32)))
     }
 
     /// Evaluates the factor on the thread's elements of a step, zero where there is nothing.
@@ -154,8 +154,9 @@ impl<'a> Side<'a> {
             emitter.when(self.exists(step, number, &slot), |emitter| {
                 let mut point = Point::new(0, self.point(emitter, step, number, &slot)?, &[]);
                 let at = scaled(trip.into(), width);
-                if width == WIDEST {
-                    let read = plain_read(self.factor).expect("wide fetches are of plain reads");
+                if width > 1 {
+                    let read = plain_read(&emitter.body().stages[0].expr, self.factor)
+                        .expect("wide fetches are of plain reads");
                     return point.read_wide(emitter, read, self.fetched, at);
                 }
                 let value = point.emit(emitter, self.factor)?;
@@ -168,7 +169,7 @@ impl<'a> Side<'a> {
     /// Begins to copy the thread's elements of a step to a buffer; zeros where there is nothing.
     pub(crate) fn copy(&self, emitter: &mut Emitter, step: &Step, buffer: &Expression) -> Result<(), LowerError> {
         let base = self.base(emitter, buffer);
-        let read = plain_read(self.factor).expect("copies are of plain reads");
+        let read = plain_read(&emitter.body().stages[0].expr, self.factor).expect("copies are of plain reads");
         emitter.when(self.has_unit(), |emitter| {
             emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
                 let (slot, in_step) = self.place_of(trip);
@@ -258,13 +259,14 @@ fn is_boxed(body: &GroupBody, factor: &Scalar) -> bool {
 /// Whether the memory of a factor that is one read is laid out row by row, from an aligned element on.
 fn is_aligned(emitter: &Emitter, factor: &Scalar) -> bool {
     let stage = &emitter.body().stages[0];
-    let Some(read) = plain_read(factor).map(|read| &stage.expr.reads[read]) else { return false };
+    let Some(read) = plain_read(&stage.expr, factor).map(|read| &stage.expr.reads[read]) else { return false };
     let StageSource::Operand(operand) = stage.sources[read.operand] else { return false };
     let tensor = emitter.body().operands[operand];
     let layout = &emitter.memory.tensors[tensor].layout;
     let (_, first) = emitter.place(tensor);
     let own = stage.expr.operands[read.operand].shape.strides();
     let linear = |strides: &[usize]| Index::linear(&read.index, strides, 0);
-    let aligned = (first + layout.offset as i64) % WIDEST as i64 == 0;
+    let widest = stage.expr.operands[read.operand].element.access_elements();
+    let aligned = (first + layout.offset as i64) % widest as i64 == 0;
     aligned && linear(&layout.strides) == linear(&own)
 }

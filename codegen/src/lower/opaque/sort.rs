@@ -6,7 +6,6 @@
 
 use warpweave_graph::ElementType;
 use warpweave_graph::procedure::sort::Direction;
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::opaque::sort::CHUNK;
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType, UnaryOp};
@@ -122,9 +121,9 @@ impl<'r> Sort<'r> {
         start: &Expression,
         body: impl FnOnce(&mut Emitter, LocalId, LocalId) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
-        let rounds = self.chunk().div_ceil(BLOCK_THREADS);
+        let rounds = self.chunk().div_ceil(emitter.threads());
         emitter.repeat(Expression::i32(rounds as i32), false, |emitter, round| {
-            let first = multiply(round, Expression::i32(BLOCK_THREADS as i32));
+            let first = multiply(round, Expression::i32(emitter.threads() as i32));
             let slot = emitter.bind(ScalarType::I32, add(first, self.row.thread));
             let place = emitter.bind(ScalarType::I32, add(start.clone(), slot));
             emitter.when(Some(less(place, self.length.clone())), |emitter| body(emitter, slot, place))
@@ -193,7 +192,7 @@ impl<'r> Sort<'r> {
         let limit = emitter.bind(ScalarType::I32, binary(BinaryOp::Subtract, self.length.clone(), start.clone()));
         let limit = binary(BinaryOp::Minimum, limit, Expression::i32(self.chunk() as i32));
         let limit = Expression::Local(emitter.bind(ScalarType::I32, limit));
-        let rounds = Expression::i32((self.chunk() / 2).div_ceil(BLOCK_THREADS) as i32);
+        let rounds = Expression::i32((self.chunk() / 2).div_ceil(emitter.threads()) as i32);
         emitter.repeat(rounds, false, |emitter, round| {
             let [low, high] = self.partners(emitter, round, &shift, &mask);
             emitter.when(Some(less(high, limit.clone())), |emitter| {
@@ -214,7 +213,7 @@ impl<'r> Sort<'r> {
     fn exchange_far(&self, emitter: &mut Emitter, shift: Expression, step: LocalId) -> Result<(), LowerError> {
         let shift = Expression::Local(emitter.bind(ScalarType::I32, shift));
         let mask = Expression::Local(emitter.bind(ScalarType::I32, partner_mask(shift.clone(), step)));
-        let rounds = emitter.operand((self.padded / 2 / BLOCK_THREADS) as i64)?;
+        let rounds = emitter.operand((self.padded / 2 / emitter.threads()) as i64)?;
         emitter.repeat(rounds, false, |emitter, round| {
             let [low, high] = self.partners(emitter, round, &shift, &mask);
             emitter.when(Some(less(high, self.length.clone())), |emitter| {
@@ -232,7 +231,7 @@ impl<'r> Sort<'r> {
 
     /// The slots of the pairs that a thread compares in a round: one without the bit of the distance, and its partner.
     fn partners(&self, emitter: &mut Emitter, round: LocalId, shift: &Expression, mask: &Expression) -> [LocalId; 2] {
-        let first = multiply(round, Expression::i32(BLOCK_THREADS as i32));
+        let first = multiply(round, Expression::i32(emitter.threads() as i32));
         let number = emitter.bind(ScalarType::I32, add(first, self.row.thread));
         let one = Expression::i32(1);
         let above = binary(BinaryOp::ShiftRight, number, shift.clone());

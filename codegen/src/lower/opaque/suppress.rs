@@ -5,7 +5,7 @@
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Index, ReadId, TensorExpr};
-use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::block::BLOCK_WARPS;
 
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
 use crate::kernel_ir::ids::{LocalId, SharedId};
@@ -27,7 +27,7 @@ pub(crate) fn emit(emitter: &mut Emitter, row: &Row, most: u64) -> Result<(), Lo
     let kernel = Suppression {
         row,
         staying: emitter.shared(MemoryType::I32, batches),
-        found: emitter.shared(MemoryType::I32, BLOCK_THREADS),
+        found: emitter.shared(MemoryType::I32, emitter.threads()),
         joined: emitter.shared(MemoryType::I32, BATCH as usize),
         lane: emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, row.thread, Expression::i32(BATCH - 1))),
         warp: emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, row.thread, Expression::i32(5))),

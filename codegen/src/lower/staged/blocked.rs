@@ -6,7 +6,6 @@
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, ReadId, Scalar};
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT};
 
@@ -78,7 +77,7 @@ pub(crate) fn emit(
     let contraction = Contraction::of_expression(phase.expr).expect("only contractions are blocked");
     let mut product = Product::new(emitter, phase, &contraction, [rows, columns], across);
     let blocks = product.blocks();
-    let trips = emitter.operand(blocks.div_ceil(BLOCK_THREADS) as i64)?;
+    let trips = emitter.operand(blocks.div_ceil(emitter.threads()) as i64)?;
     let limit = emitter.operand(blocks as i64)?;
     emitter.repeat(trips, false, |emitter, trip| {
         let number = thread_number(emitter, trip);

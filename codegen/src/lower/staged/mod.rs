@@ -14,7 +14,6 @@ use crate::lower::staged::phase::main_axis;
 use crate::lower::staged::phase::staged_axis;
 use crate::lower::staged::phase::thread_number;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::staged::padded::PaddedBody;
@@ -71,7 +70,7 @@ pub(crate) fn emit_phase(emitter: &mut Emitter, phase: &Phase, method: Method) -
 /// The group's stages, a thread an element.
 fn emit_points(emitter: &mut Emitter, tile: &TileAxes) -> Result<(), LowerError> {
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
-    let trips = tile.volume(&axes).div_ceil(BLOCK_THREADS);
+    let trips = tile.volume(&axes).div_ceil(emitter.threads());
     let count = emitter.operand(trips as i64)?;
     emitter.repeat(count, false, |emitter, trip| {
         let number = thread_number(emitter, trip);

@@ -21,7 +21,6 @@ use crate::lower::tile::TileAxes;
 use crate::lower::types::emit_literal;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Literal, TensorExpr};
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::staged::StagedSpan;
 use warpweave_plan::template::staged::blocked::WRITTEN_OUT;
 
@@ -218,7 +217,7 @@ pub(crate) fn between(emitter: &mut Emitter, plain: Expression, last: &Expressio
 
 /// `trip · threads + thread`.
 pub(crate) fn thread_number(emitter: &mut Emitter, trip: LocalId) -> LocalId {
-    let first = multiply(trip, Expression::i32(BLOCK_THREADS as i32));
+    let first = multiply(trip, Expression::i32(emitter.threads() as i32));
     emitter.bind(ScalarType::I32, add(first, Expression::Builtin(Builtin::Thread)))
 }
 

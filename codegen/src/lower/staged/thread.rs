@@ -1,7 +1,6 @@
 //! A phase with a thread an element.
 
 use warpweave_graph::expr::AxisId;
-use warpweave_plan::template::block::BLOCK_THREADS;
 
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, less};
@@ -18,7 +17,7 @@ pub(crate) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerErro
     let Sink::Shared { array, .. } = phase.sink else { unreachable!("outputs are emitted point by point elsewhere") };
     let extents: Vec<usize> = phase.axes.iter().map(|axis| axis.extent).collect();
     let volume = phase.volume();
-    let trips = emitter.operand(volume.div_ceil(BLOCK_THREADS) as i64)?;
+    let trips = emitter.operand(volume.div_ceil(emitter.threads()) as i64)?;
     let limit = emitter.operand(volume as i64)?;
     emitter.repeat(trips, false, |emitter, trip| {
         let number = thread_number(emitter, trip);

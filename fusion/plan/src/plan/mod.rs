@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;
+use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::typed_id;
 use warpweave_graph::types::TensorType;
@@ -129,8 +130,11 @@ impl EdgeKind {
     pub const ALL: [Self; 2] = [Self::Counter, Self::Sentinel];
 }
 
-/// Bytes of an element that carries its own validity: the single, then its mark.
-pub const SENTINEL_BYTES: usize = 8;
+/// Bytes of a mark: a word.
+pub const TAG_BYTES: usize = WORD_BYTES;
+
+/// Bytes of an element that carries its own validity: a word whose first bytes are the element, whatever its type, then its mark.
+pub const SENTINEL_BYTES: usize = WORD_BYTES + TAG_BYTES;
 
 /// Marks of a launch.
 pub const MARKS: u32 = 1 << 16;

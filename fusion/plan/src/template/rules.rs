@@ -6,6 +6,7 @@ use warpweave_graph::program::TensorId;
 
 use crate::body::{GroupBody, StageSource};
 use crate::template::Template;
+use crate::template::block::BLOCK_THREADS;
 use crate::template::contraction::AxisClass;
 use crate::template::tile::ScheduleParams;
 
@@ -44,6 +45,11 @@ pub trait Rules: fmt::Debug {
     /// Whether the body is a procedure's, see [`crate::template::opaque`].
     fn computes_procedures(&self) -> bool {
         false
+    }
+
+    /// Threads of the kernel's blocks; a multiple of a warp. All kernels of a program have as many.
+    fn threads(&self) -> usize {
+        BLOCK_THREADS
     }
 
     /// Whether the body's first stage is a sum of products which is computed block by block.

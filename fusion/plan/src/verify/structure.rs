@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::expr::{Atom, AxisId, Index};
 use warpweave_graph::program::TensorId;
-use warpweave_graph::types::ElementType;
 
 use crate::plan::{
     BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MARKS, MemoryPlan, OperatorId, PersistentSegment,
@@ -264,7 +263,7 @@ fn check_sentinels(operators: &Operators, memory: &MemoryPlan, violations: &mut 
         let same = planned.edge == EdgeKind::Sentinel && planned.layout.is_own(tensor, &planned.ty);
         let in_arena = planned.buffer.is_none_or(|buffer| buffer.space == BufferSpace::Arena);
         let by_host = memory.inputs.contains(&tensor) || memory.outputs.contains(&tensor);
-        if !same || !in_arena || by_host || planned.ty.element != ElementType::F32 || planned.mark >= MARKS {
+        if !same || !in_arena || by_host || !planned.ty.element.is_single() || planned.mark >= MARKS {
             violations.push(Violation::Sentinel(tensor));
         }
     }

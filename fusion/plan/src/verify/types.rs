@@ -57,7 +57,7 @@ fn check_body(body: &GroupBody, memory: &MemoryPlan) -> Check {
         stage.expr.check()?;
         require(stage.procedure.is_none(), "a procedure computes a staged value")?;
         require(sums_singles(stage), "a staged value is reduced in another type than F32")?;
-        require(stage.output.is_none() && stage.expr.element == ElementType::F32, "a staged value leaves its group")?;
+        require(stage.output.is_none() && stage.expr.element.is_single(), "a staged value leaves its group")?;
         require(stage.expr.axes.values().all(|axis| axis.extent > 0), "a staged value is empty")?;
         check_sources(body, stage, Earlier { stages: 0, staged: position }, memory)?;
     }

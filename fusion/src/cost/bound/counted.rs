@@ -5,6 +5,7 @@ use crate::cost::bound::ratios::work_balance;
 use crate::cost::bound::{BoundMode, PerformanceUpperBound};
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::kernel_counts;
+use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -27,11 +28,11 @@ pub fn counted_bound(
     arch: &GpuArch,
 ) -> PerformanceUpperBound {
     let bytes = (counts.load_sectors + counts.store_sectors) * arch.transaction_bytes.value as f64;
-    let peak = arch.operations_per_microsecond.value;
+    let peak = arch.single().operations_per_microsecond.value;
     let global = (useful / bytes * arch.cache_bytes_per_microsecond.value / peak).min(1.0);
-    let words = arch.shared_bytes_per_cycle.value as f64 / 4.0;
+    let words = arch.shared_bytes_per_cycle.value as f64 / WORD_BYTES as f64;
     let loads = counts.shared_loads * counts.conflict_degree();
-    let shared = (useful * words / (2.0 * arch.lanes.value as f64 * loads)).min(1.0);
+    let shared = (useful * words / (2.0 * arch.single().lanes.value as f64 * loads)).min(1.0);
     let shared = shared.min(useful / (counts.operations + counts.integer_operations));
     let balance = work_balance(tiles as u64, arch.multiprocessors.value as u64);
     PerformanceUpperBound::new(BoundMode::Corrected, [global, shared, balance], true, overlap == Overlap::Together)

@@ -159,7 +159,7 @@ impl PerformanceUpperBound {
 
     /// Microseconds that `operations` take at least.
     pub fn microseconds(&self, operations: f64, arch: &GpuArch) -> f64 {
-        operations / (self.fraction * arch.operations_per_microsecond.value)
+        operations / (self.fraction * arch.single().operations_per_microsecond.value)
     }
 }
 

@@ -1,13 +1,13 @@
 //! The four factors of the bound.
 
+use warpweave_graph::numerics::WORD_BYTES;
+
 use crate::cost::arch::GpuArch;
 use crate::cost::bound::counts::Counts;
 use crate::cost::bound::{BlockShape, BoundMode, Staging};
 
 /// Lanes of a warp.
 const WARP: usize = 32;
-/// Bytes of a word of shared memory.
-const WORD_BYTES: f64 = 4.0;
 
 /// GMRatio from a block's operations and transactions, and from the operations a byte of device memory. The thesis
 /// compares a block's operations a byte with the ridge of device memory; corrected, a block's traffic meets the
@@ -20,7 +20,7 @@ pub(crate) fn global_memory(
     mode: BoundMode,
 ) -> f64 {
     let of_block = intensity(operations, transactions * arch.transaction_bytes.value as u64);
-    let peak = arch.operations_per_microsecond.value;
+    let peak = arch.single().operations_per_microsecond.value;
     let memory = arch.memory_bytes_per_microsecond.value;
     match mode {
         BoundMode::Thesis(_) => (of_block * memory / peak).min(1.0),
@@ -72,8 +72,8 @@ pub(crate) fn shared_memory(shape: &BlockShape, counts: &Counts, arch: &GpuArch,
     match mode {
         BoundMode::Thesis(_) => (operations / loads / latency).min(1.0),
         BoundMode::Corrected => {
-            let words = arch.shared_bytes_per_cycle.value as f64 / WORD_BYTES;
-            let throughput = operations * words / (2.0 * arch.lanes.value as f64 * loads * conflict_degree);
+            let words = arch.shared_bytes_per_cycle.value as f64 / WORD_BYTES as f64;
+            let throughput = operations * words / (2.0 * arch.single().lanes.value as f64 * loads * conflict_degree);
             let steps = loads / counts.loads_a_step.max(1) as f64;
             let busy = (operations / 2.0 / (steps * latency)).min(1.0);
             let warps = shape.threads().div_ceil(WARP) as f64 / arch.schedulers.value as f64;

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Condition, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_graph::types::ElementType;
 
 use crate::cost::counts::KernelCounts;
@@ -12,7 +13,7 @@ use warpweave_plan::template::staged::{StagedBox, slot};
 /// Lanes of a warp.
 pub(crate) const WARP: usize = 32;
 /// Bytes of a sector.
-const SECTOR: i64 = 32;
+pub(crate) const SECTOR: i64 = 32;
 
 /// Where each lane of a warp stands: a point of all axes of a stage, for the lanes that take part.
 pub(crate) struct Lanes {
@@ -118,7 +119,7 @@ impl Address {
 
     /// Where a word of shared memory lies whose number is an index.
     pub(crate) fn of_word(expr: &TensorExpr, number: &Index) -> Self {
-        Self { element: Linear::new(expr, number), bytes: 4, conditions: Vec::new() }
+        Self { element: Linear::new(expr, number), bytes: WORD_BYTES as i64, conditions: Vec::new() }
     }
 
     fn at(expr: &TensorExpr, read: &Read, element: &Index) -> Self {
@@ -176,8 +177,9 @@ impl Address {
         for (lane, point) in lanes.numbered() {
             let holds = |(index, lower, upper): &(Linear, i64, i64)| (*lower..*upper).contains(&index.at(point));
             if self.conditions.iter().all(holds) {
+                let word = |element: i64| (element * self.bytes).div_euclid(WORD_BYTES as i64);
                 let first = self.element.at(point);
-                words[lane / together].extend(first..first + width as i64);
+                words[lane / together].extend(word(first)..=word(first + width as i64 - 1));
                 counts.shared_loads += width as f64;
             }
         }

@@ -124,7 +124,7 @@ pub fn build_staged(program: &TensorProgram, uses: &Uses, members: &BTreeSet<Sta
         } else {
             let reads_main = draft.sources.iter().any(|source| matches!(source, Source::Draft(_)));
             let empty = draft.expr.axes.values().any(|axis| axis.extent == 0);
-            if reads_main || empty || draft.expr.element != ElementType::F32 || !reduces_singles(&draft.expr) {
+            if reads_main || empty || !draft.expr.element.is_single() || !reduces_singles(&draft.expr) {
                 return None;
             }
             numbers.push(Source::Staged(staged.len()));

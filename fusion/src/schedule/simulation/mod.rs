@@ -12,7 +12,7 @@ pub mod plan;
 use warpweave_graph::arena::{Arena, Id};
 
 use crate::schedule::dependence::costs::SyncCosts;
-use warpweave_plan::template::weight_stationary::reads::kept_elements;
+use warpweave_plan::template::weight_stationary::reads::kept_bytes;
 
 use warpweave_plan::plan::{CounterId, Instruction, OperatorId, PersistentSegment, ROperator, RTask};
 use warpweave_plan::streams::polls::Polls;
@@ -357,7 +357,7 @@ impl<'a> Run<'a> {
     /// Microseconds in which what an rTask keeps comes on chip, while every unit brings its own.
     fn bring(&self, task: RTask) -> f64 {
         let operator = &self.segment.operators[task.operator];
-        4.0 * kept_elements(&operator.body, &operator.params) as f64 / self.costs.keep.value
+        kept_bytes(&operator.body, &operator.params) as f64 / self.costs.keep.value
     }
 
     /// Gives a signal; when the unit goes on.

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
-use warpweave_graph::types::ElementType;
 
 use crate::cost::KernelCost;
 use crate::partition::search::{FusionGroup, Partition};
@@ -117,7 +116,7 @@ fn candidates(exchanged: &Exchanged) -> Vec<Candidate> {
     for (writer, group) in groups.iter().enumerate().filter(|(_, group)| group.params.rules().can_tag()) {
         for &tensor in &group.body.outputs {
             let by_host = program.inputs.contains(&tensor) || program.outputs.contains(&tensor);
-            let is_single = program.tensors[tensor].ty.element == ElementType::F32;
+            let is_single = program.tensors[tensor].ty.element.is_single();
             let alone = exchanged.is_whole(tensor) && roots[tensor] == 1;
             if by_host || !is_single || !alone || sentinels.contains(&tensor) {
                 continue;

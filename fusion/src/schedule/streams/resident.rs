@@ -10,7 +10,7 @@ use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
 use warpweave_plan::template::tile::ScheduleParams;
-use warpweave_plan::template::weight_stationary::reads::{KeptKey, kept_elements};
+use warpweave_plan::template::weight_stationary::reads::{KeptKey, kept_bytes, kept_elements};
 
 /// The partition with constants that many groups read kept on chip, each tile's on a unit of its own; `None` if no unit has
 /// room for its part.
@@ -76,7 +76,7 @@ fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, u
     let params = phase.iter().map(|members| {
         let group = &partition.groups[members[0]];
         let params = params_of_tiles(&group.body, (units * whole(members) / all).max(1))?;
-        (4 * kept_elements(&group.body, &params) <= room).then_some(params)
+        (kept_bytes(&group.body, &params) <= room).then_some(params)
     });
     (phase.len() <= units).then(|| params.collect()).flatten()
 }

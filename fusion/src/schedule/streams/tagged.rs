@@ -11,7 +11,7 @@ use std::sync::Arc;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Axis, Guard, Index, Literal, Read, ReadId, Scalar, TensorExpr, region};
 use warpweave_graph::program::{TensorDefinition, TensorId, TensorProgram};
-use warpweave_graph::types::{ElementType, TensorType};
+use warpweave_graph::types::TensorType;
 use warpweave_graph::views::{Layout, merge_operands};
 
 use crate::partition::search::{FusionGroup, Partition};
@@ -80,7 +80,7 @@ fn marks<'t>(tensors: impl Iterator<Item = &'t TensorId>, memory: &MemoryPlan) -
 /// Elements of the boxes of a contraction.
 pub(crate) fn boxed_elements(body: &GroupBody, params: &ScheduleParams) -> f64 {
     let boxes = if is_boxed(body, params) { boxed::boxes(body, params) } else { None };
-    boxes.map_or(0, |boxes| staged::bytes(&boxes) / size_of::<f32>()) as f64
+    boxes.map_or(0, |boxes| boxes.iter().map(|spans| staged::elements(spans)).sum()) as f64
 }
 
 /// The parts of sums, and everything that rows which keep constants read of one another, as sentinels.
@@ -148,8 +148,9 @@ fn polls(
         }
         let vectors = shared_vectors(body);
         let rows: usize = params.tile.iter().product();
-        let elements = rows * body.reductions().count() + vectors.iter().map(|read| read.length).sum::<usize>();
-        if size_of::<f32>() * elements > ROW_BYTES {
+        let sums: usize = body.reductions().map(|(_, stage)| stage.expr.numerics().accumulate.bytes()).sum();
+        let polled: usize = vectors.iter().map(|read| read.length * read.element(body).bytes()).sum();
+        if rows * sums + polled > ROW_BYTES {
             continue;
         }
         for vector in vectors {
@@ -265,7 +266,7 @@ fn copied(body: &GroupBody, stage: usize) -> Stage {
     let axes: Arena<_, Axis> = lead.expr.parallel().map(|axis| lead.expr.axes[axis]).collect();
     let index = axes.ids().map(Index::axis).collect();
     let mut reads = Arena::new();
-    let fill = Literal::new(ElementType::F32, 0.0);
+    let fill = Literal::new(lead.expr.element, 0.0);
     let read = reads.push(Read { operand: 0, index, guard: Guard::always(), fill });
     let expr = TensorExpr {
         axes,

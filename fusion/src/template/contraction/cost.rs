@@ -15,7 +15,6 @@ use crate::template::contraction::counts::ContractionModel;
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
-use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
@@ -28,9 +27,6 @@ use warpweave_plan::template::contraction::shape::Pipeline;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// 32-bit integer multiply-adds that a multiprocessor of any generation since Volta starts a cycle (CUDA C++ Programming
-/// Guide, throughput of native arithmetic instructions).
-const INTEGER_MULTIPLY_ADDS: f64 = 64.0;
 /// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
 const STORE_INSTRUCTIONS: f64 = 8.0;
 
@@ -99,7 +95,7 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
         }
     };
     let elements = (shape.rows * shape.columns * BLOCK_THREADS) as f64;
-    let after = elements * STORE_INSTRUCTIONS / arch.lanes.value as f64;
+    let after = elements * STORE_INSTRUCTIONS / arch.single().lanes.value as f64;
     loop_cycles + after.max(kernel.transfer(kernel.counts.store_sectors)) + latency
 }
 
@@ -121,11 +117,9 @@ fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, work: f64) -> f64 
     let fetched = ((shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) * shape.step) as f64;
     let wavefronts = wavefronts(kernel, shape) * shape.step as f64;
     let instructions = multiply_adds + loads + fetched * work;
-    let lanes = kernel.arch.lanes.value as f64;
-    let rate = match kernel.body.stages[0].expr.body_element() {
-        ElementType::I32 => INTEGER_MULTIPLY_ADDS.min(kernel.arch.multiply_adds_per_cycle.value),
-        _ => kernel.arch.multiply_adds_per_cycle.value,
-    };
+    let accumulate = kernel.body.stages[0].expr.numerics().accumulate;
+    let peak = kernel.arch.peaks.of(shape.unit, accumulate);
+    let (lanes, rate) = (peak.lanes.value as f64, peak.multiply_adds_per_cycle.value);
     (multiply_adds / rate).max(wavefronts).max(instructions / lanes)
 }
 

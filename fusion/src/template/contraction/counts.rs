@@ -1,6 +1,7 @@
 //! The contraction template: tiles of both factors through shared memory, and an epilogue on each element.
 
 use std::cell::RefCell;
+use warpweave_graph::numerics::WORD_BYTES;
 
 use rustc_hash::FxHashMap;
 use warpweave_graph::ElementType;
@@ -112,10 +113,12 @@ impl<'b> ContractionModel<'b> {
     /// The products of one tile, and the loads from shared memory that they take.
     fn products_of_tile(&self, shape: &ContractionShape) -> KernelCounts {
         let steps = (self.length().div_ceil(shape.step) * shape.step) as f64;
+        let storage = self.contraction.numerics().storage;
         let per_warp = |words: fn(usize, &ContractionShape) -> usize, width: usize, elements: usize| {
-            let first: [u64; WARP] = std::array::from_fn(|lane| words(lane, shape) as u64);
-            let width = SharedWidth::of(width);
-            let ideal = (width.words() * elements / width.words()) as f64;
+            let first: [u64; WARP] =
+                std::array::from_fn(|lane| (words(lane, shape) * storage.bytes() / WORD_BYTES) as u64);
+            let width = SharedWidth::of_elements(width, storage);
+            let ideal = (elements * storage.bytes()).div_ceil(WORD_BYTES) as f64;
             (ideal, ideal * conflict_degree(&first, width))
         };
         let rows =

@@ -41,10 +41,10 @@ pub fn split(body: &GroupBody, count: usize, parts: TensorId) -> Option<SplitBod
         let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
         read.index.iter().chain(conditions).all(Index::is_free_of_reads)
     });
-    let singles = lead.body_element() == ElementType::F32;
+    let accumulate = lead.numerics().accumulate;
     let axis = lead.reduced().find(|axis| lead.axes[*axis].extent.is_multiple_of(count))?;
-    let ty = TensorType::new(ElementType::F32, [&[count], &body.tile_extents()[..]].concat());
-    (free && singles && count > 1).then(|| SplitBodies {
+    let ty = TensorType::new(accumulate, [&[count], &body.tile_extents()[..]].concat());
+    (free && accumulate == ElementType::F32 && count > 1).then(|| SplitBodies {
         parts: parts_of(body, axis, count, parts),
         sum: sum_of(body, &ty, parts),
         ty,
@@ -63,7 +63,7 @@ fn parts_of(body: &GroupBody, split: AxisId, count: usize, parts: TensorId) -> G
         let first = Index::axis(part).times(length as i64);
         replacement.push(if id == split { moved.add(&first) } else { moved });
     }
-    let alone = without_unused(&TensorExpr { epilogue: None, element: ElementType::F32, ..expr.clone() });
+    let alone = without_unused(&TensorExpr { epilogue: None, element: expr.numerics().accumulate, ..expr.clone() });
     let (expr, sources) = merge_operands(&substitute::replace_axes(&alone, &axes, &replacement), sources);
     let index = expr.parallel().map(Index::axis).collect();
     let output = Some(StageOutput { position: 0, index });
@@ -73,7 +73,7 @@ fn parts_of(body: &GroupBody, split: AxisId, count: usize, parts: TensorId) -> G
 fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
     let lead = &body.stages[0];
     let mut expr =
-        without_unused(&TensorExpr { body: Scalar::Literal(Literal::new(ElementType::F32, 0.0)), ..lead.expr.clone() });
+        without_unused(&TensorExpr { body: Scalar::Literal(Literal::new(ty.element, 0.0)), ..lead.expr.clone() });
     let parallel: Vec<Axis> = expr.parallel().map(|axis| expr.axes[axis]).collect();
     expr.axes = parallel.into_iter().collect();
     let tile: Vec<Index> = expr.axes.ids().map(Index::axis).collect();
@@ -83,7 +83,7 @@ fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
         operand: expr.operands.len() - 1,
         index: [vec![Index::axis(part)], tile].concat(),
         guard: Guard::always(),
-        fill: Literal::new(ElementType::F32, 0.0),
+        fill: Literal::new(ty.element, 0.0),
     });
     expr.body = Scalar::Read(read);
     expr.reducer = Some(Reducer::Sum);

@@ -23,7 +23,8 @@ impl Pricing for Pointwise {
     }
 
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let (lanes, latency) = (kernel.arch.multiply_adds_per_cycle.value, kernel.arch.load_latency_cycles.value);
+        let (lanes, latency) =
+            (kernel.arch.single().multiply_adds_per_cycle.value, kernel.arch.load_latency_cycles.value);
         let stages = &kernel.body.stages;
         let points = self.per_thread as f64 * BLOCK_THREADS as f64;
         let per_point: f64 = stages.iter().map(|stage| reduced(&stage.expr) * work(&stage.expr)).sum();

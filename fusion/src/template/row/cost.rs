@@ -68,7 +68,7 @@ pub(crate) fn shared_row(body: &GroupBody, params: &ScheduleParams, stage: usize
 
 /// Cycles of one round on the rows that a block takes at once.
 fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads) -> f64 {
-    let (lanes, latency) = (kernel.arch.multiply_adds_per_cycle.value, kernel.arch.load_latency_cycles.value);
+    let (lanes, latency) = (kernel.arch.single().multiply_adds_per_cycle.value, kernel.arch.load_latency_cycles.value);
     let (rows, width, combine) = match threads {
         RowThreads::Warp => (BLOCK_WARPS as f64, 32.0, 150.0),
         RowThreads::Block => (1.0, BLOCK_THREADS as f64, 350.0),

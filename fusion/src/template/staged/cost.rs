@@ -104,7 +104,7 @@ fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> 
     boxes(body, params).map_or(f64::INFINITY, |boxes| operand_bytes(body, params, &boxes) as f64 / rate)
 }
 
-/// Bytes of the operands that the grid's first tile reads, each region once; operands count as `F32`.
+/// Bytes of the operands that the grid's first tile reads, each region once.
 fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox]) -> u64 {
     let main = body.stages.iter().map(|stage| {
         let mut ranges = region::whole(&stage.expr);
@@ -115,13 +115,15 @@ fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox])
     });
     let ranges = box_ranges(body, boxes, &vec![0; body.tile_rank]).into_iter().chain(main);
     let mut read = vec![Regions::default(); body.operands.len()];
+    let mut sizes = vec![0; body.operands.len()];
     for (stage, ranges) in body.staged.iter().chain(&body.stages).zip(ranges) {
         for (id, access) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };
+            sizes[operand] = stage.expr.operands[access.operand].element.bytes();
             region::input_region(&stage.expr, id, &ranges).into_iter().for_each(|region| read[operand].add(region));
         }
     }
-    4 * read.iter().map(Regions::elements).sum::<u64>()
+    read.iter().zip(sizes).map(|(regions, size)| regions.elements() * size as u64).sum()
 }
 
 /// Cycles of one phase: the instructions of the busiest scheduler, no faster than one load after another allows.

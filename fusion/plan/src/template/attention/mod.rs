@@ -8,6 +8,7 @@ pub mod parameters;
 pub mod phase;
 pub mod rules;
 
+use crate::template::staged::STATES;
 use crate::template::attention::parameters::KeyBlocks;
 
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar};
@@ -19,7 +20,7 @@ use crate::template::block::BLOCK_WARPS;
 use crate::template::contraction::Contraction;
 use crate::template::staged::blocked::{BlockedStep, one_trip};
 use crate::template::staged::phase::tiles;
-use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes};
+use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, box_bytes, boxes};
 use crate::template::tile::ScheduleParams;
 
 /// Keys of a block.
@@ -158,6 +159,9 @@ pub struct AttentionKernel {
     pub boxes: Vec<StagedBox>,
     /// The block of the weighted sum that each thread keeps.
     pub product: BlockedStep,
+    /// Bytes of shared memory: the boxes, and of every row its maximum, its total and the factor of its sums, which are of the
+    /// type that sums accumulate in.
+    pub bytes: usize,
 }
 
 impl AttentionKernel {
@@ -176,9 +180,10 @@ impl AttentionKernel {
             }
         }
         let product = one_trip(&body.stages[0].expr, &params.tile)?;
-        let kernel = Self { attention: attention.clone(), block, boxes, product };
+        let mut kernel = Self { attention: attention.clone(), block, boxes, product, bytes: 0 };
+        kernel.bytes = kernel.shared_bytes(body);
         let possible = block > 0 && block <= KEYS[KEYS.len() - 1];
-        (possible && kernel.bytes() <= STAGED_BYTES).then_some(kernel)
+        (possible && kernel.bytes <= STAGED_BYTES).then_some(kernel)
     }
 
     /// Blocks of keys.
@@ -186,11 +191,12 @@ impl AttentionKernel {
         self.attention.keys.div_ceil(self.block)
     }
 
-    /// Bytes of shared memory: the boxes, and of every row its maximum, its total and the factor of its sums.
-    pub fn bytes(&self) -> usize {
+    fn shared_bytes(&self, body: &GroupBody) -> usize {
         let state = [self.attention.maximum, self.attention.total];
-        let boxes = self.boxes.iter().enumerate().filter(|(at, _)| !state.contains(at));
-        boxes.map(|(_, spans)| bytes(std::slice::from_ref(spans))).sum::<usize>() + 3 * 4 * self.rows()
+        let boxes = body.staged.iter().zip(&self.boxes).enumerate().filter(|(at, _)| !state.contains(at));
+        let accumulate = body.stages[0].expr.numerics().accumulate;
+        let states = STATES * self.rows() * accumulate.bytes();
+        boxes.map(|(_, (stage, spans))| box_bytes(stage, spans)).sum::<usize>() + states
     }
 
     /// Rows of a tile.

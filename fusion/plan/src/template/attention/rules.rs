@@ -47,6 +47,6 @@ impl Rules for KeyBlocks {
     }
 
     fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
-        AttentionKernel::of(body, params).map(|kernel| kernel.bytes())
+        AttentionKernel::of(body, params).map(|kernel| kernel.bytes)
     }
 }

@@ -5,16 +5,19 @@ pub mod rules;
 pub mod shape;
 pub mod text;
 pub mod tile_load;
+pub mod unit;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use warpweave_graph::Numerics;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Literal, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
+use crate::template::contraction::tile_load::plain_read;
 
 /// How an axis of a contraction takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -34,6 +37,8 @@ pub enum AxisClass {
 pub struct Contraction {
     /// What is multiplied and summed: `F32` or `I32`.
     pub element: ElementType,
+    /// What the factors' tiles hold in shared memory: what both are read as, or what is multiplied.
+    pub storage: ElementType,
     /// One class an axis of the first stage, in order.
     pub classes: Vec<AxisClass>,
     /// The factor that varies along rows.
@@ -57,6 +62,8 @@ impl Contraction {
             return None;
         }
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
+        let stored = [left, right].map(|factor| stored(expr, factor, element));
+        let storage = if stored[0] == stored[1] { stored[0] } else { element };
         let (left_axes, right_axes) = (axes_of(expr, left), axes_of(expr, right));
         let class = |id: AxisId| match (expr.axes[id].kind, left_axes.contains(&id), right_axes.contains(&id)) {
             (AxisKind::Parallel, true, false) => Some(AxisClass::Row),
@@ -68,7 +75,13 @@ impl Contraction {
         let classes: Vec<AxisClass> = expr.axes.ids().map(class).collect::<Option<_>>()?;
         let innermost = expr.parallel().last().map(|last| classes[last.index()]);
         if innermost != Some(AxisClass::Row) {
-            return Some(Self { element, classes, row_factor: (**left).clone(), column_factor: (**right).clone() });
+            return Some(Self {
+                element,
+                storage,
+                classes,
+                row_factor: (**left).clone(),
+                column_factor: (**right).clone(),
+            });
         }
         let swapped = classes.into_iter().map(|class| match class {
             AxisClass::Row => AxisClass::Column,
@@ -77,7 +90,12 @@ impl Contraction {
             AxisClass::Reduction => AxisClass::Reduction,
         });
         let classes = swapped.collect();
-        Some(Self { element, classes, row_factor: (**right).clone(), column_factor: (**left).clone() })
+        Some(Self { element, storage, classes, row_factor: (**right).clone(), column_factor: (**left).clone() })
+    }
+
+    /// The types of the computation; its storage is the memory that the factors' tiles lie in.
+    pub fn numerics(&self) -> Numerics {
+        Numerics { storage: self.storage, compute: self.element, accumulate: self.element }
     }
 
     /// The class of an axis.
@@ -98,19 +116,17 @@ impl Contraction {
         (0..body.tile_rank).filter(|&axis| self.classes[axis] == class).collect()
     }
 
-    /// Whether both factors are plain reads of `F32` in memory that give 0 outside, so that a copy can bring them.
+    /// Whether both factors are plain reads of stored singles in memory that give 0 outside, so that a copy can bring them.
     pub fn is_plain(&self, body: &GroupBody) -> bool {
         let Stage { expr, sources, .. } = &body.stages[0];
         let in_memory = |operand: usize| matches!(sources[operand], StageSource::Operand(_));
-        [&self.row_factor, &self.column_factor].into_iter().all(|factor| match factor {
-            Scalar::Read(read) if in_memory(expr.reads[*read].operand) => {
-                let read = &expr.reads[*read];
-                let zero = read.guard.is_always() || read.fill == Literal::new(ElementType::F32, 0.0);
-                let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-                let free = read.index.iter().chain(conditions).all(Index::is_free_of_reads);
-                expr.operands[read.operand].element == ElementType::F32 && zero && free
-            }
-            _ => false,
+        [&self.row_factor, &self.column_factor].into_iter().all(|factor| {
+            let Some(read) = plain_read(expr, factor).map(|read| &expr.reads[read]) else { return false };
+            let element = expr.operands[read.operand].element;
+            let zero = read.guard.is_always() || read.fill == Literal::new(element, 0.0);
+            let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+            let free = read.index.iter().chain(conditions).all(Index::is_free_of_reads);
+            in_memory(read.operand) && element.is_single() && element == self.storage && zero && free
         })
     }
 
@@ -124,6 +140,11 @@ impl Contraction {
         let of_class = self.classes.iter().enumerate().filter(|(_, other)| **other == class);
         of_class.map(|(at, _)| AxisId::from_index(at)).collect()
     }
+}
+
+/// The type in which a factor is in memory, if it is a plain read; else that of its values.
+fn stored(expr: &TensorExpr, factor: &Scalar, element: ElementType) -> ElementType {
+    plain_read(expr, factor).map_or(element, |read| expr.operands[expr.reads[read].operand].element)
 }
 
 /// The axes on which a scalar of an expression depends.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::expr::{Axis, AxisKind, Guard, Index, Literal, Read, Scalar, TensorExpr};
-use warpweave_graph::types::{ElementType, TensorType};
+use warpweave_graph::types::TensorType;
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::block::BLOCK_THREADS;
@@ -37,7 +37,7 @@ pub fn boxed(body: &GroupBody, operand: usize) -> Option<GroupBody> {
     let (Some((id, read)), None) = (reads.next(), reads.next()) else { return None };
     let ty = &lead.expr.operands[read.operand];
     let alone = !others.iter().any(|stage| stage.sources.contains(&source));
-    if !factors.contains(&id) || !read.index.iter().all(Index::is_affine) || !alone || ty.element != ElementType::F32 {
+    if !factors.contains(&id) || !read.index.iter().all(Index::is_affine) || !alone || !ty.element.is_single() {
         return None;
     }
     let copy = Stage { expr: copy(ty), sources: vec![source], output: None, procedure: None };
@@ -53,7 +53,7 @@ fn copy(ty: &TensorType) -> TensorExpr {
     let axes: Arena<_, Axis> = ty.shape.iter().map(|&extent| Axis { extent, kind: AxisKind::Parallel }).collect();
     let index = axes.ids().map(Index::axis).collect();
     let mut reads = Arena::new();
-    let fill = Literal::new(ElementType::F32, 0.0);
+    let fill = Literal::new(ty.element, 0.0);
     let read = reads.push(Read { operand: 0, index, guard: Guard::always(), fill });
     let operands = vec![ty.clone()];
     TensorExpr { axes, operands, reads, body: Scalar::Read(read), reducer: None, epilogue: None, element: ty.element }
@@ -85,7 +85,7 @@ pub fn boxes(body: &GroupBody, params: &ScheduleParams) -> Option<Vec<StagedBox>
         operand && stage.expr.operands.iter().all(|ty| stage.expr == copy(ty))
     };
     let boxes = staged::boxes(body, params).filter(|_| body.staged.iter().all(is_copy))?;
-    (staged::bytes(&boxes) <= BOX_BYTES).then_some(boxes)
+    (staged::bytes(body, &boxes) <= BOX_BYTES).then_some(boxes)
 }
 
 /// How a block fills a box: a thread takes `count` elements at once, which lie evenly along a dimension.

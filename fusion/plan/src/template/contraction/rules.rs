@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use warpweave_graph::Numerics;
 use warpweave_graph::program::TensorId;
 
 use crate::body::{GroupBody, StageSource};
@@ -54,8 +55,8 @@ impl Rules for ContractionShape {
         !reads_directly(body, operand)
     }
 
-    fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
-        self.tile_bytes()
+    fn shared_bytes(&self, body: &GroupBody, _: &ScheduleParams) -> usize {
+        self.tile_bytes(Contraction::of(body).map_or(Numerics::SINGLE, |contraction| contraction.numerics()))
     }
 
     fn prefetchable(&self, body: &GroupBody, is_constant: IsConstant<'_>) -> Vec<AxisClass> {

@@ -1,12 +1,16 @@
 //! How a contraction's block divides its tile.
 
 use crate::body::GroupBody;
-use crate::template::block::BLOCK_THREADS;
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
-use crate::template::contraction::tile_load::WIDEST;
+use crate::template::contraction::unit::{ComputeUnit, WarpTile};
 use crate::template::fill::fill;
+use crate::template::rules::Rules;
 use serde::{Deserialize, Serialize};
+use warpweave_graph::Numerics;
+
+/// Most neighbouring results of a thread: what one access of singles moves, in which results are accumulated.
+const NEIGHBOURS: usize = Numerics::SINGLE.access_elements();
 
 /// How a contraction brings the next step's tiles while it multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -40,35 +44,49 @@ pub struct ContractionShape {
     pub pipeline: Pipeline,
     /// Parts of the reduction that are summed side by side; see [`warpweave_fusion::template::contraction::split`].
     pub parts: usize,
+    /// What multiplies and adds.
+    pub unit: ComputeUnit,
 }
 
 impl ContractionShape {
     /// 16 × 16 threads of `rows × columns` elements, 16 steps at a time, in turn.
     pub fn square(rows: usize, columns: usize) -> Self {
-        let (column_width, pipeline) = (columns.min(4), Pipeline::InTurn);
-        Self { rows, columns, row_threads: 16, column_width, step: 16, pipeline, parts: 1 }
+        let (column_width, pipeline) = (columns.min(NEIGHBOURS), Pipeline::InTurn);
+        Self { rows, columns, row_threads: 16, column_width, step: 16, pipeline, parts: 1, unit: ComputeUnit::Simt }
     }
 
     /// Whether a kernel can have this shape.
     pub fn is_possible(&self) -> bool {
-        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = *self;
+        let Self { rows, columns, row_threads, column_width, step, pipeline, parts, unit: ComputeUnit::Simt } = *self;
         let stages = match pipeline {
             Pipeline::InTurn | Pipeline::Registers => true,
             Pipeline::Asynchronous { stages } => (2..=5).contains(&stages),
         };
         let powers = [rows, columns, row_threads, column_width, step].into_iter().all(usize::is_power_of_two);
         let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
-        stages && powers && sides && parts == 1 && column_width <= columns.min(4) && (8..=64).contains(&step)
+        let lanes = self.warp().covers(row_threads, self.column_threads());
+        stages
+            && powers
+            && sides
+            && lanes
+            && parts == 1
+            && column_width <= columns.min(NEIGHBOURS)
+            && (8..=64).contains(&step)
     }
 
     /// Threads along columns.
     pub fn column_threads(&self) -> usize {
-        BLOCK_THREADS / self.row_threads
+        self.threads() / self.row_threads
+    }
+
+    /// How the lanes of a warp lie over the threads.
+    pub fn warp(&self) -> WarpTile {
+        WarpTile::along_columns(self.column_threads())
     }
 
     /// Neighbouring rows of a thread, which it reads from shared memory at once.
     pub fn row_width(&self) -> usize {
-        self.rows.min(4)
+        self.rows.min(NEIGHBOURS)
     }
 
     /// Rows, or columns, of the block tile; 1 for other classes of axes.
@@ -81,10 +99,10 @@ impl ContractionShape {
     }
 
     /// Bytes of shared memory that the factors' tiles take at most.
-    pub fn tile_bytes(&self) -> usize {
-        let padding = 2 * WIDEST;
+    pub fn tile_bytes(&self, numerics: Numerics) -> usize {
+        let padding = [AxisClass::Row, AxisClass::Column].len() * numerics.access_elements();
         let row = self.length(AxisClass::Row) + self.length(AxisClass::Column) + padding;
-        size_of::<f32>() * row * self.step * self.buffers()
+        numerics.storage_bytes(row * self.step * self.buffers())
     }
 
     /// The row of the block tile that is a thread's `at`-th.

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use warpweave_graph::text::reader::{Parsed, Reader};
+use warpweave_graph::text::reader::{Parsed, Reader, Word};
 
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
+use crate::template::contraction::unit::{ComputeUnit, WarpTile};
 
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,8 +19,9 @@ impl fmt::Display for Pipeline {
 
 impl fmt::Display for ContractionShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, columns, row_threads, column_width, step, pipeline, parts } = self;
-        write!(f, "contraction/{rows}x{columns} threads {row_threads}x{}", self.column_threads())?;
+        let Self { rows, columns, row_threads, column_width, step, pipeline, parts, unit } = self;
+        write!(f, "contraction/{rows}x{columns} {} threads {row_threads}x{}", unit.word(), self.column_threads())?;
+        write!(f, " warp {}", self.warp())?;
         write!(f, " width {column_width} step {step} {pipeline}")?;
         if *parts == 1 { Ok(()) } else { write!(f, " in {parts} parts") }
     }
@@ -29,9 +31,12 @@ impl fmt::Display for ContractionShape {
 pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
     reader.mark("/")?;
     let [rows, columns] = pair(reader, "rows and columns")?;
+    let unit = reader.named::<ComputeUnit>("`simt`")?;
     reader.keyword("threads")?;
     let before = reader.clone();
     let [row_threads, column_threads] = pair(reader, "threads along rows and columns")?;
+    reader.keyword("warp")?;
+    let [warp_rows, warp_columns] = pair(reader, "lanes of a warp along rows and columns")?;
     reader.keyword("width")?;
     let column_width = reader.integer("neighbouring columns")?;
     reader.keyword("step")?;
@@ -44,8 +49,9 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
     } else {
         1
     };
-    let shape = ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts };
-    if row_threads == 0 || shape.column_threads() != column_threads {
+    let shape = ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts, unit };
+    let warp = WarpTile { rows: warp_rows, columns: warp_columns };
+    if row_threads == 0 || shape.column_threads() != column_threads || shape.warp() != warp {
         return Err(before.expected("the threads of a block"));
     }
     Ok(shape)

@@ -1,20 +1,19 @@
 //! How the two factors of a contraction come into shared memory: which thread fetches what, and where it goes.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Index, Read, Scalar};
+use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_graph::types::ElementType;
 
 use crate::body::GroupBody;
 use crate::shared_memory::{SharedWidth, conflict_degree};
-use crate::template::block::BLOCK_THREADS;
 use crate::template::contraction::shape::ContractionShape;
 use crate::template::contraction::{AxisClass, Contraction};
+use crate::template::rules::Rules;
 
 /// Steps along the reduction that neighbouring threads fetch before they go to the next row or column: a sector of
 /// global memory.
 pub const WINDOW: usize = 8;
-/// Elements of the widest access, 16 bytes.
-pub const WIDEST: usize = 4;
 
 /// Along which direction neighbouring threads fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -25,7 +24,7 @@ pub enum Fetch {
     Elements,
 }
 
-/// One factor's tile of one step: `step` rows of `length` elements, each row followed by `padding` words.
+/// One factor's tile of one step: `step` rows of `length` elements, each row followed by `padding` elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SideStaging {
     /// Rows or columns of the block tile.
@@ -34,10 +33,14 @@ pub struct SideStaging {
     pub step: usize,
     /// Along which direction neighbouring threads fetch.
     pub fetch: Fetch,
-    /// Elements that a thread fetches at once, along that direction: 1 or [`WIDEST`].
+    /// Elements that a thread fetches at once, along that direction: 1, or those of the widest access.
     pub width: usize,
-    /// Words after each row, so that stores do not conflict.
+    /// Elements after each row, so that stores do not conflict.
     pub padding: usize,
+    /// The type of the elements in shared memory.
+    pub storage: ElementType,
+    /// Threads of the block.
+    pub threads: usize,
 }
 
 impl SideStaging {
@@ -50,7 +53,7 @@ impl SideStaging {
         tile: &[usize],
     ) -> Self {
         let axes = contraction.tile_axes(body, class);
-        let read = plain_read(contraction.factor(class));
+        let read = plain_read(&body.stages[0].expr, contraction.factor(class));
         let strides = first_read(contraction.factor(class)).map(|read| {
             let read = &body.stages[0].expr.reads[read];
             linear(body, read)
@@ -61,8 +64,17 @@ impl SideStaging {
         let wide = !copied
             && read
                 .is_some_and(|read| is_wide(body, contraction, &body.stages[0].expr.reads[read], fetch, &axes, tile));
-        let width = if wide { WIDEST } else { 1 };
-        let without = Self { length: shape.length(class), step: shape.step, fetch, width, padding: 0 };
+        let storage = contraction.numerics().storage;
+        let width = if wide { storage.access_elements() } else { 1 };
+        let without = Self {
+            length: shape.length(class),
+            step: shape.step,
+            fetch,
+            width,
+            padding: 0,
+            storage,
+            threads: shape.threads(),
+        };
         without.padded()
     }
 
@@ -73,7 +85,7 @@ impl SideStaging {
 
     /// With the smallest padding, a multiple of the widest access, under which stores conflict least.
     fn padded(self) -> Self {
-        let padded = [0, WIDEST].map(|padding| Self { padding, ..self });
+        let padded = [0, self.storage.access_elements()].map(|padding| Self { padding, ..self });
         let [none, some] = padded.map(|side| side.store_conflicts());
         if some < none { padded[1] } else { padded[0] }
     }
@@ -85,7 +97,7 @@ impl SideStaging {
                 let degrees = (0..self.width).map(|part| self.part_conflicts(part, SharedWidth::Word));
                 degrees.sum::<f64>() / self.width as f64
             }
-            Fetch::Elements => self.part_conflicts(0, SharedWidth::of(self.width)),
+            Fetch::Elements => self.part_conflicts(0, SharedWidth::of_elements(self.width, self.storage)),
         }
     }
 
@@ -96,18 +108,18 @@ impl SideStaging {
         let mut count = 0;
         for (word, (in_step, element)) in words.iter_mut().zip(lanes) {
             let (in_step, element) = self.part(in_step, element, part);
-            *word = (in_step * self.row() + element) as u64;
+            *word = ((in_step * self.row() + element) * self.storage.bytes() / WORD_BYTES) as u64;
             count += 1;
         }
         conflict_degree(&words[..count], width)
     }
 
-    /// Words from one row of the tile to the next.
+    /// Elements from one row of the tile to the next.
     pub fn row(&self) -> usize {
         self.length + self.padding
     }
 
-    /// Words of one step's tile.
+    /// Elements of one step's tile, with the padding.
     pub fn words(&self) -> usize {
         self.row() * self.step
     }
@@ -119,7 +131,7 @@ impl SideStaging {
 
     /// Fetches of a thread for one step; where the block has more threads than fetches, the last ones have none.
     pub fn trips(&self) -> usize {
-        self.units().div_ceil(BLOCK_THREADS)
+        self.units().div_ceil(self.threads)
     }
 
     /// Fetches along the fetching direction before the other coordinate moves on.
@@ -133,14 +145,14 @@ impl SideStaging {
     /// Different rows or columns that a thread fetches.
     pub fn elements(&self) -> usize {
         match self.fetch {
-            Fetch::Reduction => (self.length * self.along()).div_ceil(BLOCK_THREADS),
+            Fetch::Reduction => (self.length * self.along()).div_ceil(self.threads),
             Fetch::Elements => 1,
         }
     }
 
     /// The step and the row or column of the first element of a thread's fetch, if it has one.
     pub fn unit(&self, thread: usize, trip: usize) -> Option<(usize, usize)> {
-        let unit = trip * BLOCK_THREADS + thread;
+        let unit = trip * self.threads + thread;
         let (inner, outer) = (unit % self.along(), unit / self.along());
         (unit < self.units()).then(|| match self.fetch {
             Fetch::Reduction => ((outer / self.length) * WINDOW + inner * self.width, outer % self.length),
@@ -157,15 +169,24 @@ impl SideStaging {
     }
 }
 
-/// The read that a factor is, if it is nothing else.
-pub fn plain_read(factor: &Scalar) -> Option<warpweave_graph::expr::ReadId> {
+/// The read that a factor is, if it is nothing else but one, or one of values whose storage type is widened to `compute`.
+pub fn plain_read(expr: &TensorExpr, factor: &Scalar) -> Option<ReadId> {
     match factor {
         Scalar::Read(read) => Some(*read),
+        Scalar::Cast(to, inner) => match **inner {
+            Scalar::Read(read) if is_widened(expr.operands[expr.reads[read].operand].element, *to) => Some(read),
+            _ => None,
+        },
         _ => None,
     }
 }
 
-fn first_read(factor: &Scalar) -> Option<warpweave_graph::expr::ReadId> {
+/// Whether a type is that in which singles of fewer bits are stored which are computed as another.
+fn is_widened(storage: ElementType, compute: ElementType) -> bool {
+    storage != compute && storage.is_float() && storage.compute() == compute
+}
+
+fn first_read(factor: &Scalar) -> Option<ReadId> {
     let mut first = None;
     factor.visit(&mut |scalar| {
         if let Scalar::Read(read) = scalar {
@@ -181,7 +202,7 @@ fn linear(body: &GroupBody, read: &Read) -> Index {
     Index::linear(&read.index, &strides, 0)
 }
 
-/// Whether [`WIDEST`] neighbouring elements of a read, fetched along a direction, are neighbours in memory, aligned, and
+/// Whether the neighbouring elements of a widest access of a read, fetched along a direction, are neighbours in memory, aligned, and
 /// exist together.
 fn is_wide(
     body: &GroupBody,
@@ -194,10 +215,10 @@ fn is_wide(
     let expr = &body.stages[0].expr;
     let index = linear(body, read);
     let element = expr.operands[read.operand].element;
-    if element != ElementType::F32 || !read.guard.is_always() || !index.is_affine() {
+    if !element.is_single() || !read.guard.is_always() || !index.is_affine() {
         return false;
     }
-    let divides = |value: i64| value % WIDEST as i64 == 0;
+    let divides = |value: i64| value % element.access_elements() as i64 == 0;
     let (inner, run) = match fetch {
         Fetch::Reduction => reduction_run(contraction, body, &index),
         Fetch::Elements => {

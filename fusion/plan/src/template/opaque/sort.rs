@@ -2,6 +2,7 @@
 
 use crate::template::block::BLOCK_THREADS;
 use crate::template::opaque::RowWork;
+use warpweave_graph::numerics::WORD_BYTES;
 
 /// Pairs that a block holds in shared memory.
 pub const CHUNK: usize = 1 << 12;
@@ -22,7 +23,7 @@ pub(super) fn of_row(length: usize) -> RowWork {
         shared_steps: f64::from(all - outer) * rounds,
         global_steps: f64::from(outer) * rounds + moved,
         meetings: f64::from(all - outer) * chunks + f64::from(outer),
-        shared_bytes: 2 * size_of::<u32>() * padded.min(CHUNK),
+        shared_bytes: 2 * WORD_BYTES * padded.min(CHUNK),
         length: length as f64,
         sequential: length as f64 * (length.max(2) as f64).log2(),
     }

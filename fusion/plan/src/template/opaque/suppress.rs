@@ -2,6 +2,7 @@
 
 use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use crate::template::opaque::RowWork;
+use warpweave_graph::numerics::WORD_BYTES;
 
 /// Places that are looked at together.
 const BATCH: f64 = 32.0;
@@ -18,7 +19,7 @@ pub(super) fn of_row(length: usize, most: u64) -> RowWork {
         shared_steps: batches * (BATCH + batches / (2.0 * BLOCK_WARPS as f64)),
         global_steps: 0.0,
         meetings: 3.0 * batches,
-        shared_bytes: size_of::<u32>() * (BLOCK_THREADS + 32 + length.div_ceil(32)),
+        shared_bytes: WORD_BYTES * (BLOCK_THREADS + 32 + length.div_ceil(32)),
         length: count,
         sequential: count,
     }

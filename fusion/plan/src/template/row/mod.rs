@@ -4,6 +4,7 @@ pub mod rounds;
 pub mod rules;
 
 use serde::{Deserialize, Serialize};
+use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::words;
 
@@ -20,8 +21,10 @@ pub enum RowThreads {
 
 words!(RowThreads { Warp => "warp", Block => "block" });
 
-/// Bytes of shared memory in which rows are combined or finished, at most: eight words of four bytes a thread.
-pub const ROW_BYTES: usize = 4 * BLOCK_THREADS * 8;
+/// Words of shared memory a thread in which rows are combined or finished, at most.
+const ROW_WORDS: usize = 8;
+/// Bytes of shared memory in which rows are combined or finished, at most.
+pub const ROW_BYTES: usize = ROW_WORDS * BLOCK_THREADS * WORD_BYTES;
 
 /// The parameters that come next.
 pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<RowThreads> {

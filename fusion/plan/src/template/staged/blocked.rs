@@ -1,14 +1,14 @@
 //! Sums of products by blocks of rows and columns a thread, straight from where the factors lie.
 
-use warpweave_graph::ElementType;
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::{ElementType, Numerics};
 
 use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use crate::template::contraction::{AxisClass, Contraction};
 
 /// Steps of the innermost reduced axis that a thread takes at a time where its extent is a multiple of them; elements of a
 /// wide load.
-pub const WRITTEN_OUT: usize = 4;
+pub const WRITTEN_OUT: usize = Numerics::SINGLE.access_elements();
 /// Banks of shared memory, and words of a line of the first-level cache.
 const LINE: usize = 32;
 const WARP: usize = 32;
@@ -180,7 +180,7 @@ pub fn dense(expr: &TensorExpr, read: &Read) -> Index {
 pub fn is_wide(expr: &TensorExpr, read: &Read, place: &Index) -> bool {
     let Some(inner) = expr.reduced().last() else { return false };
     let divides = |value: i64| value % WRITTEN_OUT as i64 == 0;
-    let single = expr.operands[read.operand].element == ElementType::F32;
+    let single = expr.operands[read.operand].element.is_single();
     let along = place.coefficient(inner) == 1 && divides(expr.axes[inner].extent as i64);
     let others = expr.axes.ids().filter(|axis| *axis != inner && expr.axes[*axis].extent > 1);
     single

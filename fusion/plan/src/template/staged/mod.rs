@@ -101,9 +101,19 @@ pub fn extents(staged: &[StagedSpan]) -> Vec<usize> {
     staged.iter().map(|span| span.extent).collect()
 }
 
-/// Bytes of all boxes; staged values are `F32`.
-pub fn bytes(boxes: &[StagedBox]) -> usize {
-    boxes.iter().map(|staged| 4 * extents(staged).iter().product::<usize>()).sum()
+/// Bytes of the box of a staged value, as the stage stores it.
+pub fn box_bytes(stage: &Stage, spans: &[StagedSpan]) -> usize {
+    stage.expr.numerics().storage_bytes(elements(spans))
+}
+
+/// Bytes of the boxes of a body's staged values.
+pub fn bytes(body: &GroupBody, boxes: &[StagedBox]) -> usize {
+    body.staged.iter().zip(boxes).map(|(stage, spans)| box_bytes(stage, spans)).sum()
+}
+
+/// Elements of a box.
+pub fn elements(spans: &[StagedSpan]) -> usize {
+    spans.iter().map(|span| span.extent).product()
 }
 
 /// The box of every staged stage of a body under a tile; `None` if some tile's box would lie outside its value.

@@ -24,7 +24,7 @@ pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
 pub fn fitting(body: &GroupBody) -> Vec<(ScheduleParams, Vec<StagedBox>)> {
     let params = tiles(body).into_iter().map(|tile| ScheduleParams { template: Template::Staged, tile });
     let boxed = params.filter_map(|params| boxes(body, &params).map(|boxes| (params, boxes)));
-    boxed.filter(|(_, boxes)| bytes(boxes) <= STAGED_BYTES).collect()
+    boxed.filter(|(_, boxes)| bytes(body, boxes) <= STAGED_BYTES).collect()
 }
 
 /// Tiles of up to 16,384 points, whole or a power of two along each axis.

@@ -16,7 +16,7 @@ impl Rules for Staged {
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
         let boxes = boxes(body, params).ok_or("a staged value has no box")?;
-        require(bytes(&boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
+        require(bytes(body, &boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
         let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
         require(narrow && body.reductions().count() <= 1, "a template is impossible")
     }
@@ -38,6 +38,6 @@ impl Rules for Staged {
     }
 
     fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
-        boxes(body, params).map(|boxes| bytes(&boxes))
+        boxes(body, params).map(|boxes| bytes(body, &boxes))
     }
 }

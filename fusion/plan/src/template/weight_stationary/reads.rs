@@ -27,6 +27,13 @@ pub struct KeptRead<'b> {
     pub length: usize,
 }
 
+impl KeptRead<'_> {
+    /// The type of the elements in memory.
+    pub fn element(&self, body: &GroupBody) -> ElementType {
+        body.stages[self.stage].expr.operands[self.read.operand].element
+    }
+}
+
 /// The reads of a body that a tile may keep, in the order in which they lie in shared memory: those of reductions which are
 /// along both the tile and the reduced axes. Empty if the template of kept rows does not take the body.
 pub fn kept_reads(body: &GroupBody) -> Vec<KeptRead<'_>> {
@@ -54,7 +61,7 @@ pub fn shared_vectors(body: &GroupBody) -> Vec<KeptRead<'_>> {
     let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
         let expr = &body.stages[stage].expr;
         let StageSource::Operand(operand) = body.stages[stage].sources[read.operand] else { return None };
-        let single = expr.operands[read.operand].element == ElementType::F32;
+        let single = expr.operands[read.operand].element.is_single();
         let free = read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads);
         let (tile, reduced) = moves(body, expr, read);
         let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
@@ -83,7 +90,14 @@ fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read) -> (bool, bool) {
     (tile, reduced)
 }
 
-/// Elements that a tile keeps, each of four bytes.
+/// Bytes that a tile keeps, of elements as they are stored.
+pub fn kept_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
+    let rows: usize = params.tile.iter().product();
+    let bytes = |kept: &KeptRead<'_>| kept.length * kept.element(body).bytes();
+    rows * kept_reads(body).iter().map(bytes).sum::<usize>()
+}
+
+/// Elements that a tile keeps.
 pub fn kept_elements(body: &GroupBody, params: &ScheduleParams) -> usize {
     let rows: usize = params.tile.iter().product();
     rows * kept_reads(body).iter().map(|kept| kept.length).sum::<usize>()
