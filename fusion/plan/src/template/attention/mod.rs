@@ -8,8 +8,8 @@ pub mod parameters;
 pub mod phase;
 pub mod rules;
 
-use crate::template::staged::STATES;
 use crate::template::attention::parameters::KeyBlocks;
+use crate::template::staged::STATES;
 
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar};
 use warpweave_graph::online_softmax::{Named, OnlineSoftmax};

@@ -18,6 +18,10 @@ impl Rules for ContractionShape {
         "contraction"
     }
 
+    fn threads(&self) -> usize {
+        self.block_threads()
+    }
+
     fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -1,11 +1,11 @@
 //! How a contraction's block divides its tile.
 
 use crate::body::GroupBody;
+use crate::template::block::BLOCK_THREADS;
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::unit::{ComputeUnit, WarpTile};
 use crate::template::fill::fill;
-use crate::template::rules::Rules;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::Numerics;
 
@@ -74,9 +74,14 @@ impl ContractionShape {
             && (8..=64).contains(&step)
     }
 
+    /// Threads of the block.
+    pub fn block_threads(&self) -> usize {
+        BLOCK_THREADS
+    }
+
     /// Threads along columns.
     pub fn column_threads(&self) -> usize {
-        self.threads() / self.row_threads
+        self.block_threads() / self.row_threads
     }
 
     /// How the lanes of a warp lie over the threads.
