@@ -9,7 +9,6 @@ use crate::body::GroupBody;
 use crate::shared_memory::{SharedWidth, conflict_degree};
 use crate::template::contraction::shape::ContractionShape;
 use crate::template::contraction::{AxisClass, Contraction};
-use crate::template::rules::Rules;
 
 /// Steps along the reduction that neighbouring threads fetch before they go to the next row or column: a sector of
 /// global memory.
@@ -73,7 +72,7 @@ impl SideStaging {
             width,
             padding: 0,
             storage,
-            threads: shape.threads(),
+            threads: shape.block_threads(),
         };
         without.padded()
     }
