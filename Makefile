@@ -67,8 +67,8 @@ demo:
 	$(CARGO) build --release --quiet
 	sh scripts/demo.sh $(WARPWEAVE) $(DEMO_MODEL)
 
-# Every bar at full size: every model on every device through the command line, every change of every model's plans, and
-# every model for both architectures.
+# Every bar at full size: every model on every device through the command line, every change of every model's plans,
+# every model for both architectures, and one more of each kind in a copy of the tree.
 full: test
 	$(CARGO) build --release --quiet
 	sh scripts/compare_models.sh $(WARPWEAVE)
@@ -80,6 +80,7 @@ full: test
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:500 --device emulator,text
 	$(OPERATOR_CASES) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
 	$(OPERATOR_CASES) --warpweave $(WARPWEAVE) --seeds 0:300 --device emulator,text
+	python3 scripts/add_one_of_each.py --test
 	python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 
 # Every benchmark model at full size: compiled for host and sm_90a within bars for time and memory, and the peak of two on

@@ -3,7 +3,7 @@
 
     python3 scripts/add_one_of_each.py          # compile a copy of the tree with one more of each
     python3 scripts/add_one_of_each.py --plan   # the files of each kind alone; compiles nothing
-    python3 scripts/add_one_of_each.py --test   # and run the tidy suite there
+    python3 scripts/add_one_of_each.py --test   # and run the suites there that look at files
 
 A copy of the tracked files in target/scratch gets one more operator, template, statement and so on, by the edits of
 scripts/add/kinds.py. It fails if an edit's anchor does not occur exactly once; if the files that a kind touches are not those
@@ -200,7 +200,7 @@ def cargo(*arguments: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plan", action="store_true", help="compare the files with CONTRIBUTING.md, and compile nothing")
-    parser.add_argument("--test", action="store_true", help="run the tidy suite on the copy, too")
+    parser.add_argument("--test", action="store_true", help="run the suites on the copy that look at files, too")
     options = parser.parse_args()
     try:
         tree = add_all()
@@ -209,8 +209,9 @@ def main() -> int:
         tree.write()
         cargo("check", "--workspace", "--all-targets", "--quiet")
         if options.test:
-            cargo("fmt", "--all", "--check")
-            cargo("test", "--quiet", "-p", "warpweave", "-p", "warpweave-tests", "--test", "tidy")
+            # In the profile of the check: what the suite looks at is text, and less is to be built.
+            cargo("test", "--profile", "dev", "--quiet", "-p", "warpweave-tests", "--test", "tidy")
+            cargo("test", "--profile", "dev", "--quiet", "-p", "warpweave-codegen", "--test", "statement_files")
     except Wrong as wrong:
         print(wrong, file=sys.stderr)
         return 1

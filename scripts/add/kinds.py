@@ -1,8 +1,11 @@
 """What one more of each kind takes: the files that it creates, with what, and the edits of others.
 
-An edit is ("after" or "before", ANCHOR, LINES), which inserts lines, as far indented, beside the one line that holds the
-anchor; ("count", NAME), which makes a constant array one longer; or ("listed", NAME, ITEM), which adds an item to one that stands on a line. `optional` are places that the bullet of CONTRIBUTING.md
-names and that the kind can do without. Keys are the titles of the bullets.
+Keys are the titles of the bullets of "How to add" in CONTRIBUTING.md. `optional` are places that the bullet names and that the
+kind can do without. An edit is one of
+
+    ("after" or "before", ANCHOR, LINES)  inserts lines, as far indented, beside the one line that holds the anchor
+    ("count", NAME)                       makes a constant array one longer
+    ("listed", NAME, ITEM)                adds an item to a constant array that stands on one line
 """
 
 OPERATOR = {
@@ -72,7 +75,7 @@ PROCEDURE = {
             ),
         ],
         "tests/src/sketch.rs": [
-            ("after", "Procedure::Sort(_) => Scalar::literal(ty.element, 0.0),", "Procedure::Example => Scalar::literal(ty.element, 0.0),"),
+            ("after", "Procedure::Sort(_) => Scalar::literal(", "Procedure::Example => Scalar::literal(ty.element, 0.0),"),
         ],
         "tests/tests/filetests/coverage.rs": [("after", 'Self::Sort(_) => "sort",', 'Self::Example => "example",')],
     },
