@@ -220,12 +220,12 @@ POLICY = {
             ("before", 'WaitGranularity::Operator => "operator",', 'WaitGranularity::Example => "example",'),
         ],
         "fusion/src/schedule/dependence/mod.rs": [("before", "pub mod requirements;", "pub mod example;")],
-        "fusion/src/schedule/placement/mod.rs": [
-            ("before", "pub mod insertion;", "pub mod example;"),
+        "fusion/src/schedule/placement/mod.rs": [("before", "pub mod insertion;", "pub mod example;")],
+        "fusion/src/schedule/placement/policies.rs": [
             (
-                "after",
-                "PlacementPolicy::Wavefront => place_waves(work, units, costs),",
-                "PlacementPolicy::Example => example::place(work, units, costs),",
+                "before",
+                "PlacementPolicy::ListScheduling => {",
+                "PlacementPolicy::Example => crate::schedule::placement::example::place(work, units, costs),",
             ),
         ],
         "fusion/src/schedule/choice/planner.rs": [

@@ -16,9 +16,8 @@ use crate::schedule::dependence::edges;
 use crate::schedule::dependence::requirements::Requirements;
 use crate::schedule::memory::ArenaPolicy;
 use crate::schedule::options::{PlanOptions, Planned};
-use crate::schedule::placement as wavefront;
 use crate::schedule::placement::justify;
-use crate::schedule::placement::{Placement, Time, Work};
+use crate::schedule::placement::{Placement, Time, Work, nanoseconds, policies};
 use crate::schedule::streams::factors;
 use crate::schedule::streams::synchronise;
 use crate::schedule::streams::synchronise::Streams;
@@ -123,15 +122,14 @@ impl<'a> Planner<'a> {
     /// Whether the longest path is shorter than another's by so much of its makespan that it is worth to plan for it.
     pub(crate) fn is_worth(&self, other: &Self, makespan: f64) -> bool {
         other.path() - self.path()
-            >= SearchTuning::DEFAULT.schedule.worthwhile_tags_share * wavefront::nanoseconds(makespan) as f64
+            >= SearchTuning::DEFAULT.schedule.worthwhile_tags_share * nanoseconds(makespan) as f64
     }
 
     /// The partition with reductions in twice as many parts where these read what several rOperators write: parts of
     /// what is there early run early, and what is last is shorter. `None` if there is no such reduction, or units have more
     /// to do than to wait for the longest path, which is known by how long the plan takes.
     pub(crate) fn in_finer_parts(&self, makespan: f64) -> Option<Partition> {
-        if wavefront::nanoseconds(makespan) as f64 > self.path() * SearchTuning::DEFAULT.schedule.worthwhile_split_ratio
-        {
+        if nanoseconds(makespan) as f64 > self.path() * SearchTuning::DEFAULT.schedule.worthwhile_split_ratio {
             return None;
         }
         let mut partition = self.chosen.clone();
@@ -196,7 +194,7 @@ impl<'a> Planner<'a> {
 
     fn with_bands(&self, bands: Bands, sync: SyncPolicy) -> Draft {
         let PlanOptions { units, costs, arena, .. } = self.options;
-        let placement = wavefront::place(&self.work(&bands), *units, sync, costs);
+        let placement = policies::place(&self.work(&bands), *units, sync, costs);
         let planned = self.under(&bands, &placement, sync, (*arena, self.exchange()));
         Draft { rough: planned.makespan, planned, bands, placement }
     }
@@ -206,7 +204,7 @@ impl<'a> Planner<'a> {
         let PlanOptions { units, costs, .. } = self.options;
         let spread = placement.spread(self.operators.len());
         let exchange = costs.signal_microseconds() + costs.exchange_microseconds(*units);
-        let worth = wavefront::nanoseconds(SearchTuning::DEFAULT.schedule.worthwhile_spread_exchanges * exchange);
+        let worth = nanoseconds(SearchTuning::DEFAULT.schedule.worthwhile_spread_exchanges * exchange);
         self.tile_bands(|id| spread[id] >= worth)
     }
 
@@ -224,7 +222,7 @@ impl<'a> Planner<'a> {
     /// Nanoseconds from the end of one rTask to the start of another that waits for it.
     fn exchange(&self) -> Time {
         let costs = &self.options.costs;
-        wavefront::nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2))
+        nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2))
     }
 
     /// The plan of a placement, with the nanoseconds that bytes have to lie idle before they are used anew where that shall cost
@@ -270,7 +268,7 @@ impl<'a> Planner<'a> {
     fn justified(&self, mut draft: Draft) -> Draft {
         let PlanOptions { units, costs, arena, .. } = self.options;
         let path = self.work(&draft.bands).path(*units, costs) as f64;
-        let is_close = wavefront::nanoseconds(draft.makespan()) as f64
+        let is_close = nanoseconds(draft.makespan()) as f64
             <= path * SearchTuning::DEFAULT.schedule.worthwhile_justification_ratio;
         if is_close || self.homes.are_given() {
             return draft;

@@ -1,27 +1,18 @@
-//! The wavefront policy: every rTask to the unit that can start it first (Rammer), as soon as the bands that it reads are
-//! complete.
-//!
-//! The most urgent rOperators choose first; the others fill the gaps that these leave, so nothing delays what is more urgent.
-//! rTasks then stand in the order of their estimated starts. That order respects every wait, so streams that follow it
-//! cannot deadlock, and rOperators of different waves overlap wherever their tiles allow.
+//! Where and when rTasks run: what is placed, and what a placement is. One file a policy, which [`policies`] chooses.
 
 pub mod affinity;
 pub mod insertion;
 pub mod justify;
+pub mod policies;
 pub mod profile;
 pub mod timeline;
-
-use crate::schedule::policy::PlacementPolicy;
-use crate::schedule::policy::SyncPolicy;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+pub mod wavefront;
 
 use warpweave_graph::arena::Arena;
 
 use crate::schedule::dependence::bands::{BandId, Bands};
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::dependence::edges::Edge;
-use crate::schedule::dependence::requirements::Requirements;
 use crate::schedule::placement::affinity::Homes;
 use warpweave_plan::plan::{EdgeKind, OperatorId, ROperator, RTask};
 
@@ -91,7 +82,7 @@ impl Work<'_> {
     }
 
     /// Per rOperator, its wave: the longest chain of rOperators before it.
-    fn waves(&self) -> Arena<OperatorId, usize> {
+    pub(crate) fn waves(&self) -> Arena<OperatorId, usize> {
         let mut waves: Arena<OperatorId, usize> = Arena::new();
         for edges in self.edges.values() {
             waves.push(edges.iter().map(|edge| waves[edge.producer] + 1).max().unwrap_or(0));
@@ -100,7 +91,7 @@ impl Work<'_> {
     }
 
     /// Per rOperator, the estimated time from its start to the end of everything that depends on it.
-    fn urgency(&self, units: usize, costs: &SyncCosts) -> Arena<OperatorId, Time> {
+    pub(crate) fn urgency(&self, units: usize, costs: &SyncCosts) -> Arena<OperatorId, Time> {
         let after = |kind| match kind {
             EdgeKind::Counter => reach(2, costs),
             EdgeKind::Sentinel => nanoseconds(costs.sentinel.value),
@@ -125,16 +116,6 @@ impl Work<'_> {
     }
 }
 
-/// Places all rTasks on `units` units.
-pub fn place(work: &Work, units: usize, policy: SyncPolicy, costs: &SyncCosts) -> Placement {
-    match policy.placement() {
-        PlacementPolicy::Wavefront => place_waves(work, units, costs),
-        PlacementPolicy::ListScheduling => {
-            insertion::place_ready(&Requirements::new(work, units, costs), &work.urgency(units, costs))
-        }
-    }
-}
-
 /// What an rTask of an rOperator takes.
 pub(crate) fn duration(operator: &ROperator) -> Time {
     nanoseconds(operator.task_microseconds).max(1)
@@ -148,43 +129,4 @@ pub(crate) fn reach(parties: usize, costs: &SyncCosts) -> Time {
 /// An estimate as a time.
 pub fn nanoseconds(microseconds: f64) -> Time {
     (microseconds * 1000.0) as Time
-}
-
-fn place_waves(work: &Work, units: usize, costs: &SyncCosts) -> Placement {
-    let waves = work.waves();
-    let mut order: Vec<OperatorId> = work.operators.ids().collect();
-    order.sort_by_key(|&id| (waves[id], Reverse(duration(&work.operators[id])), id));
-    let barrier = reach(units, costs);
-    let mut placement = Placement::default();
-    let mut free: BinaryHeap<Reverse<(Time, usize)>> = (0..units).map(|unit| Reverse((0, unit))).collect();
-    let mut last = 0;
-    let mut wave = 0;
-    for id in order {
-        if waves[id] != wave {
-            wave = waves[id];
-            placement.barriers.push(placement.steps.len());
-            last += barrier;
-            free = (0..units).map(|unit| Reverse((last, unit))).collect();
-        }
-        let operator = &work.operators[id];
-        for tile in 0..operator.tasks() {
-            let task = RTask { operator: id, tile };
-            let Reverse((start, unit)) = match work.homes.unit(task, units) {
-                Some(home) => take(&mut free, home),
-                None => free.pop().expect("a device has units"),
-            };
-            let end = start + duration(operator);
-            free.push(Reverse((end, unit)));
-            last = last.max(end);
-            placement.steps.push(Step { task, unit, start, end });
-        }
-    }
-    placement
-}
-
-/// Takes one unit out of those that become free.
-fn take(free: &mut BinaryHeap<Reverse<(Time, usize)>>, unit: usize) -> Reverse<(Time, usize)> {
-    let found = free.iter().find(|Reverse((_, other))| *other == unit).copied().expect("every unit is there");
-    free.retain(|other| *other != found);
-    found
 }
