@@ -11,7 +11,9 @@ use warpweave_plan::verify::violation::Evidence;
 use warpweave_plan::verify::violation::Violation;
 use warpweave_runtime::bundle::{BundleTarget, TargetPlan, kernel_ir};
 use warpweave_runtime::session::missing_wait::{Corruption, corruption};
-use warpweave_runtime::session::{DEFAULT_KERNEL_TARGET, Kernels, SessionError, pack_program};
+use warpweave_runtime::session::{
+    DEFAULT_KERNEL_TARGET, Device, Kernels, OpenOptions, Session, SessionError, open_kernels, pack_program,
+};
 
 use crate::build::BuildError;
 use crate::open::{OpenError, Source};
@@ -73,6 +75,19 @@ impl Checked {
     /// The kernels; none for the host.
     pub fn program(&self) -> Option<&Program> {
         self.kernels.as_ref().map(|kernels| &kernels.program)
+    }
+
+    /// A session of kernels that were changed, on the emulator or as text: what an error of a compiler would do.
+    pub fn open_changed(
+        self,
+        change: &dyn Fn(&Program) -> Program,
+        device: Device,
+        options: &OpenOptions,
+    ) -> Result<Box<dyn Session>, OpenError> {
+        let missing = || SessionError::Internal(format!("{} has no kernels", self.target));
+        let kernels = self.kernels.clone().ok_or_else(missing)?;
+        let program = change(&kernels.program);
+        Ok(open_kernels(Kernels { program, ..kernels }, self.weights, device, options)?)
     }
 
     /// What was proved.

@@ -19,6 +19,8 @@ use warpweave_graph::{Graph, TensorProgram, lower};
 use warpweave_runtime::bundle::{ModelRecord, Port, Signature, WeightFile, file_hash};
 use warpweave_runtime::mapped;
 
+use crate::program_file::{ProgramFileError, is_program, read_program};
+
 /// Why there is no model.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -31,6 +33,9 @@ pub enum ModelError {
     /// The lowering of an operator is wrong: an error of warpweave.
     #[error("the program does not verify: {0}")]
     Program(#[from] ProgramError),
+    /// The text of a program is refused.
+    #[error(transparent)]
+    ProgramFile(#[from] ProgramFileError),
 }
 
 /// A program whose inputs and outputs have names.
@@ -81,13 +86,16 @@ impl Files for MappedFiles {
 }
 
 impl Model {
-    /// The model in an ONNX file.
+    /// The model in an ONNX file, or the program in a file as [`crate::program_file`] has it.
     pub fn import(path: &Path, options: &ImportOptions) -> Result<Self, ModelError> {
         Self::import_with(path, options, &Selection::default())
     }
 
     /// The same after chosen passes over graphs.
     pub fn import_with(path: &Path, options: &ImportOptions, passes: &Selection) -> Result<Self, ModelError> {
+        if is_program(path) {
+            return Ok(read_program(path)?);
+        }
         thread::scope(|scope| {
             let hash = scope.spawn(|| file_hash(path));
             let files = MappedFiles::default();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warpweave_frontend::ImportOptions;
+use warpweave_graph::program::Names;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, ModelRecord, Signature, is_bundle};
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
@@ -66,6 +67,14 @@ impl Source {
                 let beside = beside.map(|file| bundle.path().with_file_name(&file.name));
                 std::iter::once(bundle.path().to_owned()).chain(beside).collect()
             }
+        }
+    }
+
+    /// What the program's parts are called in the model.
+    pub fn names(&self) -> Result<Names, BundleError> {
+        match self {
+            Self::Model(build) => Ok(build.model.program.names.clone()),
+            Self::Bundle(bundle) => bundle.names(),
         }
     }
 

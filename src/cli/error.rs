@@ -267,6 +267,7 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::Import(error))) => error.code(),
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
             Self::Open(OpenError::Model(ModelError::Program(_))) => "program",
+            Self::Open(OpenError::Model(ModelError::ProgramFile(_))) => "program-file",
             Self::Open(OpenError::Build(error)) => match error {
                 BuildError::Compile(CompileError::Lower(_) | CompileError::State(_)) | BuildError::NoKernels { .. } => {
                     "model-unsupported"
@@ -353,6 +354,7 @@ impl CliError {
                     | ImportError::Choice { .. }
                     | ImportError::Constant { .. },
                 )) => EXIT_USAGE,
+                OpenError::Model(ModelError::ProgramFile(_)) => EXIT_USAGE,
                 OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
                 OpenError::Model(ModelError::Rewrite(_) | ModelError::Program(_)) => EXIT_CHECK,
                 OpenError::Build(error) => build_exit(error),

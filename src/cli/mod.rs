@@ -22,7 +22,7 @@ use compiling::{check, compile, device_compile, explain};
 use machine::{doctor, litmus, microbench, selftest};
 use measuring::{bench, lab, profile, report, tune};
 use output::Output;
-use running::{compare, inspect, run};
+use running::{attempt, compare, inspect, reduce, run};
 
 /// Compiles whole ONNX graphs ahead of time into persistent GPU programs.
 ///
@@ -45,6 +45,8 @@ enum Command {
     Check(check::Arguments),
     /// Compares a model or bundle with stored inputs and outputs
     Compare(compare::Arguments),
+    /// Finds the smallest program that still fails as a model does
+    Reduce(reduce::Arguments),
     /// Measures latency and throughput
     Bench(bench::Arguments),
     /// Records when every rTask runs on a device, beside what was predicted
@@ -74,6 +76,9 @@ enum Command {
     /// Compiles device text; for use by this program itself
     #[command(hide = true)]
     DeviceCompile(device_compile::Arguments),
+    /// Runs a candidate of `reduce`; for use by this program itself
+    #[command(hide = true)]
+    ReduceAttempt(attempt::Arguments),
 }
 
 /// Runs the command that the process was started with.
@@ -88,6 +93,8 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => arguments.program.json,
         Command::Check(arguments) => arguments.json,
         Command::Compare(arguments) => arguments.program.json,
+        Command::Reduce(arguments) => arguments.program.json,
+        Command::ReduceAttempt(arguments) => arguments.program.json,
         Command::Bench(arguments) => arguments.program.json,
         Command::Profile(arguments) => arguments.program.json,
         Command::Report(arguments) => arguments.json,
@@ -109,6 +116,8 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::execute(&arguments, &output),
         Command::Check(arguments) => check::execute(&arguments, &output),
         Command::Compare(arguments) => compare::execute(&arguments, &output),
+        Command::Reduce(arguments) => reduce::execute(&arguments, &output),
+        Command::ReduceAttempt(arguments) => attempt::execute(&arguments, &output),
         Command::Bench(arguments) => bench::execute(&arguments, &output),
         Command::Profile(arguments) => profile::execute(&arguments, &output),
         Command::Report(arguments) => report::execute(&arguments, &output),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warpweave_fusion::schedule::simulation::{Event, Simulation};
+use warpweave_graph::program::Names;
 use warpweave_plan::plan::OperatorId;
 use warpweave_plan::plan::{ExecutionPlan, Instruction};
 
@@ -21,7 +22,7 @@ const COLUMNS: usize = 1400;
 
 /// The picture of a run, whose rOperators are numbered through the segments, as a self-contained SVG, light or dark as the
 /// viewer prefers.
-pub fn timeline(name: &str, plan: &ExecutionPlan, run: &Simulation, clock: Clock) -> String {
+pub fn timeline(name: &str, plan: &ExecutionPlan, names: &Names, run: &Simulation, clock: Clock) -> String {
     let operators = plan.operators();
     let units = run.units.len().max(1);
     let row = (640.0 / units as f64).clamp(3.0, 24.0);
@@ -53,7 +54,8 @@ pub fn timeline(name: &str, plan: &ExecutionPlan, run: &Simulation, clock: Clock
     let colours = colours(&operators, &plan.memory);
     for (operator, path) in paths(run, row) {
         let planned = &operators[operator];
-        let about = escape(&format!("{operator}: {}, {} rTasks", planned.params, planned.tasks()));
+        let about = names.labelled(operator, &planned.origins);
+        let about = escape(&format!("{about}: {}, {} rTasks", planned.params, planned.tasks()));
         let _ = writeln!(svg, "<path fill=\"{}\" d=\"{path}\"><title>{about}</title></path>", colours[operator]);
     }
     svg.push_str("</svg>\n");

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use warpweave_fusion::schedule::simulation::Simulation;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::program::Names;
 use warpweave_plan::plan::Instruction;
 use warpweave_plan::plan::{OperatorId, ROperator};
 use warpweave_runtime::json::json;
@@ -12,7 +13,7 @@ use super::clock::Clock;
 
 /// The trace as JSON text: a process for the device, a thread a unit, an event an rTask, wait or signal. The name of an
 /// rTask is `operator.tile`, the same in every run of a plan; the name of the process says what its times are.
-pub fn trace(operators: &Arena<OperatorId, ROperator>, simulation: &Simulation, clock: Clock) -> String {
+pub fn trace(operators: &Arena<OperatorId, ROperator>, names: &Names, simulation: &Simulation, clock: Clock) -> String {
     let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     let name = json!({"ph": "M", "pid": 0, "name": "process_name", "args": {"name": clock.words()}});
     let _ = writeln!(text, "{name},");
@@ -26,9 +27,14 @@ pub fn trace(operators: &Arena<OperatorId, ROperator>, simulation: &Simulation, 
         for event in events {
             let (name, category, detail) = describe(operators, event.instruction);
             let (start, duration) = (event.start, event.end - event.start);
+            let nodes = event.instruction.task().map(|task| names.label(&operators[task.operator].origins));
+            let about = match nodes.filter(|nodes| !nodes.is_empty()) {
+                Some(nodes) => json!({"what": detail, "nodes": nodes}),
+                None => json!({"what": detail}),
+            };
             let event = json!({
                 "ph": "X", "pid": 0, "tid": unit, "name": name, "cat": category, "ts": start, "dur": duration,
-                "args": {"what": detail}
+                "args": about
             });
             let _ = writeln!(text, "{event},");
         }

@@ -2,10 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
+use warpweave::frontend::ImportOptions;
+use warpweave::graph::program::Origins;
+use warpweave::plan::text;
+use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{self, Value};
+use warpweave::runtime::target::Target;
+use warpweave::{Build, Model};
 
-use crate::support::tool::{Folder, model, succeed, tool};
+use crate::support::tool::{Folder, fail, model, succeed, tool};
 
 #[test]
 fn a_plan_is_explained_in_figures_picture_and_trace() {
@@ -82,4 +89,43 @@ fn the_partition_is_explained_unless_the_plan_is_asked_for() {
     let output = tool(&["explain", &path, "--units", "4"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--plan"));
+}
+
+#[test]
+fn every_kernel_is_of_nodes_of_the_model() {
+    for name in ["mobilenet_v2", "bert", "lstm", "vit"] {
+        let file = model(name, "torchscript.onnx");
+        let imported = Model::import(Path::new(&file), &ImportOptions::default()).expect("a model");
+        let build = Build::new(imported, &mut |_| {});
+        let part = build.part(BundleTarget::Gpu(Target::Sm90a), &mut |_| {}).expect("a plan");
+        let (program, plan) = (&build.model.program, part.plan.plan.plan());
+        let members = part.partition.groups.iter().flat_map(|group| &group.statements);
+        let of_groups = program.origins_of(members);
+        let of_plan: Origins = plan.operators().values().flat_map(|operator| operator.origins.clone()).collect();
+        assert!(!of_plan.is_empty() && of_plan == of_groups, "{name}: no node is lost");
+        assert!(plan.operators().values().all(|operator| !operator.origins.is_empty()), "{name}: all have nodes");
+        assert_eq!(text::parse(&plan.to_string()).as_ref(), Ok(plan), "{name}: text has the nodes");
+    }
+}
+
+#[test]
+fn nodes_are_named_as_the_model_names_them() {
+    let folder = Folder::new();
+    let out = folder.join("plan").display().to_string();
+    let path = model("dlrm", "torchscript.onnx");
+    let groups = succeed(&["explain", &path]);
+    let nodes = groups["groups"][0]["nodes"].as_str().expect("the nodes of a group").to_owned();
+    let name = nodes.split('"').nth(1).expect("a name in quotes");
+    let of_node = succeed(&["explain", &path, "--node", name]);
+    assert!(of_node["chosen"]["nodes"].as_str().is_some_and(|nodes| nodes.contains(name)), "{of_node}");
+    let told = fail(2, "usage", &["explain", &path, "--node", "nobody"]);
+    assert!(told.contains("no group computes `nobody`"), "{told}");
+
+    let planned = succeed(&["explain", &path, "--plan", "--backend", "persistent", "-o", &out]);
+    assert!(planned["critical_operators"][0]["nodes"].as_str().is_some_and(|nodes| nodes.contains('"')), "{planned}");
+    let read = |file: &str| fs::read_to_string(folder.join("plan").join(file)).expect("it is written");
+    let (trace, picture) = (read("trace.json"), read("timeline.svg"));
+    assert!(trace.contains("\"nodes\":\"") && picture.contains("&quot;"), "both have names");
+    let told = tool(&["explain", &path, "--plan"]).stdout;
+    assert!(String::from_utf8_lossy(&told).contains("(Gemm \""), "text has names");
 }

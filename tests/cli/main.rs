@@ -13,5 +13,6 @@ mod models;
 mod operators;
 mod outputs;
 mod passes;
+mod reduce;
 mod results;
 mod support;

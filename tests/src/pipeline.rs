@@ -73,8 +73,9 @@ pub fn compile_staged(
     let statements: BTreeSet<StatementId> = program.statements.ids().collect();
     let body = merge_axes(&build_staged(&program, &Uses::new(&program), &statements)?, &layouts);
     let params = choose(&body)?;
-    let partition =
-        Partition { groups: vec![FusionGroup { statements, body: body.into(), params, microseconds: 1.0 }] };
+    let origins = program.origins_of(&statements);
+    let group = FusionGroup { statements, body: body.into(), params, microseconds: 1.0, origins };
+    let partition = Partition { groups: vec![group] };
     let plan = warpweave::fusion::schedule::choice::plan(
         &program,
         &layouts,

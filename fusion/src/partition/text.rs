@@ -22,7 +22,7 @@ use crate::partition::search::{FusionGroup, Partition};
 impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "partition")?;
-        for (position, FusionGroup { statements, body, params, microseconds }) in self.groups.iter().enumerate() {
+        for (position, FusionGroup { statements, body, params, microseconds, origins: _ }) in self.groups.iter().enumerate() {
             let members: Vec<String> = statements.iter().map(ToString::to_string).collect();
             writeln!(f, "  group {position} of [{}]: {params}, {microseconds:?} us", members.join(", "))?;
             write!(f, "{body}")?;
@@ -78,5 +78,7 @@ fn group(
     let microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
     reader.keyword("us")?;
     let body = body::read(reader, program.tensors.len())?.into();
-    Ok(FusionGroup { statements: members.into_iter().collect(), body, params, microseconds })
+    let statements = members.into_iter().collect();
+    let origins = program.origins_of(&statements);
+    Ok(FusionGroup { statements, body, params, microseconds, origins })
 }

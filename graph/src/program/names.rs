@@ -1,6 +1,7 @@
 //! What a program's parts are called in the model, for people.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,9 +46,41 @@ impl Origin {
         let name = if self.name.is_empty() { &self.result } else { &self.name };
         format!("{name} ({})", self.operator)
     }
+
+    /// The node as pictures and tables name it, such as ``Conv "head"``.
+    fn label(&self) -> String {
+        let name = if self.name.is_empty() { &self.result } else { &self.name };
+        let operator = legible(&self.operator);
+        if name.is_empty() { operator.to_string() } else { format!("{operator} \"{}\"", legible(name)) }
+    }
+
+    /// Whether a person means the node by this name: its own, or its result's.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.result == name
+    }
 }
 
 impl Names {
+    /// Nodes as pictures and tables name them, such as ``Conv "head" + Relu "head/relu"``; of many the first ones. Empty where
+    /// nothing is known of any.
+    pub fn label(&self, origins: &Origins) -> String {
+        const SHOWN: usize = 3;
+        let known: Vec<&Origin> = origins.iter().filter_map(|&origin| self.origins.get(origin)).collect();
+        let mut label = known.iter().take(SHOWN).map(|origin| origin.label()).collect::<Vec<String>>().join(" + ");
+        if known.len() > SHOWN {
+            label.push_str(&format!(" + {} more", known.len() - SHOWN));
+        }
+        label
+    }
+
+    /// An id with the nodes behind it: ``o7 (Conv "head")``, or the id alone where nothing is known of them.
+    pub fn labelled(&self, id: impl fmt::Display, origins: &Origins) -> String {
+        match self.label(origins) {
+            label if label.is_empty() => id.to_string(),
+            label => format!("{id} ({label})"),
+        }
+    }
+
     /// A statement's nodes as messages name them, in their order.
     pub fn nodes(&self, statement: &Statement) -> Vec<String> {
         statement.origins.iter().filter_map(|&origin| self.origins.get(origin)).map(Origin::shown).collect()
@@ -58,6 +91,11 @@ impl TensorProgram {
     /// The nodes of the model that a statement comes from.
     pub fn origins(&self, statement: StatementId) -> &Origins {
         &self.statements[statement].origins
+    }
+
+    /// The nodes of the model that any of these statements comes from.
+    pub fn origins_of<'s>(&self, statements: impl IntoIterator<Item = &'s StatementId>) -> Origins {
+        statements.into_iter().flat_map(|&statement| self.origins(statement)).copied().collect()
     }
 
     /// The name of a tensor in the model: its own, or that of the result of the last node that its statement comes from.

@@ -6,6 +6,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use warpweave_graph::program::Names;
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
 use warpweave_plan::plan::MemoryPlan;
 use zip::{CompressionMethod, ZipArchive};
@@ -93,10 +94,20 @@ impl Bundle {
 
     /// The program with its constants.
     pub fn program(&self) -> Result<TensorProgram, BundleError> {
-        let skeleton: ProgramSkeleton = super::decode::decode(EntryName::Program, &self.load(EntryName::Program)?)?;
-        skeleton.check()?;
+        let skeleton = self.skeleton()?;
         let mut weights = self.weights()?;
         skeleton.fill(|tensor, ty| weights.read(tensor, ty))
+    }
+
+    /// What the program's parts are called in the model.
+    pub fn names(&self) -> Result<Names, BundleError> {
+        Ok(self.skeleton()?.names)
+    }
+
+    fn skeleton(&self) -> Result<ProgramSkeleton, BundleError> {
+        let skeleton: ProgramSkeleton = super::decode::decode(EntryName::Program, &self.load(EntryName::Program)?)?;
+        skeleton.check()?;
+        Ok(skeleton)
     }
 
     /// The constants, to be read one by one.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use warpweave::graph::program::Names;
 use warpweave::plan::plan::RTask;
 use warpweave::plan::plan::{Instruction, PersistentSegment};
 use warpweave::runtime::json::{Value, json};
@@ -44,7 +45,7 @@ pub fn plan_value(checked: &Checked) -> Value {
 }
 
 /// What a missing wait does, as text.
-pub fn without(checked: &Checked, without: &WithoutWait, corruption: Option<&Corruption>) -> String {
+pub fn without(checked: &Checked, without: &WithoutWait, corruption: Option<&Corruption>, names: &Names) -> String {
     let segment = checked.plan.plan.plan().persistent();
     let (wait, violations) = (without.wait, &without.violations);
     let mut text = String::new();
@@ -64,6 +65,9 @@ pub fn without(checked: &Checked, without: &WithoutWait, corruption: Option<&Cor
     };
     let _ = writeln!(text, "  verifier refuses the plan, {} violations, such as:", violations.len());
     let _ = writeln!(text, "    {first}");
+    for task in first.conflict().into_iter().flat_map(|(one, other)| [one, other]) {
+        let _ = writeln!(text, "      {}", labelled(segment, task, names));
+    }
     let Some(corruption) = corruption else { return text };
     let _ = writeln!(
         text,
@@ -71,7 +75,7 @@ pub fn without(checked: &Checked, without: &WithoutWait, corruption: Option<&Cor
         corruption.tasks,
         segment.tasks(),
         corruption.held_back,
-        name(corruption.first)
+        labelled(segment, corruption.first, names)
     );
     match corruption.report.violations.first() {
         Some(first) => _ = writeln!(text, "    {} violations, such as {first}", corruption.report.total),
@@ -81,7 +85,7 @@ pub fn without(checked: &Checked, without: &WithoutWait, corruption: Option<&Cor
         let _ = writeln!(
             text,
             "    rTask {} on vEU {} writes {} {}: {} of its {} elements are wrong, such as",
-            name(tile.task),
+            labelled(segment, tile.task, names),
             unit(segment, tile.task),
             tile.tensor,
             tile.ty,
@@ -139,6 +143,11 @@ pub fn without_value(checked: &Checked, without: &WithoutWait, corruption: Optio
 
 fn name(task: RTask) -> String {
     format!("{}.{}", task.operator, task.tile)
+}
+
+/// An rTask with the nodes of the model that it is of.
+fn labelled(segment: &PersistentSegment, task: RTask, names: &Names) -> String {
+    names.labelled(name(task), &segment.operators[task.operator].origins)
 }
 
 /// The unit that runs an rTask of a plan.

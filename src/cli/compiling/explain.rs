@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use warpweave::compiler::CompileOptions;
 use warpweave::explain::{Clock, ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
-use warpweave::fusion::partition::search::{FusionGroup, FusionLevel};
+use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition};
 use warpweave::fusion::schedule::memory::ArenaPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::fusion::schedule::policy::SyncPolicy;
+use warpweave::graph::TensorProgram;
+use warpweave::graph::legible::legible;
+use warpweave::graph::program::{Names, OriginId};
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
@@ -32,8 +35,9 @@ pub struct Arguments {
     /// Explain the plan instead of the partition: what runs where and when, as predicted from the cost model
     #[arg(long)]
     plan: bool,
-    /// The group of this statement only, such as e24: its bound, what else there was, and why neighbours stay apart
-    #[arg(long, value_name = "STATEMENT", conflicts_with = "plan")]
+    /// The group of this node of the model only, or of this statement, such as e24: its bound, what else there was, and why
+    /// neighbours stay apart
+    #[arg(long, value_name = "NODE|STATEMENT", conflicts_with = "plan")]
     node: Option<String>,
     /// How far operators are fused: none, register or full
     #[arg(long, value_name = "LEVEL", default_value_t = FusionLevel::Full)]
@@ -120,9 +124,10 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let explained = explain(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
     if let Some(directory) = &arguments.directory {
-        write_pictures(directory, &name, &explained)?;
+        write_pictures(directory, &name, &explained, &build.model.program.names)?;
     }
-    output.result("explain", &text::plan_value(&name, &explained), &text::plan(&name, &explained));
+    let names = &build.model.program.names;
+    output.result("explain", &text::plan_value(&name, &explained, names), &text::plan(&name, &explained, names));
     Ok(true)
 }
 
@@ -156,34 +161,44 @@ fn of_partition(
         let title = format!("{name}: {} groups, fusion {}", chosen.groups.len(), arguments.fusion);
         write_file(&directory.join(PARTITION_FILE), picture(&title, &prepared.program, &chosen).as_bytes())?;
     }
+    let names = &prepared.program.names;
     let Some(node) = &arguments.node else {
         let (value, text) = (
-            explain_partition::partition_value(name, &levels, &chosen),
-            explain_partition::partition(name, &levels, &chosen),
+            explain_partition::partition_value(name, &levels, &chosen, names),
+            explain_partition::partition(name, &levels, &chosen, names),
         );
         output.result("explain", &value, &text);
         return Ok(true);
     };
-    let holds = |group: &FusionGroup| group.statements.iter().any(|statement| statement.to_string() == *node);
-    let Some(position) = chosen.groups.iter().position(holds) else {
-        let statements = prepared.program.statements.len();
-        return Err(CliError::Usage(format!(
-            "no group computes `{node}`: statements are e0 … e{}, as `compile --emit program` writes them; joins have no group",
-            statements.saturating_sub(1)
-        )));
-    };
+    let position = position_of(node, &chosen, &prepared.program)?;
     let explained = partition::group(prepared, &build.arch(DEFAULT_KERNEL_TARGET), compile, &chosen, position);
     let group = &chosen.groups[position];
-    let value = explain_partition::group_value(position, group, &explained);
-    output.result("explain", &value, &explain_partition::group(position, group, &explained));
+    let value = explain_partition::group_value(position, group, &explained, names);
+    output.result("explain", &value, &explain_partition::group(position, group, &explained, names));
     Ok(true)
 }
 
-fn write_pictures(directory: &Path, name: &str, explained: &ExplainedPlan) -> Result<(), CliError> {
+/// The group of a node of the model, named by itself or its result, or of a statement. Of several the last.
+fn position_of(node: &str, chosen: &Partition, program: &TensorProgram) -> Result<usize, CliError> {
+    let is_called = |origin: &OriginId| program.names.origins.get(*origin).is_some_and(|origin| origin.is_called(node));
+    let of_node = |group: &FusionGroup| group.origins.iter().any(is_called);
+    let of_statement = |group: &FusionGroup| group.statements.iter().any(|statement| statement.to_string() == node);
+    let found = chosen.groups.iter().rposition(of_node).or_else(|| chosen.groups.iter().position(of_statement));
+    found.ok_or_else(|| {
+        CliError::Usage(format!(
+            "no group computes `{}`: give the name of a node of the model or of its output, or a statement, e0 … e{}, as \
+             `compile --emit program` writes them; joins have no group",
+            legible(node),
+            program.statements.len().saturating_sub(1)
+        ))
+    })
+}
+
+fn write_pictures(directory: &Path, name: &str, explained: &ExplainedPlan, names: &Names) -> Result<(), CliError> {
     std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
     let plan = explained.plan.plan();
-    let picture = timeline(name, plan, &explained.simulation, Clock::Predicted);
-    let trace = trace(&plan.operators(), &explained.simulation, Clock::Predicted);
+    let picture = timeline(name, plan, names, &explained.simulation, Clock::Predicted);
+    let trace = trace(&plan.operators(), names, &explained.simulation, Clock::Predicted);
     for (file, text) in TIMELINE_FILES.into_iter().zip([picture, trace]) {
         write_file(&directory.join(file), text.as_bytes())?;
     }

@@ -5,11 +5,12 @@ use std::fmt::Write;
 use warpweave::explain::{ExplainedGroup, LevelFigures};
 use warpweave::fusion::partition::search::neighbours::Verdict;
 use warpweave::fusion::partition::search::{FusionGroup, Partition};
+use warpweave::graph::program::Names;
 use warpweave::plan::template::opaque;
 use warpweave::runtime::json::{Value, json};
 
 /// Levels side by side, and the groups of one of them.
-pub fn partition(name: &str, levels: &[LevelFigures], partition: &Partition) -> String {
+pub fn partition(name: &str, levels: &[LevelFigures], partition: &Partition, names: &Names) -> String {
     let mut text = format!("{name}: predicted from the cost model\n");
     let _ = writeln!(text, "  level     kernels  activation bytes     weight bytes     estimate  search");
     for figures in levels {
@@ -25,20 +26,21 @@ pub fn partition(name: &str, levels: &[LevelFigures], partition: &Partition) -> 
         );
     }
     for (position, group) in partition.groups.iter().enumerate() {
-        let _ = writeln!(text, "  {}", head(position, group));
+        let _ = writeln!(text, "  {}", head(position, group, names));
     }
     text
 }
 
-fn head(position: usize, group: &FusionGroup) -> String {
+fn head(position: usize, group: &FusionGroup, names: &Names) -> String {
+    let labelled = names.labelled(format_args!("group {position}"), &group.origins);
     let (params, microseconds) = (&group.params, group.microseconds);
     let procedure = group.body.procedure().map(|procedure| format!(" ({procedure})")).unwrap_or_default();
-    format!("group {position}: {params}{procedure}, {} statements, {microseconds:.2} us", group.statements.len())
+    format!("{labelled}: {params}{procedure}, {} statements, {microseconds:.2} us", group.statements.len())
 }
 
 /// One group: what it computes, what limits it, and what else there was.
-pub fn group(position: usize, group: &FusionGroup, explained: &ExplainedGroup) -> String {
-    let mut text = format!("{}\n{}", head(position, group), group.body);
+pub fn group(position: usize, group: &FusionGroup, explained: &ExplainedGroup, names: &Names) -> String {
+    let mut text = format!("{}\n{}", head(position, group, names), group.body);
     let members: Vec<String> = group.statements.iter().map(ToString::to_string).collect();
     let _ = writeln!(text, "  of {}", members.join(" "));
     if let Some(work) = opaque::row_work(&group.body) {
@@ -72,7 +74,7 @@ pub fn group(position: usize, group: &FusionGroup, explained: &ExplainedGroup) -
 }
 
 /// Levels as JSON.
-pub fn partition_value(name: &str, levels: &[LevelFigures], partition: &Partition) -> Value {
+pub fn partition_value(name: &str, levels: &[LevelFigures], partition: &Partition, names: &Names) -> Value {
     let levels: Vec<Value> = levels
         .iter()
         .map(|figures| {
@@ -83,12 +85,12 @@ pub fn partition_value(name: &str, levels: &[LevelFigures], partition: &Partitio
             })
         })
         .collect();
-    let groups: Vec<Value> = partition.groups.iter().map(group_fields).collect();
+    let groups: Vec<Value> = partition.groups.iter().map(|group| group_fields(group, names)).collect();
     json!({"model": name, "levels": levels, "groups": groups})
 }
 
 /// One group as JSON.
-pub fn group_value(position: usize, group: &FusionGroup, explained: &ExplainedGroup) -> Value {
+pub fn group_value(position: usize, group: &FusionGroup, explained: &ExplainedGroup, names: &Names) -> Value {
     let runners_up: Vec<Value> = explained
         .runners_up
         .iter()
@@ -112,14 +114,14 @@ pub fn group_value(position: usize, group: &FusionGroup, explained: &ExplainedGr
         "shared_memory": bound.shared_memory, "work_balance": bound.work_balance
     });
     json!({
-        "group": position, "chosen": group_fields(group), "bound": bound, "runners_up": runners_up,
+        "group": position, "chosen": group_fields(group, names), "bound": bound, "runners_up": runners_up,
         "measured_microseconds": explained.timing.map(|timing| timing.measured), "neighbours": neighbours
     })
 }
 
-fn group_fields(group: &FusionGroup) -> Value {
+fn group_fields(group: &FusionGroup, names: &Names) -> Value {
     let members: Vec<String> = group.statements.iter().map(ToString::to_string).collect();
     json!({
-        "params": group.params.to_string(), "statements": members, "estimated_microseconds": group.microseconds
+        "params": group.params.to_string(), "statements": members, "nodes": names.label(&group.origins), "estimated_microseconds": group.microseconds
     })
 }

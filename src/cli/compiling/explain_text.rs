@@ -4,15 +4,16 @@ use std::fmt::Write;
 
 use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
 use warpweave::fusion::schedule::choice::lower_bounds::Limits;
-use warpweave::plan::plan::EdgeKind;
+use warpweave::graph::program::Names;
 use warpweave::plan::plan::backend::PlanBackend;
+use warpweave::plan::plan::{EdgeKind, ROperator};
 use warpweave::runtime::json::{Value, json};
 
 /// rOperators of the critical path that are listed.
 const LISTED: usize = 8;
 
 /// A plan as text.
-pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
+pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names) -> String {
     let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
     let operators = plan.operators();
     let simulation = &explained.simulation;
@@ -68,21 +69,25 @@ pub fn plan(name: &str, explained: &ExplainedPlan) -> String {
     let _ = writeln!(text, "  busiest, idlest unit {}, {}", percent(busiest), percent(idlest));
     let _ = writeln!(text, "  critical path        {} rTasks; most of its time in", simulation.critical_steps());
     for part in explained.critical_operators().iter().take(LISTED) {
-        let params = &operators[part.operator].params;
-        let _ = writeln!(text, "    {}: {} rTasks, {:.1} us, {params}", part.operator, part.steps, part.microseconds);
+        let ROperator { params, origins, .. } = &operators[part.operator];
+        let labelled = names.labelled(part.operator, origins);
+        let _ = writeln!(text, "    {labelled}: {} rTasks, {:.1} us, {params}", part.steps, part.microseconds);
     }
     text
 }
 
 /// A plan as JSON.
-pub fn plan_value(name: &str, explained: &ExplainedPlan) -> Value {
+pub fn plan_value(name: &str, explained: &ExplainedPlan, names: &Names) -> Value {
     let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
+    let operators = plan.operators();
     let shares = explained.shares();
     let critical: Vec<Value> = explained
         .critical_operators()
         .iter()
         .map(|part| {
-            json!({"operator": part.operator.to_string(), "steps": part.steps, "microseconds": part.microseconds})
+            let nodes = names.label(&operators[part.operator].origins);
+            let operator = part.operator.to_string();
+            json!({"operator": operator, "nodes": nodes, "steps": part.steps, "microseconds": part.microseconds})
         })
         .collect();
     let path: Vec<String> = explained

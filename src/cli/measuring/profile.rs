@@ -40,6 +40,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         Source::Model(build) => &build.model.record.name,
         Source::Bundle(bundle) => &bundle.manifest().model.name,
     };
+    let names = source.names()?;
     let options = OpenOptions { units: arguments.veus, seed: arguments.seed, ..arguments.program.options() };
     let inputs = random_inputs(source.signature(), arguments.seed);
     let profile = profile(&source, arguments.program.device, &options, &child_compiler, &inputs)?;
@@ -47,13 +48,13 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     profile.notes.iter().for_each(|note| output.note(note));
     if let Some(directory) = &arguments.directory {
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
-        let picture = timeline(name, &profile.plan, &profile.recorded, profile.clock);
-        let trace = trace(profile.plan.segment().operators(), &profile.recorded, profile.clock);
+        let picture = timeline(name, &profile.plan, &names, &profile.recorded, profile.clock);
+        let trace = trace(profile.plan.segment().operators(), &names, &profile.recorded, profile.clock);
         for (file, text) in TIMELINE_FILES.into_iter().zip([picture, trace]) {
             write_file(&directory.join(file), text.as_bytes())?;
         }
     }
     let device = arguments.program.device;
-    output.result("profile", &text::value(name, device, &profile), &text::text(name, device, &profile));
+    output.result("profile", &text::value(name, device, &profile, &names), &text::text(name, device, &profile, &names));
     Ok(true)
 }

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use warpweave::fusion::schedule::simulation::Simulation;
+use warpweave::graph::program::Names;
+use warpweave::plan::plan::ROperator;
 use warpweave::profile::{OperatorTimes, PartTimes, Profile, UnitTime};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::Device;
@@ -11,7 +13,7 @@ use warpweave::runtime::session::Device;
 const LISTED: usize = 20;
 
 /// A recorded run as text.
-pub fn text(name: &str, device: Device, profile: &Profile) -> String {
+pub fn text(name: &str, device: Device, profile: &Profile, names: &Names) -> String {
     let segment = profile.plan.persistent();
     let mut text = String::new();
     let _ = writeln!(text, "{name} on {device}: {} units, {} rTasks", segment.units(), segment.tasks());
@@ -49,16 +51,17 @@ pub fn text(name: &str, device: Device, profile: &Profile) -> String {
     );
     for times in operators.iter().take(LISTED) {
         let OperatorTimes { operator, tasks, predicted, recorded } = times;
-        let params = &segment.operators[*operator].params;
+        let ROperator { params, origins, .. } = &segment.operators[*operator];
+        let nodes = names.label(origins);
         let recorded = profile.clock.label(*recorded);
         let name = operator.to_string();
-        let _ = writeln!(text, "  {name:<10} {tasks:>7} {predicted:>15.2} {recorded:>15}  {params}");
+        let _ = writeln!(text, "  {name:<10} {tasks:>7} {predicted:>15.2} {recorded:>15}  {params}  {nodes}");
     }
     text
 }
 
 /// A recorded run as JSON.
-pub fn value(name: &str, device: Device, profile: &Profile) -> Value {
+pub fn value(name: &str, device: Device, profile: &Profile, names: &Names) -> Value {
     let shares = |run: &Simulation| {
         let UnitTime { running, waiting, signalling, dispatching, idle } = UnitTime::of(run);
         json!({"running": running, "waiting": waiting, "signalling": signalling, "dispatching": dispatching, "idle": idle})
@@ -66,7 +69,7 @@ pub fn value(name: &str, device: Device, profile: &Profile) -> Value {
     let segment = profile.plan.persistent();
     let operator = |times: &OperatorTimes| {
         json!({
-            "operator": times.operator.to_string(), "params": segment.operators[times.operator].params.to_string(),
+            "operator": times.operator.to_string(), "nodes": names.label(&segment.operators[times.operator].origins), "params": segment.operators[times.operator].params.to_string(),
             "tasks": times.tasks, "predicted_microseconds": times.predicted, "recorded": times.recorded
         })
     };

@@ -107,8 +107,10 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
         let statements = group.statements.len();
         let _ = writeln!(
             text,
-            "  group {position}: {} of {statements} statements, {:.2} us",
-            group.params, group.microseconds
+            "  {}: {} of {statements} statements, {:.2} us",
+            program.names.labelled(format_args!("group {position}"), &group.origins),
+            group.params,
+            group.microseconds
         );
     }
     Ok(json!({

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::numerics::WORD_BYTES;
-use warpweave_graph::program::TensorId;
+use warpweave_graph::program::{Origins, TensorId};
 use warpweave_graph::typed_id;
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::Layout;
@@ -39,6 +39,8 @@ pub struct ROperator {
     pub task_microseconds: f64,
     /// Of these, the microseconds that a prefetch takes off if it has time enough.
     pub early_microseconds: f64,
+    /// The nodes of the model that it comes from. Nothing but text for people depends on them.
+    pub origins: Origins,
 }
 
 impl ROperator {
@@ -76,6 +78,16 @@ pub enum Instruction {
     },
     /// Add one to a counter, after everything this unit has done.
     Signal(CounterId),
+}
+
+impl Instruction {
+    /// The rTask that it is about, if it is about one.
+    pub fn task(self) -> Option<RTask> {
+        match self {
+            Self::Run(task) | Self::Keep(task) | Self::Prefetch(task) => Some(task),
+            Self::Wait { .. } | Self::Signal(_) => None,
+        }
+    }
 }
 
 /// A counter: how many signals it gets in one launch.

@@ -3,7 +3,7 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Index, TensorExpr};
 use warpweave_graph::procedure::Procedure;
-use warpweave_graph::program::TensorId;
+use warpweave_graph::program::{Origins, TensorId};
 use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::types::TensorType;
 
@@ -27,7 +27,23 @@ pub fn operator(reader: &mut Reader<'_>, position: usize, memory: &MemoryPlan) -
     let before = reader.clone();
     let early_microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
     reader.keyword("early")?;
-    Ok(ROperator { body: read(reader, memory.tensors.len())?.into(), params, task_microseconds, early_microseconds })
+    let origins = origins(reader)?;
+    let body = read(reader, memory.tensors.len())?.into();
+    Ok(ROperator { body, params, task_microseconds, early_microseconds, origins })
+}
+
+/// The nodes of the model, if any are named.
+fn origins(reader: &mut Reader<'_>) -> Parsed<Origins> {
+    let mut origins = Origins::new();
+    if reader.eat_word("from") {
+        loop {
+            origins.insert(reader.id("a node of the model", u32::MAX as usize)?);
+            if !reader.eat(",") {
+                break;
+            }
+        }
+    }
+    Ok(origins)
 }
 
 /// The body that comes next, of a group that reads and writes some of this many tensors.

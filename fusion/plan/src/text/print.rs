@@ -106,7 +106,9 @@ fn graph(f: &mut fmt::Formatter<'_>, segment: &GraphSegment) -> fmt::Result {
 fn operators(f: &mut fmt::Formatter<'_>, operators: &Arena<OperatorId, ROperator>) -> fmt::Result {
     for (id, operator) in operators.iter() {
         let (task, early) = (operator.task_microseconds, operator.early_microseconds);
-        writeln!(f, "  {id}: {}, {task:?} us a task, {early:?} early", operator.params)?;
+        write!(f, "  {id}: {}, {task:?} us a task, {early:?} early", operator.params)?;
+        let origins: Vec<String> = operator.origins.iter().map(ToString::to_string).collect();
+        writeln!(f, "{}{}", if origins.is_empty() { "" } else { " from " }, origins.join(", "))?;
         write!(f, "{}", operator.body)?;
     }
     Ok(())

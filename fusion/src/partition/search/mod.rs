@@ -23,7 +23,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
+use warpweave_graph::program::{Origins, StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::cost::KernelCost;
@@ -44,6 +44,8 @@ pub struct FusionGroup {
     pub params: ScheduleParams,
     /// Its cost in microseconds, as the search saw it.
     pub microseconds: f64,
+    /// The nodes of the model that the members come from.
+    pub origins: Origins,
 }
 
 /// Groups in topological order; every computing statement is in exactly one. Groups are connected and convex.

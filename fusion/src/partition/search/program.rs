@@ -187,7 +187,8 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
             let body = self.body(level, &statements).expect("a chosen kernel has a body");
             let body = merge_axes(&body, self.layouts).into();
             let first = statements.first().expect("groups have members").index();
-            (first, FusionGroup { statements, body, params, microseconds })
+            let origins = self.program.origins_of(&statements);
+            (first, FusionGroup { statements, body, params, microseconds, origins })
         };
         let mut groups: BTreeMap<usize, FusionGroup> = computing.into_par_iter().zip(kinds).map(group).collect();
         let order = self.order(solution, &group_of);

@@ -5,7 +5,7 @@ use crate::tuning::SearchTuning;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::program::{Source, TensorId};
+use warpweave_graph::program::TensorId;
 
 use crate::cost::KernelCost;
 use crate::schedule::choice::parts::{Part, Task, Whole};
@@ -223,8 +223,7 @@ fn crossing<C: KernelCost>(task: &Task<'_, C>) -> Vec<Crossing> {
     let root = |tensor: &TensorId| task.layouts[*tensor].root;
     let mut spans: BTreeMap<TensorId, (usize, usize)> = BTreeMap::new();
     let given: BTreeSet<TensorId> = task.program.inputs.iter().map(root).collect();
-    let is_given =
-        |root: TensorId| given.contains(&root) || matches!(task.program.tensors[root].source, Source::Constant(_));
+    let is_given = |root: TensorId| given.contains(&root) || task.program.mutability(root).loads_non_coherently();
     for (position, group) in groups.iter().enumerate() {
         for root in group.body.operands.iter().chain(&group.body.outputs).map(root).filter(|root| !is_given(*root)) {
             spans.entry(root).or_insert((position, position)).1 = position;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use warpweave_graph::arena::Arena;
-use warpweave_graph::program::{Source, TensorId, TensorProgram};
+use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::cost::KernelCost;
@@ -107,7 +107,7 @@ impl<C: KernelCost> Task<'_, C> {
 
     fn uses(&self, part: &Part) -> RootUses {
         let bodies = || self.partition.groups[part.groups.clone()].iter().map(|group| &group.body);
-        let is_constant = |root: &TensorId| matches!(self.program.tensors[*root].source, Source::Constant(_));
+        let is_constant = |root: &TensorId| self.program.mutability(*root).loads_non_coherently();
         let roots = |tensors: &mut dyn Iterator<Item = TensorId>| -> BTreeSet<TensorId> {
             tensors.map(|tensor| self.layouts[tensor].root).filter(|root| !is_constant(root)).collect()
         };

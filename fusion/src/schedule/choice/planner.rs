@@ -5,7 +5,7 @@ use crate::schedule::policy::WaitGranularity;
 use crate::tuning::SearchTuning;
 use rayon::prelude::*;
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::program::{Source, TensorId, TensorProgram};
+use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::cost::KernelCost;
@@ -87,7 +87,7 @@ impl<'a> Planner<'a> {
         if marking != Marking::Nothing && exchanged.sentinels.is_empty() {
             return None;
         }
-        let is_constant = |tensor: TensorId| matches!(exchanged.program.tensors[tensor].source, Source::Constant(_));
+        let is_constant = |tensor: TensorId| exchanged.program.mutability(tensor).loads_before_waits();
         let mut operators: Arena<OperatorId, ROperator> =
             crate::schedule::choice::price::price(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);

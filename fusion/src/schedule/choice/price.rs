@@ -20,9 +20,10 @@ pub fn price(groups: &[FusionGroup], cost: &impl KernelCost, is_constant: impl F
             (cost.task_microseconds(body, params), cost.early_microseconds(body, params, sides))
         },
     );
-    let priced = groups.iter().zip(kinds).map(|(FusionGroup { body, params, .. }, kind)| {
+    let priced = groups.iter().zip(kinds).map(|(FusionGroup { body, params, origins, .. }, kind)| {
         let (task_microseconds, early_microseconds) = prices[kind];
-        ROperator { body: body.clone(), params: params.clone(), task_microseconds, early_microseconds }
+        let (body, params, origins) = (body.clone(), params.clone(), origins.clone());
+        ROperator { body, params, task_microseconds, early_microseconds, origins }
     });
     priced.collect()
 }

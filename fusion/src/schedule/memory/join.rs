@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::program::{Source, TensorId, TensorProgram};
+use warpweave_graph::program::{TensorId, TensorProgram};
 
 use crate::schedule::memory::ArenaPolicy;
 use warpweave_plan::plan::index_records::IndexRecords;
@@ -125,8 +125,9 @@ impl Life {
 /// Gives every root a buffer, and every tensor that of its root.
 fn place(memory: &mut MemoryPlan, program: &TensorProgram, policy: ArenaPolicy, lives: BTreeMap<TensorId, Life>) {
     let mut buffers: BTreeMap<TensorId, Buffer> = BTreeMap::new();
-    let is_constant =
-        |root: &TensorId| program.tensors.get(*root).is_some_and(|tensor| matches!(tensor.source, Source::Constant(_)));
+    let is_constant = |root: &TensorId| {
+        program.tensors.get(*root).is_some_and(|tensor| tensor.source.mutability().loads_non_coherently())
+    };
     let (constants, variables): (Vec<_>, Vec<_>) = lives.into_iter().partition(|(root, _)| is_constant(root));
     for (root, _) in constants {
         let offset = memory.weights_bytes.next_multiple_of(BUFFER_ALIGNMENT);

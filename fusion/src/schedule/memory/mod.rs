@@ -6,7 +6,7 @@ use crate::tuning::SearchTuning;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::program::{Source, TensorId, TensorProgram};
+use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::schedule::placement::{Placement, Time};
@@ -100,7 +100,7 @@ pub fn place(
     let sentinels = memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel).count();
     for (tensor, uses) in uses(&memory, operators, &witnesses) {
         let bytes = memory.tensors[tensor].bytes();
-        if let Source::Constant(_) = program.tensors[tensor].source {
+        if program.mutability(tensor).loads_non_coherently() {
             let offset = memory.weights_bytes.next_multiple_of(BUFFER_ALIGNMENT);
             memory.weights_bytes = offset + bytes;
             memory.constants.push(tensor);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpweave_plan::template::weight_stationary::rules::params_of_tiles;
 use warpweave_plan::template::weight_stationary::rules::whole;
 
-use warpweave_graph::program::{Source, TensorId, TensorProgram};
+use warpweave_graph::program::{TensorId, TensorProgram};
 
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
@@ -85,7 +85,7 @@ fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, u
 fn key(program: &TensorProgram, group: &FusionGroup) -> Option<KeptKey> {
     let may = group.params.rules().may_hold_residents();
     let key = KeptKey::of_body(&group.body).filter(|_| may)?;
-    let is_constant = |tensor: TensorId| matches!(program.tensors[tensor].source, Source::Constant(_));
+    let is_constant = |tensor: TensorId| program.mutability(tensor).is_resident();
     let constant = key.tensors().all(is_constant);
     constant.then_some(key)
 }

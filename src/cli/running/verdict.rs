@@ -1,0 +1,105 @@
+//! Whether outputs are what was expected.
+
+use clap::Args;
+use warpweave::graph::legible::legible;
+use warpweave::graph::{ElementType, Tensor, npy};
+use warpweave::runtime::bundle::Port;
+use warpweave::runtime::json::{Value, json};
+
+use crate::cli::error::CliError;
+
+/// What passes as equal.
+#[derive(Args, Clone, Copy, PartialEq, Debug)]
+pub struct Tolerance {
+    /// The relative error that passes
+    #[arg(long, default_value_t = 1e-3)]
+    pub rtol: f64,
+    /// The absolute error that passes, beside the relative one
+    #[arg(long, default_value_t = 1e-5)]
+    pub atol: f64,
+}
+
+impl Tolerance {
+    /// The error of a floating-point element in multiples of what passes; infinite where no tolerance applies.
+    fn excess(self, found: f64, expected: f64) -> f64 {
+        let error = (found - expected).abs();
+        if found == expected || (found.is_nan() && expected.is_nan()) {
+            0.0
+        } else if !error.is_finite() {
+            f64::INFINITY
+        } else {
+            error / (self.atol + self.rtol * expected.abs()).max(f64::MIN_POSITIVE)
+        }
+    }
+}
+
+/// What was found of an output.
+pub struct Verdict {
+    /// Whether it passes.
+    pub passed: bool,
+    /// A line of text.
+    pub line: String,
+    /// The same as JSON.
+    pub record: Value,
+}
+
+/// Compares an output with what was expected.
+pub fn judge(
+    position: usize,
+    port: &Port,
+    found: &Tensor,
+    expected: &Tensor,
+    tolerance: Tolerance,
+) -> Result<Verdict, CliError> {
+    let stood_for = if found.element().is_storage() { npy::stood_for(expected, found.element()) } else { None };
+    let expected = stood_for.as_ref().unwrap_or(expected);
+    let stands_in = expected.element() == ElementType::F32 && found.element() == ElementType::BF16;
+    if found.shape() != expected.shape() || (found.element() != expected.element() && !stands_in) {
+        let text = format!("out_{position} is stored as {}, the program gives {}", expected.ty(), found.ty());
+        return Err(CliError::WrongOutputs(text));
+    }
+    let (values, wanted) = (found.to_f64(), expected.to_f64());
+    let (integers, wanted_integers) = (found.to_i64(), expected.to_i64());
+    let excess = |at: usize| match found.element().is_float() {
+        true => tolerance.excess(values[at], wanted[at]),
+        false if integers[at] == wanted_integers[at] => 0.0,
+        false => f64::INFINITY,
+    };
+    let worst = (0..values.len()).max_by(|a, b| excess(*a).total_cmp(&excess(*b)));
+    let failures = (0..values.len()).filter(|at| excess(*at) > 1.0).count();
+    let passed = failures == 0;
+    let verdict = if passed { "ok" } else { "differs" };
+    let head = format!("out_{position} {} {}: {verdict}", legible(&port.name), found.ty());
+    let Some(worst) = worst else {
+        let record = json!({"index": position, "name": port.name, "passed": true, "elements": 0});
+        return Ok(Verdict { passed: true, line: format!("{head}, empty"), record });
+    };
+    let (value, wanted) = (values[worst], wanted[worst]);
+    let absolute = (value - wanted).abs();
+    let relative = if absolute == 0.0 { 0.0 } else { absolute / wanted.abs() };
+    let index = coordinates(found, worst);
+    let line = format!(
+        "{head}, worst at {index:?}: {value:e} instead of {wanted:e}, relative error {relative:.3e}, \
+         {failures} of {} elements differ",
+        values.len()
+    );
+    let record = json!({
+        "index": position, "name": port.name, "type": found.ty().to_string(), "passed": passed,
+        "elements": values.len(), "failures": failures,
+        "worst": {
+            "index": index, "found": value, "expected": wanted, "absolute": absolute, "relative": relative
+        }
+    });
+    Ok(Verdict { passed, line, record })
+}
+
+/// The position of an element in each dimension.
+fn coordinates(tensor: &Tensor, mut element: usize) -> Vec<usize> {
+    let strides = tensor.shape().strides();
+    let coordinate = |stride: usize| {
+        let at = element / stride.max(1);
+        element %= stride.max(1);
+        at
+    };
+    strides.into_iter().map(coordinate).collect()
+}
