@@ -22,7 +22,7 @@ use crate::schedule::dependence::bands::{BandId, Bands};
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::dependence::edges::Edge;
 use crate::schedule::dependence::requirements::Requirements;
-use crate::schedule::placement::affinity::Homes;
+use crate::schedule::placement::affinity::Affinity;
 use warpweave_plan::plan::{EdgeKind, OperatorId, ROperator, RTask};
 
 /// Estimated time in nanoseconds.
@@ -76,7 +76,7 @@ pub struct Work<'a> {
     /// Their bands.
     pub bands: &'a Bands,
     /// The units of rTasks that have to be on one.
-    pub homes: &'a Homes,
+    pub affinity: &'a Affinity,
 }
 
 impl Work<'_> {
@@ -103,7 +103,7 @@ impl Work<'_> {
     fn urgency(&self, units: usize, costs: &SyncCosts) -> Arena<OperatorId, Time> {
         let after = |kind| match kind {
             EdgeKind::Counter => reach(2, costs),
-            EdgeKind::Sentinel => nanoseconds(costs.sentinel.value),
+            EdgeKind::Tagged => nanoseconds(costs.tagged_value.value),
         };
         let mut urgency: Arena<OperatorId, Time> = self.operators.values().map(|_| 0).collect();
         for id in self.operators.ids().rev() {
@@ -169,7 +169,7 @@ fn place_waves(work: &Work, units: usize, costs: &SyncCosts) -> Placement {
         let operator = &work.operators[id];
         for tile in 0..operator.tasks() {
             let task = RTask { operator: id, tile };
-            let Reverse((start, unit)) = match work.homes.unit(task, units) {
+            let Reverse((start, unit)) = match work.affinity.unit(task, units) {
                 Some(home) => take(&mut free, home),
                 None => free.pop().expect("a device has units"),
             };
