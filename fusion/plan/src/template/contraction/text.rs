@@ -39,10 +39,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
     let [warp_rows, warp_columns] = pair(reader, "lanes of a warp along rows and columns")?;
     reader.keyword("width")?;
     let column_width = reader.integer("neighbouring columns")?;
-    reader.keyword("k-tile")?;
+    reader.mark("k-tile")?;
     let k_tile = reader.integer("points of the reduction")?;
     let pipeline = pipeline(reader)?;
-    let split_k = if reader.eat_word("split-k") { reader.integer("parts of the reduction")? } else { 1 };
+    let split_k = if reader.eat("split-k") { reader.integer("parts of the reduction")? } else { 1 };
     let shape = ContractionShape { rows, columns, row_threads, column_width, k_tile, pipeline, split_k, unit };
     let warp = WarpTile { rows: warp_rows, columns: warp_columns };
     if row_threads == 0 || shape.column_threads() != column_threads || shape.warp() != warp {
@@ -55,7 +55,7 @@ fn pipeline(reader: &mut Reader<'_>) -> Parsed<Pipeline> {
     if reader.eat_word("unpipelined") {
         return Ok(Pipeline::Unpipelined);
     }
-    if reader.eat_word("register-prefetch") {
+    if reader.eat("register-prefetch") {
         return Ok(Pipeline::RegisterPrefetch);
     }
     if reader.eat_word("asynchronous") {
