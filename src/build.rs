@@ -147,7 +147,7 @@ pub struct Part {
 
 /// Device code and what its compiler made of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Judged {
+pub struct CompiledCode {
     /// The code.
     pub code: DeviceCode,
     /// How many translation units it was compiled in.
@@ -191,7 +191,7 @@ impl Build {
         target: Target,
         compiler: &dyn DeviceCompiler,
         watch: &mut dyn FnMut(Stage),
-    ) -> Result<(Part, Judged), BuildError> {
+    ) -> Result<(Part, CompiledCode), BuildError> {
         let draft = self.draft(BundleTarget::Gpu(target), watch)?;
         let lowered = self.lower(&draft, target, watch)?;
         let program = lowered.program.clone();
@@ -339,7 +339,11 @@ impl Draft {
 }
 
 /// Compiles the kernels of a part for its architecture, and judges what comes out.
-pub fn device_code(target: Target, program: &Program, compiler: &dyn DeviceCompiler) -> Result<Judged, BuildError> {
+pub fn device_code(
+    target: Target,
+    program: &Program,
+    compiler: &dyn DeviceCompiler,
+) -> Result<CompiledCode, BuildError> {
     let ProgramCode { cubin, units } = compile_program(program, UnitSize::default(), target, compiler)?;
     let info = CubinInfo::read(&cubin)?;
     let (mut registers, mut local_bytes) = (0, 0);
@@ -362,5 +366,5 @@ pub fn device_code(target: Target, program: &Program, compiler: &dyn DeviceCompi
         // Code of one major version loads with every driver of that version.
         minimum_driver: (compiler.version().0, 0),
     };
-    Ok(Judged { code, units, registers, local_bytes })
+    Ok(CompiledCode { code, units, registers, local_bytes })
 }

@@ -11,7 +11,7 @@ use warpweave_fusion::cost::host::HostCost;
 use warpweave_fusion::cost::recorded::RecordedCost;
 use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchReport, partition_within};
 use warpweave_fusion::schedule::choice::limits;
-use warpweave_fusion::schedule::choice::lower_bounds::Limits;
+use warpweave_fusion::schedule::choice::lower_bounds::LowerBounds;
 use warpweave_fusion::schedule::choice::plan_with;
 use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
 use warpweave_graph::TensorProgram;
@@ -83,19 +83,19 @@ impl KernelCost for CostModel {
         }
     }
 
-    fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
+    fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
         match self {
-            Self::Gpu(arch) => EstimatedCost { arch: *arch }.early_microseconds(body, params, sides),
-            Self::Recorded(recorded) => recorded.early_microseconds(body, params, sides),
-            Self::Host => HOST_COST.early_microseconds(body, params, sides),
+            Self::Gpu(arch) => EstimatedCost { arch: *arch }.prologue_microseconds(body, params, sides),
+            Self::Recorded(recorded) => recorded.prologue_microseconds(body, params, sides),
+            Self::Host => HOST_COST.prologue_microseconds(body, params, sides),
         }
     }
 
-    fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
+    fn tags_microseconds(&self, values: f64, tasks: u32) -> f64 {
         match self {
-            Self::Gpu(arch) => EstimatedCost { arch: *arch }.marks_microseconds(values, tasks),
-            Self::Recorded(recorded) => recorded.marks_microseconds(values, tasks),
-            Self::Host => HOST_COST.marks_microseconds(values, tasks),
+            Self::Gpu(arch) => EstimatedCost { arch: *arch }.tags_microseconds(values, tasks),
+            Self::Recorded(recorded) => recorded.tags_microseconds(values, tasks),
+            Self::Host => HOST_COST.tags_microseconds(values, tasks),
         }
     }
 
@@ -268,7 +268,7 @@ impl Prepared {
     }
 
     /// What plans of a partition are held against.
-    pub fn limits(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> Limits {
+    pub fn limits(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> LowerBounds {
         limits(&self.program, &self.layouts, partition, &options.cost, plan)
     }
 }

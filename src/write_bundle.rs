@@ -7,7 +7,7 @@ use std::thread;
 
 use warpweave_runtime::bundle::{BundleError, BundleTarget, BundleWriter, TargetContents};
 
-use crate::build::{Build, BuildError, Judged, Part, Stage};
+use crate::build::{Build, BuildError, CompiledCode, Part, Stage};
 use crate::device_compiler::DeviceCompiler;
 
 /// Where the constants of a bundle are.
@@ -36,7 +36,7 @@ pub trait Watcher<E> {
     fn stage(&mut self, stage: Stage);
 
     /// A target's part is complete; a GPU's has code.
-    fn made(&mut self, part: &Part, code: Option<&Judged>) -> Result<(), E>;
+    fn made(&mut self, part: &Part, code: Option<&CompiledCode>) -> Result<(), E>;
 
     /// There is no part for a target. Nothing is written if this is an error; else the bundle does without the target.
     fn refused(&mut self, target: BundleTarget, error: BuildError) -> Result<(), E>;
@@ -94,7 +94,7 @@ fn part(
     target: BundleTarget,
     compiler: Option<&dyn DeviceCompiler>,
     watch: &mut dyn FnMut(Stage),
-) -> Result<(Part, Option<Judged>), BuildError> {
+) -> Result<(Part, Option<CompiledCode>), BuildError> {
     match target {
         BundleTarget::Host => Ok((build.part(target, watch)?, None)),
         BundleTarget::Gpu(gpu) => {

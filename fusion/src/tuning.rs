@@ -86,7 +86,7 @@ pub struct ScheduleTuning {
     pub justifications: usize,
     /// Exchanges between all units that the ends of an rOperator's rTasks are apart before it has bands.
     pub worthwhile_spread_exchanges: f64,
-    /// The least share of a makespan by which marks have to shorten the longest path to be tried.
+    /// The least share of a makespan by which tags have to shorten the longest path to be tried.
     pub worthwhile_tags_share: f64,
     /// What a makespan is of the longest path, at most, for finer parts to be tried.
     pub worthwhile_split_ratio: f64,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use warpweave_plan::plan::MemoryPlan;
-use warpweave_plan::plan::{Buffer, EdgeKind, SENTINEL_BYTES, mark_of};
+use warpweave_plan::plan::{Buffer, EdgeKind, TAGGED_BYTES, tag_of};
 use warpweave_plan::tables::{Awaited, CLAIMED_BY_POLL, CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
 
 /// Host copy of a session's memory, in the layout that a persistent program reads.
@@ -33,11 +33,11 @@ pub struct TimedOutWait {
     pub wanted: i32,
 }
 
-/// A counter's number, or the bits of a mark.
+/// A counter's number, or the bits of a tag.
 fn word(awaited: &Awaited, word: i32) -> String {
     match awaited {
         Awaited::Counter { .. } => word.to_string(),
-        Awaited::Sentinel { .. } => format!("{word:#010x}"),
+        Awaited::Tagged { .. } => format!("{word:#010x}"),
     }
 }
 
@@ -70,12 +70,12 @@ impl SessionMemory {
         self
     }
 
-    /// The same memory with the marks that the launch before would have left. `memory` describes the arena.
-    pub fn marked(mut self, memory: &MemoryPlan) -> Self {
+    /// The same memory with the tags that the launch before would have left. `memory` describes the arena.
+    pub fn tagged(mut self, memory: &MemoryPlan) -> Self {
         let epoch = self.epoch();
-        for (range, mark) in sentinels(memory) {
-            let element = marked_element(epoch, mark);
-            self.arena[range].chunks_exact_mut(SENTINEL_BYTES).for_each(|bytes| bytes.copy_from_slice(&element));
+        for (range, tag) in tagged_values(memory) {
+            let element = tagged_element(epoch, tag);
+            self.arena[range].chunks_exact_mut(TAGGED_BYTES).for_each(|bytes| bytes.copy_from_slice(&element));
         }
         self
     }
@@ -94,25 +94,25 @@ impl SessionMemory {
     pub fn timed_out_wait(&self) -> Option<TimedOutWait> {
         let &[claimed, veu, first, second, seen, wanted, ..] = self.status.as_slice() else { return None };
         let awaited = match claimed {
-            CLAIMED_BY_POLL => Awaited::Sentinel { element: first },
+            CLAIMED_BY_POLL => Awaited::Tagged { element: first },
             _ => Awaited::Counter { position: first, counter: second },
         };
         (claimed != 0).then_some(TimedOutWait { veu, awaited, seen, wanted })
     }
 }
 
-/// The bytes of the arena in which values carry their own validity, with their marks, earlier ones first.
-pub fn sentinels(memory: &MemoryPlan) -> Vec<(Range<usize>, u32)> {
-    let marked = memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel);
-    let placed = marked.filter_map(|tensor| Some((tensor.buffer?, tensor.mark)));
+/// The bytes of the arena in which values carry their own validity, with their tags, earlier ones first.
+pub fn tagged_values(memory: &MemoryPlan) -> Vec<(Range<usize>, u32)> {
+    let tagged = memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Tagged);
+    let placed = tagged.filter_map(|tensor| Some((tensor.buffer?, tensor.tag)));
     let range = |buffer: Buffer| buffer.offset as usize..(buffer.offset + buffer.bytes) as usize;
-    let mut found: Vec<(Range<usize>, u32)> = placed.map(|(buffer, mark)| (range(buffer), mark)).collect();
-    found.sort_by_key(|(_, mark)| *mark);
+    let mut found: Vec<(Range<usize>, u32)> = placed.map(|(buffer, tag)| (range(buffer), tag)).collect();
+    found.sort_by_key(|(_, tag)| *tag);
     found
 }
 
-/// An element that the launch before number `epoch` has given this mark.
-pub fn marked_element(epoch: i32, mark: u32) -> [u8; SENTINEL_BYTES] {
-    let mark = mark_of(epoch.wrapping_sub(1).cast_unsigned(), mark).to_le_bytes();
-    [0, 0, 0, 0, mark[0], mark[1], mark[2], mark[3]]
+/// An element that the launch before number `epoch` has given this tag.
+pub fn tagged_element(epoch: i32, tag: u32) -> [u8; TAGGED_BYTES] {
+    let tag = tag_of(epoch.wrapping_sub(1).cast_unsigned(), tag).to_le_bytes();
+    [0, 0, 0, 0, tag[0], tag[1], tag[2], tag[3]]
 }

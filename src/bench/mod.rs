@@ -18,7 +18,7 @@ pub use error::BenchError;
 pub use identity::{Hardware, ModelIdentity, Precision};
 pub use measure::{LEAST_RUNS, Measured, Method, WarmUp, measure};
 pub use peers::{Difference, LeftOut, Peer, PeerComparison, PeerKey, compare_with_peers, left_out_text, read_peers};
-pub use profile::{Estimator, GroupProfile, Limits, PlanProfile, profile};
+pub use profile::{Estimator, GroupProfile, LowerBounds, PlanProfile, profile};
 pub use result::{Achieved, BenchResult, Clocks, MethodRecord, SCHEMA, Samples, TrainingStep, read_results};
 pub use soak::{Against, Soak, SoakLimit, soak};
 pub use stability::{StabilityDetector, StabilityRule};

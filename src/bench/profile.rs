@@ -93,14 +93,14 @@ impl Estimator {
 
 /// What a device can do at most.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Limits {
+pub struct LowerBounds {
     /// Single-precision operations a second, without matrix units.
     pub operations_per_second: f64,
     /// Bytes a second from the device's memory.
     pub bytes_per_second: f64,
 }
 
-impl Limits {
+impl LowerBounds {
     /// The limits of a GPU.
     pub fn of(arch: &GpuArch) -> Self {
         Self {

@@ -10,7 +10,7 @@ use super::error::BenchError;
 use super::identity::{Hardware, ModelIdentity};
 use super::measure::WarmUp;
 use super::peers::{LeftOut, PeerComparison, PeerKey};
-use super::profile::{Limits, PlanProfile};
+use super::profile::{LowerBounds, PlanProfile};
 use super::soak::Soak;
 use super::statistics::Distribution;
 use super::sweep::Sweep;
@@ -69,12 +69,12 @@ pub struct Achieved {
     /// Bytes a second, counted as in the plan.
     pub bytes_per_second: f64,
     /// What the device can do, where it is known.
-    pub limits: Option<Limits>,
+    pub limits: Option<LowerBounds>,
 }
 
 impl Achieved {
     /// The rates of a plan that takes `seconds`; `None` if that is no time.
-    pub fn of(plan: &PlanProfile, seconds: f64, limits: Option<Limits>) -> Option<Self> {
+    pub fn of(plan: &PlanProfile, seconds: f64, limits: Option<LowerBounds>) -> Option<Self> {
         (seconds > 0.0).then(|| Self {
             operations_per_second: plan.operations as f64 / seconds,
             bytes_per_second: plan.bytes as f64 / seconds,

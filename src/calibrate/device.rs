@@ -5,7 +5,7 @@ use std::time::Duration;
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_graph::TensorProgram;
-use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver, KeptContext};
+use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver, ResidentContext};
 use warpweave_runtime::session::{SessionError, pack_program};
 use warpweave_runtime::target::Target;
 
@@ -27,7 +27,7 @@ pub struct DeviceStopwatch<'a> {
     compiler: &'a dyn DeviceCompiler,
     device: DeviceInfo,
     target: Target,
-    _context: KeptContext,
+    _context: ResidentContext,
 }
 
 impl<'a> DeviceStopwatch<'a> {
@@ -36,7 +36,7 @@ impl<'a> DeviceStopwatch<'a> {
         let driver = Driver::open().map_err(SessionError::from)?;
         let device = driver.device(ordinal).map_err(SessionError::from)?;
         let target = device_target(&device)?;
-        let context = KeptContext::new(ordinal).map_err(SessionError::from)?;
+        let context = ResidentContext::new(ordinal).map_err(SessionError::from)?;
         Ok(Self { compiler, device, target, _context: context })
     }
 

@@ -1,7 +1,7 @@
 //! One partition planned in every way, with what is uncertain varied.
 
 use warpweave_fusion::partition::search::Partition;
-use warpweave_fusion::schedule::choice::lower_bounds::Limits;
+use warpweave_fusion::schedule::choice::lower_bounds::LowerBounds;
 use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions};
 use warpweave_fusion::schedule::policy::SyncPolicy;
@@ -104,7 +104,7 @@ pub struct Comparison {
     /// The ways, in their order.
     pub ways: Vec<WayFigures>,
     /// What the plans are held against.
-    pub limits: Limits,
+    pub limits: LowerBounds,
     /// Predicted microseconds with all of that where every group runs the kernel that is fastest alone.
     pub fastest_alone: f64,
     /// Waits for bands against barriers.

@@ -50,7 +50,7 @@ fn describe(operators: &Arena<OperatorId, ROperator>, instruction: Instruction) 
             let params = operators[task.operator].params.to_string();
             (format!("{}.{}", task.operator, task.tile), "run", params)
         }
-        Instruction::Keep(task) => (format!("keep {}.{}", task.operator, task.tile), "keep", String::new()),
+        Instruction::Hold(task) => (format!("hold {}.{}", task.operator, task.tile), "hold", String::new()),
         Instruction::Prefetch(task) => (format!("prefetch {}.{}", task.operator, task.tile), "prefetch", String::new()),
         Instruction::Wait { counter, signals } => (format!("wait {counter}"), "wait", format!("{signals} signals")),
         Instruction::Signal(counter) => (format!("signal {counter}"), "signal", String::new()),

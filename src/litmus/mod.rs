@@ -18,7 +18,7 @@ use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::memory::ArenaPolicy;
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_fusion::schedule::policy::SyncPolicy;
-use warpweave_fusion::schedule::streams::tagged::Marking;
+use warpweave_fusion::schedule::streams::tagged::Tagging;
 use warpweave_plan::plan::backend::{Backend, BackendChoice, BackendReason};
 use warpweave_plan::verify::verify;
 use warpweave_runtime::bundle::{BundleTarget, TargetPlan};
@@ -45,7 +45,7 @@ pub enum Litmus {
     Barriers,
     /// Bytes are stored again once their readers have signalled.
     ReusedBytes,
-    /// A value of eight bytes is seen together with its mark or not at all, without any other order.
+    /// A value of eight bytes is seen together with its tag or not at all, without any other order.
     TaggedValues,
     /// The same while stores of four bytes by earlier owners of the bytes may still be on their way.
     TaggedReusedBytes,
@@ -84,12 +84,12 @@ impl Litmus {
 
     /// How the program is planned.
     fn plan_options(self, plain: PlanOptions) -> PlanOptions {
-        let persistent = PlanOptions { marking: Marking::Nothing, arena: ArenaPolicy::Separate, ..plain };
+        let persistent = PlanOptions { tagging: Tagging::Nothing, arena: ArenaPolicy::Separate, ..plain };
         let by = |sync| PlanOptions { sync: Some(sync), ..persistent };
         // Where signals are dear, whatever can carry its own validity does.
         let drain = Constant { value: 20.0, ..plain.costs.drain };
         let tagged = PlanOptions {
-            marking: Marking::Factors,
+            tagging: Tagging::Factors,
             costs: SyncCosts { drain, ..plain.costs },
             ..by(SyncPolicy::TILE)
         };

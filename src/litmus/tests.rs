@@ -23,14 +23,14 @@ fn all_that_is_sent_arrives_on_the_emulator() {
 fn plans_have_the_edges_that_are_tried() {
     for (chain, units) in [(Chain::SMALL, DEFAULT_UNITS), (Chain::LARGE, 132)] {
         for (litmus, features) in Litmus::ALL.map(|litmus| (litmus, features(litmus, chain, units))) {
-            let Features { waits, marks, shared, marks_share, nodes, streams } = features;
+            let Features { waits, tags, shared, tags_share, nodes, streams } = features;
             let tagged = matches!(litmus, Litmus::TaggedValues | Litmus::TaggedReusedBytes);
-            assert_eq!(marks > 0, tagged, "{litmus:?} of {chain:?}: {marks} tensors are tagged");
+            assert_eq!(tags > 0, tagged, "{litmus:?} of {chain:?}: {tags} tensors are tagged");
             match litmus {
                 Litmus::Bands | Litmus::Operators | Litmus::Barriers => assert!(waits > 0 && shared == 0, "{litmus:?}"),
                 Litmus::ReusedBytes => assert!(waits > 0 && shared > 0, "{litmus:?}"),
-                Litmus::TaggedValues => assert_eq!(marks_share, 0, "{litmus:?}"),
-                Litmus::TaggedReusedBytes => assert!(marks_share > 0, "{litmus:?} of {chain:?}"),
+                Litmus::TaggedValues => assert_eq!(tags_share, 0, "{litmus:?}"),
+                Litmus::TaggedReusedBytes => assert!(tags_share > 0, "{litmus:?} of {chain:?}"),
                 Litmus::ProgrammaticEdges => assert!(nodes > 0 && streams == 0, "{litmus:?}"),
                 Litmus::Segments => assert!(nodes > 0 && streams > 0, "{litmus:?}"),
             }
@@ -42,11 +42,11 @@ fn plans_have_the_edges_that_are_tried() {
 struct Features {
     waits: usize,
     /// Tensors whose values carry their own validity.
-    marks: usize,
+    tags: usize,
     /// Pairs of tensors in the arena with bytes in common.
     shared: usize,
     /// Those of a tagged tensor and one that is not.
-    marks_share: usize,
+    tags_share: usize,
     nodes: usize,
     streams: usize,
 }
@@ -63,20 +63,20 @@ fn features(litmus: Litmus, chain: Chain, units: usize) -> Features {
         .filter_map(|(_, tensor)| Some((tensor.edge, tensor.buffer?)))
         .filter(|(_, buffer)| buffer.space == warpweave_plan::plan::BufferSpace::Arena)
         .collect();
-    let (mut shared, mut marks_share) = (0, 0);
+    let (mut shared, mut tags_share) = (0, 0);
     for (at, (edge, buffer)) in owners.iter().enumerate() {
         for (other_edge, other) in &owners[..at] {
             let overlap = buffer.offset < other.offset + other.bytes && other.offset < buffer.offset + buffer.bytes;
             shared += usize::from(overlap);
-            marks_share += usize::from(overlap && edge != other_edge);
+            tags_share += usize::from(overlap && edge != other_edge);
         }
     }
     let persistent = plan.segments.iter().filter(|segment| segment.backend() == Backend::Persistent).count();
     Features {
         waits: plan.waits(),
-        marks: owners.iter().filter(|(edge, _)| *edge == EdgeKind::Sentinel).count(),
+        tags: owners.iter().filter(|(edge, _)| *edge == EdgeKind::Tagged).count(),
         shared,
-        marks_share,
+        tags_share,
         nodes: plan.segments.len() - persistent,
         streams: persistent,
     }

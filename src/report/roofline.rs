@@ -1,6 +1,6 @@
 //! A plan's groups under the roofs of the device.
 
-use crate::bench::{BenchResult, GroupProfile, Limits};
+use crate::bench::{BenchResult, GroupProfile, LowerBounds};
 
 use super::chart::{Chart, Frame, HEIGHT, Legend, Table, WIDTH, cells};
 use super::scale::{Logarithmic, digits, short, time};
@@ -81,7 +81,7 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
 }
 
 /// The slope of the memory's bandwidth and the flat roof of the arithmetic, cut to the frame.
-fn roofs(drawing: &mut Drawing, x: &Logarithmic, y: &Logarithmic, limits: Limits) {
+fn roofs(drawing: &mut Drawing, x: &Logarithmic, y: &Logarithmic, limits: LowerBounds) {
     let ((x_low, x_high), (y_low, _)) = (x.domain(), y.domain());
     let (flat, bandwidth) = (limits.operations_per_second, limits.bytes_per_second);
     let begin = x_low.max(y_low / bandwidth);

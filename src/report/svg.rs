@@ -49,7 +49,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The name in the style sheet; marks that stand for a row of the table also have the class `point`.
+    /// The name in the style sheet; tags that stand for a row of the table also have the class `point`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Grid => "grid",

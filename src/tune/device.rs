@@ -12,7 +12,7 @@ use warpweave_graph::reference::evaluate;
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::{Tensor, TensorProgram};
 use warpweave_plan::body::signature::Signature;
-use warpweave_runtime::cuda::{CudaError, CudaOptions, CudaSession, DeviceInfo, Driver, KeptContext};
+use warpweave_runtime::cuda::{CudaError, CudaOptions, CudaSession, DeviceInfo, Driver, ResidentContext};
 use warpweave_runtime::session::{CLOCK_RAMP, FailureKind, Session, SessionError, pack_program};
 use warpweave_runtime::target::Target;
 
@@ -47,7 +47,7 @@ pub struct DeviceMeasure<'a> {
     launch: Option<f64>,
     /// Of the next inputs.
     seed: u64,
-    _context: KeptContext,
+    _context: ResidentContext,
     /// The group that was measured last, with what the reference says of it.
     expected: Option<Expected>,
 }
@@ -70,7 +70,7 @@ impl<'a> DeviceMeasure<'a> {
         let device = driver.device(ordinal).map_err(SessionError::from)?;
         let target = device_target(&device)?;
         let (major, minor) = driver.version();
-        let context = KeptContext::new(ordinal).map_err(SessionError::from)?;
+        let context = ResidentContext::new(ordinal).map_err(SessionError::from)?;
         let cost = EstimatedCost { arch: GpuArch::h200() };
         let driver = Version { major, minor };
         Ok(Self {

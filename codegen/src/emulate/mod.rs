@@ -9,7 +9,7 @@
 //!   reported whatever the order in which the emulator happened to run things, and gives poison;
 //! - shared memory is undefined when a kernel is entered, kept arrays when a launch begins; between warps only block
 //!   barriers order accesses of it, between lanes of a warp also warp barriers and shuffles;
-//! - a value that carries its own validity is polled until its mark is this launch's; that orders nothing else, and no
+//! - a value that carries its own validity is polled until its tag is this launch's; that orders nothing else, and no
 //!   other access may touch its bytes;
 //! - a node touches the arena only after its wait for the node before it, which makes everything of that node visible;
 //! - barriers must be reached by all threads, warp operations by all lanes, and what is block-uniform must be.
@@ -103,14 +103,14 @@ impl<'a> Device<'a> {
             return Err(PrepareError::Malformed(violations));
         }
         let kept = |kernel: &Kernel| kernel.kept.map_or(0, |kept| emulated_words(&kernel.shared[kept]));
-        let kept_words = program.kernels.values().map(kept).max().unwrap_or(0);
-        let bases = SharedBases { kept: 0, own: kept_words, own_bytes: program.kept_bytes() };
+        let resident_words = program.kernels.values().map(kept).max().unwrap_or(0);
+        let bases = SharedBases { kept: 0, own: resident_words, own_bytes: program.resident_bytes() };
         let mut kernels = Vec::new();
         for (id, kernel) in program.kernels.iter() {
             let body = Body::Kernel(id);
             kernels.push(compile::compile(body, kernel, bases).ok_or(PrepareError::TooLarge(body))?);
         }
-        let kernel_words = kept_words + kernels.iter().map(|kernel| kernel.shared_words).max().unwrap_or(0);
+        let kernel_words = resident_words + kernels.iter().map(|kernel| kernel.shared_words).max().unwrap_or(0);
         let bases = SharedBases { kept: 0, own: kernel_words, own_bytes: 0 };
         let mut entries = Vec::new();
         let mut positions: BTreeMap<Body, usize> = BTreeMap::new();
@@ -122,7 +122,7 @@ impl<'a> Device<'a> {
         let launches = launches?;
         let entry_words = entries.iter().map(|entry| entry.shared_words).max().unwrap_or(0);
         let shared_words = (kernel_words + entry_words) as usize;
-        let exchanges = kernels.iter().any(|kernel| !kernel.sentinels.is_empty());
+        let exchanges = kernels.iter().any(|kernel| !kernel.tagged_values.is_empty());
         Ok(Self {
             compiled: Compiled { entries, launched: 0, kernels },
             launches,
@@ -139,12 +139,12 @@ impl<'a> Device<'a> {
 
     /// Sets counters and control words to what they are before launch number `epoch` if all launches so far were
     /// regular. With 1, this is the zeroing that an aborted session needs. Where values carry their own validity, the
-    /// arena's contents are lost: every mark is that of the launch before.
+    /// arena's contents are lost: every tag is that of the launch before.
     pub fn restart(&mut self, epoch: u32) {
         let launches = epoch.wrapping_sub(1);
         if self.exchanges {
-            let marked = [[0; 4], launches.to_le_bytes()].concat();
-            self.arena.bytes.chunks_exact_mut(marked.len()).for_each(|element| element.copy_from_slice(&marked));
+            let tagged = [[0; 4], launches.to_le_bytes()].concat();
+            self.arena.bytes.chunks_exact_mut(tagged.len()).for_each(|element| element.copy_from_slice(&tagged));
         }
         self.counters.fill(0);
         for instruction in self.tables.instructions.chunks_exact(INSTRUCTION_WORDS) {

@@ -71,14 +71,14 @@ impl ProgramMutation {
 
 /// Errors of values that carry their own validity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum SentinelMutation {
-    /// Values are written without their marks.
+pub enum TagMutation {
+    /// Values are written without their tags.
     DropMark,
-    /// Values are read without a look at their marks.
+    /// Values are read without a look at their tags.
     ReadUnpolled,
 }
 
-impl SentinelMutation {
+impl TagMutation {
     /// Every mutation.
     pub const ALL: [Self; 2] = [Self::DropMark, Self::ReadUnpolled];
 
@@ -98,14 +98,14 @@ impl SentinelMutation {
         let changed = std::mem::take(block).into_iter().flat_map(|mut statement| {
             statement.blocks_mut().into_iter().for_each(|inner| self.change(inner));
             match (self, &statement) {
-                (Self::DropMark, Statement::StoreSentinel { index, value, .. }) => {
+                (Self::DropMark, Statement::StoreTagged { index, value, .. }) => {
                     vec![Statement::StoreGlobal {
                         memory,
                         index: word(index, Expression::i32(0)),
                         values: vec![value.clone()],
                     }]
                 }
-                (Self::ReadUnpolled, Statement::LoadSentinel { place, count, index, apart, .. }) => {
+                (Self::ReadUnpolled, Statement::LoadTagged { place, count, index, apart, .. }) => {
                     let loads = (0..*count as i32).map(|element| {
                         let apart = apart.clone().unwrap_or(Expression::i32(1));
                         let steps = Expression::binary(BinaryOp::Multiply, apart, Expression::i32(element));

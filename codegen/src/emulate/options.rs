@@ -21,7 +21,7 @@ pub struct LaunchOptions {
     /// The wait, by order of execution from 0, whose time limit passes at its first poll. It raises the abort flag; no
     /// other wait ever runs out of time.
     pub time_out_wait: Option<u64>,
-    /// The poll, by order of those that find no mark, from 0, whose time limit passes then. It raises the abort flag.
+    /// The poll, by order of those that find no tag, from 0, whose time limit passes then. It raises the abort flag.
     pub time_out_poll: Option<u64>,
     /// Whether the dearer statistics are taken.
     pub count: bool,

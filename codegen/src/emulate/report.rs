@@ -104,36 +104,36 @@ pub enum Fault {
         /// The first byte.
         address: usize,
     },
-    /// A read that looks at no mark, of bytes that carry their own validity.
-    #[error("arena byte {address} carries its own validity and is read without a look at its mark")]
-    SentinelMixed {
+    /// A read that looks at no tag, of bytes that carry their own validity.
+    #[error("arena byte {address} carries its own validity and is read without a look at its tag")]
+    TaggedMixed {
         /// The first byte.
         address: usize,
     },
-    /// A value is written a second time with the mark of one launch.
-    #[error("arena byte {address} is marked twice")]
-    SentinelTwice {
+    /// A value is written a second time with the tag of one launch.
+    #[error("arena byte {address} is tagged twice")]
+    TaggedTwice {
         /// The first byte.
         address: usize,
     },
-    /// A value whose mark is polled for has been overwritten by one with a later mark.
-    #[error("arena byte {address} bears a later mark than the one that is polled for")]
-    SentinelOverwritten {
+    /// A value whose tag is polled for has been overwritten by one with a later tag.
+    #[error("arena byte {address} bears a later tag than the one that is polled for")]
+    TaggedOverwritten {
         /// The first byte.
         address: usize,
     },
-    /// A mark of this launch that nobody has written in it.
-    #[error("arena byte {address} bears the mark of this launch before it is written")]
-    SentinelStale {
+    /// A tag of this launch that nobody has written in it.
+    #[error("arena byte {address} bears the tag of this launch before it is written")]
+    TagStale {
         /// The first byte.
         address: usize,
     },
     /// All blocks wait and nobody can write what is polled; the launch ends. One for each poll.
-    #[error("deadlock: the mark of arena byte {address} is {seen}, polled for {wanted}")]
+    #[error("deadlock: the tag of arena byte {address} is {seen}, polled for {wanted}")]
     PollDeadlock {
         /// The first byte of the value.
         address: usize,
-        /// The mark.
+        /// The tag.
         seen: u32,
         /// The launch.
         wanted: u32,
@@ -269,9 +269,9 @@ pub struct StatusRecord {
     pub block: u32,
     /// What it waited for.
     pub awaited: Awaited,
-    /// The counter's value, or the mark.
+    /// The counter's value, or the tag.
     pub seen: u32,
-    /// The target, or the bits of the mark.
+    /// The target, or the bits of the tag.
     pub wanted: u32,
 }
 

@@ -25,14 +25,14 @@ macro_rules! parts {
                 Needed::Scalar(memory.scalar_type()),
                 values,
             ),
-            Self::LoadSentinel { place, count, index, apart, mark } => Parts::new()
+            Self::LoadTagged { place, count, index, apart, tag } => Parts::new()
                 .writes(place, *count, Some(F32))
                 .reads(Role::Address, INTEGER, [index])
                 .reads(Role::Address, INTEGER, apart)
-                .reads(Role::Word, I32, [mark]),
-            Self::StoreSentinel { index, mark, value } => Parts::new()
+                .reads(Role::Word, I32, [tag]),
+            Self::StoreTagged { index, tag, value } => Parts::new()
                 .reads(Role::Address, INTEGER, [index])
-                .reads(Role::Word, I32, [mark])
+                .reads(Role::Word, I32, [tag])
                 .reads(Role::Value, F32, [value]),
             Self::CheckIndex { place, value, extent, element, record } => Parts::new()
                 .writes(place, 1, Some(I32))
@@ -115,17 +115,15 @@ impl Statement {
             Self::StoreGlobal { values, .. } => {
                 Effects { accesses: vec![write(arena)], flaw: store_width(values), ..Effects::NONE }
             }
-            Self::LoadSentinel { count, apart, .. } => {
+            Self::LoadTagged { count, apart, .. } => {
                 let most = if apart.is_some() { MOST_POLLED } else { 2 };
-                let flaw = (!(1..=most).contains(count)).then_some(Flaw::SentinelCount(*count));
-                let home = Home::Exchange("LoadSentinel");
+                let flaw = (!(1..=most).contains(count)).then_some(Flaw::TaggedCount(*count));
+                let home = Home::Exchange("LoadTagged");
                 Effects { home, accesses: vec![read(Memory::Tagged)], flaw, ..Effects::NONE }
             }
-            Self::StoreSentinel { .. } => Effects {
-                home: Home::Exchange("StoreSentinel"),
-                accesses: vec![write(Memory::Tagged)],
-                ..Effects::NONE
-            },
+            Self::StoreTagged { .. } => {
+                Effects { home: Home::Exchange("StoreTagged"), accesses: vec![write(Memory::Tagged)], ..Effects::NONE }
+            }
             Self::CheckIndex { .. } => Effects {
                 home: Home::Kernel("CheckIndex"),
                 accesses: vec![update(Memory::IndexRecord)],

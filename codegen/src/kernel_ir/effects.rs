@@ -245,7 +245,7 @@ pub enum Flaw {
     StoreWidth(usize),
     /// A poll of no elements, or of more than one poll may ask for.
     #[error("a poll of {0} elements")]
-    SentinelCount(u32),
+    TaggedCount(u32),
     /// A lane number that no warp has.
     #[error("lane {0} of a shuffle")]
     ShuffleLane(u32),

@@ -66,7 +66,7 @@ impl Kernel {
     }
 
     /// Bytes of the kept array.
-    pub fn kept_bytes(&self) -> u32 {
+    pub fn resident_bytes(&self) -> u32 {
         self.kept.and_then(|kept| self.shared.get(kept)).map_or(0, |array| array.bytes())
     }
 }
@@ -145,7 +145,7 @@ impl Program {
     /// Shared-memory bytes that a block needs: the maximum over the kernels, what they keep, and the entry's own.
     pub fn shared_bytes(&self) -> u32 {
         let kernels = self.kernels.values().map(Kernel::shared_bytes).max().unwrap_or(0);
-        kernels + self.kept_bytes() + self.entry_shared_bytes()
+        kernels + self.resident_bytes() + self.entry_shared_bytes()
     }
 
     /// Shared-memory bytes of the entry itself, before those of the kernels; nodes have none.
@@ -156,7 +156,7 @@ impl Program {
     /// Shared-memory bytes that a block of each kernel's node needs; none if no kernel is a node. A kernel's arrays lie where
     /// they lie in a persistent segment of the same program.
     pub fn node_shared_bytes(&self) -> Vec<u32> {
-        let before = self.entry_shared_bytes() + self.kept_bytes();
+        let before = self.entry_shared_bytes() + self.resident_bytes();
         match &self.entry {
             Entry::Persistent(_) => Vec::new(),
             Entry::Nodes(_) | Entry::Mixed(_) => {
@@ -166,7 +166,7 @@ impl Program {
     }
 
     /// Bytes of the largest kept array: where the kernels' other arrays begin.
-    pub fn kept_bytes(&self) -> u32 {
-        self.kernels.values().map(Kernel::kept_bytes).max().unwrap_or(0)
+    pub fn resident_bytes(&self) -> u32 {
+        self.kernels.values().map(Kernel::resident_bytes).max().unwrap_or(0)
     }
 }

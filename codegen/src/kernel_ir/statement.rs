@@ -61,10 +61,10 @@ pub enum Statement {
         /// One, two or four values.
         values: Vec<Expression>,
     },
-    /// Polls elements that carry their own validity until each bears this mark of the launch, and reads them; orders no
+    /// Polls elements that carry their own validity until each bears this tag of the launch, and reads them; orders no
     /// other access. All are asked for before the first is looked at. Gives up with any value, as [`Statement::Wait`] does,
     /// after the time limit or an abort. Only inside kernels.
-    LoadSentinel {
+    LoadTagged {
         /// What is written, `F32`; the first of `count` array elements.
         place: Place,
         /// Elements polled: one, two neighbours, or up to [`MOST_POLLED`](super::MOST_POLLED) that lie apart.
@@ -73,15 +73,15 @@ pub enum Statement {
         index: Expression,
         /// Elements from one to the next, `I64` or `I32`; neighbours without it.
         apart: Option<Expression>,
-        /// Which of the launch's marks, `I32`.
-        mark: Expression,
+        /// Which of the launch's tags, `I32`.
+        tag: Expression,
     },
-    /// Writes an element together with a mark of the launch, at once; orders no other access. Only inside kernels.
-    StoreSentinel {
+    /// Writes an element together with a tag of the launch, at once; orders no other access. Only inside kernels.
+    StoreTagged {
         /// The element index in the arena, in units of eight bytes, `I64` or `I32`.
         index: Expression,
-        /// Which of the launch's marks, `I32`.
-        mark: Expression,
+        /// Which of the launch's tags, `I32`.
+        tag: Expression,
         /// An `F32`.
         value: Expression,
     },

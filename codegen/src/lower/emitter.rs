@@ -184,14 +184,14 @@ impl<'a> Emitter<'a> {
     }
 
     /// Whether a tensor's values carry their own validity.
-    pub(crate) fn is_sentinel(&self, tensor: TensorId) -> bool {
-        self.memory.tensors[tensor].edge == EdgeKind::Sentinel
+    pub(crate) fn is_tagged(&self, tensor: TensorId) -> bool {
+        self.memory.tensors[tensor].edge == EdgeKind::Tagged
     }
 
-    /// The mark of a tensor's values, if they carry their own validity.
+    /// The tag of a tensor's values, if they carry their own validity.
     pub(crate) fn mark(&mut self, tensor: TensorId) -> Result<Option<Expression>, LowerError> {
-        let marked = self.is_sentinel(tensor).then(|| self.memory.tensors[tensor].mark);
-        marked.map(|mark| self.operand(i64::from(mark))).transpose()
+        let tagged = self.is_tagged(tensor).then(|| self.memory.tensors[tensor].tag);
+        tagged.map(|tag| self.operand(i64::from(tag))).transpose()
     }
 
     /// The space of a tensor and its first element's position there, in elements.

@@ -13,7 +13,7 @@ use crate::kernel_ir::rewrite::rewrite_expressions;
 use crate::kernel_ir::statement::{Block, Place, Statement};
 
 /// Most operands that are kept in registers through a loop; a loop that uses more keeps those of its inner loops.
-const MOST_KEPT: usize = 24;
+const MOST_RESIDENT: usize = 24;
 
 /// The kernel with the operands of its loops loaded before them, and those that it uses right after its waits before these.
 pub(crate) fn hoist_operands(mut kernel: Kernel) -> Kernel {
@@ -32,7 +32,7 @@ fn hoist_before_waits(body: &mut Block, kernel: &mut Kernel) {
     let mut first = after;
     let rest = first.split_off(end);
     let used = operands(&mut first);
-    if used.len() <= MOST_KEPT {
+    if used.len() <= MOST_RESIDENT {
         let loads = keep(used, &mut first, kernel);
         body.splice(waits..waits, loads);
     }
@@ -62,7 +62,7 @@ fn hoist(block: &mut Block, kernel: &mut Kernel) {
         match &mut statement {
             Statement::For { unroll: false, body, .. } => {
                 let used = operands(body);
-                if used.len() <= MOST_KEPT {
+                if used.len() <= MOST_RESIDENT {
                     found.extend(keep(used, body, kernel));
                 } else {
                     hoist(body, kernel);

@@ -76,7 +76,7 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
         let early = if awaits { prefetch::planned_sides(operator, &plan.memory) } else { Vec::new() };
         let (kernel, first) = bind(lower_operator(id, operator, &plan.memory, &early)?);
         let keep = match operator.params.rules().holds_residents() {
-            true => Some(bind(lower_keep(id, operator, &plan.memory)?)),
+            true => Some(bind(lower_hold(id, operator, &plan.memory)?)),
             false => None,
         };
         bindings.push(Binding { kernel, operands: first, keep });
@@ -111,10 +111,10 @@ pub fn refused(plan: &ExecutionPlan) -> Vec<LowerError> {
 }
 
 /// The kernel that brings what one rOperator keeps on chip, and its operands.
-fn lower_keep(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<(Kernel, Vec<i32>), LowerError> {
+fn lower_hold(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<(Kernel, Vec<i32>), LowerError> {
     let mut emitter = Emitter::new(id, operator, memory);
     if operator.tasks() > 0 {
-        weight_stationary::emit_keep(&mut emitter)?;
+        weight_stationary::emit_hold(&mut emitter)?;
     }
     let (kernel, operands) = emitter.finish();
     Ok((hoist::hoist_operands(kernel), operands))

@@ -108,7 +108,7 @@ impl PolledSum {
         let StageSource::Operand(operand) = sources[expr.reads[read].operand] else { return None };
         let tensor = emitter.body().operands[operand];
         let axes: Vec<AxisId> = expr.reduced().collect();
-        let (&[axis], true) = (axes.as_slice(), emitter.is_sentinel(tensor)) else { return None };
+        let (&[axis], true) = (axes.as_slice(), emitter.is_tagged(tensor)) else { return None };
         let layout = &emitter.memory.tensors[tensor].layout;
         let linear = Index::linear(&expr.reads[read].index, &layout.strides, layout.offset);
         let extent = expr.axes[axis].extent;

@@ -160,9 +160,9 @@ impl<'p> Point<'p> {
                 emitter.when(guard, |emitter| {
                     let (space, memory, index) = self.address(emitter, operand, read)?;
                     element = is_unguarded.then(|| index.clone());
-                    let (place, mark) = (Place::Local(value), emitter.mark(body.operands[operand])?);
-                    emitter.push(match mark {
-                        Some(mark) => Statement::LoadSentinel { place, count: 1, index, apart: None, mark },
+                    let (place, tag) = (Place::Local(value), emitter.mark(body.operands[operand])?);
+                    emitter.push(match tag {
+                        Some(tag) => Statement::LoadTagged { place, count: 1, index, apart: None, tag },
                         None => Statement::LoadGlobal { place, space, memory, width: Width::One, index },
                     });
                     Ok(())
@@ -185,7 +185,7 @@ impl<'p> Point<'p> {
             StageSource::Operand(operand) => {
                 let tensor = body.operands[operand];
                 let layout = &emitter.memory.tensors[tensor].layout;
-                !emitter.is_sentinel(tensor)
+                !emitter.is_tagged(tensor)
                     && is_wide(&stage.expr, read, &Index::linear(&read.index, &layout.strides, layout.offset))
             }
             StageSource::Staged(earlier) => is_wide_in_box(&stage.expr, read, &emitter.staged[earlier].spans),
@@ -241,10 +241,10 @@ impl<'p> Point<'p> {
         let StageSource::Operand(operand) = stage.sources[stage.expr.reads[id].operand] else {
             unreachable!("what is polled is a tensor in memory")
         };
-        let mark = emitter.mark(emitter.body().operands[operand])?.expect("what is polled carries marks");
+        let tag = emitter.mark(emitter.body().operands[operand])?.expect("what is polled carries tags");
         let (_, index, _) = self.source(emitter, id)?;
         let place = Place::Element(to, Expression::i32(0));
-        emitter.push(Statement::LoadSentinel { place, count, index, apart, mark });
+        emitter.push(Statement::LoadTagged { place, count, index, apart, tag });
         Ok(())
     }
 

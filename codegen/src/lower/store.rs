@@ -23,9 +23,9 @@ pub(crate) fn store(emitter: &mut Emitter, point: &mut Point, stage: usize, valu
         [] => base,
         _ => add(point.index(emitter, &body.stages[stage].expr, &relative)?, base),
     };
-    let mark = emitter.mark(tensor)?;
-    emitter.push(match mark {
-        Some(mark) => Statement::StoreSentinel { index, mark, value: value.into() },
+    let tag = emitter.mark(tensor)?;
+    emitter.push(match tag {
+        Some(tag) => Statement::StoreTagged { index, tag, value: value.into() },
         None => Statement::StoreGlobal { memory, index, values: vec![value.into()] },
     });
     Ok(())

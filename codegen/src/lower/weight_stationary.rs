@@ -10,7 +10,7 @@ use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::row::rounds::{RUN, Round, rounds};
 use warpweave_plan::template::staged::blocked::is_wide;
 use warpweave_plan::template::weight_stationary::reads::{
-    KeptRead, kept_elements, kept_reads, shared_vectors, sum_groups,
+    ResidentRead, resident_elements, resident_reads, shared_vectors, sum_groups,
 };
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
@@ -34,7 +34,7 @@ pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let warp = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));
     let lane = emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, thread, Expression::i32(31)));
     let finishing = emit_row(emitter, &tile, thread, lane, emitter.threads())?;
-    let early = load_early(emitter, &finishing)?;
+    let early = load_prologue(emitter, &finishing)?;
 
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
     let rows = tile.volume(&axes);
@@ -53,13 +53,13 @@ pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
 }
 
 /// Emits the kernel that brings what a tile keeps: a thread a run of neighbours.
-pub(crate) fn emit_keep(emitter: &mut Emitter) -> Result<(), LowerError> {
+pub(crate) fn emit_hold(emitter: &mut Emitter) -> Result<(), LowerError> {
     let kept = declare(emitter);
     let tile = TileAxes::emit(emitter)?;
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
     let rows = tile.volume(&axes);
     let mut offset = 0;
-    for read in kept_reads(emitter.body()) {
+    for read in resident_reads(emitter.body()) {
         let runs = read.length / RUN;
         let trips = emitter.operand((rows * runs).div_ceil(emitter.threads()) as i64)?;
         let limit = emitter.operand((rows * runs) as i64)?;
@@ -91,14 +91,14 @@ pub(crate) fn emit_keep(emitter: &mut Emitter) -> Result<(), LowerError> {
 }
 
 fn declare(emitter: &mut Emitter) -> SharedId {
-    let length = kept_elements(emitter.body(), &emitter.operator.params);
+    let length = resident_elements(emitter.body(), &emitter.operator.params);
     emitter.keep(MemoryType::F32, length)
 }
 
 /// The coordinates of all axes at a point of the reduction.
 fn reduced_point(
     emitter: &mut Emitter,
-    read: &KeptRead,
+    read: &ResidentRead,
     mut coordinates: Vec<Expression>,
     from: Expression,
 ) -> Result<Vec<Expression>, LowerError> {
@@ -164,7 +164,7 @@ fn run_sources(emitter: &mut Emitter, round: &Round, row: LocalId, held: &Held) 
     let &Held { kept, polled, rows } = held;
     let mut offsets: Vec<((usize, ReadId), usize, usize)> = Vec::new();
     let mut offset = 0;
-    for read in kept_reads(emitter.body()) {
+    for read in resident_reads(emitter.body()) {
         offsets.push(((read.stage, read.id), offset, read.length));
         offset += rows * read.length;
     }
@@ -208,7 +208,7 @@ fn poll_vectors(emitter: &mut Emitter, tile: &TileAxes) -> Result<Vec<PolledVect
     let mut polled = Vec::new();
     let mut busy = 0;
     for read in shared_vectors(emitter.body()) {
-        if !emitter.is_sentinel(emitter.body().operands[read.operand]) {
+        if !emitter.is_tagged(emitter.body().operands[read.operand]) {
             continue;
         }
         let array = emitter.shared(MemoryType::F32, read.length);
@@ -225,7 +225,7 @@ fn poll_vectors(emitter: &mut Emitter, tile: &TileAxes) -> Result<Vec<PolledVect
 fn poll_vector(
     emitter: &mut Emitter,
     tile: &TileAxes,
-    read: &KeptRead,
+    read: &ResidentRead,
     array: SharedId,
     busy: usize,
 ) -> Result<(), LowerError> {
@@ -253,7 +253,7 @@ fn poll_vector(
 }
 
 /// Whether pairs of neighbours along a vector are aligned neighbours in memory.
-fn are_neighbours(emitter: &Emitter, read: &KeptRead) -> bool {
+fn are_neighbours(emitter: &Emitter, read: &ResidentRead) -> bool {
     let expr = &emitter.body().stages[read.stage].expr;
     let layout = &emitter.memory.tensors[emitter.body().operands[read.operand]].layout;
     is_wide(expr, read.read, &Index::linear(&read.read.index, &layout.strides, layout.offset))
@@ -262,7 +262,7 @@ fn are_neighbours(emitter: &Emitter, read: &KeptRead) -> bool {
 /// What the finishing thread reads of memory, by stage, loaded.
 type Early = Vec<Vec<(ReadId, LocalId)>>;
 
-fn load_early(emitter: &mut Emitter, row: &Row) -> Result<Early, LowerError> {
+fn load_prologue(emitter: &mut Emitter, row: &Row) -> Result<Early, LowerError> {
     let mut early = Vec::new();
     for stage in 0..emitter.body().stages.len() {
         let mut loaded = Vec::new();

@@ -48,7 +48,7 @@ struct ww_node_arguments {
   int* status;
 };
 
-// What kernels need to wait, and to exchange values that carry their own validity: eight bytes each, a single and a mark.
+// What kernels need to wait, and to exchange values that carry their own validity: eight bytes each, a single and a tag.
 struct ww_exchange {
   int* control;
   int* status;
@@ -82,11 +82,11 @@ WW_FUNCTION ww_own_waits ww_waits_of(ww_arguments const& arguments, ww_u32 first
   return {arguments.counters, arguments.instructions, first, count};
 }
 
-// A mark of the launch: the bits of a signalling NaN, which no arithmetic delivers.
-constexpr ww_u32 ww_marks = 65536;
-constexpr ww_u32 ww_mark_bits = 0xffa00000u;
-WW_FUNCTION ww_u32 ww_mark_of(ww_exchange const& exchange, ww_u32 mark) {
-  return ww_mark_bits | ((exchange.epoch * ww_marks + mark) & 0x001fffffu);
+// A tag of the launch: the bits of a signalling NaN, which no arithmetic delivers.
+constexpr ww_u32 ww_tags = 65536;
+constexpr ww_u32 ww_tag_bits = 0xffa00000u;
+WW_FUNCTION ww_u32 ww_mark_of(ww_exchange const& exchange, ww_u32 tag) {
+  return ww_tag_bits | ((exchange.epoch * ww_tags + tag) & 0x001fffffu);
 }
 
 WW_FUNCTION bool ww_reached(ww_u32 seen, ww_u32 target) { return (int)(seen - target) >= 0; }

@@ -371,14 +371,14 @@ WW_FUNCTION bool ww_await_relaxed(ww_exchange const& exchange, ww_own_waits cons
   return ww_await<false>(exchange, waits);
 }
 
-// The value and its mark are one access, so whoever sees the mark sees the value.
-WW_FUNCTION void ww_sentinel_store(
-    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark, float value) {
-  ww_u64 const both = (ww_u64)ww_mark_of(exchange, mark) << 32 | __float_as_uint(value);
+// The value and its tag are one access, so whoever sees the tag sees the value.
+WW_FUNCTION void ww_tagged_store(
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 tag, float value) {
+  ww_u64 const both = (ww_u64)ww_mark_of(exchange, tag) << 32 | __float_as_uint(value);
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" :: "l"(buffers.arena + 8 * index), "l"(both) : "memory");
 }
 
-WW_FUNCTION bool ww_is_marked(ww_u64 both, ww_u32 mark) { return (ww_u32)(both >> 32) == mark; }
+WW_FUNCTION bool ww_is_marked(ww_u64 both, ww_u32 tag) { return (ww_u32)(both >> 32) == tag; }
 
 // Whether a poll goes on after `poll` failures; it gives up after time_limit_ns from the first look at the clock, or
 // when abort is raised. Clock and abort word are read at every 64th poll.
@@ -393,9 +393,9 @@ WW_FUNCTION bool ww_polls_on(
   return false;
 }
 
-WW_FUNCTION float ww_sentinel_load(
-    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark) {
-  ww_u32 const wanted = ww_mark_of(exchange, mark);
+WW_FUNCTION float ww_tagged_load(
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 tag) {
+  ww_u32 const wanted = ww_mark_of(exchange, tag);
   ww_u64 both, start = 0;
   for (ww_u32 poll = 0;; ++poll) {
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(buffers.arena + 8 * index) : "memory");
@@ -405,9 +405,9 @@ WW_FUNCTION float ww_sentinel_load(
 }
 
 // Two neighbours: each of both halves of the access is as good as an access of its own.
-WW_FUNCTION void ww_sentinel_load2(
-    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark) {
-  ww_u32 const wanted = ww_mark_of(exchange, mark);
+WW_FUNCTION void ww_tagged_load2(
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 tag) {
+  ww_u32 const wanted = ww_mark_of(exchange, tag);
   ww_u64 first, second, start = 0;
   for (ww_u32 poll = 0;; ++poll) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
@@ -421,9 +421,9 @@ WW_FUNCTION void ww_sentinel_load2(
 
 // Elements that lie `apart` from one another: all loads are under way before the first is looked at.
 template <int count>
-WW_FUNCTION void ww_sentinel_load_apart(
-    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u64 apart, ww_u32 mark) {
-  ww_u32 const wanted = ww_mark_of(exchange, mark);
+WW_FUNCTION void ww_tagged_load_apart(
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u64 apart, ww_u32 tag) {
+  ww_u32 const wanted = ww_mark_of(exchange, tag);
   ww_u64 both[count], start = 0;
   for (ww_u32 poll = 0;; ++poll) {
 #pragma unroll

@@ -308,27 +308,27 @@ WW_FUNCTION bool ww_await_relaxed(ww_exchange const& exchange, ww_own_waits cons
   return ww_await<__ATOMIC_RELAXED>(exchange, waits);
 }
 
-WW_FUNCTION ww_u64* ww_sentinel(ww_buffers const& buffers, ww_u64 index) {
+WW_FUNCTION ww_u64* ww_tagged(ww_buffers const& buffers, ww_u64 index) {
   return (ww_u64*)(buffers.arena + ww_host::arena.at("the arena", index, 8, 1));
 }
 
-// The value and its mark are one access, so whoever sees the mark sees the value.
-WW_FUNCTION void ww_sentinel_store(
-    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark, float value) {
-  ww_u64 const both = (ww_u64)ww_mark_of(exchange, mark) << 32 | ww_bits_of_f32(value);
-  __atomic_store_n(ww_sentinel(buffers, index), both, __ATOMIC_RELAXED);
+// The value and its tag are one access, so whoever sees the tag sees the value.
+WW_FUNCTION void ww_tagged_store(
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 tag, float value) {
+  ww_u64 const both = (ww_u64)ww_mark_of(exchange, tag) << 32 | ww_bits_of_f32(value);
+  __atomic_store_n(ww_tagged(buffers, index), both, __ATOMIC_RELAXED);
 }
 
-// Polls until the mark is this launch's; gives up with any value after time_limit_ns, or when abort is raised.
-WW_FUNCTION float ww_sentinel_load(
-    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark) {
-  ww_u32 const wanted = ww_mark_of(exchange, mark);
-  ww_u64 const* const place = ww_sentinel(buffers, index);
+// Polls until the tag is this launch's; gives up with any value after time_limit_ns, or when abort is raised.
+WW_FUNCTION float ww_tagged_load(
+    ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 tag) {
+  ww_u32 const wanted = ww_mark_of(exchange, tag);
+  ww_u64 const* const place = ww_tagged(buffers, index);
   ww_u64 const start = ww_time_ns();
   for (;;) {
     ww_u64 const both = __atomic_load_n(place, __ATOMIC_RELAXED);
-    bool const is_marked = (ww_u32)(both >> 32) == wanted;
-    if (is_marked || ww_load_control(exchange, ww_abort) != 0u) return ww_f32_of_bits((ww_u32)both);
+    bool const carries_tag = (ww_u32)(both >> 32) == wanted;
+    if (carries_tag || ww_load_control(exchange, ww_abort) != 0u) return ww_f32_of_bits((ww_u32)both);
     if (ww_time_ns() - start > exchange.time_limit_ns) {
       ww_time_out(exchange, ww_by_poll, (ww_u32)index, 0u, (ww_u32)(both >> 32), wanted);
       return ww_f32_of_bits((ww_u32)both);
@@ -336,15 +336,15 @@ WW_FUNCTION float ww_sentinel_load(
     ww_host::yield();
   }
 }
-WW_FUNCTION void ww_sentinel_load2(
-    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 mark) {
+WW_FUNCTION void ww_tagged_load2(
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 tag) {
   ww_host::arena.at("the arena", index, 8, 2);
-  for (int at = 0; at < 2; ++at) to[at] = ww_sentinel_load(buffers, exchange, index + at, mark);
+  for (int at = 0; at < 2; ++at) to[at] = ww_tagged_load(buffers, exchange, index + at, tag);
 }
 template <int count>
-static void ww_sentinel_load_apart(
-    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u64 apart, ww_u32 mark) {
-  for (int at = 0; at < count; ++at) to[at] = ww_sentinel_load(buffers, exchange, index + at * apart, mark);
+static void ww_tagged_load_apart(
+    float* to, ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u64 apart, ww_u32 tag) {
+  for (int at = 0; at < count; ++at) to[at] = ww_tagged_load(buffers, exchange, index + at * apart, tag);
 }
 WW_FUNCTION float ww_fused_multiply_add(float x, float y, float z) { return std::fma(x, y, z); }
 

@@ -44,7 +44,7 @@ pub fn host_source(body: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use warpweave_plan::plan::{MARK_BITS, MARKS};
+    use warpweave_plan::plan::{TAG_BITS, TAGS};
 
     use super::*;
 
@@ -54,8 +54,8 @@ mod tests {
             format!("ww_counter_stride = {COUNTER_STRIDE_WORDS};"),
             format!("ww_control_words = {CONTROL_WORDS};"),
             format!("ww_status_words = {STATUS_WORDS};"),
-            format!("ww_marks = {MARKS};"),
-            format!("ww_mark_bits = {MARK_BITS:#x}u;"),
+            format!("ww_tags = {TAGS};"),
+            format!("ww_tag_bits = {TAG_BITS:#x}u;"),
         ] {
             assert!(COMMON.contains(&line), "{line}");
         }

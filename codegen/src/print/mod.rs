@@ -67,8 +67,8 @@ impl<'a> Printer<'a> {
 
     fn kernel(&self, id: KernelId) -> String {
         let prologue = shared_memory(self.program.entry_shared_bytes());
-        let kept_bytes = self.program.kept_bytes();
-        let head = Head { signature: self.signature(id), prologue, takes: &self.takes, kept_bytes };
+        let resident_bytes = self.program.resident_bytes();
+        let head = Head { signature: self.signature(id), prologue, takes: &self.takes, resident_bytes };
         function(&self.program.kernels[id], &head) + "\n"
     }
 
@@ -103,7 +103,7 @@ impl<'a> Printer<'a> {
         let name = node_name(id.index() as u32);
         let signature = format!("{} {name}(ww_node_arguments arguments)", self.bounds());
         let prologue = self.abort() + "  ww_buffers const buffers = arguments.buffers;\n";
-        function(node, &Head { signature, prologue, takes: &self.takes, kept_bytes: 0 })
+        function(node, &Head { signature, prologue, takes: &self.takes, resident_bytes: 0 })
     }
 
     fn entry(&self, entry: &Kernel) -> String {
@@ -112,7 +112,7 @@ impl<'a> Printer<'a> {
         if self.takes.values().any(|takes| takes.exchange) {
             prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
         }
-        function(entry, &Head { signature, prologue, takes: &self.takes, kept_bytes: 0 })
+        function(entry, &Head { signature, prologue, takes: &self.takes, resident_bytes: 0 })
     }
 }
 
@@ -128,14 +128,14 @@ struct Head<'a> {
     prologue: String,
     takes: &'a Arena<KernelId, Takes>,
     /// What kernels keep takes so many first bytes of the body's shared memory.
-    kept_bytes: u32,
+    resident_bytes: u32,
 }
 
 /// A body as text.
 fn function(kernel: &Kernel, head: &Head) -> String {
-    let Head { signature, prologue, takes, kept_bytes } = head;
+    let Head { signature, prologue, takes, resident_bytes } = head;
     let declarations = Declarations::of(kernel);
-    let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *kept_bytes));
+    let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *resident_bytes));
     statement::body(kernel, &|local| declarations.locals.contains(&local), takes, &mut text);
     if kernel.awaits() {
         text.push_str("  return false;\n");
@@ -145,7 +145,7 @@ fn function(kernel: &Kernel, head: &Head) -> String {
 }
 
 /// Scalars by type, then register arrays, then shared arrays at their offsets.
-fn declare(kernel: &Kernel, declarations: &Declarations, kept_bytes: u32) -> String {
+fn declare(kernel: &Kernel, declarations: &Declarations, resident_bytes: u32) -> String {
     let mut text = String::new();
     let mut by_type = BTreeMap::<_, Vec<String>>::new();
     for local in &declarations.locals {
@@ -160,20 +160,20 @@ fn declare(kernel: &Kernel, declarations: &Declarations, kept_bytes: u32) -> Str
     }
     for &id in &declarations.shared {
         let element = types::element(kernel.shared[id].memory);
-        let offset = shared_offset(kernel, id, kept_bytes);
+        let offset = shared_offset(kernel, id, resident_bytes);
         writeln!(text, "  {element}* const {id} = ({element}*)(shared + {offset});").expect(INFALLIBLE);
     }
     text
 }
 
 /// The byte at which a shared array starts in the body's part of shared memory; a multiple of 16. What kernels keep takes the
-/// first `kept_bytes`.
-fn shared_offset(kernel: &Kernel, id: SharedId, kept_bytes: u32) -> u32 {
+/// first `resident_bytes`.
+fn shared_offset(kernel: &Kernel, id: SharedId, resident_bytes: u32) -> u32 {
     if kernel.kept == Some(id) {
         return 0;
     }
     let before = kernel.shared.iter().take(id.index()).filter(|(other, _)| kernel.kept != Some(*other));
-    kept_bytes + before.map(|(_, array)| array.bytes()).sum::<u32>()
+    resident_bytes + before.map(|(_, array)| array.bytes()).sum::<u32>()
 }
 
 const INFALLIBLE: &str = "writing to a string cannot fail";

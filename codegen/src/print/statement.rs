@@ -90,24 +90,24 @@ impl Printer<'_> {
                 let index = global_index(self.kernel, index);
                 self.store("arena", *memory, values, &format!("buffers, {index}"));
             }
-            Statement::LoadSentinel { place, count, index, apart, mark } => {
+            Statement::LoadTagged { place, count, index, apart, tag } => {
                 let address = format!("buffers, exchange, {}", global_index(self.kernel, index));
-                let mark = self.value(mark);
+                let tag = self.value(tag);
                 match (apart, place) {
                     (Some(apart), Place::Element(array, first)) => {
                         let (to, apart) = (self.element(*array, first), global_index(self.kernel, apart));
-                        self.line(&format!("ww_sentinel_load_apart<{count}>({to}, {address}, {apart}, {mark});"));
+                        self.line(&format!("ww_tagged_load_apart<{count}>({to}, {address}, {apart}, {tag});"));
                     }
                     (None, Place::Element(array, first)) if *count > 1 => {
                         let to = self.element(*array, first);
-                        self.line(&format!("ww_sentinel_load2({to}, {address}, {mark});"));
+                        self.line(&format!("ww_tagged_load2({to}, {address}, {tag});"));
                     }
-                    (Some(_) | None, place) => self.assign(place, &format!("ww_sentinel_load({address}, {mark})")),
+                    (Some(_) | None, place) => self.assign(place, &format!("ww_tagged_load({address}, {tag})")),
                 }
             }
-            Statement::StoreSentinel { index, mark, value } => {
-                let (index, mark, value) = (global_index(self.kernel, index), self.value(mark), self.value(value));
-                self.line(&format!("ww_sentinel_store(buffers, exchange, {index}, {mark}, {value});"));
+            Statement::StoreTagged { index, tag, value } => {
+                let (index, tag, value) = (global_index(self.kernel, index), self.value(tag), self.value(value));
+                self.line(&format!("ww_tagged_store(buffers, exchange, {index}, {tag}, {value});"));
             }
             Statement::CheckIndex { place, value, extent, element, record } => {
                 let [value, extent, element] = [value, extent, element].map(|word| self.value(word));

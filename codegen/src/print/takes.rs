@@ -7,7 +7,7 @@ use crate::kernel_ir::{Block, Kernel};
 /// What a kernel takes beside memory, operands and tile.
 #[derive(Clone, Copy)]
 pub(super) struct Takes {
-    /// What polls, marks and waits need.
+    /// What polls, tags and waits need.
     pub exchange: bool,
     /// Its own waits; it then returns whether they gave up.
     pub waits: bool,
@@ -20,7 +20,7 @@ impl Takes {
     }
 }
 
-/// Whether a block marks or polls.
+/// Whether a block tags or polls.
 fn exchanges(block: &Block) -> bool {
     let mut exchanges = false;
     visit(block, &mut |statement, _| {

@@ -101,7 +101,7 @@ impl Checker<'_, '_> {
             self.not_a_loop_variable(variable);
         }
         for read in parts.reads {
-            self.homes(read.expression);
+            self.affinity(read.expression);
             self.types(|types| {
                 let found = types.expression(read.expression);
                 types.needs(read.needed, place, found);
@@ -118,7 +118,7 @@ impl Checker<'_, '_> {
         match place {
             Place::Local(_) if elements > 1 => self.report(Problem::WidePlace),
             Place::Local(local) => self.not_a_loop_variable(*local),
-            Place::Element(_, index) => self.homes(index),
+            Place::Element(_, index) => self.affinity(index),
         }
         self.types(|types| {
             let found = match place {
@@ -161,7 +161,7 @@ impl Checker<'_, '_> {
     }
 
     /// Reports what of an expression does not belong into the body.
-    fn homes(&mut self, expression: &Expression) {
+    fn affinity(&mut self, expression: &Expression) {
         expression.visit(&mut |inner| match inner {
             Expression::Builtin(Builtin::FirstOperand) => self.home(Home::Node("FirstOperand")),
             Expression::Operand(_) | Expression::Tile => self.home(Home::Kernel("Operand or Tile")),

@@ -131,12 +131,12 @@ fn polls_stay_in_their_arrays() {
     let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 4 });
     let poll = |first, count| {
         let place = Place::Element(array, int(first));
-        Statement::LoadSentinel { place, count, index: int(0), apart: Some(int(7)), mark: int(0) }
+        Statement::LoadTagged { place, count, index: int(0), apart: Some(int(7)), tag: int(0) }
     };
     kernel.body = vec![poll(0, 4), poll(1, 4), poll(0, 9)];
     assert_eq!(
         problems(kernel.clone()),
-        [Problem::Flaw(Flaw::SentinelCount(9))],
+        [Problem::Flaw(Flaw::TaggedCount(9))],
         "the structure is checked before the indices"
     );
     kernel.body.pop();
@@ -201,7 +201,7 @@ fn nodes_of_a_program_of_both_kinds_are_checked() {
     let [first, second, unknown] = [0, 1, 2].map(KernelId::from_index);
     let poll = |kernel: &mut Kernel| {
         let place = Place::Local(kernel.locals.push(ScalarType::F32));
-        kernel.body = vec![Statement::LoadSentinel { place, count: 1, index: int(0), apart: None, mark: int(0) }];
+        kernel.body = vec![Statement::LoadTagged { place, count: 1, index: int(0), apart: None, tag: int(0) }];
     };
     let check = |node: KernelId, entry: Kernel| {
         let mut program = program(64, vec![Kernel::default(); 2]);
@@ -212,7 +212,7 @@ fn nodes_of_a_program_of_both_kinds_are_checked() {
     };
     assert_eq!(check(first, nodes::entry(first)), []);
     assert_eq!(check(first, Kernel::default()), [Problem::NoDependencyWait]);
-    assert_eq!(check(second, nodes::entry(second)), [Problem::Misplaced("LoadSentinel")]);
+    assert_eq!(check(second, nodes::entry(second)), [Problem::Misplaced("LoadTagged")]);
     assert_eq!(check(unknown, nodes::entry(first)), [Problem::UnknownId("k2".into())]);
 }
 

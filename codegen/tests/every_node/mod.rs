@@ -246,14 +246,14 @@ fn accesses() -> Kernel {
         place: Place::Element(pair, Expression::i32(element)),
         value: Expression::f32(0.0),
     }));
-    let (index, mark) = (Expression::Tile, Expression::i32(3));
+    let (index, tag) = (Expression::Tile, Expression::i32(3));
     for (place, count, apart) in
         [(Place::Local(polled), 1, None), (first(), 2, None), (first(), 2, Some(Expression::i32(16)))]
     {
-        kernel.body.push(Statement::LoadSentinel { place, count, index: index.clone(), apart, mark: mark.clone() });
+        kernel.body.push(Statement::LoadTagged { place, count, index: index.clone(), apart, tag: tag.clone() });
     }
     for value in [Expression::Local(polled), Expression::Element(pair, Box::new(Expression::i32(1)))] {
-        kernel.body.push(Statement::StoreSentinel { index: index.clone(), mark: mark.clone(), value });
+        kernel.body.push(Statement::StoreTagged { index: index.clone(), tag: tag.clone(), value });
     }
     for value in [Expression::Tile, Expression::Constant(Constant::I64(-3))] {
         let place = Place::Local(kernel.locals.push(ScalarType::I32));

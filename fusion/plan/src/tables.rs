@@ -107,7 +107,7 @@ pub enum Awaited {
         counter: i32,
     },
     /// A value that carries its own validity.
-    Sentinel {
+    Tagged {
         /// Its place in the arena, in units of eight bytes.
         element: i32,
     },
@@ -117,7 +117,7 @@ impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Counter { position, counter } => write!(f, "counter {counter} at instruction {position}"),
-            Self::Sentinel { element } => write!(f, "the mark of element {element} of the arena"),
+            Self::Tagged { element } => write!(f, "the tag of element {element} of the arena"),
         }
     }
 }
@@ -177,7 +177,7 @@ fn encode_streams(
                     begun = Some(task);
                     run(binding(task.operator), task, leading_waits(&stream[position + 1..]))
                 }
-                Instruction::Keep(task) => {
+                Instruction::Hold(task) => {
                     let (kernel, operands) =
                         binding(task.operator).keep.expect("an rOperator that keeps constants has a kernel for it");
                     [OPCODE_RUN + kernel as i32, operands as i32, task.tile as i32, 0]

@@ -1,7 +1,7 @@
 //! Costs from the architecture model alone: what the kernel does against what the device can do, the latencies that a
 //! block waits for one after another, and the cost of a dependent step.
 
-use crate::cost::instructions::MEETING;
+use crate::cost::instructions::BARRIER_CYCLES;
 use crate::template::contraction::split::may_split;
 use crate::template::kernel::Kernel;
 use crate::template::pricing;
@@ -22,7 +22,7 @@ use crate::template::kernel_counts;
 use crate::template::staged::cost as phase_cost;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::operand_staging as boxed;
-use warpweave_plan::template::contraction::operand_staging::{Filling, is_boxed, unboxed};
+use warpweave_plan::template::contraction::operand_staging::{Filling, stages_operands, without_staged_operands};
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged;
@@ -54,9 +54,9 @@ impl KernelCost for EstimatedCost {
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        if is_boxed(body, params) {
+        if stages_operands(body, params) {
             let cycles = self.filling_cycles(body, params) / self.arch.cycles_per_microsecond.value;
-            return cycles + self.task_microseconds(&unboxed(body, params), params);
+            return cycles + self.task_microseconds(&without_staged_operands(body, params), params);
         }
         if !body.staged.is_empty() {
             return pricing(&params.template).tile_cycles(&Kernel::uncounted(&self.arch, body, params))
@@ -67,17 +67,17 @@ impl KernelCost for EstimatedCost {
         own.tile_cycles(&kernel) / self.arch.cycles_per_microsecond.value
     }
 
-    fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
+    fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
         if sides.is_empty() {
             return 0.0;
         }
-        let body = &*unboxed(body, params);
+        let body = &*without_staged_operands(body, params);
         let own = pricing(&params.template);
         let kernel = Kernel { arch: &self.arch, body, params, counts: own.priced_counts(body, params) };
         own.prefetched_cycles(&kernel, sides) / self.arch.cycles_per_microsecond.value
     }
 
-    fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
+    fn tags_microseconds(&self, values: f64, tasks: u32) -> f64 {
         self.arch.cycles_of_bytes(values * TAG_BYTES as f64, tasks as usize) / self.arch.cycles_per_microsecond.value
     }
 
@@ -120,7 +120,10 @@ impl EstimatedCost {
         }
         let rounds: usize = boxes.iter().map(|spans| Filling::of(spans, &grid).rounds).sum();
         let bytes = arch.cycles_of_bytes(staged::bytes(body, &boxes) as f64, params.tiles(body));
-        (rounds as f64 - 1.0) * arch.load_latency_cycles.value + bytes + MEETING + arch.shared_latency_cycles.value
+        (rounds as f64 - 1.0) * arch.load_latency_cycles.value
+            + bytes
+            + BARRIER_CYCLES
+            + arch.shared_latency_cycles.value
     }
 
     /// The staged kernels of a body with their prices: those that cost least before their loads are counted.

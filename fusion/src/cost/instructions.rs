@@ -3,7 +3,7 @@
 use warpweave_graph::expr::TensorExpr;
 
 /// Cycles that a meeting of a block's threads takes.
-pub(crate) const MEETING: f64 = 20.0;
+pub(crate) const BARRIER_CYCLES: f64 = 20.0;
 
 /// Cycles from the last product of a row to its sum in every lane.
 pub(crate) const COMBINE_LATENCY: f64 = 150.0;

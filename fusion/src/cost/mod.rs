@@ -28,13 +28,13 @@ pub trait KernelCost: Sync {
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64;
 
     /// Of these, the microseconds in which the first steps of the factors of `sides` arrive. 0 unless the model knows.
-    fn early_microseconds(&self, _: &GroupBody, _: &ScheduleParams, _sides: &[AxisClass]) -> f64 {
+    fn prologue_microseconds(&self, _: &GroupBody, _: &ScheduleParams, _sides: &[AxisClass]) -> f64 {
         0.0
     }
 
-    /// Microseconds that the marks of this many values take each of `tasks` rTasks beyond its own time. 0 unless the model
+    /// Microseconds that the tags of this many values take each of `tasks` rTasks beyond its own time. 0 unless the model
     /// knows.
-    fn marks_microseconds(&self, _values: f64, _tasks: u32) -> f64 {
+    fn tags_microseconds(&self, _values: f64, _tasks: u32) -> f64 {
         0.0
     }
 

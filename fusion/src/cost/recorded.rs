@@ -12,7 +12,7 @@ use crate::cost::timings::{Architecture, Timing, Timings};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
 use warpweave_plan::template::contraction::AxisClass;
-use warpweave_plan::template::contraction::operand_staging::unboxed;
+use warpweave_plan::template::contraction::operand_staging::without_staged_operands;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -126,15 +126,17 @@ impl KernelCost for RecordedCost {
 
     /// The estimate, times measured over estimated of the kernel, or else the ratio that scales its cost.
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        self.estimate.task_microseconds(body, params) * self.body(&unboxed(body, params)).task_ratio(params)
+        self.estimate.task_microseconds(body, params)
+            * self.body(&without_staged_operands(body, params)).task_ratio(params)
     }
 
-    fn early_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
-        self.estimate.early_microseconds(body, params, sides) * self.body(&unboxed(body, params)).task_ratio(params)
+    fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
+        self.estimate.prologue_microseconds(body, params, sides)
+            * self.body(&without_staged_operands(body, params)).task_ratio(params)
     }
 
-    fn marks_microseconds(&self, values: f64, tasks: u32) -> f64 {
-        self.estimate.marks_microseconds(values, tasks)
+    fn tags_microseconds(&self, values: f64, tasks: u32) -> f64 {
+        self.estimate.tags_microseconds(values, tasks)
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

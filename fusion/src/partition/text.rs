@@ -22,7 +22,9 @@ use crate::partition::search::{FusionGroup, Partition};
 impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "partition")?;
-        for (position, FusionGroup { statements, body, params, microseconds, origins: _ }) in self.groups.iter().enumerate() {
+        for (position, FusionGroup { statements, body, params, microseconds, origins: _ }) in
+            self.groups.iter().enumerate()
+        {
             let members: Vec<String> = statements.iter().map(ToString::to_string).collect();
             writeln!(f, "  group {position} of [{}]: {params}, {microseconds:?} us", members.join(", "))?;
             write!(f, "{body}")?;

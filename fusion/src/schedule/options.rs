@@ -3,7 +3,7 @@
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::memory::ArenaPolicy;
 use crate::schedule::policy::SyncPolicy;
-use crate::schedule::streams::tagged::Marking;
+use crate::schedule::streams::tagged::Tagging;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::backend::Backend;
 use warpweave_plan::plan::backend::BackendChoice;
@@ -18,7 +18,7 @@ pub struct PlanOptions {
     /// How fine dependencies are; the finest of what the simulator estimates fastest if none is given.
     pub sync: Option<SyncPolicy>,
     /// Which values may carry their own validity at most.
-    pub marking: Marking,
+    pub tagging: Tagging,
     /// When tensors share bytes.
     pub arena: ArenaPolicy,
     /// What waiting costs.
@@ -51,7 +51,7 @@ impl PlanOptions {
         Self {
             units,
             sync: None,
-            marking: Marking::Factors,
+            tagging: Tagging::Factors,
             arena: ArenaPolicy::Fast,
             costs: SyncCosts::h200(),
             shared_bytes: 0,

@@ -50,8 +50,8 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
     let asynchronous = contraction.is_plain(body);
     let widths = |columns: usize| if columns == 1 { vec![1] } else { vec![1, columns.min(4)] };
     let pipelines = move || {
-        let copies = asynchronous.then_some(Pipeline::Asynchronous { stages: 3 });
-        [Pipeline::InTurn, Pipeline::Registers].into_iter().chain(copies)
+        let copies = asynchronous.then_some(Pipeline::Asynchronous { depth: 3 });
+        [Pipeline::Unpipelined, Pipeline::RegisterPrefetch].into_iter().chain(copies)
     };
     let sides = [1, 2, 4, 8].into_iter().flat_map(|rows| [1, 2, 4, 8].map(|columns| (rows, columns)));
     let placed = sides.flat_map(|(rows, columns)| [8, 16, 32].map(|row_threads| (rows, columns, row_threads)));
@@ -64,9 +64,9 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
                 columns,
                 row_threads,
                 column_width,
-                step,
+                k_tile: step,
                 pipeline,
-                parts: 1,
+                split_k: 1,
                 unit: ComputeUnit::Simt,
             })
         };
@@ -75,8 +75,9 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
     shapes.filter(move |shape| {
         let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
         let fits = lengths.iter().zip(needed).all(|(length, needed)| *length <= needed);
-        let fetches = lengths.iter().all(|length| length * shape.step >= BLOCK_THREADS && length * shape.step <= 4096);
-        let useful = shape.step == 8 || shape.step < 2 * reduction;
+        let fetches =
+            lengths.iter().all(|length| length * shape.k_tile >= BLOCK_THREADS && length * shape.k_tile <= 4096);
+        let useful = shape.k_tile == 8 || shape.k_tile < 2 * reduction;
         fits && fetches && useful
     })
 }

@@ -8,7 +8,7 @@ use crate::cost::counts::evaluation::SECTOR;
 use crate::cost::host::OPERATIONS;
 use crate::cost::host::TASK;
 use crate::cost::host::operations;
-use crate::cost::instructions::MEETING;
+use crate::cost::instructions::BARRIER_CYCLES;
 use crate::cost::instructions::work;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
@@ -30,7 +30,7 @@ impl Pricing for Opaque {
 
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let transfer = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
-        row_cycles(kernel.body, kernel.arch, MEETING).max(transfer)
+        row_cycles(kernel.body, kernel.arch, BARRIER_CYCLES).max(transfer)
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
@@ -54,7 +54,7 @@ fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
     row.evaluations / threads * (evaluation + latency)
         + row.shared_steps * issue.max(shared)
         + row.global_steps * (issue + latency)
-        + row.meetings * meeting
+        + row.barriers * meeting
         + 2.0 * latency
 }
 

@@ -62,7 +62,7 @@ impl EstimatedCost {
         let of_shape = |shape: &ContractionShape| {
             let tile = shape.tile(body, &contraction);
             let under = |parts: usize| {
-                let template = Template::Contraction(ContractionShape { parts, ..*shape });
+                let template = Template::Contraction(ContractionShape { split_k: parts, ..*shape });
                 ScheduleParams { template, tile: tile.clone() }
             };
             let tiles = under(1).tiles(body);

@@ -4,8 +4,8 @@ use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated;
+use crate::cost::instructions::BARRIER_CYCLES;
 use crate::cost::instructions::COMBINE_LATENCY;
-use crate::cost::instructions::MEETING;
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
@@ -18,7 +18,7 @@ use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::rounds::{Round, rounds};
 use warpweave_plan::template::tile::ScheduleParams;
-use warpweave_plan::template::weight_stationary::reads::kept_bytes;
+use warpweave_plan::template::weight_stationary::reads::resident_bytes;
 use warpweave_plan::template::weight_stationary::reads::shuffles;
 
 /// Cycles an operation, one after another, of a thread that finishes a row: functions count several.
@@ -41,7 +41,7 @@ impl Pricing for WeightStationary {
         let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
         let rows = kernel.params.tile.iter().product::<usize>();
         let passes = rows.div_ceil(BLOCK_WARPS) as f64;
-        let bytes = kept_bytes(kernel.body, kernel.params) as f64;
+        let bytes = resident_bytes(kernel.body, kernel.params) as f64;
         let read = bytes / arch.shared_bytes_per_cycle.value as f64;
         let of_round = |round: &Round| {
             let lead = &kernel.body.stages[round.stages.start].expr;
@@ -55,7 +55,7 @@ impl Pricing for WeightStationary {
         let (arithmetic, combined) = rounds.iter().fold((0.0, 0.0), |sum, round| (sum.0 + round.0, sum.1 + round.1));
         let operations = |expr: &TensorExpr| expr.result().operations() as f64;
         let longest = kernel.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
-        latency + (read + combined).max(arithmetic) + COMBINE_LATENCY + 2.0 * MEETING + FINISH_CYCLES * longest
+        latency + (read + combined).max(arithmetic) + COMBINE_LATENCY + 2.0 * BARRIER_CYCLES + FINISH_CYCLES * longest
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {

@@ -13,9 +13,9 @@ use warpweave_plan::template::tile::ScheduleParams;
 fn shape() -> impl Strategy<Value = ContractionShape> {
     let power = |most: u32| (0..=most).prop_map(|power| 1usize << power);
     let pipeline = prop_oneof![
-        Just(Pipeline::InTurn),
-        Just(Pipeline::Registers),
-        (2usize..=5).prop_map(|stages| Pipeline::Asynchronous { stages }),
+        Just(Pipeline::Unpipelined),
+        Just(Pipeline::RegisterPrefetch),
+        (2usize..=5).prop_map(|depth| Pipeline::Asynchronous { depth }),
     ];
     (power(3), power(3), power(6), power(2), power(6), pipeline, 1usize..20).prop_map(
         |(rows, columns, row_threads, column_width, step, pipeline, parts)| ContractionShape {
@@ -23,9 +23,9 @@ fn shape() -> impl Strategy<Value = ContractionShape> {
             columns,
             row_threads,
             column_width,
-            step,
+            k_tile: step,
             pipeline,
-            parts,
+            split_k: parts,
             unit: ComputeUnit::Simt,
         },
     )

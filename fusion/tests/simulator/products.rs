@@ -58,7 +58,7 @@ enum Edges {
     /// Not at all: the results are wrong.
     None,
     /// By polling the values.
-    Sentinels,
+    TaggedValues,
     /// One counter for the whole of a product.
     WholeCounter,
     /// A counter for each row of tiles.
@@ -185,7 +185,7 @@ impl Program {
         for tile in 0..geometry.tiles() {
             let units = tile * geometry.parts..(tile + 1) * geometry.parts;
             match edges {
-                Edges::None | Edges::Sentinels => {}
+                Edges::None | Edges::TaggedValues => {}
                 Edges::WholeCounter | Edges::TileCounters => self.sketch.meet(units.clone()),
             }
             for unit in units.clone() {
@@ -197,7 +197,7 @@ impl Program {
 
     fn run(&mut self, unit: usize, operator: OperatorId, polled: Vec<RTask>, edges: Edges) {
         match edges {
-            Edges::Sentinels => drop(self.polls.insert(task(operator, unit), polled)),
+            Edges::TaggedValues => drop(self.polls.insert(task(operator, unit), polled)),
             Edges::None | Edges::WholeCounter | Edges::TileCounters => {}
         }
         self.sketch.segment.streams[unit].push(Instruction::Run(task(operator, unit)));
@@ -207,7 +207,7 @@ impl Program {
     fn learn(&mut self, unit: usize, blocks: std::ops::Range<usize>, edges: Edges) {
         let Some((_, counters)) = &self.before else { return };
         match edges {
-            Edges::None | Edges::Sentinels => {}
+            Edges::None | Edges::TaggedValues => {}
             Edges::WholeCounter => self.sketch.wait(unit, counters[0]),
             Edges::TileCounters => blocks.for_each(|block| self.sketch.wait(unit, counters[block])),
         }
@@ -216,7 +216,7 @@ impl Program {
     /// Signals that a product is there.
     fn announce(&mut self, geometry: Geometry, edges: Edges) {
         let (counters, units) = match edges {
-            Edges::None | Edges::Sentinels => (0, 0),
+            Edges::None | Edges::TaggedValues => (0, 0),
             Edges::WholeCounter => (1, geometry.tasks()),
             Edges::TileCounters => (geometry.row_blocks(), geometry.tasks()),
         };
@@ -248,7 +248,7 @@ fn the_last_product_split_without_waits() {
 
 #[test]
 fn the_last_product_split_through_sentinels() {
-    check("sentinels", microseconds(mixed(), Edges::Sentinels), 221.0);
+    check("tagged", microseconds(mixed(), Edges::TaggedValues), 221.0);
 }
 
 #[test]

@@ -16,12 +16,12 @@ const STEPS: usize = 100;
 const WIDTH: usize = 13;
 
 /// Microseconds of a wave of ten layers, measured.
-const WAVE_SENTINELS: f64 = 1.09;
+const WAVE_TAGGED: f64 = 1.09;
 const WAVE_COUNTERS: f64 = 1.90;
 
-/// Microseconds that a step computes, by the wave through sentinels.
-fn step_by_sentinels() -> f64 {
-    WAVE_SENTINELS - SyncCosts::h200().sentinel.value
+/// Microseconds that a step computes, by the wave through tagged values.
+fn step_by_tagged_values() -> f64 {
+    WAVE_TAGGED - SyncCosts::h200().tagged_value.value
 }
 
 /// Microseconds that a step computes, by the wave with counters, at which two layers meet.
@@ -49,7 +49,7 @@ fn with_counters(layers: usize, step: f64) -> f64 {
 }
 
 /// Microseconds where states are polled.
-fn with_sentinels(layers: usize, step: f64) -> f64 {
+fn with_tagged_values(layers: usize, step: f64) -> f64 {
     let mut sketch = Sketch::new(layers * WIDTH);
     let mut writers = BTreeMap::new();
     let number = |layer: usize, time: usize, unit: usize| RTask {
@@ -71,13 +71,13 @@ fn with_sentinels(layers: usize, step: f64) -> f64 {
 
 #[test]
 fn ten_layers_under_the_other_edge_kind() {
-    check("ten layers with counters", with_counters(10, step_by_sentinels()), 208.0);
-    check("ten layers with sentinels", with_sentinels(10, step_by_counters()), 119.0);
+    check("ten layers with counters", with_counters(10, step_by_tagged_values()), 208.0);
+    check("ten layers with tagged", with_tagged_values(10, step_by_counters()), 119.0);
 }
 
 #[test]
 fn a_step_of_one_layer() {
     let a_step = |time: f64| time / STEPS as f64;
-    check("a step with counters", a_step(with_counters(1, step_by_sentinels())), 1.89);
-    check("a step with sentinels", a_step(with_sentinels(1, step_by_sentinels())), 0.97);
+    check("a step with counters", a_step(with_counters(1, step_by_tagged_values())), 1.89);
+    check("a step with tagged", a_step(with_tagged_values(1, step_by_tagged_values())), 0.97);
 }

@@ -46,11 +46,11 @@ impl Drop for Context {
 
 /// A device's primary context that stays while this lives, however many sessions come and go: without it the last of them
 /// takes the context down, and the next one builds it anew.
-pub struct KeptContext {
+pub struct ResidentContext {
     _context: Context,
 }
 
-impl KeptContext {
+impl ResidentContext {
     /// The context of device `ordinal`.
     pub fn new(ordinal: u32) -> Result<Self, CudaError> {
         let device = Driver::open()?.handle(ordinal)?;

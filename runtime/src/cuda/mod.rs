@@ -17,6 +17,6 @@ mod stamps;
 pub use clocks::{ClocksError, GpuClocks};
 pub use driver::{DeviceInfo, Driver};
 pub use error::CudaError;
-pub use memory::KeptContext;
+pub use memory::ResidentContext;
 pub use session::{CudaOptions, CudaSession};
 pub use stamps::{Stamp, StampedLaunch, stamps};

@@ -12,7 +12,7 @@ use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute};
 use warpweave_graph::Tensor;
 use warpweave_plan::plan::ExecutionPlan;
-use warpweave_plan::plan::SENTINEL_BYTES;
+use warpweave_plan::plan::TAGGED_BYTES;
 use warpweave_plan::tables::{Launch, node_name};
 
 use super::driver::{DeviceInfo, Driver, check};
@@ -23,7 +23,7 @@ use super::memory::{Buffer, Context, Event, Module, Stream};
 use crate::bundle::{BundleTarget, DeviceCode, TargetPlan};
 use crate::cubin::CubinInfo;
 use crate::session::{SPOILED, Session, SessionError, check_inputs, check_records, input_types, output, place, run_as};
-use crate::session_memory::{SessionMemory, marked_element, sentinels};
+use crate::session_memory::{SessionMemory, tagged_element, tagged_values};
 
 /// The entry that walks streams.
 pub(super) const ENTRY_NAME: &str = "warpweave_persistent";
@@ -207,9 +207,9 @@ impl CudaSession {
         self.loaded.buffers.control.write(0, bytemuck::cast_slice(&memory.control))?;
         self.loaded.buffers.counters.write(0, bytemuck::cast_slice(&memory.counters))?;
         self.loaded.buffers.status.zero()?;
-        for (range, mark) in sentinels(&self.plan.plan.plan().memory) {
-            let marked = marked_element(epoch, mark).repeat(range.len() / SENTINEL_BYTES);
-            self.loaded.buffers.arena.write(range.start, &marked)?;
+        for (range, tag) in tagged_values(&self.plan.plan.plan().memory) {
+            let tagged = tagged_element(epoch, tag).repeat(range.len() / TAGGED_BYTES);
+            self.loaded.buffers.arena.write(range.start, &tagged)?;
         }
         let records = self.plan.plan.plan().memory.index_records.range();
         self.loaded.buffers.arena.write(records.start, &vec![0; records.len()])?;

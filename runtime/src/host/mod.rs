@@ -286,7 +286,7 @@ impl<'a> Launch<'a> {
                     }
                 }
                 // Every constant is as near as any other.
-                Instruction::Keep(_) | Instruction::Prefetch(_) => {}
+                Instruction::Hold(_) | Instruction::Prefetch(_) => {}
                 Instruction::Signal(counter) => _ = self.counters[counter].fetch_add(1, Ordering::Release),
                 Instruction::Wait { counter, signals } => {
                     self.wait(|| self.counters[counter].load(Ordering::Acquire) >= signals)?;
@@ -322,7 +322,7 @@ fn executed(segment: &PersistentSegment, moments: &[Vec<HostMoments>]) -> Vec<RT
     let tasks = streams.flat_map(|(stream, moments)| stream.iter().take(moments.len()));
     let task = |instruction: &Instruction| match *instruction {
         Instruction::Run(task) => Some(task),
-        Instruction::Keep(_) | Instruction::Prefetch(_) | Instruction::Wait { .. } | Instruction::Signal(_) => None,
+        Instruction::Hold(_) | Instruction::Prefetch(_) | Instruction::Wait { .. } | Instruction::Signal(_) => None,
     };
     tasks.filter_map(task).collect()
 }

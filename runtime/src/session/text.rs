@@ -104,5 +104,5 @@ fn memory_at(plan: &TargetPlan, epoch: i32) -> SessionMemory {
     let arrivals = plan.arrivals();
     let arena = vec![0; plan.memory.arena_bytes as usize];
     let memory = SessionMemory::new(arena, arrivals.len());
-    memory.at_epoch(epoch, &arrivals, &plan.grids()).marked(&plan.memory)
+    memory.at_epoch(epoch, &arrivals, &plan.grids()).tagged(&plan.memory)
 }

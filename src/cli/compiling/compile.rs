@@ -15,7 +15,8 @@ use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
 use warpweave::{
-    Build, BuildError, BundleRequest, DeviceCompiler, Judged, Model, Part, Stage, Watcher, WeightsPlace, write_bundle,
+    Build, BuildError, BundleRequest, CompiledCode, DeviceCompiler, Model, Part, Stage, Watcher, WeightsPlace,
+    write_bundle,
 };
 
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
@@ -244,7 +245,7 @@ impl Watcher<CliError> for Maker<'_> {
         self.stages.begin(stage);
     }
 
-    fn made(&mut self, part: &Part, judged: Option<&Judged>) -> Result<(), CliError> {
+    fn made(&mut self, part: &Part, judged: Option<&CompiledCode>) -> Result<(), CliError> {
         let (target, output) = (part.target, self.output);
         let taken = std::mem::take(&mut self.stages).end();
         note_end(output, &target.to_string(), part.search.end);
@@ -378,7 +379,7 @@ fn describe(stage: Stage) -> String {
     }
 }
 
-fn record(part: &Part, judged: Option<&Judged>, taken: Taken) -> Value {
+fn record(part: &Part, judged: Option<&CompiledCode>, taken: Taken) -> Value {
     let plan = part.plan.plan.plan();
     let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
     let evidence = part.plan.plan.evidence();
@@ -432,7 +433,7 @@ fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &
 fn emit_part(
     arguments: &Arguments,
     part: &Part,
-    judged: Option<&Judged>,
+    judged: Option<&CompiledCode>,
     nvrtc: Option<&Nvrtc>,
 ) -> Result<(), CliError> {
     let target = part.target;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
-use warpweave::fusion::schedule::choice::lower_bounds::Limits;
+use warpweave::fusion::schedule::choice::lower_bounds::LowerBounds;
 use warpweave::graph::program::Names;
 use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::plan::plan::{EdgeKind, ROperator};
@@ -45,9 +45,13 @@ pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names) -> String {
         writeln!(text, "  waits                {} of {} needed, all proved to end", evidence.waits, explained.needs);
     let _ = writeln!(text, "  counters             {}", plan.arrivals().len());
     let _ = writeln!(text, "  prefetches           {} rTasks load constants before they wait", plan.prefetches());
-    let sentinels = plan.memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel).count();
-    if sentinels > 0 {
-        let _ = writeln!(text, "  sentinels            {sentinels} tensors, {} polls proved to end", evidence.polls);
+    let tagged_values = plan.memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Tagged).count();
+    if tagged_values > 0 {
+        let _ = writeln!(
+            text,
+            "  tagged values            {tagged_values} tensors, {} polls proved to end",
+            evidence.polls
+        );
     }
     let _ = writeln!(text, "  proved               {} reads follow their writes", evidence.ordered_reads);
     let _ = writeln!(
@@ -117,7 +121,7 @@ pub fn plan_value(name: &str, explained: &ExplainedPlan, names: &Names) -> Value
 /// A comparison as text: rows of a Markdown table.
 pub fn comparison(name: &str, comparison: &Comparison) -> String {
     let mut text = String::new();
-    let Limits { critical_path, with_exchanges, work, one_by_one } = comparison.limits;
+    let LowerBounds { critical_path, with_exchanges, work, one_by_one } = comparison.limits;
     let _ = writeln!(text, "| {name} | kernel an operator, each its best | | | | {one_by_one:.1} | |");
     let _ = writeln!(
         text,

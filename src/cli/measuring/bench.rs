@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use warpweave::bench::{
-    Achieved, BenchResult, Clocks, Distribution, Estimator, Limits, Measured, Method, MethodRecord, ModelIdentity,
+    Achieved, BenchResult, Clocks, Distribution, Estimator, LowerBounds, Measured, Method, MethodRecord, ModelIdentity,
     Peer, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers,
     left_out_text, measure, profile, read_peers,
 };
@@ -224,7 +224,7 @@ fn describe(
     };
     let backend = arguments.program.plan_backend(session);
     let plan = session.execution_plan().map(|plan| PlanProfile { backend, ..profile(plan, estimator) });
-    let limits = product.as_deref().filter(|name| name.contains("H200")).map(|_| Limits::of(&GpuArch::h200()));
+    let limits = product.as_deref().filter(|name| name.contains("H200")).map(|_| LowerBounds::of(&GpuArch::h200()));
     let signature = source.signature();
     let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| &port.ty);
     let precision = Precision::of_program(session.execution_plan(), ports);
@@ -242,7 +242,9 @@ fn describe(
     let judged = device_time.unwrap_or(latency);
     if judged.is_noisy() {
         let percent = judged.coefficient_of_variation * 1e2;
-        warnings.push(format!("the coefficient of variation is {percent:.1} %, above 2.5 %: the machine is not quiet"));
+        warnings.push(format!(
+            "the coefficient of variation is {percent:.1} %, above 2.5 %: the machine is not never_signalling"
+        ));
     }
     Ok(BenchResult {
         schema: SCHEMA.to_owned(),

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use warpweave::bench::{BenchResult, Distribution, Hardware, Limits, PeerComparison, Precision, Sweep, SweepPoint};
+use warpweave::bench::{
+    BenchResult, Distribution, Hardware, LowerBounds, PeerComparison, Precision, Sweep, SweepPoint,
+};
 use warpweave::report::page;
 use warpweave::runtime::json::{self, Value, json};
 
@@ -140,9 +142,9 @@ fn check_figure(figure: &str) {
             _ => {}
         }
     }
-    let marks = tags.iter().filter(|tag| tag.is_mark()).count();
+    let tags = tags.iter().filter(|tag| tag.is_mark()).count();
     let body = figure.split_once("<tbody>").expect("a figure has a table").1;
-    assert!(marks > 0 && marks == body.matches("<tr>").count(), "{marks} marks, other rows:\n{figure}");
+    assert!(tags > 0 && tags == body.matches("<tr>").count(), "{tags} tags, other rows:\n{figure}");
 }
 
 /// The figures of a page that stands on its own.
@@ -181,7 +183,7 @@ fn result(name: &str, times: &[f64]) -> BenchResult {
     json::from_value(value).expect("a result")
 }
 
-fn with_plan(mut result: BenchResult, groups: &[(u64, u64, f64)], limits: Option<Limits>) -> BenchResult {
+fn with_plan(mut result: BenchResult, groups: &[(u64, u64, f64)], limits: Option<LowerBounds>) -> BenchResult {
     let group = |&(operations, bytes, seconds): &(u64, u64, f64)| json!({"operations": operations, "bytes": bytes, "tasks": 4, "estimated_seconds": seconds});
     let sum = |of: fn(&(u64, u64, f64)) -> u64| groups.iter().map(of).sum::<u64>();
     let plan = json!({
@@ -228,7 +230,7 @@ fn spread(count: u32, base: f64) -> Vec<f64> {
 
 #[test]
 fn everything_at_once_is_drawn_in_its_frame() {
-    let limits = Limits { operations_per_second: 6.06e13, bytes_per_second: 4.47e12 };
+    let limits = LowerBounds { operations_per_second: 6.06e13, bytes_per_second: 4.47e12 };
     let groups: Vec<(u64, u64, f64)> =
         (1..60u64).map(|group| (group.pow(5) + 1, 40_000 + group * 977, 1.4e-6 * group as f64)).collect();
     let long = "a_model_with_a_name_that_is_much_longer_than_any_drawing_is_wide <&> \"quoted\"";
@@ -279,6 +281,6 @@ fn extreme_times_stay_in_the_frame() {
     let flat = with_sweep(result("spike", &spike), &[(1, 1e-9)]);
     check(&[with_peers(flat, &[1e-12, 1e12])]);
     let tiny = [(1, u64::MAX / 4, 1.0), (u64::MAX / 4, 1, 1e-9)];
-    let limits = Limits { operations_per_second: 1e3, bytes_per_second: 1e18 };
+    let limits = LowerBounds { operations_per_second: 1e3, bytes_per_second: 1e18 };
     check(&[with_plan(result("far", &[1.0]), &tiny, Some(limits))]);
 }

@@ -21,7 +21,7 @@ use std::str::FromStr;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::fusion::schedule::policy::SyncPolicy;
-use warpweave::fusion::schedule::streams::tagged::Marking;
+use warpweave::fusion::schedule::streams::tagged::Tagging;
 use warpweave::graph::pipeline::PassId;
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::plan::streams::prefetch::Prefetching;
@@ -146,7 +146,7 @@ impl<'l> Arguments<'l> {
         let defaults = PlanOptions::new(units);
         let options = PlanOptions {
             sync: self.take("sync", |name| named(SyncPolicy::ALL.map(|policy| (policy.name(), policy)), name))?,
-            marking: self.take("edges", |name| named(MARKINGS, name))?.unwrap_or(defaults.marking),
+            tagging: self.take("edges", |name| named(MARKINGS, name))?.unwrap_or(defaults.tagging),
             shared_bytes: self.take("shared", number)?.unwrap_or(defaults.shared_bytes),
             prefetching: self.take("prefetch", |name| named(PREFETCHING, name))?.unwrap_or(defaults.prefetching),
             backend: self.take("backend", |name| named(BACKENDS, name))?.unwrap_or(defaults.backend),
@@ -163,8 +163,8 @@ impl<'l> Arguments<'l> {
     }
 }
 
-const MARKINGS: [(&str, Marking); 3] =
-    [("counters", Marking::Nothing), ("sums", Marking::Sums), ("factors", Marking::Factors)];
+const MARKINGS: [(&str, Tagging); 3] =
+    [("counters", Tagging::Nothing), ("sums", Tagging::Sums), ("factors", Tagging::Factors)];
 
 const PREFETCHING: [(&str, Prefetching); 2] =
     [("never", Prefetching::Never), ("before-waits", Prefetching::BeforeWaits)];

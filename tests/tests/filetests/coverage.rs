@@ -14,7 +14,7 @@ use warpweave::plan::body::StageSource;
 use warpweave::plan::plan::backend::{Backend, BackendChoice, PlanBackend};
 use warpweave::plan::plan::{EdgeKind, ExecutionPlan, Instruction, ROperator, Segment};
 use warpweave::plan::template::Template;
-use warpweave::plan::template::contraction::operand_staging::is_boxed;
+use warpweave::plan::template::contraction::operand_staging::stages_operands;
 use warpweave::plan::template::contraction::shape::Pipeline;
 use warpweave::plan::template::row::RowThreads;
 use warpweave::plan::template::text as templates;
@@ -113,8 +113,8 @@ kinds! {
         Self::Opaque => "opaque",
     }
     Pipeline: "pipeline" {
-        Self::InTurn => "in turn",
-        Self::Registers => "through registers",
+        Self::Unpipelined => "unpipelined",
+        Self::RegisterPrefetch => "register-prefetch",
         Self::Asynchronous { .. } => "asynchronous",
     }
     Procedure: "procedure" {
@@ -128,11 +128,11 @@ kinds! {
     }
     EdgeKind: "kind of edge" {
         Self::Counter => "counter",
-        Self::Sentinel => "value with its own validity",
+        Self::Tagged => "value with its own validity",
     }
     Instruction: "instruction" {
         Self::Run(_) => "run",
-        Self::Keep(_) => "keep",
+        Self::Hold(_) => "hold",
         Self::Prefetch(_) => "prefetch",
         Self::Wait { .. } => "wait",
         Self::Signal(_) => "signal",
@@ -268,8 +268,8 @@ impl Found {
         if let Template::Contraction(shape) = &params.template {
             self.add(&shape.pipeline);
         }
-        let is_polled = |tensor| plan.memory.tensors[tensor].edge == EdgeKind::Sentinel;
-        if is_boxed(body, params) && body.operands.iter().any(|&tensor| is_polled(tensor)) {
+        let is_polled = |tensor| plan.memory.tensors[tensor].edge == EdgeKind::Tagged;
+        if stages_operands(body, params) && body.operands.iter().any(|&tensor| is_polled(tensor)) {
             self.add(&Feature::PolledFactor);
         }
         body.procedure().iter().for_each(|procedure| self.add(procedure));

@@ -98,7 +98,7 @@ fn check(case: Case, seen: &mut Seen) {
     let mut number = 0;
     loop {
         let more = Cell::new(false);
-        // The bound counts values without marks.
+        // The bound counts values without tags.
         let by_counters = PlanOptions { sync: Some(SyncPolicy::OPERATOR), ..PlanOptions::new(3) };
         let compiled = compile_chosen(&program, FusionLevel::Register, &by_counters, |body| {
             let mut variants = variants::of(body);

@@ -5,7 +5,6 @@ mod cases;
 mod counts;
 mod device;
 mod graphs;
-mod kept;
 mod prepared;
 mod printed;
 mod samples;
@@ -13,6 +12,7 @@ mod storage;
 mod templates;
 mod text;
 mod variants;
+mod weight_stationary;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     device::add(&mut suite);
     graphs::add(&mut suite);
     graphs::add_mixed(&mut suite);
-    kept::add(&mut suite);
+    weight_stationary::add(&mut suite);
     printed::add(&mut suite);
     suite.run()
 }

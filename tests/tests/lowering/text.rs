@@ -29,7 +29,7 @@ pub fn add(suite: &mut Suite) {
     for number in (0..40).step_by(if is_full() { 1 } else { 5 }) {
         suite.trial(format!("text {number}"), move || check(number));
     }
-    for pipeline in [Pipeline::Registers, Pipeline::Asynchronous { stages: 3 }] {
+    for pipeline in [Pipeline::RegisterPrefetch, Pipeline::Asynchronous { depth: 3 }] {
         suite.trial(format!("text with waits of its own, {pipeline:?}"), move || check_own_waits(pipeline));
     }
 }
@@ -116,7 +116,7 @@ pub fn try_launches(
     let arrivals = machine.plan.arrivals();
     let mut memory = SessionMemory::new(machine.arena(inputs), machine.counters())
         .at_epoch(epoch, &arrivals, &machine.plan.grids())
-        .marked(&machine.plan.memory);
+        .tagged(&machine.plan.memory);
     text.run(launch, &mut memory)?;
     Ok(machine.outputs(&memory.arena))
 }

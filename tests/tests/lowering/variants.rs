@@ -29,17 +29,26 @@ fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
     let Some(contraction) = Contraction::of(body) else { return Vec::new() };
     let shape = |rows, columns, row_threads, column_width, step, pipeline| {
         let parts = if rows == columns { 2 } else { 1 };
-        ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts, unit: ComputeUnit::Simt }
+        ContractionShape {
+            rows,
+            columns,
+            row_threads,
+            column_width,
+            k_tile: step,
+            pipeline,
+            split_k: parts,
+            unit: ComputeUnit::Simt,
+        }
     };
     let shapes = [
-        shape(1, 1, 16, 1, 16, Pipeline::Registers),
-        shape(1, 2, 32, 2, 8, Pipeline::InTurn),
-        shape(2, 1, 8, 1, 32, Pipeline::Registers),
-        shape(2, 4, 16, 1, 16, Pipeline::Asynchronous { stages: 2 }),
-        shape(4, 2, 32, 2, 16, Pipeline::Asynchronous { stages: 3 }),
-        shape(8, 4, 8, 4, 8, Pipeline::Registers),
-        shape(4, 8, 16, 4, 16, Pipeline::Asynchronous { stages: 5 }),
-        shape(8, 8, 16, 4, 8, Pipeline::Asynchronous { stages: 4 }),
+        shape(1, 1, 16, 1, 16, Pipeline::RegisterPrefetch),
+        shape(1, 2, 32, 2, 8, Pipeline::Unpipelined),
+        shape(2, 1, 8, 1, 32, Pipeline::RegisterPrefetch),
+        shape(2, 4, 16, 1, 16, Pipeline::Asynchronous { depth: 2 }),
+        shape(4, 2, 32, 2, 16, Pipeline::Asynchronous { depth: 3 }),
+        shape(8, 4, 8, 4, 8, Pipeline::RegisterPrefetch),
+        shape(4, 8, 16, 4, 16, Pipeline::Asynchronous { depth: 5 }),
+        shape(8, 8, 16, 4, 8, Pipeline::Asynchronous { depth: 4 }),
     ];
     let params = shapes
         .map(|shape| ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) });

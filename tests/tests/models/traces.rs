@@ -105,7 +105,7 @@ fn check_order(profile: &Profile) {
             match event.instruction {
                 Instruction::Signal(counter) => signals.entry(counter).or_default().push(event.start),
                 Instruction::Run(task) => _ = runs.insert(task, *event),
-                Instruction::Wait { .. } | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
+                Instruction::Wait { .. } | Instruction::Hold(_) | Instruction::Prefetch(_) => {}
             }
         }
     }
@@ -123,7 +123,7 @@ fn check_order(profile: &Profile) {
                     assert!(runs[writer].start <= event.end, "{task:?} ends before {writer:?} begins");
                 }
             }
-            Instruction::Signal(_) | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
+            Instruction::Signal(_) | Instruction::Hold(_) | Instruction::Prefetch(_) => {}
         }
     }
 }

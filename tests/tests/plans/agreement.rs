@@ -112,11 +112,11 @@ pub fn check_all(plan: &ExecutionPlan, limit: impl Fn(Change) -> usize, tally: &
     assert_eq!(judge(plan, &accesses), Verdict::Harmless, "an unchanged plan");
     verify(plan.clone()).unwrap_or_else(|violations| panic!("an unchanged plan has {violations:?}"));
     let mut random = Random::new(plan.persistent().units() as u64);
-    let mut by_kind: BTreeMap<&'static str, Vec<Change>> = BTreeMap::new();
+    let mut deduplicated: BTreeMap<&'static str, Vec<Change>> = BTreeMap::new();
     for change in mutants::all(plan, &mut random) {
-        by_kind.entry(change.kind()).or_default().push(change);
+        deduplicated.entry(change.kind()).or_default().push(change);
     }
-    for changes in by_kind.values_mut() {
+    for changes in deduplicated.values_mut() {
         let limit = changes.first().map_or(0, |change| limit(*change));
         while changes.len() > limit {
             changes.swap_remove(random.below(changes.len()));
@@ -129,9 +129,9 @@ pub fn check_all(plan: &ExecutionPlan, limit: impl Fn(Change) -> usize, tally: &
 
 fn check(plan: &ExecutionPlan, change: Change, accesses: &Accesses, tally: &mut Tally) {
     let mutant = change.apply(plan);
-    // Who polls what follows from the marks.
-    let unmarked = matches!(change, Change::DropMarks(_)).then(|| Accesses::new(&mutant, Reads::Boxes));
-    let verdict = judge(&mutant, unmarked.as_ref().unwrap_or(accesses));
+    // Who polls what follows from the tags.
+    let untagged = matches!(change, Change::DropTags(_)).then(|| Accesses::new(&mutant, Reads::Boxes));
+    let verdict = judge(&mutant, untagged.as_ref().unwrap_or(accesses));
     let verified = verify(mutant);
     let counts = tally.counts.entry(change.kind()).or_default();
     let agree = match (&verdict, &verified) {

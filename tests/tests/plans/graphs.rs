@@ -123,8 +123,8 @@ pub fn cases(persistent: ExecutionPlan) -> Vec<(&'static str, ExecutionPlan)> {
         let [.., middle, output] = places.as_slice() else { unreachable!("there are three tensors") };
         plan.memory.tensors[*output].buffer = plan.memory.tensors[*middle].buffer;
     };
-    let marked = |plan: &mut ExecutionPlan| {
-        plan.memory.tensors[TensorId::from_index(1)].edge = EdgeKind::Sentinel;
+    let tagged = |plan: &mut ExecutionPlan| {
+        plan.memory.tensors[TensorId::from_index(1)].edge = EdgeKind::Tagged;
     };
     vec![
         ("UnorderedRead", nodes(&|nodes| nodes.swap(0, 1))),
@@ -135,7 +135,7 @@ pub fn cases(persistent: ExecutionPlan) -> Vec<(&'static str, ExecutionPlan)> {
         ("UnknownNode", nodes(&|nodes| nodes.push(unknown))),
         ("Alias", changed(&alias)),
         ("Tile", changed(&keep)),
-        ("SentinelInGraph", changed(&marked)),
+        ("TaggedInGraph", changed(&tagged)),
     ]
 }
 

@@ -54,7 +54,7 @@ fn check_buffers(single: &TensorProgram, storage: ElementType, memory: &MemoryPl
         let elements = planned.ty.shape.elements() as u64;
         let was = single.tensors.get(id).map(|tensor| &tensor.ty);
         let wanted = match (planned.edge, was) {
-            (EdgeKind::Sentinel, _) => elements * (WORD_BYTES + TAG_BYTES) as u64,
+            (EdgeKind::Tagged, _) => elements * (WORD_BYTES + TAG_BYTES) as u64,
             (EdgeKind::Counter, Some(ty)) if ty.element == ElementType::F32 => ty.bytes() as u64 / 2,
             (EdgeKind::Counter, Some(ty)) => ty.bytes() as u64,
             (EdgeKind::Counter, None) => elements * planned.ty.element.bytes() as u64,
@@ -122,7 +122,7 @@ fn check_boxes(of_single: &GroupBody, of_half: &GroupBody, params: &SchedulePara
 #[track_caller]
 fn check_tiles(body: &GroupBody) -> usize {
     let shape = ContractionShape::square(4, 4);
-    let padding = 2 * ACCESS_BYTES * shape.step * shape.buffers();
+    let padding = 2 * ACCESS_BYTES * shape.k_tile * shape.buffers();
     let unpadded = |numerics: Numerics| shape.tile_bytes(numerics) - padding;
     let products = body.staged.iter().chain(&body.stages).filter_map(|stage| Contraction::of_expression(&stage.expr));
     let plain: Vec<Numerics> =

@@ -5,16 +5,16 @@ mod closure;
 mod counterexamples;
 mod graphs;
 mod half_storage;
-mod kept;
 mod mutants;
 mod policies;
 mod prefetch;
 mod protocol;
 mod random_plans;
+mod residents;
 mod scale;
 mod segments;
-mod sentinels;
 mod stress;
+mod tagged_values;
 mod ten_thousand;
 mod unit_counters;
 
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     counterexamples::add(&mut suite);
     graphs::add(&mut suite);
     half_storage::add_models(&mut suite);
-    kept::add(&mut suite);
+    residents::add(&mut suite);
     policies::add(&mut suite);
     policies::add_models(&mut suite);
     policies::add_branches(&mut suite);
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     random_plans::add(&mut suite);
     scale::add(&mut suite);
     segments::add(&mut suite);
-    sentinels::add(&mut suite);
+    tagged_values::add(&mut suite);
     stress::add(&mut suite);
     ten_thousand::add(&mut suite);
     suite.run()

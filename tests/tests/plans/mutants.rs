@@ -46,8 +46,8 @@ pub enum Change {
     /// Constants are brought on chip, or loaded, at another place of the stream.
     MoveLoad(At, usize),
     /// A tensor's values no longer carry their validity.
-    DropMarks(TensorId),
-    /// A tensor's values carry the mark before their own.
+    DropTags(TensorId),
+    /// A tensor's values carry the tag before their own.
     LowerMark(TensorId),
 }
 
@@ -68,8 +68,8 @@ impl Change {
             Self::HastenSignal(_) => "hasten signal",
             Self::DropLoad(_) => "drop load",
             Self::MoveLoad(..) => "move load",
-            Self::DropMarks(_) => "drop marks",
-            Self::LowerMark(_) => "lower mark",
+            Self::DropTags(_) => "drop tags",
+            Self::LowerMark(_) => "lower tag",
         }
     }
 
@@ -80,7 +80,7 @@ impl Change {
             alias(&mut mutant, kept, moved, steps);
             return mutant;
         }
-        if let Self::DropMarks(tensor) = self {
+        if let Self::DropTags(tensor) = self {
             let planned = &mut mutant.memory.tensors[tensor];
             planned.edge = EdgeKind::Counter;
             let bytes = planned.bytes();
@@ -88,7 +88,7 @@ impl Change {
             return mutant;
         }
         if let Self::LowerMark(tensor) = self {
-            mutant.memory.tensors[tensor].mark -= 1;
+            mutant.memory.tensors[tensor].tag -= 1;
             return mutant;
         }
         let [Segment::Persistent(segment)] = mutant.segments.as_mut_slice() else {
@@ -141,7 +141,7 @@ fn change(segment: &mut PersistentSegment, change: Change) {
             let signal = streams[unit].remove(at);
             streams[unit].insert(at - runs, signal);
         }
-        Change::Alias(..) | Change::DropMarks(_) | Change::LowerMark(_) => unreachable!("memory is changed elsewhere"),
+        Change::Alias(..) | Change::DropTags(_) | Change::LowerMark(_) => unreachable!("memory is changed elsewhere"),
     }
 }
 
@@ -187,7 +187,7 @@ pub fn all(plan: &ExecutionPlan, random: &mut Random) -> Vec<Change> {
                     changes.extend(follows.map(|follow| Change::DropSignal(at, follow)));
                     changes.push(Change::HastenSignal(at));
                 }
-                Instruction::Keep(_) | Instruction::Prefetch(_) => {
+                Instruction::Hold(_) | Instruction::Prefetch(_) => {
                     changes.push(Change::DropLoad(at));
                     let place = random.below(stream.len());
                     if place != position {
@@ -210,9 +210,9 @@ pub fn all(plan: &ExecutionPlan, random: &mut Random) -> Vec<Change> {
         }
     }
     let roots: BTreeSet<TensorId> = touched(plan);
-    let is_sentinel = |root: &&TensorId| plan.memory.tensors[**root].edge == EdgeKind::Sentinel;
-    changes.extend(roots.iter().filter(is_sentinel).map(|root| Change::DropMarks(*root)));
-    let is_later = |root: &&TensorId| is_sentinel(root) && plan.memory.tensors[**root].mark > 0;
+    let is_tagged = |root: &&TensorId| plan.memory.tensors[**root].edge == EdgeKind::Tagged;
+    changes.extend(roots.iter().filter(is_tagged).map(|root| Change::DropTags(*root)));
+    let is_later = |root: &&TensorId| is_tagged(root) && plan.memory.tensors[**root].tag > 0;
     changes.extend(roots.iter().filter(is_later).map(|root| Change::LowerMark(*root)));
     for &kept in &roots {
         for &moved in roots.iter().filter(|&&moved| moved != kept) {

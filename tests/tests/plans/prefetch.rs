@@ -25,7 +25,7 @@ use warpweave_tests::suite::Suite;
 
 const UNITS: usize = 4;
 const SEEDS: [u64; 3] = [0, 7, 0x5eed];
-const PIPELINES: [Pipeline; 2] = [Pipeline::Registers, Pipeline::Asynchronous { stages: 3 }];
+const PIPELINES: [Pipeline; 2] = [Pipeline::RegisterPrefetch, Pipeline::Asynchronous { depth: 3 }];
 
 /// Adds a trial a pipeline.
 pub fn add(suite: &mut Suite) {

@@ -173,7 +173,7 @@ fn check_plan(compiled: &Compiled, inputs: &[Tensor]) {
 
 /// Whether the streams have a place for an error; fails unless the emulator reports it under every seed exactly if the
 /// closure finds harm in it. Where values are polled the emulator knows of more that is over, namely all that a block did
-/// before a mark which was seen: there, what does harm by the closure may change nothing and go unreported.
+/// before a tag which was seen: there, what does harm by the closure may change nothing and go unreported.
 #[track_caller]
 pub fn check_mutation(
     compiled: &Compiled,

@@ -14,7 +14,7 @@ use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::{TensorId, TensorProgram};
 use warpweave::graph::{ElementType, Tensor};
 use warpweave::plan::streams::fold::fold;
-use warpweave::plan::template::contraction::operand_staging::is_boxed;
+use warpweave::plan::template::contraction::operand_staging::stages_operands;
 use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
@@ -94,7 +94,7 @@ fn check(recipe: &Recipe) -> usize {
     ] {
         let compiled = compile_under(&program, level, &PlanOptions { costs, ..plain });
         let operators = &compiled.plan.plan().persistent().operators;
-        polling += usize::from(operators.values().any(|operator| is_boxed(&operator.body, &operator.params)));
+        polling += usize::from(operators.values().any(|operator| stages_operands(&operator.body, &operator.params)));
         printed::check(&compiled);
         let plan = compiled.plan.plan();
         let accesses = Accesses::new(plan, Reads::Boxes);

@@ -51,12 +51,12 @@ pub fn add(suite: &mut Suite) {
     for sample in samples::all() {
         suite.trial(format!("segments: {}", sample.name), move || check(&sample));
     }
-    suite.trial("segments: sentinels and constants on chip", || {
+    suite.trial("segments: tagged values and constants on chip", || {
         let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(7) };
         let halves = |groups| parts(groups, &[Backend::Persistent, Backend::CudaGraph, Backend::Persistent]);
         let compiled = compile_parts(&samples::recurrence(), FusionLevel::Register, &options, halves);
         let tensors = &compiled.plan.plan().memory.tensors;
-        assert!(tensors.values().any(|tensor| tensor.edge == EdgeKind::Sentinel), "something is polled");
+        assert!(tensors.values().any(|tensor| tensor.edge == EdgeKind::Tagged), "something is polled");
         check_runs(&compiled);
     });
     suite.trial("segments: the choice", check_choice);
@@ -143,7 +143,7 @@ fn check_rest(sequence: &'static [Backend]) {
     };
     let arena = vec![UNTOUCHED; machine.plan.memory.arena_bytes as usize];
     let mut memory = SessionMemory::new(arena, machine.counters());
-    memory = memory.at_epoch(1, &machine.plan.arrivals(), &machine.plan.grids()).marked(&machine.plan.memory);
+    memory = memory.at_epoch(1, &machine.plan.arrivals(), &machine.plan.grids()).tagged(&machine.plan.memory);
     // No wait can end.
     memory.counters.fill(-1_000_000);
     match text.run(launch, &mut memory) {
@@ -304,10 +304,10 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         Arc::make_mut(&mut operator.expect("it has rOperators").body).outputs[0] = first[0];
     };
     let unwritten = |plan: &mut ExecutionPlan| _ = plan.segments.remove(0);
-    let marked = |plan: &mut ExecutionPlan| {
+    let tagged = |plan: &mut ExecutionPlan| {
         let (read, (_, left)) = (of(plan, 1).0, of(plan, 0));
         let handed = *left.iter().find(|tensor| read.contains(tensor)).expect("something is handed over");
-        plan.memory.tensors[handed].edge = EdgeKind::Sentinel;
+        plan.memory.tensors[handed].edge = EdgeKind::Tagged;
     };
     vec![
         ("InSegment", changed(&lose)),
@@ -317,6 +317,6 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         ("Alias", changed(&overwritten)),
         ("DoubleWrite", changed(&twice)),
         ("InSegment", changed(&unwritten)),
-        ("SentinelAcross", changed(&marked)),
+        ("TaggedAcross", changed(&tagged)),
     ]
 }

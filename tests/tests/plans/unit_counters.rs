@@ -19,7 +19,7 @@ pub fn with_unit_counters(plan: &ExecutionPlan) -> ExecutionPlan {
     }
     let translate = |unit: usize, instruction: &Instruction| -> Vec<Instruction> {
         match *instruction {
-            Instruction::Run(_) | Instruction::Keep(_) | Instruction::Prefetch(_) => vec![*instruction],
+            Instruction::Run(_) | Instruction::Hold(_) | Instruction::Prefetch(_) => vec![*instruction],
             Instruction::Signal(_) => vec![Instruction::Signal(CounterId::from_index(unit))],
             Instruction::Wait { counter, .. } => {
                 let of = |&(from, signals): &(usize, u32)| Instruction::Wait {

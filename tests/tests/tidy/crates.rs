@@ -112,14 +112,14 @@ pub fn arrows() {
     }
 }
 
-pub fn homes() {
+pub fn affinity() {
     let known: BTreeMap<&str, &[&str]> = HOMES.into_iter().collect();
     let mut strays = Vec::new();
     for (name, own) in dependencies() {
         for (package, only_tests) in own {
             let common = VOCABULARY.contains(&package.as_str());
             let internal = ARROWS.iter().any(|(name, ..)| *name == package);
-            let at_home = known.get(package.as_str()).is_some_and(|homes| homes.contains(&name.as_str()));
+            let at_home = known.get(package.as_str()).is_some_and(|affinity| affinity.contains(&name.as_str()));
             if !(common || internal || at_home) {
                 strays.push(format!("{name} uses {package}{}", if only_tests { " in tests" } else { "" }));
             }

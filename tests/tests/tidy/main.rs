@@ -16,7 +16,7 @@ use warpweave_tests::suite::Suite;
 fn main() -> ExitCode {
     let mut suite = Suite::new("tidy", Duration::from_secs(60));
     suite.trial("crates depend on one another as drawn", crates::arrows);
-    suite.trial("external packages have one home", crates::homes);
+    suite.trial("external packages have one home", crates::affinity);
     suite.trial("a deployment carries no compiler", crates::deployment);
     suite.trial("few files import one another in a circle", circles::check);
     suite.trial("circles are found", circles::check_rule);

@@ -62,7 +62,7 @@ pub(crate) fn check_rule() {
         "size_of::<f32>() * row",
         "size_of::<u32>()",
         "pub const WIDEST: usize = 4;",
-        "const MARK_BYTES: f64 = 4.0;",
+        "const TAG_BYTES: f64 = 4.0;",
     ] {
         assert!(has_literal_size(found), "{found}");
     }

@@ -41,15 +41,15 @@ pub struct GlobalAccess {
     pub index: Index,
 }
 
-/// Parameters of a poll or of a store with a mark.
+/// Parameters of a poll or of a store with a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SentinelAccess {
+pub struct TaggedAccess {
     pub registers: Registers,
     pub index: Index,
     /// Elements from one to the next; neighbours without it.
     pub apart: Option<Index>,
-    /// Which of the launch's marks.
-    pub mark: Slot,
+    /// Which of the launch's tags.
+    pub tag: Slot,
 }
 
 /// Parameters of the check of an index.
@@ -217,8 +217,8 @@ pub enum Instruction {
     },
     LoadGlobal(u32),
     StoreGlobal(u32),
-    LoadSentinel(u32),
-    StoreSentinel(u32),
+    LoadTagged(u32),
+    StoreTagged(u32),
     CheckIndex(u32),
     LoadShared(u32),
     StoreShared(u32),
@@ -365,7 +365,7 @@ pub struct CompiledBody {
     pub locations: Vec<u32>,
     pub statements: Vec<Location>,
     pub global: Vec<GlobalAccess>,
-    pub sentinels: Vec<SentinelAccess>,
+    pub tagged_values: Vec<TaggedAccess>,
     pub index_checks: Vec<IndexCheckAccess>,
     pub shared: Vec<SharedAccess>,
     pub copies: Vec<CopyAccess>,

@@ -86,7 +86,7 @@ pub fn compile(body: Body, kernel: &Kernel, bases: SharedBases) -> Option<Compil
         locations: Vec::new(),
         statements: vec![Location { body, path: Vec::new() }],
         global: Vec::new(),
-        sentinels: Vec::new(),
+        tagged_values: Vec::new(),
         index_checks: Vec::new(),
         shared: Vec::new(),
         copies: Vec::new(),

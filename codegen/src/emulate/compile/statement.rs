@@ -10,7 +10,7 @@ use crate::kernel_ir::{
 use super::{Compiler, MAXIMUM_CODE, Value};
 use crate::emulate::bytecode::scalar::NarrowBinary;
 use crate::emulate::bytecode::{
-    CopyAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, Registers, SentinelAccess, SharedAccess, Slot,
+    CopyAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, Registers, SharedAccess, Slot, TaggedAccess,
     WaitAccess, WideSlot,
 };
 
@@ -65,19 +65,19 @@ impl Compiler<'_> {
                 self.out.global.push(GlobalAccess { registers, space, memory: *memory, index });
                 self.emit(Instruction::StoreGlobal(self.out.global.len() as u32 - 1));
             }
-            Statement::LoadSentinel { place, count, index, apart, mark } => {
-                let (index, mark) = (self.index(index), self.evaluate_narrow(mark));
+            Statement::LoadTagged { place, count, index, apart, tag } => {
+                let (index, tag) = (self.index(index), self.evaluate_narrow(tag));
                 let apart = apart.as_ref().map(|apart| self.index(apart));
                 let (registers, late) = self.destinations(place, MemoryType::F32, *count);
-                self.out.sentinels.push(SentinelAccess { registers, index, apart, mark });
-                self.emit(Instruction::LoadSentinel(self.out.sentinels.len() as u32 - 1));
+                self.out.tagged_values.push(TaggedAccess { registers, index, apart, tag });
+                self.emit(Instruction::LoadTagged(self.out.tagged_values.len() as u32 - 1));
                 self.finish(late);
             }
-            Statement::StoreSentinel { index, mark, value } => {
-                let (index, mark) = (self.index(index), self.evaluate_narrow(mark));
+            Statement::StoreTagged { index, tag, value } => {
+                let (index, tag) = (self.index(index), self.evaluate_narrow(tag));
                 let registers = self.sources(std::slice::from_ref(value));
-                self.out.sentinels.push(SentinelAccess { registers, index, apart: None, mark });
-                self.emit(Instruction::StoreSentinel(self.out.sentinels.len() as u32 - 1));
+                self.out.tagged_values.push(TaggedAccess { registers, index, apart: None, tag });
+                self.emit(Instruction::StoreTagged(self.out.tagged_values.len() as u32 - 1));
             }
             Statement::CheckIndex { place, value, extent, element, record } => {
                 let value = self.index(value);

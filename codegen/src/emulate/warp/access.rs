@@ -249,7 +249,7 @@ pub fn fault_of(world: &World, address: usize, problem: Unordered, race: GlobalR
     let name = |warp: usize| WarpName { block: (warp / per_block) as u32, warp: (warp % per_block) as u32 };
     match problem {
         Unordered::Uninitialised => Fault::GlobalUninitialised { address },
-        Unordered::Sentinel => Fault::SentinelMixed { address },
+        Unordered::Tagged => Fault::TaggedMixed { address },
         Unordered::Dependency => Fault::BeforeDependencies { address },
         Unordered::Write(warp) => Fault::GlobalRace { address, race, other: name(warp) },
         Unordered::Read(warp) => Fault::GlobalRace { address, race: GlobalRace::WriteAfterRead, other: name(warp) },

@@ -68,7 +68,7 @@ pub struct Core {
     pub waits: OwnWaits,
     /// The wait at which the warp stands has been counted.
     pub counted: bool,
-    /// The byte where the warp polls, and the bits of the mark, which is not there.
+    /// The byte where the warp polls, and the bits of the tag, which is not there.
     pub polled: Option<(usize, u32)>,
     copies: Copies,
 }
@@ -412,8 +412,8 @@ impl Core {
                         return Event::Stop(Stop::Preempted);
                     }
                 }
-                Instruction::LoadSentinel(number) => {
-                    if !self.poll(&body.sentinels[number as usize], body, at, frame, world) {
+                Instruction::LoadTagged(number) => {
+                    if !self.poll(&body.tagged_values[number as usize], body, at, frame, world) {
                         self.pc = at;
                         return Event::Stop(Stop::Waiting);
                     }
@@ -421,8 +421,8 @@ impl Core {
                         return Event::Stop(Stop::Preempted);
                     }
                 }
-                Instruction::StoreSentinel(number) => {
-                    self.mark(&body.sentinels[number as usize], body, at, frame, world);
+                Instruction::StoreTagged(number) => {
+                    self.mark(&body.tagged_values[number as usize], body, at, frame, world);
                     if self.tired(pc) {
                         return Event::Stop(Stop::Preempted);
                     }

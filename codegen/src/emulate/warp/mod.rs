@@ -7,6 +7,6 @@ mod indices;
 pub mod lanes;
 pub mod presets;
 pub mod schedule;
-mod sentinel;
 pub mod statistics;
 mod synchronise;
+mod tagged_value;

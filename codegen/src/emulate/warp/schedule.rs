@@ -158,7 +158,7 @@ impl<'p> Scheduler<'p> {
         let mut waiting = 0;
         for warp in &self.warps {
             if let Some((address, wanted)) = warp.core.polled {
-                let seen = world.arena.mark_at(address);
+                let seen = world.arena.tag_at(address);
                 world.fault(|| warp.site(self.program, 0), Fault::PollDeadlock { address, seen, wanted });
                 waiting += 1;
                 continue;

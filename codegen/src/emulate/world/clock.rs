@@ -29,11 +29,11 @@ pub struct Clocks {
     local: Vec<u32>,
     /// Per warp, its tick at the block's last barrier.
     met: Vec<u32>,
-    /// By warp and step in which it wrote a mark, the ticks of the warps of its block that it had seen.
-    marked: HashMap<(usize, u32), Box<[u32]>>,
+    /// By warp and step in which it wrote a tag, the ticks of the warps of its block that it had seen.
+    tagged: HashMap<(usize, u32), Box<[u32]>>,
     /// Per warp and step, polls that saw what its block had computed of what was read in that step, one a block: the polling
     /// warps and their steps.
-    witnesses: Vec<BTreeMap<u32, Vec<(usize, u32)>>>,
+    completions: Vec<BTreeMap<u32, Vec<(usize, u32)>>>,
     /// Per warp of a node, whether it has waited for the node before; empty where nothing stands before the launch.
     dependencies_met: Vec<bool>,
 }
@@ -48,8 +48,8 @@ impl Clocks {
             acquired: vec![None; blocks * per_block],
             local: vec![0; blocks * per_block * per_block],
             met: vec![0; blocks * per_block],
-            marked: HashMap::new(),
-            witnesses: vec![BTreeMap::new(); blocks * per_block],
+            tagged: HashMap::new(),
+            completions: vec![BTreeMap::new(); blocks * per_block],
             dependencies_met: Vec::new(),
         };
         for warp in 0..blocks * per_block {
@@ -97,20 +97,20 @@ impl Clocks {
         seen >= tick
     }
 
-    /// Remembers what `warp` has seen where it writes a mark.
+    /// Remembers what `warp` has seen where it writes a tag.
     pub fn mark(&mut self, warp: usize) {
         let (tick, first) = (self.tick(warp), warp * self.per_block);
         let seen = &self.local[first..first + self.per_block];
-        self.marked.entry((warp, tick)).or_insert_with(|| seen.into());
+        self.tagged.entry((warp, tick)).or_insert_with(|| seen.into());
     }
 
-    /// `poller` has seen a mark that `writer` wrote in its step `tick`.
-    pub fn witness(&mut self, writer: usize, tick: u32, poller: usize) {
-        let Some(seen) = self.marked.get(&(writer, tick)) else { return };
+    /// `poller` has seen a tag that `writer` wrote in its step `tick`.
+    pub fn completion(&mut self, writer: usize, tick: u32, poller: usize) {
+        let Some(seen) = self.tagged.get(&(writer, tick)) else { return };
         let (block, now) = (poller / self.per_block, self.tick(poller));
         let first = writer / self.per_block * self.per_block;
         for (warp, &step) in (first..).zip(seen) {
-            let known = self.witnesses[warp].entry(step).or_default();
+            let known = self.completions[warp].entry(step).or_default();
             if known.iter().all(|(other, _)| other / self.per_block != block) {
                 known.push((poller, now));
             }
@@ -127,7 +127,7 @@ impl Clocks {
         let mut earliest: HashMap<usize, u32> = HashMap::from([(other, tick)]);
         let mut open = vec![(other, tick)];
         while let Some((reader, step)) = open.pop() {
-            for &(poller, step) in self.witnesses[reader].range(step..).flat_map(|(_, polls)| polls) {
+            for &(poller, step) in self.completions[reader].range(step..).flat_map(|(_, polls)| polls) {
                 if self.ordered(poller, step, warp) {
                     return true;
                 }

@@ -106,7 +106,7 @@ pub struct World<'a> {
     pub stopped: bool,
     /// Waits executed so far.
     pub waits: u64,
-    /// Polls so far that have found no mark.
+    /// Polls so far that have found no tag.
     pub polls: u64,
     /// Per byte address where warps poll, which.
     pub polling: BTreeMap<usize, Vec<u32>>,

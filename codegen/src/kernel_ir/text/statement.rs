@@ -34,13 +34,13 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
     reader.eat_word(word);
     Ok(match word {
         "store" => store(reader, scope)?,
-        "mark" => {
+        "tag" => {
             reader.keyword("arena")?;
             let at = index(reader, scope)?;
             reader.keyword("with")?;
-            let mark = index(reader, scope)?;
+            let tag = index(reader, scope)?;
             reader.mark("=")?;
-            Statement::StoreSentinel { index: at, mark, value: expression(reader, scope)? }
+            Statement::StoreTagged { index: at, tag, value: expression(reader, scope)? }
         }
         "copy" => copy(reader, scope)?,
         "copies" if reader.eat_word("commit") => Statement::AsyncCommit,
@@ -120,7 +120,7 @@ fn poll(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Stat
     let at = index(reader, scope)?;
     let apart = if reader.eat_word("apart") { Some(index(reader, scope)?) } else { None };
     reader.keyword("with")?;
-    Ok(Statement::LoadSentinel { place, count, index: at, apart, mark: index(reader, scope)? })
+    Ok(Statement::LoadTagged { place, count, index: at, apart, tag: index(reader, scope)? })
 }
 
 /// A statement that writes a place.
@@ -324,12 +324,12 @@ fn line(statement: &Statement) -> String {
         Statement::StoreGlobal { memory, index, values } => {
             format!("store arena {}[{index}] = [{}]", memory.word(), list(values))
         }
-        Statement::LoadSentinel { place, count, index, apart, mark } => {
+        Statement::LoadTagged { place, count, index, apart, tag } => {
             let count = if *count == 1 { String::new() } else { format!("{count} of ") };
             let apart = apart.as_ref().map_or_else(String::new, |apart| format!(" apart [{apart}]"));
-            format!("{place} = poll {count}arena[{index}]{apart} with [{mark}]")
+            format!("{place} = poll {count}arena[{index}]{apart} with [{tag}]")
         }
-        Statement::StoreSentinel { index, mark, value } => format!("mark arena[{index}] with [{mark}] = {value}"),
+        Statement::StoreTagged { index, tag, value } => format!("tag arena[{index}] with [{tag}] = {value}"),
         Statement::CheckIndex { place, value, extent, element, record } => {
             format!("{place} = check {value} in [{extent}] of [{element}] into [{record}]")
         }

@@ -123,7 +123,7 @@ impl FactorBox {
         let stage = &body.staged[self.position];
         let StageSource::Operand(operand) = stage.sources[0] else { unreachable!("a box is a copy of a tensor") };
         let tensor = body.operands[operand];
-        if emitter.is_sentinel(tensor) {
+        if emitter.is_tagged(tensor) {
             let stride = emitter.memory.tensors[tensor].layout.strides[dimension];
             let apart = if count > 1 { Some(emitter.operand((step * stride) as i64)?) } else { None };
             let read = stage.expr.reads.ids().next().expect("a copy reads its tensor");

@@ -84,15 +84,15 @@ impl<'l> Loop<'l> {
         let axes = contraction.axes(AxisClass::Reduction);
         let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
         let length: usize = extents.iter().product();
-        let steps = emitter.operand(length.div_ceil(shape.step) as i64)?;
-        let beyond = shape.pipeline != Pipeline::InTurn || !length.is_multiple_of(shape.step);
+        let steps = emitter.operand(length.div_ceil(shape.k_tile) as i64)?;
+        let beyond = shape.pipeline != Pipeline::Unpipelined || !length.is_multiple_of(shape.k_tile);
         let length = if beyond { Some(emitter.operand(length as i64)?) } else { None };
         let this = Self { tile, sides, early, late, boxes, products, axes, extents, steps, length };
         match shape.pipeline {
-            Pipeline::InTurn => this.in_turn(emitter),
-            Pipeline::Registers => this.through_registers(emitter),
-            Pipeline::Asynchronous { stages } if contraction.is_copied(emitter.body(), &shape) => {
-                this.asynchronous(emitter, stages)
+            Pipeline::Unpipelined => this.in_turn(emitter),
+            Pipeline::RegisterPrefetch => this.through_registers(emitter),
+            Pipeline::Asynchronous { depth } if contraction.is_copied(emitter.body(), &shape) => {
+                this.asynchronous(emitter, depth)
             }
             Pipeline::Asynchronous { .. } => this.through_registers(emitter),
         }
@@ -171,7 +171,7 @@ impl<'l> Loop<'l> {
             let loaded = self.early.iter().map(|side| side.fetched).collect();
             emitter.push(Statement::Await { order: MemoryOrder::Acquire, loaded });
         }
-        let (boxed, plain): (Vec<&Side>, Vec<&Side>) = self.late.iter().partition(|side| side.is_boxed);
+        let (boxed, plain): (Vec<&Side>, Vec<&Side>) = self.late.iter().partition(|side| side.stages_operands);
         plain.into_iter().try_for_each(|side| side.fetch(emitter, &step))?;
         self.boxes.fill(emitter)?;
         boxed.into_iter().try_for_each(|side| side.fetch(emitter, &step))
@@ -197,7 +197,7 @@ impl<'l> Loop<'l> {
     }
 
     fn step(&self, emitter: &mut Emitter, step: Expression) -> Step<'_> {
-        let first = multiply(step, Expression::i32(self.products.shape.step as i32));
+        let first = multiply(step, Expression::i32(self.products.shape.k_tile as i32));
         let first = emitter.bind(ScalarType::I32, first);
         Step { axes: &self.axes, extents: &self.extents, first, length: self.length.as_ref(), tile: self.tile }
     }

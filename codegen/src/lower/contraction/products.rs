@@ -71,7 +71,7 @@ impl Products {
             let first = emitter.bind(ScalarType::I32, first);
             (&sides[at], emitter.array(self.scalar, count), first, width, threads, count)
         });
-        let windows = Expression::i32((self.shape.step / UNROLLED) as i32);
+        let windows = Expression::i32((self.shape.k_tile / UNROLLED) as i32);
         emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window))
     }
 

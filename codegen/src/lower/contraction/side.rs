@@ -34,7 +34,7 @@ pub(crate) struct Side<'a> {
     /// Whether each of those elements exists; absent if all do.
     inside: Option<ArrayId>,
     /// Whether it is read from a box.
-    pub(crate) is_boxed: bool,
+    pub(crate) stages_operands: bool,
     thread: LocalId,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Side<'a> {
             scalar,
             staging,
             inside: None,
-            is_boxed: is_boxed(body, factor),
+            stages_operands: stages_operands(body, factor),
             thread,
         };
         side.inside = side.decode(emitter, tile)?;
@@ -250,7 +250,7 @@ impl<'a> Side<'a> {
 }
 
 /// Whether a factor of the first stage reads from shared memory.
-fn is_boxed(body: &GroupBody, factor: &Scalar) -> bool {
+fn stages_operands(body: &GroupBody, factor: &Scalar) -> bool {
     let stage = &body.stages[0];
     let from = |read| stage.sources[stage.expr.reads[read].operand];
     stage.expr.reads_of(factor).into_iter().any(|read| matches!(from(read), StageSource::Staged(_)))

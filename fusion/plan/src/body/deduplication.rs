@@ -12,14 +12,14 @@ use crate::template::tile::ScheduleParams;
 
 /// A body without its tensors, and its parameters: what decides the kernel, its tiles and what they cost.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Likeness<'a> {
+pub struct StructuralKey<'a> {
     staged: &'a [Stage],
     stages: &'a [Stage],
     tile_rank: usize,
     params: &'a ScheduleParams,
 }
 
-impl<'a> Likeness<'a> {
+impl<'a> StructuralKey<'a> {
     /// That of a body under its parameters.
     pub fn of(body: &'a GroupBody, params: &'a ScheduleParams) -> Self {
         let GroupBody { staged, stages, tile_rank, operands: _, outputs: _ } = body;
@@ -29,7 +29,7 @@ impl<'a> Likeness<'a> {
 
 /// What `value` makes of one item of every kind, and per item the position of its kind's: kinds in the order in which they
 /// first occur.
-pub fn by_kind<T: Sync, K: Hash + Eq + Send, V: Send>(
+pub fn deduplicated<T: Sync, K: Hash + Eq + Send, V: Send>(
     items: &[T],
     kind: impl Fn(&T) -> K,
     value: impl Fn(&T, Repeated) -> V + Sync,

@@ -38,7 +38,7 @@ pub struct ROperator {
     /// Estimated microseconds of one rTask on a multiprocessor of its own.
     pub task_microseconds: f64,
     /// Of these, the microseconds that a prefetch takes off if it has time enough.
-    pub early_microseconds: f64,
+    pub prologue_microseconds: f64,
     /// The nodes of the model that it comes from. Nothing but text for people depends on them.
     pub origins: Origins,
 }
@@ -65,7 +65,7 @@ pub enum Instruction {
     /// Run an rTask.
     Run(RTask),
     /// Bring into the unit's shared memory the constants that this rTask keeps there, in the place of what it held.
-    Keep(RTask),
+    Hold(RTask),
     /// Begin to load the constants with which this rTask begins. Only waits stand between this and its run.
     Prefetch(RTask),
     /// Wait until a counter has counted this many signals of the launch.
@@ -84,7 +84,7 @@ impl Instruction {
     /// The rTask that it is about, if it is about one.
     pub fn task(self) -> Option<RTask> {
         match self {
-            Self::Run(task) | Self::Keep(task) | Self::Prefetch(task) => Some(task),
+            Self::Run(task) | Self::Hold(task) | Self::Prefetch(task) => Some(task),
             Self::Wait { .. } | Self::Signal(_) => None,
         }
     }
@@ -133,40 +133,40 @@ pub const BUFFER_ALIGNMENT: u64 = 256;
 pub enum EdgeKind {
     /// By stream order and counters; a barrier is a counter at which all units meet.
     Counter,
-    /// Every value carries a mark of its launch and is polled by the load that fetches it. A poll orders nothing else.
-    Sentinel,
+    /// Every value carries a tag of its launch and is polled by the load that fetches it. A poll orders nothing else.
+    Tagged,
 }
 
 impl EdgeKind {
     /// Both kinds.
-    pub const ALL: [Self; 2] = [Self::Counter, Self::Sentinel];
+    pub const ALL: [Self; 2] = [Self::Counter, Self::Tagged];
 }
 
-/// Bytes of a mark: a word.
+/// Bytes of a tag: a word.
 pub const TAG_BYTES: usize = WORD_BYTES;
 
-/// Bytes of an element that carries its own validity: a word whose first bytes are the element, whatever its type, then its mark.
-pub const SENTINEL_BYTES: usize = WORD_BYTES + TAG_BYTES;
+/// Bytes of an element that carries its own validity: a word whose first bytes are the element, whatever its type, then its tag.
+pub const TAGGED_BYTES: usize = WORD_BYTES + TAG_BYTES;
 
-/// Marks of a launch.
-pub const MARKS: u32 = 1 << 16;
+/// Tags of a launch.
+pub const TAGS: u32 = 1 << 16;
 
-/// The bits that every mark has: those of a signalling NaN, which no arithmetic delivers. What is left of a mark are the low
-/// 21 bits of the launch's number times [`MARKS`] plus the mark of the tensor. As every sentinel is written in every launch,
-/// bytes only ever hold marks of this launch and of the one before.
-pub const MARK_BITS: u32 = 0xffa0_0000;
+/// The bits that every tag has: those of a signalling NaN, which no arithmetic delivers. What is left of a tag are the low
+/// 21 bits of the launch's number times [`TAGS`] plus the tag of the tensor. As every tagged value is written in every launch,
+/// bytes only ever hold tags of this launch and of the one before.
+pub const TAG_BITS: u32 = 0xffa0_0000;
 
-/// The bits in which marks differ.
+/// The bits in which tags differ.
 const NUMBER_BITS: u32 = 0x001f_ffff;
 
-/// The bits of a mark of this number in launch `epoch`.
-pub fn mark_of(epoch: u32, mark: u32) -> u32 {
-    MARK_BITS | (epoch.wrapping_mul(MARKS).wrapping_add(mark) & NUMBER_BITS)
+/// The bits of a tag of this number in launch `epoch`.
+pub fn tag_of(epoch: u32, tag: u32) -> u32 {
+    TAG_BITS | (epoch.wrapping_mul(TAGS).wrapping_add(tag) & NUMBER_BITS)
 }
 
-/// Whether bits of a mark are those of a later one in the same launch than other bits of a mark.
+/// Whether bits of a tag are those of a later one in the same launch than other bits of a tag.
 pub fn is_later(found: u32, wanted: u32) -> bool {
-    (1..MARKS).contains(&(found.wrapping_sub(wanted) & NUMBER_BITS))
+    (1..TAGS).contains(&(found.wrapping_sub(wanted) & NUMBER_BITS))
 }
 
 /// How a tensor of the plan is stored and what it is.
@@ -180,8 +180,8 @@ pub struct PlannedTensor {
     pub buffer: Option<Buffer>,
     /// How its readers come to know of its values.
     pub edge: EdgeKind,
-    /// Which of a launch's [`MARKS`] its values carry, if they carry one: what later has the same bytes has a larger one.
-    pub mark: u32,
+    /// Which of a launch's [`TAGS`] its values carry, if they carry one: what later has the same bytes has a larger one.
+    pub tag: u32,
 }
 
 impl PlannedTensor {
@@ -189,7 +189,7 @@ impl PlannedTensor {
     pub fn pitch(&self) -> usize {
         match self.edge {
             EdgeKind::Counter => self.ty.element.bytes(),
-            EdgeKind::Sentinel => SENTINEL_BYTES,
+            EdgeKind::Tagged => TAGGED_BYTES,
         }
     }
 

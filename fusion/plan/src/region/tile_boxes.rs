@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use warpweave_graph::arena::{Arena, Id};
 
-use crate::body::deduplication::{Likeness, Repeated, by_kind};
+use crate::body::deduplication::{Repeated, StructuralKey, deduplicated};
 use crate::plan::{OperatorId, ROperator};
 use crate::region::{ReadBox, read_boxes};
 
@@ -21,9 +21,9 @@ impl<'a> TileBoxes<'a> {
     /// Of these rOperators.
     pub fn of(operators: &'a Arena<OperatorId, ROperator>) -> Self {
         let ids: Vec<OperatorId> = operators.ids().collect();
-        let (kinds, of) = by_kind(
+        let (kinds, of) = deduplicated(
             &ids,
-            |&id| Likeness::of(&operators[id].body, &operators[id].params),
+            |&id| StructuralKey::of(&operators[id].body, &operators[id].params),
             |&id, repeated| match repeated {
                 Repeated::Yes => Some(tile_boxes(&operators[id])),
                 Repeated::No => None,

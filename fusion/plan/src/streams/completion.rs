@@ -2,8 +2,8 @@
 //!
 //! An rTask that has polled a value knows that it was computed, and so that whatever it was computed from had been read:
 //! no later write can change that. So where every output of an rOperator is polled whole, bytes that its rTasks read may be
-//! written after those that poll them, though nothing else tells that they have ended. Their own marks have been seen by
-//! then too, and no later mark in the same place can be overtaken by one that was seen. The same holds of those that poll:
+//! written after those that poll them, though nothing else tells that they have ended. Their own tags have been seen by
+//! then too, and no later tag in the same place can be overtaken by one that was seen. The same holds of those that poll:
 //! where all that they write is polled, whoever polls that knows of both.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,16 +15,16 @@ use warpweave_graph::program::TensorId;
 use crate::body::StageSource;
 use crate::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
 use crate::region::{Region, is_box};
-use crate::template::contraction::operand_staging::{boxes, is_boxed};
+use crate::template::contraction::operand_staging::{boxes, stages_operands};
 use crate::template::staged::tile_coordinates;
 
-/// Per rOperator, those whose rTasks witness the end of its own.
+/// Per rOperator, those whose rTasks completion the end of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Witnesses(Arena<OperatorId, BTreeSet<OperatorId>>);
+pub struct Completions(Arena<OperatorId, BTreeSet<OperatorId>>);
 
-impl Witnesses {
-    /// Of all rOperators, in a topological order: whoever polls one that writes nothing but sentinels, each of which somebody
-    /// polls whole, or their own witnesses in their place; otherwise the rOperator itself. Rows that keep constants on chip
+impl Completions {
+    /// Of all rOperators, in a topological order: whoever polls one that writes nothing but tagged values, each of which somebody
+    /// polls whole, or their own completions in their place; otherwise the rOperator itself. Rows that keep constants on chip
     /// poll one another step after step to the end, and stand for themselves.
     pub fn of(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Self {
         let pollers = pollers(operators, memory);
@@ -33,7 +33,7 @@ impl Witnesses {
             let of_poller =
                 |poller: &OperatorId| match (operators[*poller].params.rules().holds_residents(), found.get(poller)) {
                     (true, _) | (false, None) => BTreeSet::from([*poller]),
-                    (_, Some(witnesses)) => witnesses.clone(),
+                    (_, Some(completions)) => completions.clone(),
                 };
             let own = match &pollers[id] {
                 Some(pollers) => pollers.iter().flat_map(of_poller).collect(),
@@ -44,7 +44,7 @@ impl Witnesses {
         Self(found.into_values().collect())
     }
 
-    /// The witnesses of an rOperator.
+    /// The completions of an rOperator.
     pub fn operators(&self, operator: OperatorId) -> &BTreeSet<OperatorId> {
         &self.0[operator]
     }
@@ -55,7 +55,7 @@ impl Witnesses {
     }
 }
 
-/// Per rOperator that writes nothing but sentinels, each of which somebody polls whole, all that poll them.
+/// Per rOperator that writes nothing but tagged values, each of which somebody polls whole, all that poll them.
 fn pollers(
     operators: &Arena<OperatorId, ROperator>,
     memory: &MemoryPlan,
@@ -63,7 +63,7 @@ fn pollers(
     let mut pollers: BTreeMap<TensorId, (BTreeSet<OperatorId>, bool)> = BTreeMap::new();
     for (id, operator) in operators.iter() {
         for (position, &operand) in operator.body.operands.iter().enumerate() {
-            if memory.tensors[operand].edge == EdgeKind::Sentinel {
+            if memory.tensors[operand].edge == EdgeKind::Tagged {
                 let (by, is_whole) = pollers.entry(operand).or_default();
                 by.insert(id);
                 *is_whole |= reads_whole(operator, memory, position);
@@ -82,7 +82,7 @@ fn pollers(
 /// Whether the rTasks of an rOperator together are sure to read every element of an operand.
 fn reads_whole(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> bool {
     let tensor = operator.body.operands[operand];
-    let in_boxes = || is_boxed(&operator.body, &operator.params) && boxes_cover(operator, memory, operand);
+    let in_boxes = || stages_operands(&operator.body, &operator.params) && boxes_cover(operator, memory, operand);
     let directly = operator.body.stages.iter().any(|stage| {
         let is_operand = |at: usize| stage.sources[at] == StageSource::Operand(operand);
         let mut reads = stage.expr.reads.iter().filter(|(_, read)| is_operand(read.operand));

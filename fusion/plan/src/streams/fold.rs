@@ -1,6 +1,6 @@
 //! Folds a plan onto fewer virtual execution units.
 //!
-//! An rTask that polls stands in the global order after all rTasks whose sentinels it polls, so in a merged stream no
+//! An rTask that polls stands in the global order after all rTasks whose tagged values it polls, so in a merged stream no
 //! rTask polls what a later one of the same stream writes. By induction over the global order every stream gets to its
 //! end: the first rTask that has not ended waits only for what stands before it, which has ended.
 
@@ -11,7 +11,7 @@ use warpweave_graph::arena::Arena;
 use crate::plan::{CounterId, ExecutionPlan, Instruction, MemoryPlan, PersistentSegment, RTask, Segment};
 use crate::streams::polls::Polls;
 use crate::streams::prefetch::{with_prefetches, without_prefetches};
-use crate::streams::residency::with_keeps;
+use crate::streams::residency::with_holds;
 
 /// The plan on at most `units` units: streams are merged in the order in which one execution runs them, so every merged
 /// stream agrees with one global rank and no new deadlock can arise. Must be verified again.
@@ -38,7 +38,7 @@ fn fold_segment(segment: &PersistentSegment, memory: &MemoryPlan, polls: &Polls,
     for (unit, position) in order {
         streams[unit % units].push(segment.streams[unit][position]);
     }
-    let streams = with_keeps(without_prefetches(streams), &segment.operators);
+    let streams = with_holds(without_prefetches(streams), &segment.operators);
     let streams = match segment.prefetches() {
         0 => streams,
         _ => with_prefetches(streams, &segment.operators, memory),
@@ -70,7 +70,7 @@ fn global_order(segment: &PersistentSegment, polls: &Polls) -> Option<Vec<(usize
                         ran.insert(task);
                     }
                 }
-                Instruction::Wait { .. } | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
+                Instruction::Wait { .. } | Instruction::Hold(_) | Instruction::Prefetch(_) => {}
             }
             order.push((unit, *position));
             *position += 1;

@@ -1,4 +1,4 @@
-//! Whose sentinels every rTask polls.
+//! Whose tagged values every rTask polls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ impl Polls {
         memory: &MemoryPlan,
         boxes: impl FnOnce() -> TileBoxes<'b>,
     ) -> Self {
-        let is_sentinel = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Sentinel;
+        let is_tagged = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Tagged;
         let mut producers: BTreeMap<TensorId, Vec<Producer>> = BTreeMap::new();
-        for (id, operator) in operators.iter().filter(|(_, operator)| operator.body.outputs.iter().any(is_sentinel)) {
+        for (id, operator) in operators.iter().filter(|(_, operator)| operator.body.outputs.iter().any(is_tagged)) {
             let outputs = operator.body.stages.iter().filter_map(|stage| stage.output.as_ref());
             for (written, output) in WrittenGrid::of(operator, memory).into_iter().zip(outputs) {
                 let known = producers.entry(written.whole().root).or_default();
@@ -49,7 +49,7 @@ impl Polls {
             return Self::default();
         }
         let boxes = boxes();
-        let of_operator = |id: OperatorId| match operators[id].body.operands.iter().any(is_sentinel) {
+        let of_operator = |id: OperatorId| match operators[id].body.operands.iter().any(is_tagged) {
             true => Reader { operator: &operators[id], memory, producers: &producers }.writers(&boxes.of_operator(id)),
             false => Vec::new(),
         };
@@ -80,7 +80,7 @@ impl Polls {
         Self { writers, polled }
     }
 
-    /// The rTasks whose sentinels an rTask polls, ascending.
+    /// The rTasks whose tagged values an rTask polls, ascending.
     pub fn writers(&self, reader: RTask) -> &[RTask] {
         let tiles = self.writers.get(reader.operator.index());
         tiles.and_then(|tiles| tiles.get(reader.tile as usize)).map_or(&[], |writers| writers)
@@ -96,7 +96,7 @@ impl Polls {
         self.writers.iter().flatten().all(|writers| writers.is_empty())
     }
 
-    /// Every rTask that polls, with every one whose sentinels it polls.
+    /// Every rTask that polls, with every one whose tagged values it polls.
     pub fn all(&self) -> impl Iterator<Item = (RTask, RTask)> {
         self.writers.iter().enumerate().flat_map(|(operator, tiles)| {
             let operator = OperatorId::from_index(operator);
@@ -107,7 +107,7 @@ impl Polls {
         })
     }
 
-    /// Pairs of an rTask and another whose sentinels it polls.
+    /// Pairs of an rTask and another whose tagged values it polls.
     pub fn pairs(&self) -> usize {
         self.writers.iter().flatten().map(|writers| writers.len()).sum()
     }
@@ -141,7 +141,7 @@ impl TaskSet {
     }
 }
 
-/// An rOperator some of whose operands are sentinels.
+/// An rOperator some of whose operands are tagged values.
 struct Reader<'a> {
     operator: &'a ROperator,
     memory: &'a MemoryPlan,
@@ -149,10 +149,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Per tile, whose sentinels it polls; `boxes` are what tiles read.
+    /// Per tile, whose tagged values it polls; `boxes` are what tiles read.
     fn writers(&self, boxes: &[Vec<ReadBox>]) -> Vec<Writers> {
         let edge = |operand: usize| self.memory.tensors[self.operator.body.operands[operand]].edge;
-        let is_polled = |(operand, _): &&ReadBox| edge(*operand) == EdgeKind::Sentinel;
+        let is_polled = |(operand, _): &&ReadBox| edge(*operand) == EdgeKind::Tagged;
         let mut known: FxHashMap<Region, Writers> = FxHashMap::default();
         let mut last: (Vec<&ReadBox>, Writers) = (Vec::new(), Arc::default());
         let mut found = Vec::with_capacity(boxes.len());

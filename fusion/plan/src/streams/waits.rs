@@ -25,7 +25,7 @@ pub fn waits(segment: &PersistentSegment) -> impl Iterator<Item = PlannedWait> {
     segment.streams.iter().enumerate().flat_map(|(unit, stream)| {
         stream.iter().enumerate().filter_map(move |(position, instruction)| match *instruction {
             Instruction::Wait { counter, signals } => Some(PlannedWait { unit, position, counter, signals }),
-            Instruction::Run(_) | Instruction::Keep(_) | Instruction::Prefetch(_) | Instruction::Signal(_) => None,
+            Instruction::Run(_) | Instruction::Hold(_) | Instruction::Prefetch(_) | Instruction::Signal(_) => None,
         })
     })
 }
@@ -47,7 +47,7 @@ pub fn leading_to(segment: &PersistentSegment, polls: &Polls, tasks: &[RTask]) -
             match *instruction {
                 Instruction::Run(task) => _ = places.insert(task, (unit, position)),
                 Instruction::Signal(counter) => signals[counter].push((unit, position)),
-                Instruction::Wait { .. } | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
+                Instruction::Wait { .. } | Instruction::Hold(_) | Instruction::Prefetch(_) => {}
             }
         }
     }
@@ -63,7 +63,7 @@ pub fn leading_to(segment: &PersistentSegment, polls: &Polls, tasks: &[RTask]) -
                 Instruction::Wait { counter, signals: count } => {
                     wanted.extend(signals[counter].iter().take(count as usize));
                 }
-                Instruction::Signal(_) | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
+                Instruction::Signal(_) | Instruction::Hold(_) | Instruction::Prefetch(_) => {}
             }
         }
         followed[unit] = lengths[unit];

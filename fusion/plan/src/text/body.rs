@@ -25,11 +25,11 @@ pub fn operator(reader: &mut Reader<'_>, position: usize, memory: &MemoryPlan) -
     reader.keyword("task")?;
     reader.mark(",")?;
     let before = reader.clone();
-    let early_microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
+    let prologue_microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
     reader.keyword("early")?;
     let origins = origins(reader)?;
     let body = read(reader, memory.tensors.len())?.into();
-    Ok(ROperator { body, params, task_microseconds, early_microseconds, origins })
+    Ok(ROperator { body, params, task_microseconds, prologue_microseconds, origins })
 }
 
 /// The nodes of the model, if any are named.

@@ -58,11 +58,8 @@ fn tensor(reader: &mut Reader<'_>, position: usize) -> Parsed<PlannedTensor> {
     reader.mark(":")?;
     let ty = reader.tensor_type()?;
     let buffer = buffer(reader)?;
-    let (edge, mark) = if reader.eat_word("sentinel") {
-        (EdgeKind::Sentinel, reader.integer("a mark")?)
-    } else {
-        (EdgeKind::Counter, 0)
-    };
+    let (edge, tag) =
+        if reader.eat_word("tagged") { (EdgeKind::Tagged, reader.integer("a tag")?) } else { (EdgeKind::Counter, 0) };
     let layout = if reader.eat_word("in") {
         let root = reader.id("a tensor", u32::MAX as usize)?;
         reader.keyword("at")?;
@@ -73,7 +70,7 @@ fn tensor(reader: &mut Reader<'_>, position: usize) -> Parsed<PlannedTensor> {
     } else {
         Layout::own(id, &ty)
     };
-    Ok(PlannedTensor { ty, layout, buffer, edge, mark })
+    Ok(PlannedTensor { ty, layout, buffer, edge, tag })
 }
 
 fn buffer(reader: &mut Reader<'_>) -> Parsed<Option<Buffer>> {

@@ -18,7 +18,7 @@
 //! ```
 //! A graph is `segment graph for 132`, its rOperators, and a line `node o0: 5 blocks` a node. Segments stand in their order;
 //! each numbers its own rOperators and counters.
-//! A tensor without a buffer is `unused`; one whose values carry their own validity is a `sentinel`; one that fills its
+//! A tensor without a buffer is `unused`; one whose values carry their own validity is a `tagged_value`; one that fills its
 //! own buffer names no root. `run o0.0-3` runs tiles 0 to 3 in turn. What is parsed names only what is declared; it is
 //! not verified.
 
@@ -106,7 +106,7 @@ fn stream(reader: &mut Reader<'_>, segment: &PersistentSegment, room: &mut usize
     }
     reader.mark(":")?;
     let mut stream = Vec::new();
-    while matches!(reader.peek(), Some("run" | "keep" | "prefetch" | "wait" | "signal")) {
+    while matches!(reader.peek(), Some("run" | "hold" | "prefetch" | "wait" | "signal")) {
         step(reader, segment, &mut stream, room)?;
         if !reader.eat(";") {
             break;
@@ -135,8 +135,8 @@ fn step(
         stream.push(Instruction::Wait { counter, signals: reader.integer("a number of signals")? });
     } else if reader.eat_word("signal") {
         stream.push(Instruction::Signal(counter(reader)?));
-    } else if reader.eat_word("keep") {
-        stream.push(Instruction::Keep(task(reader)?));
+    } else if reader.eat_word("hold") {
+        stream.push(Instruction::Hold(task(reader)?));
     } else if reader.eat_word("prefetch") {
         stream.push(Instruction::Prefetch(task(reader)?));
     } else {

@@ -34,7 +34,7 @@ impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Run(task) => write!(f, "run {}.{}", task.operator, task.tile),
-            Self::Keep(task) => write!(f, "keep {}.{}", task.operator, task.tile),
+            Self::Hold(task) => write!(f, "hold {}.{}", task.operator, task.tile),
             Self::Prefetch(task) => write!(f, "prefetch {}.{}", task.operator, task.tile),
             Self::Wait { counter, signals } => write!(f, "wait {counter} >= {signals}"),
             Self::Signal(counter) => write!(f, "signal {counter}"),
@@ -73,7 +73,7 @@ fn tensor(f: &mut fmt::Formatter<'_>, id: TensorId, tensor: &PlannedTensor) -> f
     }
     match tensor.edge {
         EdgeKind::Counter => {}
-        EdgeKind::Sentinel => write!(f, " sentinel {}", tensor.mark)?,
+        EdgeKind::Tagged => write!(f, " tagged {}", tensor.tag)?,
     }
     let layout = &tensor.layout;
     if !layout.is_own(id, &tensor.ty) {
@@ -105,7 +105,7 @@ fn graph(f: &mut fmt::Formatter<'_>, segment: &GraphSegment) -> fmt::Result {
 
 fn operators(f: &mut fmt::Formatter<'_>, operators: &Arena<OperatorId, ROperator>) -> fmt::Result {
     for (id, operator) in operators.iter() {
-        let (task, early) = (operator.task_microseconds, operator.early_microseconds);
+        let (task, early) = (operator.task_microseconds, operator.prologue_microseconds);
         write!(f, "  {id}: {}, {task:?} us a task, {early:?} early", operator.params)?;
         let origins: Vec<String> = operator.origins.iter().map(ToString::to_string).collect();
         writeln!(f, "{}{}", if origins.is_empty() { "" } else { " from " }, origins.join(", "))?;

@@ -103,7 +103,7 @@ struct CounterState {
 struct State<'a> {
     segment: &'a PersistentSegment,
     polls: &'a Polls,
-    /// The rTasks that have run, of those whose sentinels are polled.
+    /// The rTasks that have run, of those whose tagged values are polled.
     ran: TaskSet,
     /// Per rTask that has not run, the units that poll what it writes.
     polling: BTreeMap<RTask, Vec<usize>>,
@@ -161,7 +161,7 @@ impl<'a> State<'a> {
                     let moment = Moment { unit, position, clock: self.current[unit] };
                     self.moments[task.operator][task.tile as usize] = Some(moment);
                 }
-                Instruction::Keep(_) | Instruction::Prefetch(_) => {}
+                Instruction::Hold(_) | Instruction::Prefetch(_) => {}
                 Instruction::Signal(counter) => {
                     self.signal(counter, unit, position);
                     runnable.append(&mut self.counters[counter].waiting);

@@ -10,7 +10,7 @@ use crate::region::{Region, reads, writes_into};
 use crate::verify::clash::clash;
 use crate::verify::operators::Operators;
 use crate::verify::order::{Order, PlanMoment};
-use crate::verify::signalling::Quiet;
+use crate::verify::signalling::NeverSignalling;
 use crate::verify::violation::Violation;
 use crate::verify::writers::Writers;
 
@@ -84,10 +84,10 @@ struct Uses {
     last: BTreeMap<usize, usize>,
     input: bool,
     output: bool,
-    /// The mark of its values, if they carry one.
-    mark: Option<u32>,
-    /// Whether its values are never taken for marks.
-    is_quiet: bool,
+    /// The tag of its values, if they carry one.
+    tag: Option<u32>,
+    /// Whether its values are never taken for tags.
+    never_signals: bool,
 }
 
 impl Uses {
@@ -111,13 +111,13 @@ impl Uses {
     fn ends_before(&self, later: &Self) -> bool {
         let ended = |before: &Vec<usize>| self.last.iter().all(|(&unit, &last)| last < before[unit]);
         let given = self.input || later.input;
-        let marked = match (self.mark, later.mark) {
+        let tagged = match (self.tag, later.tag) {
             (None, None) => true,
             (Some(own), Some(later)) => own < later,
-            (Some(_), None) => later.is_quiet,
-            (None, Some(_)) => self.is_quiet,
+            (Some(_), None) => later.never_signals,
+            (None, Some(_)) => self.never_signals,
         };
-        !self.output && !given && marked && later.before_writes.as_ref().is_none_or(ended)
+        !self.output && !given && tagged && later.before_writes.as_ref().is_none_or(ended)
     }
 }
 
@@ -149,11 +149,11 @@ pub(super) fn check_buffers(
             }
         }
     }
-    let quiet = Quiet::of(operators, memory);
+    let never_signalling = NeverSignalling::of(operators, memory);
     for (&tensor, uses) in &mut uses {
         let planned = &memory.tensors[tensor];
-        uses.is_quiet = quiet.is_quiet(tensor);
-        uses.mark = (planned.edge == EdgeKind::Sentinel).then_some(planned.mark);
+        uses.never_signals = never_signalling.never_signals(tensor);
+        uses.tag = (planned.edge == EdgeKind::Tagged).then_some(planned.tag);
     }
     let mut proved = 0;
     for space in [BufferSpace::Arena, BufferSpace::Weights] {

@@ -4,13 +4,13 @@
 //! record touches no buffer; every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
 //! what their waits assume; what an rTask loads before its waits are constants; the streams run to their end whatever the interleaving (counters only grow, so if one order
 //! of execution ends, every order does); every element that an rTask reads is written by rTasks that happen before it;
-//! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every sentinel that is
+//! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every tagged value that is
 //! polled is written by an rTask that stands before the one which polls in the order of execution, in bytes that hold
-//! nothing which could be taken for its mark: later sentinels carry larger ones, and other values are no signalling NaNs.
+//! nothing which could be taken for its tag: later tagged values carry larger ones, and other values are no signalling NaNs.
 //! "Happens before" is stream order, closed under waits, where a wait is credited with the signals that every
 //! admissible order implies: all of a counter's, or the first n of a single unit's. A poll is a wait inside an rTask,
 //! but no part of what happens before: it is sure of the value that it fetches, and that what this was computed from has
-//! been read. So an rTask that writes nothing but sentinels, all of which are polled, is done with its memory when those
+//! been read. So an rTask that writes nothing but tagged values, all of which are polled, is done with its memory when those
 //! that poll it have ended.
 //!
 //! Of a CUDA graph the same is checked where "happens before" is the order of its nodes: every block of a node waits
@@ -18,7 +18,7 @@
 //!
 //! Of a plan of several segments the same is checked of each, and of all rOperators together, where a segment happens
 //! before the next as a whole: nothing reads what a later segment writes, no element is written in two, bytes are shared
-//! one after the other, and a sentinel stays in its segment, whose launches number its marks.
+//! one after the other, and a tagged value stays in its segment, whose launches number its tags.
 
 mod clash;
 mod clocks;
@@ -41,7 +41,7 @@ use crate::verify::violation::Violation;
 
 use crate::plan::{ExecutionPlan, Segment};
 use crate::verify::clocks::Clocks;
-use crate::verify::completion::TaskWitnesses;
+use crate::verify::completion::TaskCompletions;
 use crate::verify::order::Order;
 use crate::verify::segments::Numbering;
 use crate::verify::writers::Writers;
@@ -102,7 +102,7 @@ fn check_structure(plan: &ExecutionPlan, numbering: &Numbering) -> Result<(), Ve
         Segment::CudaGraph(segment) => nodes::check(segment, &plan.memory),
     });
     let mut whole = structure::check_whole(&operators, &plan.memory);
-    whole.extend(segments::check_sentinels(plan));
+    whole.extend(segments::check_tagged(plan));
     violations.extend(numbering.of_segments(whole));
     if violations.is_empty() { Ok(()) } else { Err(violations) }
 }
@@ -125,12 +125,12 @@ fn order(
                 evidence.polls += polls.pairs();
                 let within = |found: Vec<Violation>| found.into_iter().map(|one| numbering.within(id, one)).collect();
                 let clocks = clocks::run(segment, &polls).map_err(|found| -> Vec<Violation> { within(found) })?;
-                let witnesses = TaskWitnesses::new(&segment.operators, &plan.memory, &polls, &clocks);
-                (clocks, witnesses)
+                let completions = TaskCompletions::new(&segment.operators, &plan.memory, &polls, &clocks);
+                (clocks, completions)
             }
             Segment::CudaGraph(segment) => {
                 let clocks = Clocks::of_positions(&segment.operators, &nodes::positions(segment));
-                (clocks, TaskWitnesses::default())
+                (clocks, TaskCompletions::default())
             }
         });
     }

@@ -4,7 +4,7 @@ use warpweave_graph::arena::Id;
 
 use crate::plan::{OperatorId, RTask};
 use crate::verify::clocks::{Clocks, Moment};
-use crate::verify::completion::TaskWitnesses;
+use crate::verify::completion::TaskCompletions;
 
 /// The order of the rTasks of a plan, whose rOperators are numbered through its segments.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Order {
 #[derive(Debug)]
 struct SegmentOrder {
     clocks: Clocks,
-    witnesses: TaskWitnesses,
+    completions: TaskCompletions,
     first_operator: usize,
     first_unit: usize,
     units: usize,
@@ -35,13 +35,13 @@ pub(super) struct PlanMoment {
 }
 
 impl Order {
-    /// Of segments whose clocks and witnesses these are, one after another.
-    pub(super) fn of(segments: Vec<(Clocks, TaskWitnesses)>) -> Self {
+    /// Of segments whose clocks and completions these are, one after another.
+    pub(super) fn of(segments: Vec<(Clocks, TaskCompletions)>) -> Self {
         let (mut owners, mut first_unit, mut found) = (Vec::new(), 0, Vec::new());
-        for (number, (clocks, witnesses)) in segments.into_iter().enumerate() {
+        for (number, (clocks, completions)) in segments.into_iter().enumerate() {
             let (first_operator, units) = (owners.len(), clocks.units());
             owners.resize(first_operator + clocks.operators(), number);
-            found.push(SegmentOrder { clocks, witnesses, first_operator, first_unit, units });
+            found.push(SegmentOrder { clocks, completions, first_operator, first_unit, units });
             first_unit += units;
         }
         Self { segments: found, owners }
@@ -53,11 +53,11 @@ impl Order {
         self.within(segment, own)
     }
 
-    /// The moments after all of which an rTask is known to be done with its memory: its own, or those of its witnesses.
+    /// The moments after all of which an rTask is known to be done with its memory: its own, or those of its completions.
     pub(super) fn ends(&self, task: RTask) -> Vec<PlanMoment> {
         let (segment, own) = self.own(task);
-        let witnesses = self.segments[segment].witnesses.of(&own);
-        witnesses.iter().map(|witness| self.within(segment, *witness)).collect()
+        let completions = self.segments[segment].completions.of(&own);
+        completions.iter().map(|completion| self.within(segment, *completion)).collect()
     }
 
     /// The segment of an rTask, and its number there.

@@ -83,19 +83,19 @@ impl Numbering {
             | Violation::NodeCount { .. }
             | Violation::NodeBlocks { .. }
             | Violation::UnknownNode(_)
-            | Violation::KeepsInGraph(_)
-            | Violation::SentinelInGraph(_)
+            | Violation::ResidentInGraph(_)
+            | Violation::TaggedInGraph(_)
             | Violation::ReadsLater { .. }
-            | Violation::SentinelAcross { .. }
+            | Violation::TaggedAcross { .. }
             | Violation::InSegment { .. }
             | Violation::DoubleWrite(..)
             | Violation::Buffer(_)
             | Violation::WritesConstant(_)
-            | Violation::NotKept { .. }
+            | Violation::NotResident { .. }
             | Violation::StrayPrefetch { .. }
             | Violation::PrefetchesVariable(_)
-            | Violation::Sentinel(_)
-            | Violation::KeepsVariable { .. } => violation,
+            | Violation::Tagged(_)
+            | Violation::ResidentVariable { .. } => violation,
         }
     }
 
@@ -111,8 +111,8 @@ impl Numbering {
     }
 }
 
-/// Sentinels that two segments use.
-pub(super) fn check_sentinels(plan: &ExecutionPlan) -> Vec<Violation> {
+/// TaggedValues that two segments use.
+pub(super) fn check_tagged(plan: &ExecutionPlan) -> Vec<Violation> {
     let (mut users, mut violations): (BTreeMap<TensorId, SegmentId>, Vec<Violation>) = Default::default();
     for (segment, planned) in plan.numbered() {
         for operator in planned.operators().values() {
@@ -122,7 +122,7 @@ pub(super) fn check_sentinels(plan: &ExecutionPlan) -> Vec<Violation> {
                     continue;
                 }
                 let first = *users.entry(root).or_insert(segment);
-                let across = Violation::SentinelAcross { tensor, first, other: segment };
+                let across = Violation::TaggedAcross { tensor, first, other: segment };
                 if first != segment && !violations.contains(&across) {
                     violations.push(across);
                 }

@@ -1,8 +1,8 @@
 //! Which tensors never hold a signalling NaN.
 //!
-//! Marks of sentinels are bits of signalling NaNs, and no floating-point operation of IEEE 754 delivers one: only copies
-//! do. So values that come of arithmetic are never taken for marks, whatever the data are, and may share their bytes with
-//! sentinels. What the host writes, constants and what is merely moved from them may not.
+//! Tags of tagged values are bits of signalling NaNs, and no floating-point operation of IEEE 754 delivers one: only copies
+//! do. So values that come of arithmetic are never taken for tags, whatever the data are, and may share their bytes with
+//! tagged values. What the host writes, constants and what is merely moved from them may not.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ use crate::plan::{MemoryPlan, OperatorId, ROperator};
 
 /// The roots that may hold a signalling NaN's bits, or other elements than singles.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Quiet {
+pub struct NeverSignalling {
     others: BTreeSet<TensorId>,
 }
 
-impl Quiet {
+impl NeverSignalling {
     /// Of the tensors that these rOperators, in a topological order, read and write.
     pub fn of(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Self {
         let mut written = BTreeSet::new();
@@ -29,21 +29,24 @@ impl Quiet {
         others.extend(memory.inputs.iter().map(|input| root(*input)));
         for operator in operators.values() {
             let body = &operator.body;
-            let is_quiet = |tensor: TensorId| written.contains(&root(tensor)) && !others.contains(&root(tensor));
-            let operands: Vec<bool> = body.operands.iter().map(|tensor| is_quiet(*tensor)).collect();
+            let never_signals = |tensor: TensorId| written.contains(&root(tensor)) && !others.contains(&root(tensor));
+            let operands: Vec<bool> = body.operands.iter().map(|tensor| never_signals(*tensor)).collect();
             let mut staged = Vec::new();
             for stage in &body.staged {
-                staged.push(is_quiet_stage(stage, &Sources { operands: &operands, staged: &staged, stages: &[] }));
+                staged.push(stage_never_signals(stage, &Sources { operands: &operands, staged: &staged, stages: &[] }));
             }
             let mut stages = Vec::new();
             for stage in &body.stages {
-                stages.push(is_quiet_stage(stage, &Sources { operands: &operands, staged: &staged, stages: &stages }));
+                stages.push(stage_never_signals(
+                    stage,
+                    &Sources { operands: &operands, staged: &staged, stages: &stages },
+                ));
             }
-            for (stage, is_quiet) in body.stages.iter().zip(stages) {
+            for (stage, never_signals) in body.stages.iter().zip(stages) {
                 let Some(output) = &stage.output else { continue };
                 let tensor = root(body.outputs[output.position]);
                 written.insert(tensor);
-                if !is_quiet {
+                if !never_signals {
                     others.insert(tensor);
                 }
             }
@@ -51,45 +54,45 @@ impl Quiet {
         Self { others }
     }
 
-    /// Whether nothing that a root's bytes ever hold can be taken for a mark.
-    pub fn is_quiet(&self, root: TensorId) -> bool {
+    /// Whether nothing that a root's bytes ever hold can be taken for a tag.
+    pub fn never_signals(&self, root: TensorId) -> bool {
         !self.others.contains(&root)
     }
 }
 
-/// Which of what a stage reads is quiet.
+/// Which of what a stage reads is never signalling.
 struct Sources<'s> {
     operands: &'s [bool],
     staged: &'s [bool],
     stages: &'s [bool],
 }
 
-fn is_quiet_stage(stage: &Stage, sources: &Sources) -> bool {
+fn stage_never_signals(stage: &Stage, sources: &Sources) -> bool {
     let TensorExpr { reads, body, reducer, epilogue, element, .. } = &stage.expr;
     let read = |read: &Read| {
-        let is_quiet = match stage.sources[read.operand] {
+        let never_signals = match stage.sources[read.operand] {
             StageSource::Operand(at) => sources.operands[at],
             StageSource::Staged(at) => sources.staged[at],
             StageSource::Stage(at) => sources.stages[at],
         };
-        is_quiet && is_quiet_literal(read.fill)
+        never_signals && literal_never_signals(read.fill)
     };
     let leaf = |id| read(&reads[id]);
-    let of_body = is_quiet(body, &leaf, false);
+    let of_body = never_signals(body, &leaf, false);
     let reduced = match reducer {
         Some(Reducer::Sum) => true,
         Some(Reducer::Product | Reducer::Maximum | Reducer::Minimum) | None => of_body,
     };
-    let result = epilogue.as_ref().map_or(reduced, |epilogue| is_quiet(epilogue, &leaf, reduced));
+    let result = epilogue.as_ref().map_or(reduced, |epilogue| never_signals(epilogue, &leaf, reduced));
     *element == ElementType::F32 && result
 }
 
 /// Whether a scalar's bits are never those of a signalling NaN. Operations with a literal may be folded to their other
 /// operand, and functions may be put together bit by bit.
-fn is_quiet(scalar: &Scalar, read: &impl Fn(ReadId) -> bool, reduced: bool) -> bool {
-    let of = |scalar: &Scalar| is_quiet(scalar, read, reduced);
+fn never_signals(scalar: &Scalar, read: &impl Fn(ReadId) -> bool, reduced: bool) -> bool {
+    let of = |scalar: &Scalar| never_signals(scalar, read, reduced);
     match scalar {
-        Scalar::Literal(literal) => is_quiet_literal(*literal),
+        Scalar::Literal(literal) => literal_never_signals(*literal),
         Scalar::Read(id) => read(*id),
         Scalar::Index(..) | Scalar::Holds(_) => true,
         Scalar::Reduced => reduced,
@@ -123,7 +126,7 @@ fn is_literal(scalar: &Scalar) -> bool {
     matches!(scalar, Scalar::Literal(_))
 }
 
-fn is_quiet_literal(literal: Literal) -> bool {
+fn literal_never_signals(literal: Literal) -> bool {
     match literal {
         Literal::Bool(_) | Literal::Integer(..) => true,
         Literal::Float(_, bits) => !f64::from_bits(bits).is_nan(),

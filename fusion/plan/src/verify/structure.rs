@@ -8,13 +8,13 @@ use warpweave_graph::expr::{Atom, AxisId, Index};
 use warpweave_graph::program::TensorId;
 
 use crate::plan::{
-    BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MARKS, MemoryPlan, OperatorId, PersistentSegment,
-    ROperator, RTask,
+    BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MemoryPlan, OperatorId, PersistentSegment,
+    ROperator, RTask, TAGS,
 };
 use crate::region::Region;
 use crate::streams::prefetch::{leading_waits, planned_sides};
-use crate::streams::residency::kept_numbers;
-use crate::template::weight_stationary::reads::kept_reads;
+use crate::streams::residency::resident_numbers;
+use crate::template::weight_stationary::reads::resident_reads;
 use crate::verify::indices;
 use crate::verify::violation::Violation;
 
@@ -28,7 +28,7 @@ pub(super) fn check_tiles(operators: &Operators) -> Vec<Violation> {
 pub(super) fn check(segment: &PersistentSegment, memory: &MemoryPlan) -> Vec<Violation> {
     let mut violations = Vec::new();
     check_streams(segment, &mut violations);
-    check_kept(segment, memory, &mut violations);
+    check_residents(segment, memory, &mut violations);
     check_prefetches(segment, memory, &mut violations);
     violations
 }
@@ -38,7 +38,7 @@ pub(super) fn check_whole(operators: &Operators, memory: &MemoryPlan) -> Vec<Vio
     let mut violations = Vec::new();
     check_outputs(operators, memory, &mut violations);
     check_memory(operators, memory, &mut violations);
-    check_sentinels(operators, memory, &mut violations);
+    check_tagged(operators, memory, &mut violations);
     indices::check(operators, memory, &mut violations);
     violations
 }
@@ -63,7 +63,7 @@ fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
                     let count = segment.operators.get(task.operator).is_some().then(|| &mut runs[task.operator]);
                     count.and_then(|counts| counts.get_mut(task.tile as usize)).map(|count| *count += 1).is_some()
                 }
-                Instruction::Keep(task) => {
+                Instruction::Hold(task) => {
                     let operator = segment.operators.get(task.operator);
                     operator.is_some_and(|operator| {
                         operator.params.rules().holds_residents() && task.tile < operator.tasks()
@@ -104,14 +104,14 @@ fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
 
 /// Every rTask that expects constants on chip finds its own there: they are what its unit brought last. Only constants stay
 /// the same for as long as they are kept.
-fn check_kept(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
-    let numbers = kept_numbers(&segment.operators);
+fn check_residents(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+    let numbers = resident_numbers(&segment.operators);
     for (id, operator) in segment.operators.iter().filter(|(id, _)| numbers[*id].is_some()) {
-        for kept in kept_reads(&operator.body) {
+        for kept in resident_reads(&operator.body) {
             let tensor = operator.body.operands[kept.operand];
             let in_weights = memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
             if !in_weights {
-                violations.push(Violation::KeepsVariable { operator: id, tensor });
+                violations.push(Violation::ResidentVariable { operator: id, tensor });
             }
         }
     }
@@ -120,10 +120,10 @@ fn check_kept(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut
         let mut held = None;
         for instruction in stream {
             match *instruction {
-                Instruction::Keep(task) => held = number(task),
+                Instruction::Hold(task) => held = number(task),
                 Instruction::Run(task) => {
                     if number(task).is_some_and(|wanted| held != Some(wanted)) {
-                        violations.push(Violation::NotKept { task, unit });
+                        violations.push(Violation::NotResident { task, unit });
                     }
                 }
                 Instruction::Prefetch(_) | Instruction::Wait { .. } | Instruction::Signal(_) => {}
@@ -242,29 +242,29 @@ fn check_memory(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec
     }
 }
 
-/// Sentinels are single-precision tensors of their own in the arena which the host does not touch, and kernels of all
-/// rOperators that use them can mark and poll.
-fn check_sentinels(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
-    let is_sentinel = |tensor: TensorId| memory.tensors[memory.tensors[tensor].layout.root].edge == EdgeKind::Sentinel;
+/// TaggedValues are single-precision tensors of their own in the arena which the host does not touch, and kernels of all
+/// rOperators that use them can tag and poll.
+fn check_tagged(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
+    let is_tagged = |tensor: TensorId| memory.tensors[memory.tensors[tensor].layout.root].edge == EdgeKind::Tagged;
     let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
     for (id, operator) in operators.iter() {
         let (body, rules) = (&operator.body, operator.params.rules());
         used.extend(body.operands.iter().chain(&body.outputs));
-        let marks = body.outputs.iter().filter(|_| !rules.can_tag());
+        let tags = body.outputs.iter().filter(|_| !rules.can_tag());
         let polls = body.operands.iter().enumerate().filter(|(position, _)| !rules.can_poll(body, *position));
-        let unable = marks.chain(polls.map(|(_, tensor)| tensor)).copied().filter(|tensor| is_sentinel(*tensor));
+        let unable = tags.chain(polls.map(|(_, tensor)| tensor)).copied().filter(|tensor| is_tagged(*tensor));
         violations.extend(unable.map(|tensor| Violation::CannotExchange { operator: id, tensor }));
     }
     for &tensor in &used {
         let planned = &memory.tensors[tensor];
-        if !is_sentinel(tensor) && planned.edge == EdgeKind::Counter {
+        if !is_tagged(tensor) && planned.edge == EdgeKind::Counter {
             continue;
         }
-        let same = planned.edge == EdgeKind::Sentinel && planned.layout.is_own(tensor, &planned.ty);
+        let same = planned.edge == EdgeKind::Tagged && planned.layout.is_own(tensor, &planned.ty);
         let in_arena = planned.buffer.is_none_or(|buffer| buffer.space == BufferSpace::Arena);
         let by_host = memory.inputs.contains(&tensor) || memory.outputs.contains(&tensor);
-        if !same || !in_arena || by_host || !planned.ty.element.is_single() || planned.mark >= MARKS {
-            violations.push(Violation::Sentinel(tensor));
+        if !same || !in_arena || by_host || !planned.ty.element.is_single() || planned.tag >= TAGS {
+            violations.push(Violation::Tagged(tensor));
         }
     }
 }

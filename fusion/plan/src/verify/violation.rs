@@ -79,9 +79,9 @@ pub enum Violation {
     /// A node names an rOperator that does not exist.
     UnknownNode(usize),
     /// An rOperator keeps constants on chip from rTask to rTask, which the blocks of a node cannot.
-    KeepsInGraph(OperatorId),
+    ResidentInGraph(OperatorId),
     /// A tensor of a graph carries its own validity, which kernels that are no persistent program cannot poll.
-    SentinelInGraph(TensorId),
+    TaggedInGraph(TensorId),
     /// An rTask reads what another writes, and may run before it.
     UnorderedRead {
         /// The reader.
@@ -111,8 +111,8 @@ pub enum Violation {
         /// The tensor that is read.
         tensor: TensorId,
     },
-    /// A tensor that carries its own validity is used in two segments, whose marks have nothing to do with one another.
-    SentinelAcross {
+    /// A tensor that carries its own validity is used in two segments, whose tags have nothing to do with one another.
+    TaggedAcross {
         /// The tensor.
         tensor: TensorId,
         /// The first segment that uses it.
@@ -142,7 +142,7 @@ pub enum Violation {
     /// A kernel writes an input or a constant.
     WritesConstant(TensorId),
     /// An rTask runs where its unit does not hold the constants that it keeps on chip.
-    NotKept {
+    NotResident {
         /// The rTask.
         task: RTask,
         /// The unit.
@@ -157,13 +157,13 @@ pub enum Violation {
     },
     /// An operator whose rTasks do not begin with a load of constants is told to prefetch.
     PrefetchesVariable(OperatorId),
-    /// A sentinel that is no single-precision tensor of its own in the arena, or that the host touches.
-    Sentinel(TensorId),
-    /// Kernels of an operator's template cannot mark or poll a sentinel that it uses.
+    /// A tagged value that is no single-precision tensor of its own in the arena, or that the host touches.
+    Tagged(TensorId),
+    /// Kernels of an operator's template cannot tag or poll a tagged value that it uses.
     CannotExchange {
         /// The operator.
         operator: OperatorId,
-        /// The sentinel.
+        /// The tagged value.
         tensor: TensorId,
     },
     /// Records of faulty indices lie in a buffer or outside the arena, or stand for checks that are no checks.
@@ -171,7 +171,7 @@ pub enum Violation {
     /// An operator uses an element as an index that the plan does not check.
     UncheckedIndex(OperatorId),
     /// What an operator keeps on chip is no constant.
-    KeepsVariable {
+    ResidentVariable {
         /// The operator.
         operator: OperatorId,
         /// The tensor.
@@ -198,22 +198,22 @@ impl Violation {
             | Self::DoubleWrite(..)
             | Self::Buffer(_)
             | Self::WritesConstant(_)
-            | Self::NotKept { .. }
-            | Self::Sentinel(_)
+            | Self::NotResident { .. }
+            | Self::Tagged(_)
             | Self::CannotExchange { .. }
             | Self::StrayPrefetch { .. }
             | Self::PrefetchesVariable(_)
-            | Self::KeepsVariable { .. }
+            | Self::ResidentVariable { .. }
             | Self::NodeCount { .. }
             | Self::NodeBlocks { .. }
             | Self::UnknownNode(_)
-            | Self::KeepsInGraph(_)
+            | Self::ResidentInGraph(_)
             | Self::ReadsLater { .. }
-            | Self::SentinelAcross { .. }
+            | Self::TaggedAcross { .. }
             | Self::InSegment { .. }
             | Self::IndexRecords
             | Self::UncheckedIndex(_)
-            | Self::SentinelInGraph(_) => None,
+            | Self::TaggedInGraph(_) => None,
         }
     }
 }
@@ -245,8 +245,8 @@ impl fmt::Display for Violation {
                 write!(f, "the node of {operator} has {blocks} blocks for {tasks} rTasks")
             }
             Self::UnknownNode(position) => write!(f, "node {position} names something unknown"),
-            Self::KeepsInGraph(operator) => write!(f, "{operator} keeps constants on chip, which a node cannot"),
-            Self::SentinelInGraph(tensor) => write!(f, "{tensor} carries its own validity, which no node can poll"),
+            Self::ResidentInGraph(operator) => write!(f, "{operator} keeps constants on chip, which a node cannot"),
+            Self::TaggedInGraph(tensor) => write!(f, "{tensor} carries its own validity, which no node can poll"),
             Self::UnorderedRead { reader, writer, tensor } => write!(
                 f,
                 "rTask {}.{} reads {tensor} and may run before rTask {}.{}, which writes it",
@@ -257,21 +257,21 @@ impl fmt::Display for Violation {
                 "rTask {}.{} of {segment} reads {tensor}, which rTask {}.{} of {written_in} writes later",
                 reader.operator, reader.tile, writer.operator, writer.tile
             ),
-            Self::SentinelAcross { tensor, first, other } => {
+            Self::TaggedAcross { tensor, first, other } => {
                 write!(f, "{tensor} carries its own validity and is used in {first} and in {other}")
             }
             Self::InSegment { segment, violation } => write!(f, "segment {segment}: {violation}"),
-            Self::NotKept { task, unit } => {
+            Self::NotResident { task, unit } => {
                 write!(f, "rTask {}.{} runs on vEU {unit}, which does not hold what it keeps", task.operator, task.tile)
             }
             Self::StrayPrefetch { unit, position } => {
                 write!(f, "vEU {unit} prefetches at {position} for an rTask that is not the next")
             }
             Self::PrefetchesVariable(operator) => write!(f, "{operator} has no constants to load before it waits"),
-            Self::KeepsVariable { operator, tensor } => write!(f, "{operator} keeps {tensor}, which is no constant"),
-            Self::Sentinel(tensor) => write!(f, "{tensor} cannot carry its own validity"),
+            Self::ResidentVariable { operator, tensor } => write!(f, "{operator} keeps {tensor}, which is no constant"),
+            Self::Tagged(tensor) => write!(f, "{tensor} cannot carry its own validity"),
             Self::CannotExchange { operator, tensor } => {
-                write!(f, "{operator} can neither mark nor poll {tensor}, which carries its own validity")
+                write!(f, "{operator} can neither tag nor poll {tensor}, which carries its own validity")
             }
             Self::Uncovered { operator, tensor } => {
                 write!(f, "{operator} reads elements of {tensor} that nothing writes")

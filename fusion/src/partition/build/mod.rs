@@ -189,7 +189,7 @@ impl Bodies<'_> {
             self.drafts[position] = draft;
             return Some(());
         }
-        let kept = !leaves && self.sharing == Sharing::SharedMemory && self.is_worth_keeping(&expr, tensor);
+        let kept = !leaves && self.sharing == Sharing::SharedMemory && self.is_worth_holding(&expr, tensor);
         if leaves || kept {
             self.drafts.push(Draft { expr: expr.clone(), sources: sources.clone(), tensor, leaves });
         }
@@ -201,7 +201,7 @@ impl Bodies<'_> {
 
     /// Whether a value that does not reduce costs more to compute than to fetch, and a reduction in the group reads its
     /// elements again and again.
-    fn is_worth_keeping(&self, expr: &TensorExpr, tensor: TensorId) -> bool {
+    fn is_worth_holding(&self, expr: &TensorExpr, tensor: TensorId) -> bool {
         let mut costly = false;
         expr.body.visit(&mut |scalar| {
             costly |= match scalar {

@@ -17,7 +17,7 @@ use crate::partition::search::size::ScalarSizes;
 use crate::partition::search::structure::{StructuralKey, Structures};
 use crate::partition::search::{FusionGroup, FusionLevel, Partition};
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::body::deduplication::by_kind;
+use warpweave_plan::body::deduplication::deduplicated;
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// A body with its cheapest parameters and their cost in microseconds.
@@ -181,7 +181,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
         }
         let choose =
             |statements: &BTreeSet<StatementId>, _| self.choose(statements).expect("a priced group has a kernel");
-        let (chosen, kinds) = by_kind(&computing, |statements| self.key_of(statements), choose);
+        let (chosen, kinds) = deduplicated(&computing, |statements| self.key_of(statements), choose);
         let group = |(statements, kind): (BTreeSet<StatementId>, usize)| {
             let ChosenKernel { level, params, microseconds } = chosen[kind].clone();
             let body = self.body(level, &statements).expect("a chosen kernel has a body");

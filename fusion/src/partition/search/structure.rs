@@ -20,7 +20,7 @@ pub(crate) struct Structures {
     layouts: Arena<TensorId, u32>,
 }
 
-/// Marks an operand from outside in a key; operands from inside are smaller.
+/// Tags an operand from outside in a key; operands from inside are smaller.
 const OUTSIDE: u32 = 1 << 31;
 
 impl Structures {

@@ -133,7 +133,7 @@ impl<'a> Chooser<'a> {
         let exchange = signal + nanoseconds(costs.exchange_microseconds(units));
         let between = match parts {
             EdgeKind::Counter => exchange,
-            EdgeKind::Sentinel => nanoseconds(costs.sentinel.value),
+            EdgeKind::Tagged => nanoseconds(costs.tagged_value.value),
         };
         Self { variants, graph, units, signal, exchange, between }
     }

@@ -16,7 +16,7 @@ use warpweave_plan::body::signature::Signature;
 
 /// Microseconds that a plan of a partition is held against.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Limits {
+pub struct LowerBounds {
     /// The longest path through the groups, an rTask of every kernel on it, each group under the variant that ends first.
     pub critical_path: f64,
     /// The same with an exchange after every kernel, between as many units as have its rTasks or those of its readers: what a
@@ -29,7 +29,7 @@ pub struct Limits {
     pub one_by_one: f64,
 }
 
-impl Limits {
+impl LowerBounds {
     /// The limits of a partition under a plan's options, from what its groups read of one another; `kept` are the same groups
     /// with constants kept on chip.
     pub fn of(

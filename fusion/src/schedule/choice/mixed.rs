@@ -189,7 +189,7 @@ fn group_ends(whole: &Whole, run: &Simulation, groups: usize) -> Vec<f64> {
 /// The most time for which a unit brings constants on chip before `end` for groups from `first` on.
 fn brought_before(whole: &Whole, run: &Simulation, first: usize, end: f64) -> f64 {
     let time = |event: &Event| match event.instruction {
-        Instruction::Keep(task) if event.start < end && whole.origins[task.operator.index()] >= first => {
+        Instruction::Hold(task) if event.start < end && whole.origins[task.operator.index()] >= first => {
             event.end - event.start
         }
         _ => 0.0,

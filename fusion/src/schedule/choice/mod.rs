@@ -10,12 +10,12 @@ pub mod planner;
 pub mod price;
 pub mod variants;
 
-use crate::schedule::choice::lower_bounds::Limits;
+use crate::schedule::choice::lower_bounds::LowerBounds;
 use crate::schedule::options::KernelChoice;
 use crate::schedule::options::PlanOptions;
 use crate::schedule::options::Planned;
 use crate::schedule::streams::resident as keep;
-use crate::schedule::streams::tagged::Marking;
+use crate::schedule::streams::tagged::Tagging;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
@@ -70,10 +70,10 @@ pub fn limits(
     partition: &Partition,
     cost: &impl KernelCost,
     options: &PlanOptions,
-) -> Limits {
-    let planner = Planner::new(program, layouts, partition, cost, options, Marking::Nothing);
+) -> LowerBounds {
+    let planner = Planner::new(program, layouts, partition, cost, options, Tagging::Nothing);
     let planner = planner.expect("everything can be exchanged by counters");
     let graph = GroupGraph::new(&planner.edges, &planner.origins);
-    let kept = keep::keep_constants(program, partition, &graph, (options.units, options.shared_bytes));
-    Limits::of(program, partition, kept.as_ref(), &graph, cost, options)
+    let kept = keep::make_resident(program, partition, &graph, (options.units, options.shared_bytes));
+    LowerBounds::of(program, partition, kept.as_ref(), &graph, cost, options)
 }

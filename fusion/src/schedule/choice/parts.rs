@@ -19,7 +19,7 @@ use crate::schedule::policy::SyncPolicy;
 use crate::schedule::simulation::Jitter;
 use crate::schedule::simulation::plan::simulate_plan;
 use crate::schedule::streams::resident::kernel_bytes;
-use crate::schedule::streams::tagged::Marking;
+use crate::schedule::streams::tagged::Tagging;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::backend::{Backend, BackendReason};
 
@@ -94,8 +94,8 @@ impl<C: KernelCost> Task<'_, C> {
         // All segments run in one program, whose blocks have the memory of its largest kernel and of all that is kept.
         let beyond = kernel_bytes(self.partition.groups.iter()) - kernel_bytes(partition.groups.iter());
         let shared_bytes = self.options.shared_bytes.saturating_sub(beyond);
-        let marking = self.options.marking.min(Marking::Sums);
-        let options = PlanOptions { shared_bytes, marking, ..*self.options };
+        let tagging = self.options.tagging.min(Tagging::Sums);
+        let options = PlanOptions { shared_bytes, tagging, ..*self.options };
         let task = Task { program: &program, partition: &partition, options: &options, ..*self };
         let whole = match (part.backend, self.options.kernels) {
             (Backend::Persistent, KernelChoice::Own) => task.persistent(None),

@@ -19,10 +19,10 @@ use crate::schedule::choice::variants::Variants;
 use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
 use crate::schedule::policy::SyncPolicy;
 use crate::schedule::streams::resident as keep;
-use crate::schedule::streams::tagged::Marking;
+use crate::schedule::streams::tagged::Tagging;
 
 /// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are kept
-/// on chip where there is room and the plan is predicted to be faster so; the same holds of marks that values carry
+/// on chip where there is room and the plan is predicted to be faster so; the same holds of tags that values carry
 /// themselves, of other kernels than the partition's, of reductions in more parts, and of factors that are polled.
 pub(crate) fn plan_persistent(
     program: &TensorProgram,
@@ -32,27 +32,27 @@ pub(crate) fn plan_persistent(
     (options, known): (&PlanOptions, Option<&Variants>),
 ) -> (Planned, Vec<usize>) {
     let search = Search { program, layouts, cost, options };
-    let (best, partition, by) = search.with_constants_kept(partition);
-    let markings = search.worthwhile_markings(&best, &partition, by);
+    let (best, partition, by) = search.with_residents(partition);
+    let taggings = search.worthwhile_taggings(&best, &partition, by);
     let known = known.filter(|_| matches!(partition, Cow::Borrowed(_)));
-    let others = search.other_kernels(&best.0, &partition, (by, markings), known);
-    let promising = search.promising(others, &partition, (by, markings));
+    let others = search.other_kernels(&best.0, &partition, (by, taggings), known);
+    let promising = search.promising(others, &partition, (by, taggings));
     let other = promising.filter(|(rough, _)| *rough < best.1.rough).map(|(_, other)| other.planned());
     let best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
     let (planner, draft) = search.with_factors(best);
     (planner.with_small_arena(draft), planner.origins)
 }
 
-/// Whether values may carry their own validity so under the options: marks tell of single tiles.
-pub(crate) fn may_mark(marking: Marking, options: &PlanOptions) -> bool {
+/// Whether values may carry their own validity so under the options: tags tell of single tiles.
+pub(crate) fn may_tag(tagging: Tagging, options: &PlanOptions) -> bool {
     match options.sync.map(SyncPolicy::waits) {
-        Some(WaitGranularity::Device | WaitGranularity::Operator) => marking == Marking::Nothing,
-        Some(WaitGranularity::Band) | None => marking <= options.marking,
+        Some(WaitGranularity::Device | WaitGranularity::Operator) => tagging == Tagging::Nothing,
+        Some(WaitGranularity::Band) | None => tagging <= options.tagging,
     }
 }
 
 /// What partitions are planned with before factors are looked at.
-const SUMS: [Marking; 2] = [Marking::Nothing, Marking::Sums];
+const SUMS: [Tagging; 2] = [Tagging::Nothing, Tagging::Sums];
 
 /// A plan that may still be improved on.
 type Found<'a> = (Planner<'a>, Draft);
@@ -66,52 +66,52 @@ struct Search<'a, C> {
 }
 
 impl<'a, C: KernelCost> Search<'a, C> {
-    fn planner(&self, partition: &Partition, marking: Marking) -> Option<Planner<'a>> {
-        Planner::new(self.program, self.layouts, partition, self.cost, self.options, marking)
+    fn planner(&self, partition: &Partition, tagging: Tagging) -> Option<Planner<'a>> {
+        Planner::new(self.program, self.layouts, partition, self.cost, self.options, tagging)
     }
 
     /// The plan of the partition, or of it with constants on chip where that is predicted to be faster under coarse waits; its
     /// partition, and how rOperators exchange what they may.
-    fn with_constants_kept<'p>(&self, partition: &'p Partition) -> (Found<'a>, Cow<'p, Partition>, Marking) {
-        let plain = self.planner(partition, Marking::Nothing).expect("everything can be exchanged by counters");
+    fn with_residents<'p>(&self, partition: &'p Partition) -> (Found<'a>, Cow<'p, Partition>, Tagging) {
+        let plain = self.planner(partition, Tagging::Nothing).expect("everything can be exchanged by counters");
         let graph = GroupGraph::new(&plain.edges, &plain.origins);
         let PlanOptions { units, shared_bytes, .. } = *self.options;
-        let kept = keep::keep_constants(self.program, partition, &graph, (units, shared_bytes));
-        let Some(kept) = kept else { return (plain.planned(), Cow::Borrowed(partition), Marking::Nothing) };
-        let with_kept = |marking| Some(self.planner(&kept, marking)?.roughly());
+        let kept = keep::make_resident(self.program, partition, &graph, (units, shared_bytes));
+        let Some(kept) = kept else { return (plain.planned(), Cow::Borrowed(partition), Tagging::Nothing) };
+        let with_kept = |tagging| Some(self.planner(&kept, tagging)?.roughly());
         let others = SUMS.into_par_iter().filter_map(with_kept).collect();
         let plain = plain.roughly();
         match fastest(others) {
             Some((rough, other)) if rough < plain.0 => {
-                let marking = other.marking;
-                (other.planned(), Cow::Owned(kept), marking)
+                let tagging = other.tagging;
+                (other.planned(), Cow::Owned(kept), tagging)
             }
-            Some(_) | None => (plain.1.planned(), Cow::Borrowed(partition), Marking::Nothing),
+            Some(_) | None => (plain.1.planned(), Cow::Borrowed(partition), Tagging::Nothing),
         }
     }
 
-    /// The markings that other plans are tried with: those of the best, and marks where they shorten the longest path enough.
-    fn worthwhile_markings(&self, best: &Found<'a>, partition: &Partition, by: Marking) -> &'static [Marking] {
+    /// The taggings that other plans are tried with: those of the best, and tags where they shorten the longest path enough.
+    fn worthwhile_taggings(&self, best: &Found<'a>, partition: &Partition, by: Tagging) -> &'static [Tagging] {
         let pays = || {
-            let marked = self.planner(partition, Marking::Sums);
-            marked.is_some_and(|marked| marked.is_worth(&best.0, best.1.makespan()))
+            let tagged = self.planner(partition, Tagging::Sums);
+            tagged.is_some_and(|tagged| tagged.is_worth(&best.0, best.1.makespan()))
         };
         match by {
-            Marking::Nothing if !pays() => &SUMS[..1],
-            Marking::Nothing => &SUMS,
-            Marking::Sums | Marking::Factors => &SUMS[1..],
+            Tagging::Nothing if !pays() => &SUMS[..1],
+            Tagging::Nothing => &SUMS,
+            Tagging::Sums | Tagging::Factors => &SUMS[1..],
         }
     }
 
-    /// Partitions with kernels chosen anew, each with the marking that it was chosen for; `known` are the kernels
+    /// Partitions with kernels chosen anew, each with the tagging that it was chosen for; `known` are the kernels
     /// that this partition's groups may run as, where they have been found before.
     fn other_kernels(
         &self,
         best: &Planner,
         partition: &Partition,
-        (by, markings): (Marking, &[Marking]),
+        (by, taggings): (Tagging, &[Tagging]),
         known: Option<&Variants>,
-    ) -> Vec<(Partition, Marking)> {
+    ) -> Vec<(Partition, Tagging)> {
         if self.options.kernels == KernelChoice::Own {
             return Vec::new();
         }
@@ -120,45 +120,45 @@ impl<'a, C: KernelCost> Search<'a, C> {
             Some(known) => Cow::Borrowed(known),
             None => Cow::Owned(variants::variants(self.program, partition, self.cost)),
         };
-        let chosen = |marking: &Marking| {
-            let (marking, parts) = (by.max(*marking), *marking);
+        let chosen = |tagging: &Tagging| {
+            let (tagging, parts) = (by.max(*tagging), *tagging);
             let chosen = interplay::candidates(partition, &variants, &graph, self.options, parts.of_parts());
             // Those that are fastest alone follow, and are much the same either way.
-            let most = if parts == Marking::Sums { 1 } else { chosen.len() };
-            chosen.into_iter().take(most).map(move |partition| (partition, marking))
+            let most = if parts == Tagging::Sums { 1 } else { chosen.len() };
+            chosen.into_iter().take(most).map(move |partition| (partition, tagging))
         };
-        let mut found: Vec<(Partition, Marking)> = markings.par_iter().flat_map_iter(chosen).collect();
+        let mut found: Vec<(Partition, Tagging)> = taggings.par_iter().flat_map_iter(chosen).collect();
         // Who is chosen either way is tried either way afterwards.
         found.dedup_by(|later, earlier| later.0 == earlier.0);
         found
     }
 
-    /// The most promising of these partitions, then of it with marks and without, then of it in finer parts and as it is;
+    /// The most promising of these partitions, then of it with tags and without, then of it in finer parts and as it is;
     /// with its rough microseconds.
     fn promising(
         &self,
-        others: Vec<(Partition, Marking)>,
+        others: Vec<(Partition, Tagging)>,
         partition: &Partition,
-        (by, markings): (Marking, &[Marking]),
+        (by, taggings): (Tagging, &[Tagging]),
     ) -> Option<(f64, Planner<'a>)> {
-        let roughly = |(partition, marking): &(Partition, Marking)| Some(self.planner(partition, *marking)?.roughly());
+        let roughly = |(partition, tagging): &(Partition, Tagging)| Some(self.planner(partition, *tagging)?.roughly());
         let mut best = fastest(others.par_iter().filter_map(roughly).collect());
-        let is_by_counters = best.as_ref().map_or(by, |(_, other)| other.marking) == Marking::Nothing;
-        if is_by_counters && markings.contains(&Marking::Sums) {
+        let is_by_counters = best.as_ref().map_or(by, |(_, other)| other.tagging) == Tagging::Nothing;
+        if is_by_counters && taggings.contains(&Tagging::Sums) {
             let own = best.as_ref().map_or(partition, |(_, other)| &other.chosen);
-            let marked = self.planner(own, Marking::Sums).map(Planner::roughly);
-            best = fastest(best.into_iter().chain(marked).collect());
+            let tagged = self.planner(own, Tagging::Sums).map(Planner::roughly);
+            best = fastest(best.into_iter().chain(tagged).collect());
         }
         let (rough, other) = best?;
-        let finer = other.in_finer_parts(rough).and_then(|finer| self.planner(&finer, other.marking));
+        let finer = other.in_finer_parts(rough).and_then(|finer| self.planner(&finer, other.tagging));
         fastest(std::iter::once((rough, other)).chain(finer.map(Planner::roughly)).collect())
     }
 
     /// This plan, or the one of its kernels in which factors are polled too, if it is predicted to be faster by enough.
     fn with_factors(&self, best: Found<'a>) -> Found<'a> {
-        let marked = self.planner(&best.0.chosen, Marking::Factors);
-        let Some(marked) = marked.filter(|marked| marked.is_worth(&best.0, best.1.makespan())) else { return best };
-        let other = marked.planned();
+        let tagged = self.planner(&best.0.chosen, Tagging::Factors);
+        let Some(tagged) = tagged.filter(|tagged| tagged.is_worth(&best.0, best.1.makespan())) else { return best };
+        let other = tagged.planned();
         if other.1.makespan() < best.1.makespan() * (1.0 - SearchTuning::DEFAULT.schedule.worthwhile_tags_share) {
             other
         } else {

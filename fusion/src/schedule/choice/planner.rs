@@ -10,7 +10,7 @@ use warpweave_graph::views::Layout;
 
 use crate::cost::KernelCost;
 use crate::partition::search::Partition;
-use crate::schedule::choice::persistent::may_mark;
+use crate::schedule::choice::persistent::may_tag;
 use crate::schedule::dependence::bands::Bands;
 use crate::schedule::dependence::edges;
 use crate::schedule::dependence::requirements::Requirements;
@@ -21,8 +21,8 @@ use crate::schedule::placement::{Placement, Time, Work, nanoseconds, policies};
 use crate::schedule::streams::factors;
 use crate::schedule::streams::synchronise;
 use crate::schedule::streams::synchronise::Streams;
-use crate::schedule::streams::tagged as sentinels;
-use crate::schedule::streams::tagged::{Exchanged, Marking};
+use crate::schedule::streams::tagged as tagged_values;
+use crate::schedule::streams::tagged::{Exchanged, Tagging};
 use crate::schedule::{memory, simulation as simulate};
 use crate::template::contraction::split;
 use warpweave_plan::plan::backend::BackendReason;
@@ -35,7 +35,7 @@ use warpweave_plan::streams::prefetch::Prefetching;
 /// A partition whose kernels are chosen, with everything that its plans share.
 pub(crate) struct Planner<'a> {
     options: &'a PlanOptions,
-    pub(crate) marking: Marking,
+    pub(crate) tagging: Tagging,
     /// The partition, reductions in parts as one group each.
     pub(crate) chosen: Partition,
     exchanged: Exchanged,
@@ -45,7 +45,7 @@ pub(crate) struct Planner<'a> {
     memory: MemoryPlan,
     polls: Polls,
     pub(crate) edges: Arena<OperatorId, Vec<edges::Edge>>,
-    homes: crate::schedule::placement::affinity::Homes,
+    affinity: crate::schedule::placement::affinity::Affinity,
 }
 
 /// A plan, and the bands and the placement that it came of.
@@ -74,34 +74,34 @@ impl<'a> Planner<'a> {
         partition: &Partition,
         cost: &impl KernelCost,
         options: &'a PlanOptions,
-        marking: Marking,
+        tagging: Tagging,
     ) -> Option<Self> {
         let expanded = split::expand(program, layouts, partition);
         let origins = expanded.origins.clone();
-        let exchanged = match marking {
-            Marking::Nothing => Exchanged::without_sentinels(expanded),
-            Marking::Sums | Marking::Factors if !may_mark(marking, options) => return None,
-            Marking::Sums => sentinels::exchange(expanded),
-            Marking::Factors => factors::with_boxes(sentinels::exchange(expanded), cost, options)?,
+        let exchanged = match tagging {
+            Tagging::Nothing => Exchanged::without_tagged_values(expanded),
+            Tagging::Sums | Tagging::Factors if !may_tag(tagging, options) => return None,
+            Tagging::Sums => tagged_values::exchange(expanded),
+            Tagging::Factors => factors::with_boxes(tagged_values::exchange(expanded), cost, options)?,
         };
-        if marking != Marking::Nothing && exchanged.sentinels.is_empty() {
+        if tagging != Tagging::Nothing && exchanged.tagged_values.is_empty() {
             return None;
         }
         let is_constant = |tensor: TensorId| exchanged.program.mutability(tensor).loads_before_waits();
         let mut operators: Arena<OperatorId, ROperator> =
             crate::schedule::choice::price::price(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
-        let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.sentinels);
+        let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.tagged_values);
         for operator in operators.values_mut() {
             operator.task_microseconds +=
-                cost.marks_microseconds(sentinels::marks_of_task(operator, &memory), operator.tasks());
+                cost.tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks());
         }
         let boxes = TileBoxes::of(&operators);
         let edges = edges::edges(&operators, &memory, &boxes);
-        let homes = crate::schedule::placement::affinity::Homes::of(&operators);
+        let affinity = crate::schedule::placement::affinity::Affinity::of(&operators);
         let polls = Polls::of_operators(&operators, &memory, || boxes);
         Some(Self {
             options,
-            marking,
+            tagging,
             chosen: partition.clone(),
             exchanged,
             origins,
@@ -109,7 +109,7 @@ impl<'a> Planner<'a> {
             memory,
             polls,
             edges,
-            homes,
+            affinity,
         })
     }
 
@@ -150,10 +150,10 @@ impl<'a> Planner<'a> {
 
     /// With the plan under the options' way of waiting, or under the fastest.
     pub(crate) fn planned(self) -> (Self, Draft) {
-        let policies: &[SyncPolicy] = match (&self.options.sync, self.marking) {
+        let policies: &[SyncPolicy] = match (&self.options.sync, self.tagging) {
             (Some(sync), _) => std::slice::from_ref(sync),
-            (None, Marking::Nothing) => &[SyncPolicy::TILE, SyncPolicy::BARRIER],
-            (None, Marking::Sums | Marking::Factors) => &[SyncPolicy::TILE],
+            (None, Tagging::Nothing) => &[SyncPolicy::TILE, SyncPolicy::BARRIER],
+            (None, Tagging::Sums | Tagging::Factors) => &[SyncPolicy::TILE],
         };
         let drafts: Vec<Draft> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
         let fastest = drafts.into_iter().reduce(Draft::faster).expect("there are policies");
@@ -216,7 +216,7 @@ impl<'a> Planner<'a> {
     }
 
     fn work<'w>(&'w self, bands: &'w Bands) -> Work<'w> {
-        Work { operators: &self.operators, edges: &self.edges, bands, homes: &self.homes }
+        Work { operators: &self.operators, edges: &self.edges, bands, affinity: &self.affinity }
     }
 
     /// Nanoseconds from the end of one rTask to the start of another that waits for it.
@@ -255,7 +255,7 @@ impl<'a> Planner<'a> {
 
     /// The streams with the loads of constants that do not belong to one rTask alone.
     fn with_loads(&self, streams: Streams, memory: &MemoryPlan) -> Streams {
-        let kept = warpweave_plan::streams::residency::with_keeps(streams.streams, &self.operators);
+        let kept = warpweave_plan::streams::residency::with_holds(streams.streams, &self.operators);
         let loaded = match self.options.prefetching {
             Prefetching::Never => kept,
             Prefetching::BeforeWaits => prefetch::with_prefetches(kept, &self.operators, memory),
@@ -270,7 +270,7 @@ impl<'a> Planner<'a> {
         let path = self.work(&draft.bands).path(*units, costs) as f64;
         let is_close = nanoseconds(draft.makespan()) as f64
             <= path * SearchTuning::DEFAULT.schedule.worthwhile_justification_ratio;
-        if is_close || self.homes.are_given() {
+        if is_close || self.affinity.are_given() {
             return draft;
         }
         for _ in 0..SearchTuning::DEFAULT.schedule.justifications {

@@ -4,7 +4,7 @@ use warpweave_graph::program::TensorId;
 
 use crate::cost::KernelCost;
 use crate::partition::search::FusionGroup;
-use warpweave_plan::body::deduplication::{Likeness, by_kind};
+use warpweave_plan::body::deduplication::{StructuralKey, deduplicated};
 use warpweave_plan::plan::ROperator;
 use warpweave_plan::template::contraction::AxisClass;
 
@@ -13,17 +13,17 @@ use warpweave_plan::template::contraction::AxisClass;
 pub fn price(groups: &[FusionGroup], cost: &impl KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Vec<ROperator> {
     let sided: Vec<(&FusionGroup, Vec<AxisClass>)> =
         groups.iter().map(|group| (group, group.params.rules().prefetchable(&group.body, &is_constant))).collect();
-    let (prices, kinds) = by_kind(
+    let (prices, kinds) = deduplicated(
         &sided,
-        |(group, sides)| (Likeness::of(&group.body, &group.params), sides.clone()),
+        |(group, sides)| (StructuralKey::of(&group.body, &group.params), sides.clone()),
         |(FusionGroup { body, params, .. }, sides), _| {
-            (cost.task_microseconds(body, params), cost.early_microseconds(body, params, sides))
+            (cost.task_microseconds(body, params), cost.prologue_microseconds(body, params, sides))
         },
     );
     let priced = groups.iter().zip(kinds).map(|(FusionGroup { body, params, origins, .. }, kind)| {
-        let (task_microseconds, early_microseconds) = prices[kind];
+        let (task_microseconds, prologue_microseconds) = prices[kind];
         let (body, params, origins) = (body.clone(), params.clone(), origins.clone());
-        ROperator { body, params, task_microseconds, early_microseconds, origins }
+        ROperator { body, params, task_microseconds, prologue_microseconds, origins }
     });
     priced.collect()
 }

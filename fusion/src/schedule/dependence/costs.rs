@@ -16,7 +16,7 @@ pub struct SyncCosts {
     /// A wait that finds its signals there.
     pub poll: Constant<f64>,
     /// One way through a value that carries its own validity, polled by the load that fetches it.
-    pub sentinel: Constant<f64>,
+    pub tagged_value: Constant<f64>,
     /// Bytes a microsecond from device memory into the shared memory of one unit, while all units bring theirs.
     pub keep: Constant<f64>,
     /// A kernel launched into a stream.
@@ -43,7 +43,7 @@ impl SyncCosts {
             drain: assumed(0.3),
             release: assumed(0.1),
             poll: measured(287.0 / 1980.0),
-            sentinel: assumed(0.35),
+            tagged_value: assumed(0.35),
             keep: measured(4.47e6 / 132.0),
             stream_launch: measured(3.629),
             graph_launch: measured(1.406),
@@ -62,7 +62,7 @@ impl SyncCosts {
             drain: scaled(self.drain),
             release: scaled(self.release),
             poll: scaled(self.poll),
-            sentinel: scaled(self.sentinel),
+            tagged_value: scaled(self.tagged_value),
             keep: self.keep,
             stream_launch: scaled(self.stream_launch),
             graph_launch: scaled(self.graph_launch),

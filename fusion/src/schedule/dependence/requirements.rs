@@ -21,7 +21,7 @@ pub struct Requirements<'a> {
     /// Per band, from the end of its last tile to the start of what waits for it on another unit.
     counters: Arena<BandId, Time>,
     /// From the end of an rTask to the start of another that polls what it made.
-    sentinel: Time,
+    tagged_value: Time,
     /// The needs of all rTasks, and per rOperator and rTask where its own begin.
     needs: Vec<Need>,
     starts: Arena<OperatorId, Vec<usize>>,
@@ -54,7 +54,7 @@ impl<'a> Requirements<'a> {
             units,
             signal: nanoseconds(costs.signal_microseconds()),
             counters: parties.values().map(reach).collect(),
-            sentinel: nanoseconds(costs.sentinel.value),
+            tagged_value: nanoseconds(costs.tagged_value.value),
             needs,
             starts,
         }
@@ -70,7 +70,7 @@ impl<'a> Requirements<'a> {
     pub fn reach(&self, (band, kind): Need) -> Time {
         match kind {
             EdgeKind::Counter => self.counters[band],
-            EdgeKind::Sentinel => self.sentinel,
+            EdgeKind::Tagged => self.tagged_value,
         }
     }
 

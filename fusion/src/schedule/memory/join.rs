@@ -64,8 +64,8 @@ pub(crate) fn join(program: &TensorProgram, policy: ArenaPolicy, plans: Vec<Exec
 /// uses it.
 fn common(plans: &[ExecutionPlan], id: TensorId) -> PlannedTensor {
     let mut of_plans = plans.iter().map(|plan| &plan.memory.tensors[id]);
-    let marked = of_plans.clone().find(|tensor| tensor.edge == EdgeKind::Sentinel);
-    let tensor = marked.or_else(|| of_plans.next()).expect("there are plans");
+    let tagged = of_plans.clone().find(|tensor| tensor.edge == EdgeKind::Tagged);
+    let tensor = tagged.or_else(|| of_plans.next()).expect("there are plans");
     PlannedTensor { buffer: None, ..tensor.clone() }
 }
 
@@ -139,15 +139,15 @@ fn place(memory: &mut MemoryPlan, program: &TensorProgram, policy: ArenaPolicy, 
     let mut variables: Vec<(TensorId, u64, Life)> =
         variables.into_iter().map(|(root, life)| (root, memory.tensors[root].bytes(), life)).collect();
     variables.sort_by_key(|(root, bytes, life)| (std::cmp::Reverse(*bytes), life.span, *root));
-    let is_marked = |root: TensorId| memory.tensors[root].edge == EdgeKind::Sentinel;
+    let carries_tag = |root: TensorId| memory.tensors[root].edge == EdgeKind::Tagged;
     // Those that have a place, by offset.
     let mut placed: Vec<(Buffer, usize)> = Vec::new();
     for (at, (root, bytes, life)) in variables.iter().enumerate() {
         let mut offset = 0u64;
         for (buffer, other) in &placed {
             let (other_root, _, other) = &variables[*other];
-            // Marks are told apart within a segment's own plan.
-            let may_share = match is_marked(*root) || is_marked(*other_root) {
+            // Tags are told apart within a segment's own plan.
+            let may_share = match carries_tag(*root) || carries_tag(*other_root) {
                 true => life.may_share_within(other),
                 false => life.may_share(other),
             };

@@ -12,10 +12,10 @@ use warpweave_graph::views::Layout;
 use crate::schedule::placement::{Placement, Time};
 use warpweave_plan::plan::index_records::IndexRecords;
 use warpweave_plan::plan::{
-    BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MARKS, MemoryPlan, OperatorId, PlannedTensor, ROperator,
+    BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MemoryPlan, OperatorId, PlannedTensor, ROperator, TAGS,
 };
-use warpweave_plan::streams::completion::Witnesses;
-use warpweave_plan::verify::signalling::Quiet;
+use warpweave_plan::streams::completion::Completions;
+use warpweave_plan::verify::signalling::NeverSignalling;
 
 /// When tensors may share bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -46,15 +46,15 @@ impl ArenaPolicy {
 pub fn unplaced(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
-    sentinels: &BTreeSet<TensorId>,
+    tagged_values: &BTreeSet<TensorId>,
 ) -> MemoryPlan {
-    let edge = |tensor| if sentinels.contains(&tensor) { EdgeKind::Sentinel } else { EdgeKind::Counter };
+    let edge = |tensor| if tagged_values.contains(&tensor) { EdgeKind::Tagged } else { EdgeKind::Counter };
     let tensors = program.tensors.iter().map(|(id, tensor)| PlannedTensor {
         ty: tensor.ty.clone(),
         layout: layouts[id].clone(),
         buffer: None,
         edge: edge(layouts[id].root),
-        mark: 0,
+        tag: 0,
     });
     MemoryPlan {
         tensors: tensors.collect(),
@@ -79,9 +79,9 @@ pub struct PlacedMemory {
 ///
 /// Two buffers share bytes only where, in the order of the placement, every rTask of an rOperator that touches the one
 /// stands before every rTask of an rOperator that writes the other; `after` makes the schedule keep to it. Where others
-/// witness the end of an rOperator, these are meant in its place. Inputs keep their bytes for the whole launch, so that a
-/// launch can be repeated; outputs keep theirs to the end. Sentinels share bytes with one another, each with a mark of its
-/// own, and with what is never taken for a mark. Unless the arena has to be small, what rOperators touch that poll one
+/// completion the end of an rOperator, these are meant in its place. Inputs keep their bytes for the whole launch, so that a
+/// launch can be repeated; outputs keep theirs to the end. TaggedValues share bytes with one another, each with a tag of its
+/// own, and with what is never taken for a tag. Unless the arena has to be small, what rOperators touch that poll one
 /// another and stay on their units is alone: every reuse would take waits which nobody needs otherwise; and bytes lie idle for
 /// as long as `idle` says before they are used anew.
 pub fn place(
@@ -96,9 +96,10 @@ pub fn place(
     let mut buffers: BTreeMap<TensorId, Buffer> = BTreeMap::new();
     let mut lives = Vec::new();
     let staying = exchanging_in_place(&memory, operators);
-    let (witnesses, quiet) = (Witnesses::of(operators, &memory), Quiet::of(operators, &memory));
-    let sentinels = memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Sentinel).count();
-    for (tensor, uses) in uses(&memory, operators, &witnesses) {
+    let (completions, never_signalling) =
+        (Completions::of(operators, &memory), NeverSignalling::of(operators, &memory));
+    let tagged_values = memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Tagged).count();
+    for (tensor, uses) in uses(&memory, operators, &completions) {
         let bytes = memory.tensors[tensor].bytes();
         if program.mutability(tensor).loads_non_coherently() {
             let offset = memory.weights_bytes.next_multiple_of(BUFFER_ALIGNMENT);
@@ -110,8 +111,8 @@ pub fn place(
                 ArenaPolicy::Separate => None,
                 ArenaPolicy::Fast if !uses.touching.is_disjoint(&staying) => None,
                 ArenaPolicy::Fast | ArenaPolicy::Small => match memory.tensors[tensor].edge {
-                    EdgeKind::Sentinel => (sentinels <= MARKS as usize).then_some(Sharing::Marked),
-                    EdgeKind::Counter if quiet.is_quiet(tensor) => Some(Sharing::Quiet),
+                    EdgeKind::Tagged => (tagged_values <= TAGS as usize).then_some(Sharing::Marked),
+                    EdgeKind::Counter if never_signalling.never_signals(tensor) => Some(Sharing::NeverSignalling),
                     EdgeKind::Counter => Some(Sharing::Other),
                 },
             };
@@ -126,10 +127,10 @@ pub fn place(
     let placed = pack(lives, |earlier, later| earlier.ends_before(later, slack));
     let buffers_end = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
     (memory.index_records, memory.arena_bytes) = IndexRecords::behind(buffers_end, operators.values());
-    let is_polled = |tensor: TensorId| memory.tensors[tensor].edge == EdgeKind::Sentinel;
+    let is_polled = |tensor: TensorId| memory.tensors[tensor].edge == EdgeKind::Tagged;
     let after = overwritten(operators.len(), &placed, is_polled);
-    for (tensor, mark) in marks(&memory, &placed) {
-        memory.tensors[tensor].mark = mark;
+    for (tensor, tag) in tags(&memory, &placed) {
+        memory.tensors[tensor].tag = tag;
     }
     buffers.extend(placed.into_iter().map(|(life, buffer)| (life.tensor, buffer)));
     for id in program.tensors.ids() {
@@ -162,12 +163,12 @@ fn periods(operators: usize, placement: &Placement) -> Arena<OperatorId, Period>
     periods
 }
 
-/// The rOperators that write or poll sentinels and whose rTasks stay on their units.
+/// The rOperators that write or poll tagged values and whose rTasks stay on their units.
 fn exchanging_in_place(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> BTreeSet<OperatorId> {
-    let is_sentinel = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Sentinel;
+    let is_tagged = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Tagged;
     let exchanges = |operator: &ROperator| {
         let stays = operator.params.rules().holds_residents();
-        stays && operator.body.operands.iter().chain(&operator.body.outputs).any(is_sentinel)
+        stays && operator.body.operands.iter().chain(&operator.body.outputs).any(is_tagged)
     };
     operators.iter().filter(|(_, operator)| exchanges(operator)).map(|(id, _)| id).collect()
 }
@@ -178,7 +179,7 @@ struct Uses {
     writers: BTreeSet<OperatorId>,
     touching: BTreeSet<OperatorId>,
     /// Those whose end shows that all that touch it have ended.
-    witnesses: BTreeSet<OperatorId>,
+    completions: BTreeSet<OperatorId>,
     is_input: bool,
     is_output: bool,
 }
@@ -186,7 +187,7 @@ struct Uses {
 fn uses(
     memory: &MemoryPlan,
     operators: &Arena<OperatorId, ROperator>,
-    witnesses: &Witnesses,
+    completions: &Completions,
 ) -> BTreeMap<TensorId, Uses> {
     let mut roots: BTreeMap<TensorId, Uses> = BTreeMap::new();
     let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
@@ -200,7 +201,7 @@ fn uses(
         for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
             let uses = roots.entry(root(tensor)).or_default();
             uses.touching.insert(id);
-            uses.witnesses.extend(witnesses.operators(id));
+            uses.completions.extend(completions.operators(id));
         }
         for &tensor in &operator.body.outputs {
             roots.entry(root(tensor)).or_default().writers.insert(id);
@@ -227,10 +228,10 @@ struct Life {
 /// What a root is where bytes are shared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sharing {
-    /// Its values carry marks.
+    /// Its values carry tags.
     Marked,
-    /// Its values are never taken for marks.
-    Quiet,
+    /// Its values are never taken for tags.
+    NeverSignalling,
     /// Its values may be.
     Other,
 }
@@ -239,9 +240,9 @@ impl Sharing {
     fn may_share(self, other: Self) -> bool {
         match (self, other) {
             (Self::Marked, Self::Other) | (Self::Other, Self::Marked) => false,
-            (Self::Marked | Self::Quiet, Self::Marked | Self::Quiet)
-            | (Self::Quiet | Self::Other, Self::Other)
-            | (Self::Other, Self::Quiet) => true,
+            (Self::Marked | Self::NeverSignalling, Self::Marked | Self::NeverSignalling)
+            | (Self::NeverSignalling | Self::Other, Self::Other)
+            | (Self::Other, Self::NeverSignalling) => true,
         }
     }
 }
@@ -250,10 +251,10 @@ impl Life {
     fn new(tensor: TensorId, bytes: u64, uses: Uses, periods: &Arena<OperatorId, Period>) -> Self {
         let written = || uses.writers.iter().map(|&operator| periods[operator]);
         let touched = uses.touching.iter().map(|&operator| periods[operator]);
-        let witnessed = || uses.witnesses.iter().map(|&operator| periods[operator]);
+        let completed = || uses.completions.iter().map(|&operator| periods[operator]);
         let mut first = written().map(|period| period.first).min().unwrap_or(0);
         let mut last = touched.map(|period| period.last).max().unwrap_or(0);
-        let mut known = witnessed().map(|period| period.last).max().unwrap_or(0);
+        let mut known = completed().map(|period| period.last).max().unwrap_or(0);
         if uses.is_input {
             first = 0;
         }
@@ -261,7 +262,7 @@ impl Life {
             (last, known) = (usize::MAX, usize::MAX);
         }
         let start = written().map(|period| period.start).min().unwrap_or(0);
-        let end = witnessed().map(|period| period.end).max().unwrap_or(0);
+        let end = completed().map(|period| period.end).max().unwrap_or(0);
         Self { tensor, bytes, uses, first, last, start, known, end, sharing: None }
     }
 
@@ -353,7 +354,7 @@ fn overwritten(
             }
             let uses = &placed[owner].0.uses;
             let forgotten = if is_polled(placed[owner].0.tensor) { preceding[owner].clone() } else { BTreeSet::new() };
-            preceding[at].extend(uses.witnesses.iter().copied().chain(forgotten));
+            preceding[at].extend(uses.completions.iter().copied().chain(forgotten));
         }
         for &writer in &life.uses.writers {
             after[writer].extend(&preceding[at]);
@@ -363,17 +364,17 @@ fn overwritten(
     after.values().map(|operators| operators.iter().copied().collect()).collect()
 }
 
-/// A mark for every sentinel, larger than those of all that had some of its bytes before.
-fn marks(memory: &MemoryPlan, placed: &[(Life, Buffer)]) -> BTreeMap<TensorId, u32> {
-    let is_sentinel = |(life, _): &&(Life, Buffer)| memory.tensors[life.tensor].edge == EdgeKind::Sentinel;
-    let mut order: Vec<&(Life, Buffer)> = placed.iter().filter(is_sentinel).collect();
+/// A tag for every tagged value, larger than those of all that had some of its bytes before.
+fn tags(memory: &MemoryPlan, placed: &[(Life, Buffer)]) -> BTreeMap<TensorId, u32> {
+    let is_tagged = |(life, _): &&(Life, Buffer)| memory.tensors[life.tensor].edge == EdgeKind::Tagged;
+    let mut order: Vec<&(Life, Buffer)> = placed.iter().filter(is_tagged).collect();
     order.sort_by_key(|(life, _)| (life.first, life.tensor));
-    let mut marks: BTreeMap<TensorId, u32> = BTreeMap::new();
+    let mut tags: BTreeMap<TensorId, u32> = BTreeMap::new();
     for (at, (life, buffer)) in order.iter().enumerate() {
         let shares = |(_, other): &&&(Life, Buffer)| buffer.overlaps(other);
-        let before = order[..at].iter().filter(shares).map(|(life, _)| marks[&life.tensor] + 1);
-        let mark = before.max().unwrap_or(0);
-        marks.insert(life.tensor, mark);
+        let before = order[..at].iter().filter(shares).map(|(life, _)| tags[&life.tensor] + 1);
+        let tag = before.max().unwrap_or(0);
+        tags.insert(life.tensor, tag);
     }
-    marks
+    tags
 }

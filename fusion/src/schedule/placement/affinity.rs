@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use warpweave_graph::arena::Arena;
 
 use warpweave_plan::plan::{OperatorId, ROperator, RTask};
-use warpweave_plan::streams::residency::kept_numbers;
+use warpweave_plan::streams::residency::resident_numbers;
 
 /// The unit of every rTask that keeps constants on chip: rTasks that keep the same share one, others share none.
 #[derive(Clone, Debug, Default)]
-pub struct Homes {
+pub struct Affinity {
     /// Per rOperator, the unit of its first tile.
     first: Arena<OperatorId, Option<usize>>,
 }
 
-impl Homes {
+impl Affinity {
     /// Whether any rTask has a unit of its own.
     pub fn are_given(&self) -> bool {
         self.first.values().any(Option::is_some)
@@ -24,7 +24,7 @@ impl Homes {
     pub fn of(operators: &Arena<OperatorId, ROperator>) -> Self {
         let mut starts: BTreeMap<u32, usize> = BTreeMap::new();
         let mut next = 0;
-        let numbers = kept_numbers(operators);
+        let numbers = resident_numbers(operators);
         let first = numbers.iter().map(|(id, number)| {
             number.map(|number| {
                 *starts.entry(number).or_insert_with(|| {

@@ -115,7 +115,7 @@ impl<'a> Placer<'a> {
 
     fn place_released(&mut self, task: RTask, release: Release) -> Step {
         let (own, signal) = self.requirements.takes(task.operator);
-        let home = self.requirements.work.homes.unit(task, self.requirements.units);
+        let home = self.requirements.work.affinity.unit(task, self.requirements.units);
         let (start, unit) = take(&mut self.timeline, home, release, own + signal);
         let end = start + own;
         for band in self.requirements.work.bands.of(task.operator, task.tile) {

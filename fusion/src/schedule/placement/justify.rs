@@ -48,7 +48,7 @@ fn latest_first_to_start(requirements: &Requirements, placement: &Placement) -> 
     for &Step { task, .. } in steps {
         let (own, signal) = requirements.takes(task.operator);
         let release = release(work.bands.of(task.operator, task.tile).map(|band| deadlines[band]), signal);
-        let home = work.homes.unit(task, requirements.units);
+        let home = work.affinity.unit(task, requirements.units);
         let (end, unit) = insertion::take(&mut timeline, home, release, own + signal);
         let start = end + own + signal;
         starts.push((start, task));

@@ -13,7 +13,7 @@ use warpweave_graph::arena::Arena;
 use crate::schedule::dependence::bands::{BandId, Bands};
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::dependence::edges::Edge;
-use crate::schedule::placement::affinity::Homes;
+use crate::schedule::placement::affinity::Affinity;
 use warpweave_plan::plan::{EdgeKind, OperatorId, ROperator, RTask};
 
 /// Estimated time in nanoseconds.
@@ -67,7 +67,7 @@ pub struct Work<'a> {
     /// Their bands.
     pub bands: &'a Bands,
     /// The units of rTasks that have to be on one.
-    pub homes: &'a Homes,
+    pub affinity: &'a Affinity,
 }
 
 impl Work<'_> {
@@ -94,7 +94,7 @@ impl Work<'_> {
     pub(crate) fn urgency(&self, units: usize, costs: &SyncCosts) -> Arena<OperatorId, Time> {
         let after = |kind| match kind {
             EdgeKind::Counter => reach(2, costs),
-            EdgeKind::Sentinel => nanoseconds(costs.sentinel.value),
+            EdgeKind::Tagged => nanoseconds(costs.tagged_value.value),
         };
         let mut urgency: Arena<OperatorId, Time> = self.operators.values().map(|_| 0).collect();
         for id in self.operators.ids().rev() {

@@ -27,7 +27,7 @@ pub fn place(work: &Work, units: usize, costs: &SyncCosts) -> Placement {
         let operator = &work.operators[id];
         for tile in 0..operator.tasks() {
             let task = RTask { operator: id, tile };
-            let Reverse((start, unit)) = match work.homes.unit(task, units) {
+            let Reverse((start, unit)) = match work.affinity.unit(task, units) {
                 Some(home) => take(&mut free, home),
                 None => free.pop().expect("a device has units"),
             };

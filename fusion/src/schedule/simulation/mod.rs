@@ -2,7 +2,7 @@
 //! the signals arrive.
 //!
 //! An exchange takes longer the more units take part at the counter; a signal after an rTask waits for what it has
-//! stored; a wait that finds its signals still polls once. An rTask that polls has what it polls one sentinel's way
+//! stored; a wait that finds its signals still polls once. An rTask that polls has what it polls one tagged value's way
 //! after the rTasks that write it end, and takes its time from there. An rTask that prefetches takes less time by what
 //! its loads of constants take, as far as they end while it waits. Units do not slow one another down otherwise.
 
@@ -12,7 +12,7 @@ pub mod plan;
 use warpweave_graph::arena::{Arena, Id};
 
 use crate::schedule::dependence::costs::SyncCosts;
-use warpweave_plan::template::weight_stationary::reads::kept_bytes;
+use warpweave_plan::template::weight_stationary::reads::resident_bytes;
 
 use warpweave_plan::plan::{CounterId, Instruction, OperatorId, PersistentSegment, ROperator, RTask};
 use warpweave_plan::streams::polls::Polls;
@@ -29,7 +29,7 @@ pub struct Event {
     /// When the unit goes on.
     pub end: f64,
     /// What decided when it ended, if not the instruction before it: unit and position of a signal, or of an rTask
-    /// whose sentinels are polled.
+    /// whose tagged values are polled.
     pub released_by: Option<(usize, usize)>,
 }
 
@@ -175,7 +175,7 @@ impl Simulation {
         let mut shares = Shares { running: 0.0, waiting: 0.0, signalling: 0.0 };
         for event in self.units.iter().flatten() {
             let share = match event.instruction {
-                Instruction::Run(_) | Instruction::Keep(_) | Instruction::Prefetch(_) => {
+                Instruction::Run(_) | Instruction::Hold(_) | Instruction::Prefetch(_) => {
                     shares.waiting += event.polled;
                     shares.running -= event.polled;
                     &mut shares.running
@@ -219,7 +219,7 @@ struct CounterState {
     waiting: Vec<usize>,
 }
 
-/// What is known of an rTask whose sentinels are polled.
+/// What is known of an rTask whose tagged values are polled.
 #[derive(Default)]
 struct PolledState {
     /// When it ends, and where it stands.
@@ -264,7 +264,7 @@ impl<'a> Run<'a> {
         for (unit, stream) in segment.streams.iter().enumerate() {
             for instruction in stream {
                 match *instruction {
-                    Instruction::Run(_) | Instruction::Keep(_) | Instruction::Prefetch(_) => {}
+                    Instruction::Run(_) | Instruction::Hold(_) | Instruction::Prefetch(_) => {}
                     Instruction::Signal(counter) => takes_part(counter, unit),
                     Instruction::Wait { counter, signals } => {
                         takes_part(counter, unit);
@@ -298,7 +298,7 @@ impl<'a> Run<'a> {
                     self.run(task, time.max(0.0), unit, start, runnable)
                 }
                 Instruction::Prefetch(_) => Some(Ended::at(start)),
-                Instruction::Keep(task) => Some(Ended::at(start + self.bring(task))),
+                Instruction::Hold(task) => Some(Ended::at(start + self.bring(task))),
                 Instruction::Signal(counter) => Some(Ended::at(self.signal(counter, unit, start, runnable))),
                 Instruction::Wait { counter, signals } => self.wait(counter, signals, unit, start),
             };
@@ -316,7 +316,7 @@ impl<'a> Run<'a> {
                 state.waiting.push(unit);
                 return None;
             };
-            let there = Arrival { at: ended.at + self.costs.sentinel.value, ..ended };
+            let there = Arrival { at: ended.at + self.costs.tagged_value.value, ..ended };
             latest = latest.filter(|latest| latest.at >= there.at).or(Some(there));
         }
         let late = latest.filter(|latest| latest.at > start);
@@ -348,7 +348,7 @@ impl<'a> Run<'a> {
         let is_wait = |event: &&Event| matches!(event.instruction, Instruction::Wait { .. });
         match self.units[unit].iter().rev().find(|event| !is_wait(event)) {
             Some(event) if event.instruction == Instruction::Prefetch(task) => {
-                (start - event.start).min(self.segment.operators[task.operator].early_microseconds)
+                (start - event.start).min(self.segment.operators[task.operator].prologue_microseconds)
             }
             Some(_) | None => 0.0,
         }
@@ -357,7 +357,7 @@ impl<'a> Run<'a> {
     /// Microseconds in which what an rTask keeps comes on chip, while every unit brings its own.
     fn bring(&self, task: RTask) -> f64 {
         let operator = &self.segment.operators[task.operator];
-        kept_bytes(&operator.body, &operator.params) as f64 / self.costs.keep.value
+        resident_bytes(&operator.body, &operator.params) as f64 / self.costs.keep.value
     }
 
     /// Gives a signal; when the unit goes on.

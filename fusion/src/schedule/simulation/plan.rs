@@ -58,7 +58,7 @@ fn numbered(instruction: Instruction, first_operator: usize, first_counter: usiz
     let counter = |counter: CounterId| CounterId::from_index(first_counter + counter.index());
     match instruction {
         Instruction::Run(task) => Instruction::Run(task.numbered_from(first_operator)),
-        Instruction::Keep(task) => Instruction::Keep(task.numbered_from(first_operator)),
+        Instruction::Hold(task) => Instruction::Hold(task.numbered_from(first_operator)),
         Instruction::Prefetch(task) => Instruction::Prefetch(task.numbered_from(first_operator)),
         Instruction::Wait { counter: own, signals } => Instruction::Wait { counter: counter(own), signals },
         Instruction::Signal(own) => Instruction::Signal(counter(own)),

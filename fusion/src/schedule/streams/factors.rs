@@ -2,7 +2,7 @@
 //!
 //! What nobody but contractions reads, as a factor, may carry its own validity: its readers bring what they read of it on
 //! chip at once, in a box, and poll it there and then. That saves the signal and most of the exchange, and takes the bytes
-//! of the marks, so it is done where it saves more than it takes.
+//! of the tags, so it is done where it saves more than it takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use crate::cost::KernelCost;
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::options::PlanOptions;
-use crate::schedule::streams::tagged::{Exchanged, boxed_elements};
-use warpweave_plan::body::deduplication::{Likeness, by_kind};
+use crate::schedule::streams::tagged::{Exchanged, staged_operand_elements};
+use warpweave_plan::body::deduplication::{StructuralKey, deduplicated};
 use warpweave_plan::template::contraction::operand_staging::{boxed, boxes};
 
 /// With every factor polled that this is worth, but no two in a row: of rTasks whose ends only polls tell nobody knows for
@@ -30,7 +30,7 @@ pub(crate) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, optio
         return None;
     }
     for Candidate { tensor, readers, .. } in chosen {
-        exchanged.sentinels.insert(tensor);
+        exchanged.tagged_values.insert(tensor);
         for Reader { group, boxed } in readers {
             exchanged.partition.groups[group] = boxed;
         }
@@ -43,22 +43,22 @@ fn worthwhile(exchanged: &Exchanged, cost: &impl KernelCost, options: &PlanOptio
     let found = candidates(exchanged);
     let readers: Vec<&Reader> = found.iter().flat_map(|candidate| &candidate.readers).collect();
     let groups = &exchanged.partition.groups;
-    let (lost, kinds) = by_kind(
+    let (lost, kinds) = deduplicated(
         &readers,
         |reader| {
             let plain = &groups[reader.group];
-            (Likeness::of(&plain.body, &plain.params), Likeness::of(&reader.boxed.body, &reader.boxed.params))
+            (StructuralKey::of(&plain.body, &plain.params), StructuralKey::of(&reader.boxed.body, &reader.boxed.params))
         },
         |reader, _| microseconds_lost(&groups[reader.group], &reader.boxed, cost, options),
     );
-    let SyncCosts { sentinel, .. } = options.costs;
+    let SyncCosts { tagged_value, .. } = options.costs;
     let by_counter = options.costs.signal_microseconds() + options.costs.exchange_microseconds(options.units);
     let mut lost = kinds.into_iter().map(|kind| lost[kind]);
     let pays: Vec<bool> = found
         .iter()
         .map(|candidate| {
             let of_readers = lost.by_ref().take(candidate.readers.len()).fold(0.0, f64::max);
-            of_readers + microseconds_of_marks(exchanged, candidate, cost, options) < by_counter - sentinel.value
+            of_readers + microseconds_of_tags(exchanged, candidate, cost, options) < by_counter - tagged_value.value
         })
         .collect();
     found.into_iter().zip(pays).filter_map(|(candidate, pays)| pays.then_some(candidate)).collect()
@@ -75,7 +75,7 @@ fn not_in_a_row(exchanged: &Exchanged, candidates: Vec<Candidate>) -> Vec<Candid
     for (position, FusionGroup { body, .. }) in exchanged.partition.groups.iter().enumerate() {
         let is_late = polling.contains(&position) || body.operands.iter().any(|operand| late.contains(operand));
         if is_late {
-            late.extend(body.outputs.iter().filter(|tensor| exchanged.sentinels.contains(tensor)));
+            late.extend(body.outputs.iter().filter(|tensor| exchanged.tagged_values.contains(tensor)));
         }
         while let Some(candidate) = candidates.next_if(|candidate| candidate.writer == position) {
             let is_free = candidate.readers.iter().all(|reader| !polling.contains(&reader.group));
@@ -103,9 +103,9 @@ struct Reader {
     boxed: FusionGroup,
 }
 
-/// Tensors of which one group writes all, which that group can mark, and whose readers can all poll them.
+/// Tensors of which one group writes all, which that group can tag, and whose readers can all poll them.
 fn candidates(exchanged: &Exchanged) -> Vec<Candidate> {
-    let Exchanged { program, layouts, partition: Partition { groups }, sentinels } = exchanged;
+    let Exchanged { program, layouts, partition: Partition { groups }, tagged_values } = exchanged;
     let mut roots: Arena<TensorId, usize> = program.tensors.values().map(|_| 0).collect();
     layouts.values().for_each(|layout| roots[layout.root] += 1);
     let mut readers: BTreeMap<TensorId, Vec<usize>> = BTreeMap::new();
@@ -118,7 +118,7 @@ fn candidates(exchanged: &Exchanged) -> Vec<Candidate> {
             let by_host = program.inputs.contains(&tensor) || program.outputs.contains(&tensor);
             let is_single = program.tensors[tensor].ty.element.is_single();
             let alone = exchanged.is_whole(tensor) && roots[tensor] == 1;
-            if by_host || !is_single || !alone || sentinels.contains(&tensor) {
+            if by_host || !is_single || !alone || tagged_values.contains(&tensor) {
                 continue;
             }
             let reader = |&group: &usize| Some(Reader { group, boxed: polling(&groups[group], tensor)? });
@@ -144,13 +144,13 @@ fn polling(group: &FusionGroup, tensor: TensorId) -> Option<FusionGroup> {
 fn microseconds_lost(plain: &FusionGroup, boxed: &FusionGroup, cost: &impl KernelCost, options: &PlanOptions) -> f64 {
     let FusionGroup { body, params, .. } = boxed;
     let tiles = params.tiles(body);
-    let marks = cost.marks_microseconds(boxed_elements(body, params), tiles as u32);
-    let of_task = cost.task_microseconds(body, params) + marks - cost.task_microseconds(&plain.body, &plain.params);
+    let tags = cost.tags_microseconds(staged_operand_elements(body, params), tiles as u32);
+    let of_task = cost.task_microseconds(body, params) + tags - cost.task_microseconds(&plain.body, &plain.params);
     of_task * tiles.div_ceil(options.units) as f64
 }
 
-/// What writing the marks takes.
-fn microseconds_of_marks(
+/// What writing the tags takes.
+fn microseconds_of_tags(
     exchanged: &Exchanged,
     candidate: &Candidate,
     cost: &impl KernelCost,
@@ -159,5 +159,5 @@ fn microseconds_of_marks(
     let FusionGroup { body, params, .. } = &exchanged.partition.groups[candidate.writer];
     let tiles = params.tiles(body).max(1);
     let values = exchanged.program.tensors[candidate.tensor].ty.shape.elements() as f64 / tiles as f64;
-    cost.marks_microseconds(values, tiles as u32) * tiles.div_ceil(options.units) as f64
+    cost.tags_microseconds(values, tiles as u32) * tiles.div_ceil(options.units) as f64
 }

@@ -1,4 +1,4 @@
-//! Which unit keeps which constants on chip: the plan's [`Instruction::Keep`]s.
+//! Which unit keeps which constants on chip: the plan's [`Instruction::Hold`]s.
 
 use crate::tuning::SearchTuning;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use warpweave_graph::program::{TensorId, TensorProgram};
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
 use warpweave_plan::template::tile::ScheduleParams;
-use warpweave_plan::template::weight_stationary::reads::{KeptKey, kept_bytes, kept_elements};
+use warpweave_plan::template::weight_stationary::reads::{ResidentKey, resident_bytes, resident_elements};
 
 /// The partition with constants that many groups read kept on chip, each tile's on a unit of its own; `None` if no unit has
 /// room for its part.
@@ -18,13 +18,13 @@ use warpweave_plan::template::weight_stationary::reads::{KeptKey, kept_bytes, ke
 /// `bytes` are what a unit has for them beside what the other groups' kernels need in shared memory. What is read one after
 /// the other shares units: of each phase, units are shared out by the elements that its groups keep, and a phase for which
 /// there is no room keeps nothing.
-pub fn keep_constants(
+pub fn make_resident(
     program: &TensorProgram,
     partition: &Partition,
     graph: &GroupGraph,
     (units, bytes): (usize, usize),
 ) -> Option<Partition> {
-    let mut families: BTreeMap<KeptKey, Family> = BTreeMap::new();
+    let mut families: BTreeMap<ResidentKey, Family> = BTreeMap::new();
     for (position, group) in partition.groups.iter().enumerate() {
         if let Some(key) = key(program, group) {
             families.entry(key).or_default().push(position);
@@ -46,7 +46,7 @@ pub fn keep_constants(
 type Family = Vec<usize>;
 
 /// Families by when they run: the groups of a phase begin after those of the phase before have ended, were every group a step.
-fn phases<'f>(families: &'f BTreeMap<KeptKey, Family>, graph: &GroupGraph) -> Vec<Vec<&'f Family>> {
+fn phases<'f>(families: &'f BTreeMap<ResidentKey, Family>, graph: &GroupGraph) -> Vec<Vec<&'f Family>> {
     let steps = graph.steps();
     let span = |members: &'f Family| {
         let of_members = || members.iter().map(|&member| steps[member]);
@@ -70,28 +70,28 @@ fn phases<'f>(families: &'f BTreeMap<KeptKey, Family>, graph: &GroupGraph) -> Ve
 fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, usize)) -> Option<Vec<ScheduleParams>> {
     let whole = |members: &Family| {
         let body = &partition.groups[members[0]].body;
-        kept_elements(body, &whole(body))
+        resident_elements(body, &whole(body))
     };
     let all: usize = phase.iter().map(|members| whole(members)).sum();
     let params = phase.iter().map(|members| {
         let group = &partition.groups[members[0]];
         let params = params_of_tiles(&group.body, (units * whole(members) / all).max(1))?;
-        (kept_bytes(&group.body, &params) <= room).then_some(params)
+        (resident_bytes(&group.body, &params) <= room).then_some(params)
     });
     (phase.len() <= units).then(|| params.collect()).flatten()
 }
 
 /// What a group would keep, if its constants may be kept.
-fn key(program: &TensorProgram, group: &FusionGroup) -> Option<KeptKey> {
+fn key(program: &TensorProgram, group: &FusionGroup) -> Option<ResidentKey> {
     let may = group.params.rules().may_hold_residents();
-    let key = KeptKey::of_body(&group.body).filter(|_| may)?;
+    let key = ResidentKey::of_body(&group.body).filter(|_| may)?;
     let is_constant = |tensor: TensorId| program.mutability(tensor).is_resident();
     let constant = key.tensors().all(is_constant);
     constant.then_some(key)
 }
 
 /// Bytes of shared memory that the other groups' kernels may need.
-fn other_bytes(partition: &Partition, families: &BTreeMap<KeptKey, Family>) -> usize {
+fn other_bytes(partition: &Partition, families: &BTreeMap<ResidentKey, Family>) -> usize {
     let is_kept = |position: usize| families.values().any(|members| members.binary_search(&position).is_ok());
     let others = partition.groups.iter().enumerate().filter(|(position, _)| !is_kept(*position));
     kernel_bytes(others.map(|(_, group)| group))

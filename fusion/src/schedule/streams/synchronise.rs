@@ -164,7 +164,7 @@ impl Synchroniser {
     /// Numbers the counters that are waited for, and drops the signals of the others.
     fn number(self, barriers: usize, units: usize) -> Streams {
         let mut counters: Arena<CounterId, Counter> = Arena::new();
-        let meetings: Vec<CounterId> =
+        let barriers: Vec<CounterId> =
             (0..barriers).map(|_| counters.push(Counter { arrivals: units as u32 })).collect();
         let number = |band: BandId| {
             let arrivals = self.lasts[band].len() as u32;
@@ -179,7 +179,7 @@ impl Synchroniser {
             }
             Draft::Signal(band) => [numbers[band].map(Instruction::Signal), None],
             Draft::Meet(barrier) => {
-                let counter = meetings[barrier];
+                let counter = barriers[barrier];
                 let signals = units as u32;
                 [Some(Instruction::Signal(counter)), Some(Instruction::Wait { counter, signals })]
             }

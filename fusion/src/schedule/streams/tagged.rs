@@ -1,9 +1,9 @@
 //! Which tensors carry their own validity.
 //!
 //! What rows that keep their constants on chip read of one another is small, and every row reads all of it: the state
-//! of a recurrent layer. Such a vector becomes a sentinel. Where something else reads the tensor too, or the host does,
+//! of a recurrent layer. Such a vector becomes a tagged value. Where something else reads the tensor too, or the host does,
 //! its writer writes both: the tensor, and a copy that is polled. The parts of a split reduction, which their sum alone
-//! reads, are sentinels as they are; so is what nobody but contractions reads, as far as that pays ([`crate::schedule::streams::factors`]).
+//! reads, are tagged values as they are; so is what nobody but contractions reads, as far as that pays ([`crate::schedule::streams::factors`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::plan::{EdgeKind, MemoryPlan, ROperator};
 use warpweave_plan::region::Region;
 use warpweave_plan::template::contraction::operand_staging as boxed;
-use warpweave_plan::template::contraction::operand_staging::is_boxed;
+use warpweave_plan::template::contraction::operand_staging::stages_operands;
 use warpweave_plan::template::row::ROW_BYTES;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -29,7 +29,7 @@ use warpweave_plan::template::weight_stationary::reads::shared_vectors;
 
 /// Which values carry their own validity; each kind adds to those before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Marking {
+pub enum Tagging {
     /// None.
     Nothing,
     /// The parts of sums, and what rows that keep constants on chip read of one another.
@@ -38,12 +38,12 @@ pub enum Marking {
     Factors,
 }
 
-impl Marking {
+impl Tagging {
     /// How the parts of a sum are exchanged.
     pub fn of_parts(self) -> EdgeKind {
         match self {
             Self::Nothing => EdgeKind::Counter,
-            Self::Sums | Self::Factors => EdgeKind::Sentinel,
+            Self::Sums | Self::Factors => EdgeKind::Tagged,
         }
     }
 }
@@ -57,43 +57,43 @@ pub struct Exchanged {
     pub layouts: Arena<TensorId, Layout>,
     /// The partition.
     pub partition: Partition,
-    /// The sentinels; each is its own root.
-    pub sentinels: BTreeSet<TensorId>,
+    /// The tagged values; each is its own root.
+    pub tagged_values: BTreeSet<TensorId>,
 }
 
-/// The marks that an rTask writes or polls on average. Those of rows that keep constants are few, and part of their time.
-pub fn marks_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
+/// The tags that an rTask writes or polls on average. Those of rows that keep constants are few, and part of their time.
+pub fn tags_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
     let ROperator { body, params, .. } = operator;
     if params.rules().holds_residents() {
         return 0.0;
     }
-    let is_marked = |tensor: &&TensorId| memory.tensors[**tensor].edge == EdgeKind::Sentinel;
-    let polled = if is_boxed(body, params) { 0 } else { marks(body.operands.iter().filter(is_marked), memory) };
-    let marks = polled + marks(body.outputs.iter().filter(is_marked), memory);
-    boxed_elements(body, params) + marks as f64 / f64::from(operator.tasks().max(1))
+    let carries_tag = |tensor: &&TensorId| memory.tensors[**tensor].edge == EdgeKind::Tagged;
+    let polled = if stages_operands(body, params) { 0 } else { tags(body.operands.iter().filter(carries_tag), memory) };
+    let tags = polled + tags(body.outputs.iter().filter(carries_tag), memory);
+    staged_operand_elements(body, params) + tags as f64 / f64::from(operator.tasks().max(1))
 }
 
-fn marks<'t>(tensors: impl Iterator<Item = &'t TensorId>, memory: &MemoryPlan) -> usize {
+fn tags<'t>(tensors: impl Iterator<Item = &'t TensorId>, memory: &MemoryPlan) -> usize {
     tensors.map(|tensor| memory.tensors[*tensor].ty.shape.elements()).sum()
 }
 
 /// Elements of the boxes of a contraction.
-pub(crate) fn boxed_elements(body: &GroupBody, params: &ScheduleParams) -> f64 {
-    let boxes = if is_boxed(body, params) { boxed::boxes(body, params) } else { None };
+pub(crate) fn staged_operand_elements(body: &GroupBody, params: &ScheduleParams) -> f64 {
+    let boxes = if stages_operands(body, params) { boxed::boxes(body, params) } else { None };
     boxes.map_or(0, |boxes| boxes.iter().map(|spans| staged::elements(spans)).sum()) as f64
 }
 
-/// The parts of sums, and everything that rows which keep constants read of one another, as sentinels.
+/// The parts of sums, and everything that rows which keep constants read of one another, as tagged values.
 pub fn exchange(expanded: Expanded) -> Exchanged {
     let Expanded { program, layouts, partition, parts, .. } = expanded;
     let memory = unplaced(&program, &layouts, &BTreeSet::new());
     let written = written(&partition, &memory);
     let polls = polls(&partition, &memory, &written);
-    let mut exchanged = Exchanged { program, layouts, partition, sentinels: parts };
+    let mut exchanged = Exchanged { program, layouts, partition, tagged_values: parts };
     let uses = Uses::of(&exchanged);
     for (tensor, polls) in polls {
         if uses.are_polls(tensor, &polls) && exchanged.is_whole(tensor) {
-            exchanged.sentinels.insert(tensor);
+            exchanged.tagged_values.insert(tensor);
         } else {
             exchanged.copy(tensor, &written[&tensor], &polls, &memory);
         }
@@ -176,9 +176,9 @@ fn region_of(stage: &Stage, read: ReadId, operand: TensorId, memory: &MemoryPlan
 
 impl Exchanged {
     /// Everything exchanged by counters.
-    pub fn without_sentinels(expanded: Expanded) -> Self {
+    pub fn without_tagged_values(expanded: Expanded) -> Self {
         let Expanded { program, layouts, partition, .. } = expanded;
-        Self { program, layouts, partition, sentinels: BTreeSet::new() }
+        Self { program, layouts, partition, tagged_values: BTreeSet::new() }
     }
 
     /// Whether a tensor lies in memory of its own, element by element.
@@ -201,7 +201,7 @@ impl Exchanged {
         }
         self.layouts.push(Layout::own(copy, &ty));
         self.program.tensors.push(TensorDefinition { ty, source });
-        self.sentinels.insert(copy);
+        self.tagged_values.insert(copy);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated_in_boxes;
-use crate::cost::instructions::{COMBINE_LATENCY, MEETING};
+use crate::cost::instructions::{BARRIER_CYCLES, COMBINE_LATENCY};
 use crate::template::attention::counts::counts;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
@@ -78,8 +78,8 @@ pub(crate) fn attention_phases(
     };
     let staged = parts(body, params, kernel).into_iter().enumerate().map(|(position, part)| match part {
         Part::Before(_) => phase(position),
-        Part::Block(_) => blocks * (phase(position) + MEETING),
-        Part::Weights => blocks * (weights_cycles(kernel, arch) + MEETING),
+        Part::Block(_) => blocks * (phase(position) + BARRIER_CYCLES),
+        Part::Weights => blocks * (weights_cycles(kernel, arch) + BARRIER_CYCLES),
         Part::State => 0.0,
     });
     staged.chain([product_cycles(kernel, arch)]).collect()
@@ -102,6 +102,6 @@ fn product_cycles(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
     let elements = (step.rows * step.columns) as f64;
     let exposed = arch.shared_latency_cycles.value / WRITTEN_OUT as f64 + elements;
     let rescaling = arch.shared_latency_cycles.value + WARPS_A_SCHEDULER * elements;
-    let block = arch.load_latency_cycles.value + rescaling + MEETING;
+    let block = arch.load_latency_cycles.value + rescaling + BARRIER_CYCLES;
     kernel.attention.keys as f64 * step.cycles.max(exposed) + kernel.blocks() as f64 * block
 }

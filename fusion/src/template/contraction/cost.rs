@@ -9,7 +9,7 @@ use crate::cost::host::MULTIPLY_ADDS;
 use crate::cost::host::OPERATIONS;
 use crate::cost::host::TASK;
 use crate::cost::host::operations;
-use crate::cost::instructions::MEETING;
+use crate::cost::instructions::BARRIER_CYCLES;
 use crate::cost::instructions::work;
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::kernel::Kernel;
@@ -75,9 +75,9 @@ impl Pricing for ContractionShape {
 /// columns, or the same rows.
 fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Staging {
     let reduced: Vec<usize> = expr.reduced().map(Id::index).collect();
-    let filled = fill(block, &reduced, shape.step);
+    let filled = fill(block, &reduced, shape.k_tile);
     let slice = reduced.into_iter().map(|axis| filled[axis]).collect();
-    Staging::Shared { slice, overlapped: shape.pipeline != Pipeline::InTurn, conflict_degree: 1.0 }
+    Staging::Shared { slice, overlapped: shape.pipeline != Pipeline::Unpipelined, conflict_degree: 1.0 }
 }
 
 fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
@@ -87,11 +87,11 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let fetch = step_fetch(kernel, shape);
     let compute = step_cycles(kernel, shape, work(lead)) + arch.shared_latency_cycles.value;
     let loop_cycles = match shape.pipeline {
-        Pipeline::InTurn => steps * (latency + fetch + compute + 2.0 * MEETING),
-        Pipeline::Registers => latency + fetch + steps * (compute + MEETING).max(latency + fetch),
-        Pipeline::Asynchronous { stages } => {
-            let ahead = (latency + fetch) / (stages as f64 - 1.0);
-            latency + fetch + steps * (compute + MEETING).max(fetch).max(ahead)
+        Pipeline::Unpipelined => steps * (latency + fetch + compute + 2.0 * BARRIER_CYCLES),
+        Pipeline::RegisterPrefetch => latency + fetch + steps * (compute + BARRIER_CYCLES).max(latency + fetch),
+        Pipeline::Asynchronous { depth } => {
+            let ahead = (latency + fetch) / (depth as f64 - 1.0);
+            latency + fetch + steps * (compute + BARRIER_CYCLES).max(fetch).max(ahead)
         }
     };
     let elements = (shape.rows * shape.columns * BLOCK_THREADS) as f64;
@@ -100,7 +100,7 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 }
 
 fn steps(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
-    (reduced(&kernel.body.stages[0].expr) / shape.step as f64).ceil().max(1.0)
+    (reduced(&kernel.body.stages[0].expr) / shape.k_tile as f64).ceil().max(1.0)
 }
 
 /// Cycles in which both factors of one step arrive, the latency left out.
@@ -111,11 +111,11 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 /// Cycles of the products of one step, and of what brings the next: the slowest of multiply-adds, shared memory and
 /// instructions.
 fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, work: f64) -> f64 {
-    let multiply_adds = (shape.rows * shape.columns * shape.step * BLOCK_THREADS) as f64;
+    let multiply_adds = (shape.rows * shape.columns * shape.k_tile * BLOCK_THREADS) as f64;
     let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
-    let loads = (reads * shape.step * BLOCK_THREADS) as f64;
-    let fetched = ((shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) * shape.step) as f64;
-    let wavefronts = wavefronts(kernel, shape) * shape.step as f64;
+    let loads = (reads * shape.k_tile * BLOCK_THREADS) as f64;
+    let fetched = ((shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) * shape.k_tile) as f64;
+    let wavefronts = wavefronts(kernel, shape) * shape.k_tile as f64;
     let instructions = multiply_adds + loads + fetched * work;
     let accumulate = kernel.body.stages[0].expr.numerics().accumulate;
     let peak = kernel.arch.peaks.of(shape.unit, accumulate);

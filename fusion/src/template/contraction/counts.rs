@@ -91,7 +91,7 @@ impl<'b> ContractionModel<'b> {
             self.fetched.borrow_mut().insert(key, of_tile);
             counts += of_tile * tiles.count() as f64;
         }
-        let key = (ContractionShape { step: 0, pipeline: Pipeline::InTurn, ..shape }, params.tile.clone());
+        let key = (ContractionShape { k_tile: 0, pipeline: Pipeline::Unpipelined, ..shape }, params.tile.clone());
         let known = self.finished.borrow().get(&key).copied();
         let of_tile = known.unwrap_or_else(|| self.epilogue(&tiles, &shape, sampling));
         self.finished.borrow_mut().insert(key, of_tile);
@@ -101,7 +101,7 @@ impl<'b> ContractionModel<'b> {
 
     fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideStaging {
         let copies = matches!(shape.pipeline, Pipeline::Asynchronous { .. });
-        let key = (class, tile.to_vec(), shape.length(class), shape.step, copies);
+        let key = (class, tile.to_vec(), shape.length(class), shape.k_tile, copies);
         let new = || SideStaging::new(self.body, &self.contraction, class, shape, &params.tile);
         *self.sides.borrow_mut().entry(key).or_insert_with(new)
     }
@@ -112,7 +112,7 @@ impl<'b> ContractionModel<'b> {
 
     /// The products of one tile, and the loads from shared memory that they take.
     fn products_of_tile(&self, shape: &ContractionShape) -> KernelCounts {
-        let steps = (self.length().div_ceil(shape.step) * shape.step) as f64;
+        let steps = (self.length().div_ceil(shape.k_tile) * shape.k_tile) as f64;
         let storage = self.contraction.numerics().storage;
         let per_warp = |words: fn(usize, &ContractionShape) -> usize, width: usize, elements: usize| {
             let first: [u64; WARP] =

@@ -59,7 +59,7 @@ fn shape(group: &FusionGroup) -> Option<ContractionShape> {
 }
 
 fn whole(shape: ContractionShape) -> ContractionShape {
-    ContractionShape { parts: 1, ..shape }
+    ContractionShape { split_k: 1, ..shape }
 }
 
 /// A group under a shape, in one part or in as many as it chose.
@@ -75,12 +75,12 @@ fn cheapest(
         return (group.microseconds, group.params.clone());
     }
     let under = |parts: usize| {
-        let shape = ContractionShape { parts, ..shape };
+        let shape = ContractionShape { split_k: parts, ..shape };
         let params =
             ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(&group.body, contraction) };
         (cost.microseconds(program, &group.body, &params), params)
     };
-    let (one, several) = (under(1), under(own.parts));
+    let (one, several) = (under(1), under(own.split_k));
     if several.0 < one.0 { several } else { one }
 }
 

@@ -66,7 +66,7 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
 
 fn overlap(pipeline: Pipeline) -> Overlap {
     match pipeline {
-        Pipeline::InTurn => Overlap::InTurn,
-        Pipeline::Registers | Pipeline::Asynchronous { .. } => Overlap::Together,
+        Pipeline::Unpipelined => Overlap::InTurn,
+        Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => Overlap::Together,
     }
 }

@@ -149,7 +149,7 @@ fn without_unused(expr: &TensorExpr) -> TensorExpr {
 pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[ScheduleParams; 2]> {
     let Template::Contraction(shape) = params.template else { return None };
     let template =
-        Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { parts: 1, ..shape });
+        Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { split_k: 1, ..shape });
     let parts = ScheduleParams { template, tile: [&[1], &params.tile[..]].concat() };
     let extents = bodies.sum.tile_extents();
     let axes: Vec<usize> = (0..extents.len()).collect();
@@ -188,9 +188,11 @@ pub fn split_group(
 /// there may be, or no reduced axis divides into parts of a worthwhile length.
 pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<ScheduleParams> {
     let Template::Contraction(shape) = group.params.template else { return None };
-    let count = SearchTuning::DEFAULT.partition.splits.into_iter().find(|count| *count == 2 * shape.parts)?;
-    let template =
-        Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { parts: count, ..shape });
+    let count = SearchTuning::DEFAULT.partition.splits.into_iter().find(|count| *count == 2 * shape.split_k)?;
+    let template = Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape {
+        split_k: count,
+        ..shape
+    });
     let is_long = reduced_points(&group.body) >= SearchTuning::DEFAULT.partition.shortest_part * count;
     (is_long && split(&group.body, count, parts).is_some())
         .then(|| ScheduleParams { template, tile: group.params.tile.clone() })

@@ -105,7 +105,7 @@ fn judge<T: Display + Debug + PartialEq>(text: &str, parse: fn(&str) -> Result<T
     }
 }
 
-/// Words, marks and white space in turn.
+/// Words, tags and white space in turn.
 fn tokens(text: &str) -> Vec<&str> {
     let kind = |character: char| match character {
         _ if character.is_alphanumeric() => 0,

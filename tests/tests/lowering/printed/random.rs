@@ -162,12 +162,11 @@ fn access() -> impl Strategy<Value = Statement> {
             index,
             values
         }),
-        (place(), 1..9u32, expression(), option::of(expression()), expression()).prop_map(
-            |(place, count, index, apart, mark)| Statement::LoadSentinel { place, count, index, apart, mark }
-        ),
-        (expression(), expression(), expression()).prop_map(|(index, mark, value)| Statement::StoreSentinel {
+        (place(), 1..9u32, expression(), option::of(expression()), expression())
+            .prop_map(|(place, count, index, apart, tag)| Statement::LoadTagged { place, count, index, apart, tag }),
+        (expression(), expression(), expression()).prop_map(|(index, tag, value)| Statement::StoreTagged {
             index,
-            mark,
+            tag,
             value
         }),
         (place(), expression(), expression(), expression(), expression()).prop_map(

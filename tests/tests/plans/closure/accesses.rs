@@ -202,7 +202,7 @@ impl Accesses {
             if !owners.is_empty() {
                 let list = match memory.tensors[area.root].edge {
                     EdgeKind::Counter => &mut self.sources,
-                    EdgeKind::Sentinel => &mut self.polled,
+                    EdgeKind::Tagged => &mut self.polled,
                 };
                 list[task as usize].push(owners);
             }

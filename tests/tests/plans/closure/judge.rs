@@ -3,7 +3,7 @@
 //! Harm is a read that is not ordered after the unique writers of its elements, two accesses of the same bytes in no
 //! order or in the wrong one, an input or output that does not survive, a wait that starves, an rTask that does not run
 //! exactly once, a wait that does not say for what, constants that are not on chip where they are used, a value that
-//! carries its own validity in bytes which hold something that could be taken for its mark, and memory that is not as a
+//! carries its own validity in bytes which hold something that could be taken for its tag, and memory that is not as a
 //! plan promises. An rTask whose every value is polled is over where all that poll it are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave::graph::program::TensorId;
 use warpweave::plan::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, Instruction};
 use warpweave::plan::template::Template;
-use warpweave::plan::verify::signalling::Quiet;
+use warpweave::plan::verify::signalling::NeverSignalling;
 
 use crate::closure::accesses::{Accesses, NOBODY, TaskNumber};
 use crate::closure::order::{Disorder, Order};
@@ -43,7 +43,7 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
     }
     check_memory(plan, accesses)?;
     let order = Order::new(plan.persistent(), accesses).map_err(|disorder| describe(&disorder))?;
-    check_kept(plan, accesses)?;
+    check_residents(plan, accesses)?;
     check_prefetches(plan)?;
     for (reader, sources) in accesses.sources.iter().enumerate() {
         for &writer in sources.iter().flat_map(|writers| writers.iter()) {
@@ -54,7 +54,7 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
     }
     let mut interleaved = false;
     let pollers = pollers(plan, accesses);
-    let quiet = Quiet::of(&plan.persistent().operators, &plan.memory);
+    let never_signalling = NeverSignalling::of(&plan.persistent().operators, &plan.memory);
     for (first, second) in sharing(plan, accesses) {
         let touching = |root: TensorId| {
             let of = &accesses.roots[&root];
@@ -65,14 +65,17 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
         let kept = is_given(plan, first) || is_given(plan, second);
         let follows = |first: TensorId, second: TensorId| {
             let writers = &accesses.roots[&second].writers;
-            !kept && !output(first) && order.all_before(&touching(first), writers) && tells(plan, &quiet, first, second)
+            !kept
+                && !output(first)
+                && order.all_before(&touching(first), writers)
+                && tells(plan, &never_signalling, first, second)
         };
-        let is_marked = |root: TensorId| plan.memory.tensors[root].edge == EdgeKind::Sentinel;
+        let carries_tag = |root: TensorId| plan.memory.tensors[root].edge == EdgeKind::Tagged;
         if !follows(first, second) && !follows(second, first) {
-            if is_marked(first) || is_marked(second) {
+            if carries_tag(first) || carries_tag(second) {
                 let ends = |task: TaskNumber| ends(plan, accesses, &pollers, task);
-                let tells = |first: TensorId, second: TensorId| !kept && tells(plan, &quiet, first, second);
-                check_marked_bytes(plan, accesses, (&order, &ends, &tells), [first, second])?;
+                let tells = |first: TensorId, second: TensorId| !kept && tells(plan, &never_signalling, first, second);
+                check_tagged_bytes(plan, accesses, (&order, &ends, &tells), [first, second])?;
             } else {
                 check_bytes(plan, accesses, &order, first, second)?;
                 check_bytes(plan, accesses, &order, second, first)?;
@@ -83,17 +86,17 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
     Ok(interleaved)
 }
 
-/// Whether marks of either of two roots tell it from the other, which has its bytes before or after it.
-fn tells(plan: &ExecutionPlan, quiet: &Quiet, first: TensorId, second: TensorId) -> bool {
-    let mark = |root: TensorId| {
+/// Whether tags of either of two roots tell it from the other, which has its bytes before or after it.
+fn tells(plan: &ExecutionPlan, never_signalling: &NeverSignalling, first: TensorId, second: TensorId) -> bool {
+    let tag = |root: TensorId| {
         let planned = &plan.memory.tensors[root];
-        (planned.edge == EdgeKind::Sentinel).then_some(planned.mark)
+        (planned.edge == EdgeKind::Tagged).then_some(planned.tag)
     };
-    match (mark(first), mark(second)) {
+    match (tag(first), tag(second)) {
         (None, None) => true,
         (Some(first), Some(second)) => first < second,
-        (Some(_), None) => quiet.is_quiet(second),
-        (None, Some(_)) => quiet.is_quiet(first),
+        (Some(_), None) => never_signalling.never_signals(second),
+        (None, Some(_)) => never_signalling.never_signals(first),
     }
 }
 
@@ -122,9 +125,9 @@ fn pollers(plan: &ExecutionPlan, accesses: &Accesses) -> BTreeMap<TaskNumber, Ve
     let mut pollers: BTreeMap<TaskNumber, BTreeSet<TaskNumber>> = BTreeMap::new();
     let mut seen_by_nobody: BTreeSet<TaskNumber> = BTreeSet::new();
     for (&root, uses) in &accesses.roots {
-        let is_marked = plan.memory.tensors[root].edge == EdgeKind::Sentinel;
+        let carries_tag = plan.memory.tensors[root].edge == EdgeKind::Tagged;
         let mut polled = vec![false; uses.owner.len()];
-        for &reader in uses.readers.iter().filter(|_| is_marked) {
+        for &reader in uses.readers.iter().filter(|_| carries_tag) {
             for (first, length) in accesses.reads(reader, root) {
                 polled[first..first + length].fill(true);
                 for &owner in &uses.owner[first..first + length] {
@@ -148,13 +151,13 @@ fn task(accesses: &Accesses, number: TaskNumber) -> String {
 }
 
 /// Every rTask that expects constants on chip finds those of its own matrices there.
-fn check_kept(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), String> {
+fn check_residents(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), String> {
     let segment = plan.persistent();
     for stream in &segment.streams {
         let mut held = None;
         for instruction in stream {
             match *instruction {
-                Instruction::Keep(task) => held = accesses.number(task),
+                Instruction::Hold(task) => held = accesses.number(task),
                 Instruction::Run(task)
                     if segment.operators[task.operator].params.template == Template::WeightStationary =>
                 {
@@ -178,7 +181,7 @@ fn check_prefetches(plan: &ExecutionPlan) -> Result<(), String> {
             match *instruction {
                 Instruction::Wait { .. } => continue,
                 Instruction::Run(task) if loading == Some(task) => loading = None,
-                Instruction::Run(_) | Instruction::Keep(_) | Instruction::Prefetch(_) | Instruction::Signal(_) => {}
+                Instruction::Run(_) | Instruction::Hold(_) | Instruction::Prefetch(_) | Instruction::Signal(_) => {}
             }
             if let Some(task) = loading {
                 return Err(format!("{task:?} does not run after its prefetch"));
@@ -239,8 +242,8 @@ fn sharing(plan: &ExecutionPlan, accesses: &Accesses) -> Vec<(TensorId, TensorId
 type Ends<'e> = dyn Fn(TaskNumber) -> BTreeSet<TaskNumber> + 'e;
 
 /// Checks, word by word, that two roots, values of which carry their own validity, have their words one after the other, so
-/// that marks tell whose are there.
-fn check_marked_bytes(
+/// that tags tell whose are there.
+fn check_tagged_bytes(
     plan: &ExecutionPlan,
     accesses: &Accesses,
     (order, ends, tells): (&Order, &Ends, &dyn Fn(TensorId, TensorId) -> bool),
@@ -257,7 +260,7 @@ fn check_marked_bytes(
         let is_last = all_before(second, first.owner) && tells(roots[1], roots[0]);
         if !is_first && !is_last {
             let [first, second] = roots;
-            return Err(format!("{first} and {second} have a word at the same time, or marks do not tell whose it is"));
+            return Err(format!("{first} and {second} have a word at the same time, or tags do not tell whose it is"));
         }
     }
     Ok(())

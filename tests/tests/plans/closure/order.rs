@@ -70,7 +70,7 @@ impl Order {
                             accesses.number(*task).is_some_and(|task| !accesses.polled[task as usize].is_empty());
                         !last.signals.is_empty() || polls && last.runs
                     }
-                    Instruction::Keep(_) | Instruction::Prefetch(_) | Instruction::Signal(_) => false,
+                    Instruction::Hold(_) | Instruction::Prefetch(_) | Instruction::Signal(_) => false,
                 };
                 if begins {
                     phases.push(Phase { unit, ..Phase::default() });
@@ -86,7 +86,7 @@ impl Order {
                         let polls = accesses.polled[task as usize].iter().flat_map(|writers| writers.iter());
                         phases[phase].polls.extend(polls);
                     }
-                    Instruction::Keep(_) | Instruction::Prefetch(_) => {}
+                    Instruction::Hold(_) | Instruction::Prefetch(_) => {}
                     Instruction::Wait { counter, signals } => phases[phase].waits.push((counter, signals)),
                     Instruction::Signal(counter) => phases[phase].signals.push(counter),
                 }

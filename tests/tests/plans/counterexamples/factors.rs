@@ -7,7 +7,7 @@ use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Scalar};
 use warpweave::plan::plan::{ExecutionPlan, ROperator, Segment};
-use warpweave::plan::template::contraction::operand_staging::{is_boxed, unboxed};
+use warpweave::plan::template::contraction::operand_staging::{stages_operands, without_staged_operands};
 use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::samples;
@@ -25,12 +25,14 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         let [Segment::Persistent(segment)] = plan.segments.as_mut_slice() else {
             unreachable!("the plan has one persistent segment")
         };
-        let mut polling = segment.operators.values_mut().filter(|operator| is_boxed(&operator.body, &operator.params));
+        let mut polling =
+            segment.operators.values_mut().filter(|operator| stages_operands(&operator.body, &operator.params));
         change(polling.next().expect("a factor is polled"));
         plan
     };
-    let directly =
-        |operator: &mut ROperator| operator.body = unboxed(&operator.body, &operator.params).into_owned().into();
+    let directly = |operator: &mut ROperator| {
+        operator.body = without_staged_operands(&operator.body, &operator.params).into_owned().into()
+    };
     let computed = |operator: &mut ROperator| {
         let copy = &mut Arc::make_mut(&mut operator.body).staged[0].expr;
         copy.body = copy.body.clone().binary(BinaryOp::Add, Scalar::literal(ElementType::F32, 1.0));

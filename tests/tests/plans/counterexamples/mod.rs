@@ -56,16 +56,16 @@ pub fn add(suite: &mut Suite) {
 fn all_cases() -> Vec<(&'static str, ExecutionPlan)> {
     [
         cases(),
-        kept_cases(),
+        weight_stationary_cases(),
         prefetch_cases(),
-        sentinel_cases(),
+        tagged_cases(),
         parts::cases(),
         factors::cases(),
         graphs::cases(base()),
         segments::cases(),
         indices::cases(),
         opaque::cases(),
-        vec![("KeepsInGraph", graphs::as_nodes(kept()))],
+        vec![("ResidentInGraph", graphs::as_nodes(kept()))],
     ]
     .concat()
 }
@@ -86,19 +86,19 @@ const NAMES: [&str; 31] = [
     "Alias",
     "Buffer",
     "WritesConstant",
-    "NotKept",
-    "KeepsVariable",
+    "NotResident",
+    "ResidentVariable",
     "StrayPrefetch",
     "PrefetchesVariable",
-    "Sentinel",
+    "Tagged",
     "CannotExchange",
     "NodeCount",
     "NodeBlocks",
     "UnknownNode",
-    "KeepsInGraph",
-    "SentinelInGraph",
+    "ResidentInGraph",
+    "TaggedInGraph",
     "ReadsLater",
-    "SentinelAcross",
+    "TaggedAcross",
     "InSegment",
     "IndexRecords",
     "UncheckedIndex",
@@ -121,19 +121,19 @@ fn name(violation: &Violation) -> &'static str {
         Violation::Alias { .. } => "Alias",
         Violation::Buffer(_) => "Buffer",
         Violation::WritesConstant(_) => "WritesConstant",
-        Violation::NotKept { .. } => "NotKept",
-        Violation::KeepsVariable { .. } => "KeepsVariable",
+        Violation::NotResident { .. } => "NotResident",
+        Violation::ResidentVariable { .. } => "ResidentVariable",
         Violation::StrayPrefetch { .. } => "StrayPrefetch",
         Violation::PrefetchesVariable(_) => "PrefetchesVariable",
-        Violation::Sentinel(_) => "Sentinel",
+        Violation::Tagged(_) => "Tagged",
         Violation::CannotExchange { .. } => "CannotExchange",
         Violation::NodeCount { .. } => "NodeCount",
         Violation::NodeBlocks { .. } => "NodeBlocks",
         Violation::UnknownNode(_) => "UnknownNode",
-        Violation::KeepsInGraph(_) => "KeepsInGraph",
-        Violation::SentinelInGraph(_) => "SentinelInGraph",
+        Violation::ResidentInGraph(_) => "ResidentInGraph",
+        Violation::TaggedInGraph(_) => "TaggedInGraph",
         Violation::ReadsLater { .. } => "ReadsLater",
-        Violation::SentinelAcross { .. } => "SentinelAcross",
+        Violation::TaggedAcross { .. } => "TaggedAcross",
         Violation::InSegment { .. } => "InSegment",
         Violation::IndexRecords => "IndexRecords",
         Violation::UncheckedIndex(_) => "UncheckedIndex",
@@ -259,15 +259,15 @@ fn kept() -> ExecutionPlan {
 }
 
 /// Plans that keep constants on chip, each wrong in one way.
-fn kept_cases() -> Vec<(&'static str, ExecutionPlan)> {
+fn weight_stationary_cases() -> Vec<(&'static str, ExecutionPlan)> {
     let stream = |change: &dyn Fn(&mut PersistentSegment)| {
         let mut plan = kept();
         change(segment(&mut plan));
         plan
     };
-    let is_keep = |instruction: &Instruction| matches!(instruction, Instruction::Keep(_));
+    let is_hold = |instruction: &Instruction| matches!(instruction, Instruction::Hold(_));
     let keep = |segment: &PersistentSegment, unit: usize| {
-        segment.streams[unit].iter().position(is_keep).expect("every unit keeps something")
+        segment.streams[unit].iter().position(is_hold).expect("every unit keeps something")
     };
     let lose = |segment: &mut PersistentSegment| {
         let at = keep(segment, 1);
@@ -285,7 +285,7 @@ fn kept_cases() -> Vec<(&'static str, ExecutionPlan)> {
     };
     let unknown = |segment: &mut PersistentSegment| {
         let operator = OperatorId::from_index(segment.operators.len());
-        segment.streams[0].push(Instruction::Keep(RTask { operator, tile: 0 }));
+        segment.streams[0].push(Instruction::Hold(RTask { operator, tile: 0 }));
     };
     let mut variable = kept();
     let operators = variable.persistent().operators.values();
@@ -296,11 +296,11 @@ fn kept_cases() -> Vec<(&'static str, ExecutionPlan)> {
         }
     }
     vec![
-        ("NotKept", stream(&lose)),
-        ("NotKept", stream(&late)),
-        ("NotKept", stream(&swap)),
+        ("NotResident", stream(&lose)),
+        ("NotResident", stream(&late)),
+        ("NotResident", stream(&swap)),
         ("Unknown", stream(&unknown)),
-        ("KeepsVariable", variable),
+        ("ResidentVariable", variable),
     ]
 }
 
@@ -361,7 +361,7 @@ fn polled() -> ExecutionPlan {
 fn mark(plan: &mut ExecutionPlan, tensor: usize) {
     let start = plan.memory.arena_bytes.next_multiple_of(256);
     let planned = &mut plan.memory.tensors[TensorId::from_index(tensor)];
-    planned.edge = EdgeKind::Sentinel;
+    planned.edge = EdgeKind::Tagged;
     let bytes = planned.bytes();
     let buffer = planned.buffer.as_mut().expect("every tensor has a buffer");
     (buffer.offset, buffer.bytes) = (start, bytes);
@@ -369,7 +369,7 @@ fn mark(plan: &mut ExecutionPlan, tensor: usize) {
 }
 
 /// Plans whose values carry their own validity, each wrong in one way; the unchanged one is right.
-fn sentinel_cases() -> Vec<(&'static str, ExecutionPlan)> {
+fn tagged_cases() -> Vec<(&'static str, ExecutionPlan)> {
     verify(polled()).unwrap_or_else(|violations| panic!("the plan is right: {violations:?}"));
     let changed = |change: &dyn Fn(&mut ExecutionPlan)| {
         let mut plan = polled();
@@ -379,7 +379,7 @@ fn sentinel_cases() -> Vec<(&'static str, ExecutionPlan)> {
     let planned = |plan: &mut ExecutionPlan, change: &dyn Fn(&mut PlannedTensor)| {
         change(&mut plan.memory.tensors[TensorId::from_index(MIDDLE)]);
     };
-    let unmarked = |tensor: &mut PlannedTensor| {
+    let untagged = |tensor: &mut PlannedTensor| {
         tensor.edge = EdgeKind::Counter;
         let bytes = tensor.bytes();
         tensor.buffer.as_mut().expect("it has one").bytes = bytes;
@@ -400,12 +400,12 @@ fn sentinel_cases() -> Vec<(&'static str, ExecutionPlan)> {
         // Whoever polls waits for what stands behind it.
         ("Deadlock", changed(&|plan| segment(plan).streams.iter_mut().for_each(|stream| stream.swap(0, 1)))),
         ("Deadlock", changed(&|plan| segment(plan).streams[0].swap(0, 1))),
-        ("UnorderedRead", changed(&|plan| planned(plan, &unmarked))),
+        ("UnorderedRead", changed(&|plan| planned(plan, &untagged))),
         ("Buffer", changed(&|plan| planned(plan, &|tensor| tensor.buffer.as_mut().expect("it has one").bytes /= 2))),
         ("Alias", changed(&shared)),
         ("Uncovered", changed(&unwritten)),
-        ("Sentinel", changed(&|plan| plan.memory.outputs.push(TensorId::from_index(MIDDLE)))),
-        ("Sentinel", changed(&|plan| mark(plan, INPUT))),
+        ("Tagged", changed(&|plan| plan.memory.outputs.push(TensorId::from_index(MIDDLE)))),
+        ("Tagged", changed(&|plan| mark(plan, INPUT))),
         ("CannotExchange", changed(&staged)),
     ]
 }

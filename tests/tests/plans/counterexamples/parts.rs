@@ -9,7 +9,7 @@ use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::TensorId;
 use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::{
-    BUFFER_ALIGNMENT, Buffer, EdgeKind, ExecutionPlan, MARKS, MemoryPlan, PersistentSegment, Segment,
+    BUFFER_ALIGNMENT, Buffer, EdgeKind, ExecutionPlan, MemoryPlan, PersistentSegment, Segment, TAGS,
 };
 use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
@@ -28,17 +28,17 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     let (earlier, later) = shared(&right.memory);
     let (first, last) = first_sum_and_last_parts(&right);
     let beside = |plan: &mut ExecutionPlan| share_a_place(&mut plan.memory, first, last);
-    verify(changed(&beside)).unwrap_or_else(|violations| panic!("sums are never taken for marks: {violations:?}"));
+    verify(changed(&beside)).unwrap_or_else(|violations| panic!("sums are never taken for tags: {violations:?}"));
     let parts = |body: &GroupBody| {
-        let is_parts = |tensor: &TensorId| right.memory.tensors[*tensor].edge == EdgeKind::Sentinel;
+        let is_parts = |tensor: &TensorId| right.memory.tensors[*tensor].edge == EdgeKind::Tagged;
         body.staged.is_empty() && body.operands.iter().any(is_parts)
     };
     vec![
         // What had the bytes before would be taken for what has them now.
-        ("Alias", changed(&|plan| plan.memory.tensors[later].mark = plan.memory.tensors[earlier].mark)),
-        ("Alias", changed(&|plan| plan.memory.tensors[earlier].mark = plan.memory.tensors[later].mark + 1)),
-        ("Sentinel", changed(&|plan| plan.memory.tensors[later].mark = MARKS)),
-        // Bits that a function puts together might be those of a mark.
+        ("Alias", changed(&|plan| plan.memory.tensors[later].tag = plan.memory.tensors[earlier].tag)),
+        ("Alias", changed(&|plan| plan.memory.tensors[earlier].tag = plan.memory.tensors[later].tag + 1)),
+        ("Tagged", changed(&|plan| plan.memory.tensors[later].tag = TAGS)),
+        // Bits that a function puts together might be those of a tag.
         (
             "Alias",
             changed(&|plan| {
@@ -62,28 +62,28 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     ]
 }
 
-/// A sentinel, and another that has some of its bytes later.
+/// A tagged value, and another that has some of its bytes later.
 fn shared(memory: &MemoryPlan) -> (TensorId, TensorId) {
-    let marked = || {
-        let sentinels = memory.tensors.iter().filter(|(_, tensor)| tensor.edge == EdgeKind::Sentinel);
-        sentinels.filter_map(|(id, tensor)| Some((id, tensor.buffer?, tensor.mark)))
+    let tagged = || {
+        let tagged_values = memory.tensors.iter().filter(|(_, tensor)| tensor.edge == EdgeKind::Tagged);
+        tagged_values.filter_map(|(id, tensor)| Some((id, tensor.buffer?, tensor.tag)))
     };
-    let after = |(earlier, own, mark): (TensorId, Buffer, u32)| {
-        let mut later = marked().filter(|(_, buffer, other)| *other > mark && own.overlaps(buffer));
+    let after = |(earlier, own, tag): (TensorId, Buffer, u32)| {
+        let mut later = tagged().filter(|(_, buffer, other)| *other > tag && own.overlaps(buffer));
         later.next().map(|(later, ..)| (earlier, later))
     };
-    marked().find_map(after).expect("bytes of parts are used again")
+    tagged().find_map(after).expect("bytes of parts are used again")
 }
 
 /// What the first sum of parts writes that is not polled itself, and the parts of the last.
 fn first_sum_and_last_parts(plan: &ExecutionPlan) -> (TensorId, TensorId) {
-    let is_marked = |tensor: &&TensorId| plan.memory.tensors[**tensor].edge == EdgeKind::Sentinel;
+    let carries_tag = |tensor: &&TensorId| plan.memory.tensors[**tensor].edge == EdgeKind::Tagged;
     let mut operators = plan.persistent().operators.values();
     let sum = operators.find(|operator| {
         let [operands, outputs] = [&operator.body.operands, &operator.body.outputs];
-        operands.iter().any(|operand| is_marked(&operand)) && !outputs.iter().any(|output| is_marked(&output))
+        operands.iter().any(|operand| carries_tag(&operand)) && !outputs.iter().any(|output| carries_tag(&output))
     });
-    let parts = plan.memory.tensors.ids().rfind(|id| is_marked(&id));
+    let parts = plan.memory.tensors.ids().rfind(|id| carries_tag(&id));
     (sum.expect("there is a sum").body.outputs[0], parts.expect("there are parts"))
 }
 

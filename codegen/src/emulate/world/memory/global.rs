@@ -15,7 +15,7 @@ const UNWRITTEN: u32 = 0;
 const HOST: u32 = 1;
 const SPLIT: u32 = 2;
 const FIRST_WARP: u32 = 3;
-/// Beside the warp: written together with its mark. Its readers are those that have polled it, in a set even where others
+/// Beside the warp: written together with its tag. Its readers are those that have polled it, in a set even where others
 /// are in a table.
 const MARKED: u32 = 1 << 31;
 
@@ -29,7 +29,7 @@ struct Granule {
 }
 
 impl Granule {
-    fn is_marked(&self) -> bool {
+    fn carries_tag(&self) -> bool {
         self.writer & MARKED != 0
     }
 }
@@ -40,7 +40,7 @@ pub enum Unordered {
     /// Nobody has written the bytes in this launch.
     Uninitialised,
     /// The bytes carry their own validity, which the access does not look at.
-    Sentinel,
+    Tagged,
     /// The warp has not waited for the node before, which may still run.
     Dependency,
     /// Another warp's write is not ordered before the access.
@@ -52,13 +52,13 @@ pub enum Unordered {
 /// What a poll finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// Another mark, or none.
+    /// Another tag, or none.
     Missing,
-    /// The mark.
+    /// The tag.
     There,
-    /// The mark's bits, which no store with a mark has written in this launch.
+    /// The tag's bits, which no store with a tag has written in this launch.
     Stale,
-    /// A later mark of this launch.
+    /// A later tag of this launch.
     Overwritten,
 }
 
@@ -73,7 +73,7 @@ pub struct Arena {
 }
 
 /// For grids of few warps: per word and warp, the step of the last read, 0 for none. Only words that are not kept by
-/// byte, whose readers are then marked with [`IN_TABLE`].
+/// byte, whose readers are then tagged with [`IN_TABLE`].
 struct ReaderTable {
     warps: usize,
     ticks: Vec<u32>,
@@ -209,12 +209,14 @@ impl Arena {
         let Self { words, split, readers, table, .. } = self;
         let granule = &mut words[at / 4];
         if granule.writer != SPLIT && count == 4 {
-            let is_marked = granule.is_marked();
+            let carries_tag = granule.carries_tag();
             let unordered = match table {
-                Some(table) if granule.readers == IN_TABLE && !is_marked => table.take_unordered(at / 4, warp, clocks),
+                Some(table) if granule.readers == IN_TABLE && !carries_tag => {
+                    table.take_unordered(at / 4, warp, clocks)
+                }
                 _ => None,
             };
-            if table.is_some() && !is_marked {
+            if table.is_some() && !carries_tag {
                 granule.readers = 0;
             }
             let problem = write_granule(granule, readers, warp, clocks, recall);
@@ -228,9 +230,9 @@ impl Arena {
         problem
     }
 
-    /// What a poll for a mark's bits by `warp` finds at `at`, a multiple of eight.
+    /// What a poll for a tag's bits by `warp` finds at `at`, a multiple of eight.
     pub fn poll(&mut self, at: usize, wanted: u32, warp: usize, clocks: &mut Clocks) -> Mark {
-        let found = self.mark_at(at);
+        let found = self.tag_at(at);
         let Self { words, readers, .. } = self;
         let Granule { writer, tick, readers: before } = words[at / 4];
         if writer & MARKED == 0 {
@@ -239,7 +241,7 @@ impl Arena {
         if found != wanted {
             return if is_later(found, wanted) { Mark::Overwritten } else { Mark::Missing };
         }
-        clocks.witness(((writer & !MARKED) - FIRST_WARP) as usize, tick, warp);
+        clocks.completion(((writer & !MARKED) - FIRST_WARP) as usize, tick, warp);
         let readers = readers.add(before, warp, clocks);
         words[at / 4..at / 4 + 2].iter_mut().for_each(|word| word.readers = readers);
         Mark::There
@@ -250,22 +252,22 @@ impl Arena {
         u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
     }
 
-    /// The bits of the mark at `at`, a multiple of eight.
-    pub fn mark_at(&self, at: usize) -> u32 {
+    /// The bits of the tag at `at`, a multiple of eight.
+    pub fn tag_at(&self, at: usize) -> u32 {
         self.word(at + 4)
     }
 
-    /// Writes a value and a mark's bits at `at`, a multiple of eight, for `warp`; whether the mark was there before, and
+    /// Writes a value and a tag's bits at `at`, a multiple of eight, for `warp`; whether the tag was there before, and
     /// what is wrong with the access.
     pub fn mark(
         &mut self,
         at: usize,
-        (value, mark): (u32, u32),
+        (value, tag): (u32, u32),
         warp: usize,
         clocks: &mut Clocks,
     ) -> (Mark, Option<Unordered>) {
-        let was_marked = self.words[at / 4].is_marked();
-        let before = match (self.mark_at(at) == mark, was_marked) {
+        let was_tagged = self.words[at / 4].carries_tag();
+        let before = match (self.tag_at(at) == tag, was_tagged) {
             (true, true) => Mark::There,
             (true, false) => Mark::Stale,
             (false, _) => Mark::Missing,
@@ -275,7 +277,7 @@ impl Arena {
             self.write(at, 4, warp, clocks, &mut recall).or(self.write(at + 4, 4, warp, clocks, &mut recall));
         clocks.mark(warp);
         self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
-        self.bytes[at + 4..at + 8].copy_from_slice(&mark.to_le_bytes());
+        self.bytes[at + 4..at + 8].copy_from_slice(&tag.to_le_bytes());
         let writer = MARKED | (FIRST_WARP + warp as u32);
         for word in &mut self.words[at / 4..at / 4 + 2] {
             *word = Granule { writer, tick: clocks.tick(warp), readers: 0 };
@@ -300,7 +302,7 @@ fn bytes_of<'a>(
     clocks: &Clocks,
 ) -> &'a mut [Granule; 4] {
     let mut whole = *word;
-    if let (Some(table), true) = (table, word.writer != SPLIT && !word.is_marked()) {
+    if let (Some(table), true) = (table, word.writer != SPLIT && !word.carries_tag()) {
         whole.readers = 0;
         for (warp, tick) in table.row(index).iter_mut().enumerate().filter(|(_, tick)| **tick != 0) {
             whole.readers = readers.add_at(whole.readers, warp, *tick, clocks);
@@ -342,8 +344,8 @@ fn write_granule(
     let problem = match after_write(granule, warp, clocks, recall) {
         Some(Unordered::Uninitialised) | None => None,
         // Who comes after those that have polled a value comes after its writer.
-        Some(Unordered::Sentinel) if granule.readers != 0 => None,
-        Some(Unordered::Sentinel) => {
+        Some(Unordered::Tagged) if granule.readers != 0 => None,
+        Some(Unordered::Tagged) => {
             let writer = ((granule.writer & !MARKED) - FIRST_WARP) as usize;
             (!clocks.ordered(writer, granule.tick, warp)).then_some(Unordered::Write(writer))
         }
@@ -367,7 +369,7 @@ fn after_write(granule: &Granule, warp: usize, clocks: &Clocks, recall: &mut Rec
     match granule.writer {
         HOST => None,
         UNWRITTEN | SPLIT => Some(Unordered::Uninitialised),
-        writer if writer & MARKED != 0 => Some(Unordered::Sentinel),
+        writer if writer & MARKED != 0 => Some(Unordered::Tagged),
         writer => {
             let writer = writer - FIRST_WARP;
             if recall.writer == Some((writer, granule.tick)) {

@@ -88,7 +88,7 @@ impl Shared {
         problem
     }
 
-    /// Marks consecutive words as being copied to, or as no longer so. What they held is gone.
+    /// Tags consecutive words as being copied to, or as no longer so. What they held is gone.
     pub fn mark(&mut self, words: Range<usize>, in_flight: bool) {
         self.words[words.clone()].fill(super::global::POISON);
         self.histories[words].iter_mut().for_each(|history| history.in_flight = in_flight);

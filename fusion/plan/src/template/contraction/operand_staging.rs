@@ -60,8 +60,8 @@ fn copy(ty: &TensorType) -> TensorExpr {
 }
 
 /// A contraction's body without its boxes; any other as it is.
-pub fn unboxed<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Cow<'b, GroupBody> {
-    if !is_boxed(body, params) {
+pub fn without_staged_operands<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Cow<'b, GroupBody> {
+    if !stages_operands(body, params) {
         return Cow::Borrowed(body);
     }
     let mut found = GroupBody { staged: Vec::new(), ..body.clone() };
@@ -74,7 +74,7 @@ pub fn unboxed<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Cow<'b, Grou
 }
 
 /// Whether a kernel is a contraction that reads from boxes.
-pub fn is_boxed(body: &GroupBody, params: &ScheduleParams) -> bool {
+pub fn stages_operands(body: &GroupBody, params: &ScheduleParams) -> bool {
     params.rules().multiplies_blocks() && !body.staged.is_empty()
 }
 

@@ -27,8 +27,8 @@ impl Rules for ContractionShape {
     }
 
     fn is_sound(&self) -> bool {
-        let Self { rows, columns, column_width, step, parts, .. } = self;
-        [rows, columns, column_width, step, parts].into_iter().all(|number| *number > 0)
+        let Self { rows, columns, column_width, k_tile, split_k, .. } = self;
+        [rows, columns, column_width, k_tile, split_k].into_iter().all(|number| *number > 0)
     }
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
@@ -65,8 +65,8 @@ impl Rules for ContractionShape {
 
     fn prefetchable(&self, body: &GroupBody, is_constant: IsConstant<'_>) -> Vec<AxisClass> {
         match self.pipeline {
-            Pipeline::InTurn => return Vec::new(),
-            Pipeline::Registers | Pipeline::Asynchronous { .. } => {}
+            Pipeline::Unpipelined => return Vec::new(),
+            Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => {}
         }
         let Some(contraction) = Contraction::of(body) else { return Vec::new() };
         let stage = &body.stages[0];
@@ -85,18 +85,18 @@ impl Rules for ContractionShape {
     }
 
     fn parts(&self) -> usize {
-        self.parts
+        self.split_k
     }
 
     fn with_parts(&self, parts: usize) -> Option<Template> {
-        Some(Template::Contraction(Self { parts, ..*self }))
+        Some(Template::Contraction(Self { split_k: parts, ..*self }))
     }
 
     /// What is in shared memory already is not copied there asynchronously.
     fn with_staged_operands(&self) -> Option<Template> {
         let pipeline = match self.pipeline {
-            Pipeline::InTurn => Pipeline::InTurn,
-            Pipeline::Registers | Pipeline::Asynchronous { .. } => Pipeline::Registers,
+            Pipeline::Unpipelined => Pipeline::Unpipelined,
+            Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => Pipeline::RegisterPrefetch,
         };
         Some(Template::Contraction(Self { pipeline, ..*self }))
     }

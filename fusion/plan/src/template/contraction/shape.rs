@@ -16,14 +16,14 @@ const NEIGHBOURS: usize = Numerics::SINGLE.access_elements();
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Pipeline {
     /// Not at all: fetch, meet, multiply, meet.
-    InTurn,
+    Unpipelined,
     /// Loads of the next step into registers, stored to the other of two buffers after multiplying.
-    Registers,
-    /// Asynchronous copies into one of `stages` buffers, `stages` − 1 steps ahead. A kernel whose factors are not plain
-    /// reads that give 0 outside runs as [`Pipeline::Registers`].
+    RegisterPrefetch,
+    /// Asynchronous copies into one of `depth` buffers, `depth` − 1 steps ahead. A kernel whose factors are not plain
+    /// reads that give 0 outside runs as [`Pipeline::RegisterPrefetch`].
     Asynchronous {
         /// Buffers, 2 to 5.
-        stages: usize,
+        depth: usize,
     },
 }
 
@@ -39,11 +39,11 @@ pub struct ContractionShape {
     /// Neighbouring columns of a thread, which it reads from shared memory at once: 1, 2 or 4, at most `columns`.
     pub column_width: usize,
     /// Steps along the reduction that are in shared memory at a time, at least 8.
-    pub step: usize,
+    pub k_tile: usize,
     /// How tiles are brought.
     pub pipeline: Pipeline,
     /// Parts of the reduction that are summed side by side; see [`warpweave_fusion::template::contraction::split`].
-    pub parts: usize,
+    pub split_k: usize,
     /// What multiplies and adds.
     pub unit: ComputeUnit,
 }
@@ -51,27 +51,28 @@ pub struct ContractionShape {
 impl ContractionShape {
     /// 16 × 16 threads of `rows × columns` elements, 16 steps at a time, in turn.
     pub fn square(rows: usize, columns: usize) -> Self {
-        let (column_width, pipeline) = (columns.min(NEIGHBOURS), Pipeline::InTurn);
-        Self { rows, columns, row_threads: 16, column_width, step: 16, pipeline, parts: 1, unit: ComputeUnit::Simt }
+        let (column_width, pipeline) = (columns.min(NEIGHBOURS), Pipeline::Unpipelined);
+        Self { rows, columns, row_threads: 16, column_width, k_tile: 16, pipeline, split_k: 1, unit: ComputeUnit::Simt }
     }
 
     /// Whether a kernel can have this shape.
     pub fn is_possible(&self) -> bool {
-        let Self { rows, columns, row_threads, column_width, step, pipeline, parts, unit: ComputeUnit::Simt } = *self;
+        let Self { rows, columns, row_threads, column_width, k_tile, pipeline, split_k, unit: ComputeUnit::Simt } =
+            *self;
         let stages = match pipeline {
-            Pipeline::InTurn | Pipeline::Registers => true,
-            Pipeline::Asynchronous { stages } => (2..=5).contains(&stages),
+            Pipeline::Unpipelined | Pipeline::RegisterPrefetch => true,
+            Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
         };
-        let powers = [rows, columns, row_threads, column_width, step].into_iter().all(usize::is_power_of_two);
+        let powers = [rows, columns, row_threads, column_width, k_tile].into_iter().all(usize::is_power_of_two);
         let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
         let lanes = self.warp().covers(row_threads, self.column_threads());
         stages
             && powers
             && sides
             && lanes
-            && parts == 1
+            && split_k == 1
             && column_width <= columns.min(NEIGHBOURS)
-            && (8..=64).contains(&step)
+            && (8..=64).contains(&k_tile)
     }
 
     /// Threads of the block.
@@ -107,7 +108,7 @@ impl ContractionShape {
     pub fn tile_bytes(&self, numerics: Numerics) -> usize {
         let padding = [AxisClass::Row, AxisClass::Column].len() * numerics.access_elements();
         let row = self.length(AxisClass::Row) + self.length(AxisClass::Column) + padding;
-        numerics.storage_bytes(row * self.step * self.buffers())
+        numerics.storage_bytes(row * self.k_tile * self.buffers())
     }
 
     /// The row of the block tile that is a thread's `at`-th.
@@ -123,9 +124,9 @@ impl ContractionShape {
     /// Buffers in shared memory.
     pub fn buffers(&self) -> usize {
         match self.pipeline {
-            Pipeline::InTurn => 1,
-            Pipeline::Registers => 2,
-            Pipeline::Asynchronous { stages } => stages,
+            Pipeline::Unpipelined => 1,
+            Pipeline::RegisterPrefetch => 2,
+            Pipeline::Asynchronous { depth } => depth,
         }
     }
 

@@ -10,20 +10,20 @@ use crate::template::contraction::unit::{ComputeUnit, WarpTile};
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InTurn => write!(f, "in turn"),
-            Self::Registers => write!(f, "through registers"),
-            Self::Asynchronous { stages } => write!(f, "asynchronous/{stages}"),
+            Self::Unpipelined => write!(f, "unpipelined"),
+            Self::RegisterPrefetch => write!(f, "register-prefetch"),
+            Self::Asynchronous { depth } => write!(f, "asynchronous/{depth}"),
         }
     }
 }
 
 impl fmt::Display for ContractionShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, columns, row_threads, column_width, step, pipeline, parts, unit } = self;
+        let Self { rows, columns, row_threads, column_width, k_tile, pipeline, split_k, unit } = self;
         write!(f, "contraction/{rows}x{columns} {} threads {row_threads}x{}", unit.word(), self.column_threads())?;
         write!(f, " warp {}", self.warp())?;
-        write!(f, " width {column_width} step {step} {pipeline}")?;
-        if *parts == 1 { Ok(()) } else { write!(f, " in {parts} parts") }
+        write!(f, " width {column_width} k-tile {k_tile} {pipeline}")?;
+        if *split_k == 1 { Ok(()) } else { write!(f, " split-k {split_k}") }
     }
 }
 
@@ -39,17 +39,11 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
     let [warp_rows, warp_columns] = pair(reader, "lanes of a warp along rows and columns")?;
     reader.keyword("width")?;
     let column_width = reader.integer("neighbouring columns")?;
-    reader.keyword("step")?;
-    let step = reader.integer("steps")?;
+    reader.mark("k-tile")?;
+    let k_tile = reader.integer("points of the reduction")?;
     let pipeline = pipeline(reader)?;
-    let parts = if reader.eat_word("in") {
-        let parts = reader.integer("parts")?;
-        reader.keyword("parts")?;
-        parts
-    } else {
-        1
-    };
-    let shape = ContractionShape { rows, columns, row_threads, column_width, step, pipeline, parts, unit };
+    let split_k = if reader.eat("split-k") { reader.integer("parts of the reduction")? } else { 1 };
+    let shape = ContractionShape { rows, columns, row_threads, column_width, k_tile, pipeline, split_k, unit };
     let warp = WarpTile { rows: warp_rows, columns: warp_columns };
     if row_threads == 0 || shape.column_threads() != column_threads || shape.warp() != warp {
         return Err(before.expected("the threads of a block"));
@@ -58,17 +52,17 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
 }
 
 fn pipeline(reader: &mut Reader<'_>) -> Parsed<Pipeline> {
-    if reader.eat_word("in") {
-        return reader.keyword("turn").map(|()| Pipeline::InTurn);
+    if reader.eat_word("unpipelined") {
+        return Ok(Pipeline::Unpipelined);
     }
-    if reader.eat_word("through") {
-        return reader.keyword("registers").map(|()| Pipeline::Registers);
+    if reader.eat("register-prefetch") {
+        return Ok(Pipeline::RegisterPrefetch);
     }
     if reader.eat_word("asynchronous") {
         reader.mark("/")?;
-        return Ok(Pipeline::Asynchronous { stages: reader.integer("buffers")? });
+        return Ok(Pipeline::Asynchronous { depth: reader.integer("buffers")? });
     }
-    Err(reader.expected("`in turn`, `through registers` or `asynchronous`"))
+    Err(reader.expected("`unpipelined`, `register-prefetch` or `asynchronous`"))
 }
 
 fn pair(reader: &mut Reader<'_>, what: &str) -> Parsed<[usize; 2]> {

@@ -67,7 +67,7 @@ impl SideStaging {
         let width = if wide { storage.access_elements() } else { 1 };
         let without = Self {
             length: shape.length(class),
-            step: shape.step,
+            step: shape.k_tile,
             fetch,
             width,
             padding: 0,

@@ -31,8 +31,8 @@ pub struct RowWork {
     pub shared_steps: f64,
     /// The same of what is in global memory.
     pub global_steps: f64,
-    /// Meetings of the block's threads.
-    pub meetings: f64,
+    /// Barriers of the block's threads.
+    pub barriers: f64,
     /// Bytes of shared memory.
     pub shared_bytes: usize,
     /// Elements of the row.
@@ -43,12 +43,12 @@ pub struct RowWork {
 
 impl fmt::Display for RowWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { evaluations, shared_steps, global_steps, meetings, length, .. } = self;
+        let Self { evaluations, shared_steps, global_steps, barriers, length, .. } = self;
         write!(
             f,
             "a row of {length}: at most {evaluations} evaluations, {shared_steps} steps of a block in shared memory, "
         )?;
-        write!(f, "{global_steps} in global memory, {meetings} meetings")
+        write!(f, "{global_steps} in global memory, {barriers} barriers")
     }
 }
 

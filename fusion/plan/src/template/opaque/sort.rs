@@ -22,7 +22,7 @@ pub(super) fn of_row(length: usize) -> RowWork {
         evaluations: length as f64,
         shared_steps: f64::from(all - outer) * rounds,
         global_steps: f64::from(outer) * rounds + moved,
-        meetings: f64::from(all - outer) * chunks + f64::from(outer),
+        barriers: f64::from(all - outer) * chunks + f64::from(outer),
         shared_bytes: 2 * WORD_BYTES * padded.min(CHUNK),
         length: length as f64,
         sequential: length as f64 * (length.max(2) as f64).log2(),

@@ -18,7 +18,7 @@ pub(super) fn of_row(length: usize, most: u64) -> RowWork {
         evaluations: pairs + count,
         shared_steps: batches * (BATCH + batches / (2.0 * BLOCK_WARPS as f64)),
         global_steps: 0.0,
-        meetings: 3.0 * batches,
+        barriers: 3.0 * batches,
         shared_bytes: WORD_BYTES * (BLOCK_THREADS + 32 + length.div_ceil(32)),
         length: count,
         sequential: count,

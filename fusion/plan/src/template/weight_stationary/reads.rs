@@ -14,7 +14,7 @@ pub const MOST_ROWS: usize = BLOCK_THREADS;
 
 /// One place of memory that a reduction walks along: a row of elements a point of the tile, or one for all of them.
 #[derive(Clone, Copy, Debug)]
-pub struct KeptRead<'b> {
+pub struct ResidentRead<'b> {
     /// The stage where it first occurs.
     pub stage: usize,
     /// The read in the stage's expression.
@@ -27,7 +27,7 @@ pub struct KeptRead<'b> {
     pub length: usize,
 }
 
-impl KeptRead<'_> {
+impl ResidentRead<'_> {
     /// The type of the elements in memory.
     pub fn element(&self, body: &GroupBody) -> ElementType {
         body.stages[self.stage].expr.operands[self.read.operand].element
@@ -36,7 +36,7 @@ impl KeptRead<'_> {
 
 /// The reads of a body that a tile may keep, in the order in which they lie in shared memory: those of reductions which are
 /// along both the tile and the reduced axes. Empty if the template of kept rows does not take the body.
-pub fn kept_reads(body: &GroupBody) -> Vec<KeptRead<'_>> {
+pub fn resident_reads(body: &GroupBody) -> Vec<ResidentRead<'_>> {
     let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
     let singles = body.reductions().all(|(_, stage)| stage.expr.body_element() == ElementType::F32);
     let rounds = rounds(body);
@@ -49,14 +49,14 @@ pub fn kept_reads(body: &GroupBody) -> Vec<KeptRead<'_>> {
         let StageSource::Operand(operand) = body.stages[stage].sources[read.operand] else { return None };
         let kept = expr.reducer.is_some() && moves_along(body, expr, read);
         let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
-        kept.then_some(KeptRead { stage, id, read, operand, length })
+        kept.then_some(ResidentRead { stage, id, read, operand, length })
     });
     reads.collect()
 }
 
 /// The reads of a body's reductions that are the same for every row: vectors of singles which a block may bring into
 /// shared memory once a tile.
-pub fn shared_vectors(body: &GroupBody) -> Vec<KeptRead<'_>> {
+pub fn shared_vectors(body: &GroupBody) -> Vec<ResidentRead<'_>> {
     let rounds = rounds(body);
     let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
         let expr = &body.stages[stage].expr;
@@ -65,7 +65,7 @@ pub fn shared_vectors(body: &GroupBody) -> Vec<KeptRead<'_>> {
         let free = read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads);
         let (tile, reduced) = moves(body, expr, read);
         let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
-        (single && free && reduced && !tile).then_some(KeptRead { stage, id, read, operand, length })
+        (single && free && reduced && !tile).then_some(ResidentRead { stage, id, read, operand, length })
     });
     reads.collect()
 }
@@ -91,16 +91,16 @@ fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read) -> (bool, bool) {
 }
 
 /// Bytes that a tile keeps, of elements as they are stored.
-pub fn kept_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
+pub fn resident_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
     let rows: usize = params.tile.iter().product();
-    let bytes = |kept: &KeptRead<'_>| kept.length * kept.element(body).bytes();
-    rows * kept_reads(body).iter().map(bytes).sum::<usize>()
+    let bytes = |kept: &ResidentRead<'_>| kept.length * kept.element(body).bytes();
+    rows * resident_reads(body).iter().map(bytes).sum::<usize>()
 }
 
 /// Elements that a tile keeps.
-pub fn kept_elements(body: &GroupBody, params: &ScheduleParams) -> usize {
+pub fn resident_elements(body: &GroupBody, params: &ScheduleParams) -> usize {
     let rows: usize = params.tile.iter().product();
-    rows * kept_reads(body).iter().map(|kept| kept.length).sum::<usize>()
+    rows * resident_reads(body).iter().map(|kept| kept.length).sum::<usize>()
 }
 
 /// How many sums are combined across a warp's lanes together: powers of two, the largest first, of `count` in all.
@@ -128,13 +128,13 @@ const LANES: usize = 32;
 
 /// What decides which elements the tiles of a group keep, but for the number of the tile. Groups with equal keys keep the same.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct KeptKey {
+pub struct ResidentKey {
     tile: Vec<usize>,
     extents: Vec<usize>,
     reads: Vec<(TensorId, Vec<Index>, Vec<usize>)>,
 }
 
-impl KeptKey {
+impl ResidentKey {
     /// The key of a group, if its template keeps anything.
     pub fn of(body: &GroupBody, params: &ScheduleParams) -> Option<Self> {
         let kept = params.rules().holds_residents();
@@ -143,7 +143,7 @@ impl KeptKey {
 
     /// The key of what a group would keep under any tile; `None` if it would keep nothing.
     pub fn of_body(body: &GroupBody) -> Option<Self> {
-        let reads = kept_reads(body).into_iter().map(|kept| {
+        let reads = resident_reads(body).into_iter().map(|kept| {
             let expr = &body.stages[kept.stage].expr;
             let reduced = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
             (body.operands[kept.operand], kept.read.index.clone(), reduced)

@@ -9,10 +9,10 @@ use crate::template::WeightStationary;
 use crate::template::row::ROW_BYTES;
 use crate::template::rules::{Rules, require};
 use crate::template::tile::ScheduleParams;
-use crate::template::weight_stationary::reads::{MOST_ROWS, kept_elements, kept_reads};
+use crate::template::weight_stationary::reads::{MOST_ROWS, resident_elements, resident_reads};
 
 /// Most elements that a tile keeps.
-const MOST_KEPT: usize = 1 << 18;
+const MOST_RESIDENT: usize = 1 << 18;
 
 impl Rules for WeightStationary {
     fn name(&self) -> &'static str {
@@ -20,12 +20,12 @@ impl Rules for WeightStationary {
     }
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
-        let narrow = kept_elements(body, params) <= MOST_KEPT;
-        require(narrow && !kept_reads(body).is_empty(), "a template is impossible")
+        let narrow = resident_elements(body, params) <= MOST_RESIDENT;
+        require(narrow && !resident_reads(body).is_empty(), "a template is impossible")
     }
 
     fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
-        !kept_reads(body).is_empty() && params.tile.iter().product::<usize>() <= MOST_ROWS
+        !resident_reads(body).is_empty() && params.tile.iter().product::<usize>() <= MOST_ROWS
     }
 
     fn can_tag(&self) -> bool {

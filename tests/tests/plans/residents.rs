@@ -38,7 +38,7 @@ pub fn add(suite: &mut Suite) {
             assert!(most > Some(1), "{units} units change what they keep");
             check(&folded);
         }
-        let unkept = without_keeps(compiled.plan.plan());
+        let unkept = without_holds(compiled.plan.plan());
         let inputs = random::inputs(&mut Random::new(6), &program);
         let machine = Machine::with_plan(&unkept, &compiled.lowered, &compiled.program);
         let (report, _) = machine.launch(&inputs, &LaunchOptions::seeded(0));
@@ -73,16 +73,16 @@ fn folded(compiled: &Compiled, units: usize) -> Compiled {
 
 /// How often each unit brings constants on chip.
 fn keeps(segment: &PersistentSegment) -> Vec<usize> {
-    let is_keep = |instruction: &&Instruction| matches!(instruction, Instruction::Keep(_));
-    segment.streams.iter().map(|stream| stream.iter().filter(is_keep).count()).collect()
+    let is_hold = |instruction: &&Instruction| matches!(instruction, Instruction::Hold(_));
+    segment.streams.iter().map(|stream| stream.iter().filter(is_hold).count()).collect()
 }
 
-fn without_keeps(plan: &ExecutionPlan) -> ExecutionPlan {
+fn without_holds(plan: &ExecutionPlan) -> ExecutionPlan {
     let mut plan = plan.clone();
     for segment in &mut plan.segments {
         let Segment::Persistent(segment) = segment else { continue };
         for stream in &mut segment.streams {
-            stream.retain(|instruction| !matches!(instruction, Instruction::Keep(_)));
+            stream.retain(|instruction| !matches!(instruction, Instruction::Hold(_)));
         }
     }
     plan

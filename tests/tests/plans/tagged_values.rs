@@ -1,7 +1,7 @@
 //! Plans whose rTasks exchange values that carry their own validity.
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::emulate::mutate::SentinelMutation;
+use warpweave::codegen::emulate::mutate::TagMutation;
 use warpweave::codegen::emulate::report::Fault;
 use warpweave::frontend::{ImportOptions, import_bytes};
 use warpweave::fusion::partition::search::FusionLevel;
@@ -9,10 +9,10 @@ use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Graph, Tensor, TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, build};
-use warpweave::plan::plan::{EdgeKind, mark_of};
+use warpweave::plan::plan::{EdgeKind, tag_of};
 use warpweave::plan::streams::fold::fold;
 use warpweave::plan::tables::Awaited;
-use warpweave::plan::template::contraction::operand_staging::is_boxed;
+use warpweave::plan::template::contraction::operand_staging::stages_operands;
 use warpweave::plan::verify::verify;
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::host::{HostSession, pack_weights};
@@ -33,18 +33,18 @@ use crate::counterexamples::factors;
 const UNITS: usize = 7;
 const SEEDS: [u64; 5] = [0, 1, 7, 0x5eed, 3];
 const FOLDED: [usize; 3] = [5, 3, 1];
-/// Numbers of first launches: three launches from each cross a wrap, that of marks among them, pass 0, or are the first of a
+/// Numbers of first launches: three launches from each cross a wrap, that of tags among them, pass 0, or are the first of a
 /// session.
 const EPOCHS: [u32; 5] = [1, i32::MAX as u32 - 1, u32::MAX - 1, 0, 31];
 
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
-    suite.trial("sentinels: launches", || check_launches(&compiled(&samples::recurrence(), UNITS), &EPOCHS));
-    suite.trial("sentinels: folds", || check_folds(&compiled(&samples::recurrence(), UNITS), &FOLDED));
-    suite.trial("sentinels: errors of kernels", || check_errors(&compiled(&samples::recurrence(), UNITS), &SEEDS));
-    suite.trial("sentinels: marks of another launch", || check_stale(&compiled(&samples::recurrence(), UNITS)));
-    suite.trial("sentinels: time-outs", || check_time_outs(&compiled(&samples::recurrence(), UNITS)));
-    suite.trial("sentinels: agreement", || {
+    suite.trial("tagged: launches", || check_launches(&compiled(&samples::recurrence(), UNITS), &EPOCHS));
+    suite.trial("tagged: folds", || check_folds(&compiled(&samples::recurrence(), UNITS), &FOLDED));
+    suite.trial("tagged: errors of kernels", || check_errors(&compiled(&samples::recurrence(), UNITS), &SEEDS));
+    suite.trial("tagged: tags of another launch", || check_stale(&compiled(&samples::recurrence(), UNITS)));
+    suite.trial("tagged: time-outs", || check_time_outs(&compiled(&samples::recurrence(), UNITS)));
+    suite.trial("tagged: agreement", || {
         for units in [5, UNITS] {
             let mut tally = Tally::default();
             let plan = compiled(&samples::recurrence(), units).plan.plan().clone();
@@ -53,38 +53,38 @@ pub fn add(suite: &mut Suite) {
             tally.assert_agreement();
         }
     });
-    suite.trial("sentinels: parts of sums", || {
+    suite.trial("tagged: parts of sums", || {
         let compiled = compiled(&samples::long_products(), UNITS);
         let memory = &compiled.plan.plan().memory;
-        assert!(memory.tensors.values().any(|tensor| tensor.mark > 0), "bytes of parts are used again");
+        assert!(memory.tensors.values().any(|tensor| tensor.tag > 0), "bytes of parts are used again");
         check_launches(&compiled, &[1, 31]);
         check_folds(&compiled, &FOLDED);
         check_errors(&compiled, &SEEDS);
     });
-    suite.trial("sentinels: agreement on parts of sums", || {
+    suite.trial("tagged: agreement on parts of sums", || {
         let mut tally = Tally::default();
         let plan = compiled(&samples::long_products(), 5).plan.plan().clone();
         check_all(&plan, |_| if is_full() { usize::MAX } else { 40 }, &mut tally);
         eprintln!("{tally}");
         tally.assert_agreement();
     });
-    suite.trial("sentinels: factors", || {
+    suite.trial("tagged: factors", || {
         let compiled = compiled(&samples::windows(), factors::UNITS);
         let operators = &compiled.plan.plan().persistent().operators;
-        let in_boxes = operators.values().filter(|operator| is_boxed(&operator.body, &operator.params)).count();
+        let in_boxes = operators.values().filter(|operator| stages_operands(&operator.body, &operator.params)).count();
         assert!(in_boxes > 0, "a factor is polled");
         check_launches(&compiled, &[31]);
         check_folds(&compiled, &[5]);
         check_errors(&compiled, &SEEDS[..1]);
     });
-    suite.trial("sentinels: agreement on factors", || {
+    suite.trial("tagged: agreement on factors", || {
         let mut tally = Tally::default();
         let plan = compiled(&samples::windows(), factors::UNITS).plan.plan().clone();
         check_all(&plan, |_| if is_full() { usize::MAX } else { 40 }, &mut tally);
         eprintln!("{tally}");
         tally.assert_agreement();
     });
-    suite.trial("sentinels: in bundles", || {
+    suite.trial("tagged: in bundles", || {
         let model = Model::from_graph(&stack(Form::Nodes)).unwrap_or_else(|error| panic!("{error}"));
         let build = Build::new(model, &mut |_| {});
         for target in [Target::Sm80, Target::Sm90a] {
@@ -93,7 +93,7 @@ pub fn add(suite: &mut Suite) {
         }
     });
     for form in [Form::Nodes, Form::Unrolled] {
-        suite.trial(format!("sentinels: lstm_tc {form:?}"), move || {
+        suite.trial(format!("tagged: lstm_tc {form:?}"), move || {
             let compiled = compiled(&lower(&stack(form)), 16);
             check_launches(&compiled, &EPOCHS);
             check_folds(&compiled, &FOLDED);
@@ -112,14 +112,14 @@ fn stack(form: Form) -> Graph {
     graph.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The program on these units with constants on chip, which exchanges something by sentinels.
+/// The program on these units with constants on chip, which exchanges something by tagged values.
 #[track_caller]
 fn compiled(program: &TensorProgram, units: usize) -> Compiled {
     let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(units) };
     let compiled = compile_under(program, FusionLevel::Register, &options);
     let plan = compiled.plan.plan();
-    let is_sentinel = |edge: EdgeKind| edge == EdgeKind::Sentinel;
-    assert!(plan.memory.tensors.values().any(|tensor| is_sentinel(tensor.edge)), "something is polled");
+    let is_tagged = |edge: EdgeKind| edge == EdgeKind::Tagged;
+    assert!(plan.memory.tensors.values().any(|tensor| is_tagged(tensor.edge)), "something is polled");
     assert!(compiled.plan.evidence().polls > 0, "something is polled");
     assert_eq!(judge(plan, &Accesses::new(plan, Reads::Boxes)), Verdict::Harmless);
     printed::check(&compiled);
@@ -162,7 +162,7 @@ fn check_folds(compiled: &Compiled, folded: &[usize]) {
 fn check_errors(compiled: &Compiled, seeds: &[u64]) {
     let inputs = ordinary(compiled);
     let machine = Machine::new(compiled);
-    for mutation in SentinelMutation::ALL {
+    for mutation in TagMutation::ALL {
         let mutant = Machine { program: mutation.apply(&machine.program), ..machine.clone() };
         for &seed in seeds {
             let (report, _) = mutant.launch_on(&mut mutant.device(), &inputs, &LaunchOptions::seeded(seed));
@@ -171,7 +171,7 @@ fn check_errors(compiled: &Compiled, seeds: &[u64]) {
     }
 }
 
-/// Marks that are there before they are written are reported, where no others have had their bytes meanwhile.
+/// Tags that are there before they are written are reported, where no others have had their bytes meanwhile.
 fn check_stale(compiled: &Compiled) {
     let inputs = ordinary(compiled);
     let machine = Machine::new(compiled);
@@ -181,7 +181,7 @@ fn check_stale(compiled: &Compiled) {
     stale.controls[0].epoch = 1;
     stale.counters.fill(0);
     let (report, _) = machine.launch_on(&mut stale, &inputs, &LaunchOptions::seeded(0));
-    let is_stale = |fault: &Fault| matches!(fault, Fault::SentinelStale { .. });
+    let is_stale = |fault: &Fault| matches!(fault, Fault::TagStale { .. });
     assert!(report.violations.iter().any(|violation| is_stale(&violation.fault)), "{report}");
 }
 
@@ -196,8 +196,8 @@ fn check_time_outs(compiled: &Compiled) {
         let (report, _) = machine.launch_on(&mut device, &inputs, &options);
         assert!(report.completed && report.aborted && report.total == 0, "{report}");
         let status = report.status.expect("who gave up has written it down");
-        assert!(matches!(status.awaited, Awaited::Sentinel { .. }));
-        assert_eq!((status.seen, status.wanted), (0, mark_of(1, 0)));
+        assert!(matches!(status.awaited, Awaited::Tagged { .. }));
+        assert_eq!((status.seen, status.wanted), (0, tag_of(1, 0)));
         device.restart(1);
         let (report, outputs) = machine.launch_on(&mut device, &inputs, &LaunchOptions::seeded(seed));
         assert!(report.is_clean(), "{report}");

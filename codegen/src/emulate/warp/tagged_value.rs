@@ -1,6 +1,6 @@
-//! Values that carry their own validity: polls, and stores with a mark.
+//! Values that carry their own validity: polls, and stores with a tag.
 
-use warpweave_plan::plan::mark_of;
+use warpweave_plan::plan::tag_of;
 use warpweave_plan::tables::Awaited;
 
 use crate::kernel_ir::GlobalSpace;
@@ -8,7 +8,7 @@ use crate::kernel_ir::GlobalSpace;
 use super::access::fault_of;
 use super::execute::Core;
 use super::lanes::{Frame, lanes};
-use crate::emulate::bytecode::{CompiledBody, Index, SentinelAccess};
+use crate::emulate::bytecode::{CompiledBody, Index, TaggedAccess};
 use crate::emulate::report::{Fault, GlobalRace, StatusRecord};
 use crate::emulate::world::World;
 use crate::emulate::world::memory::global::{Mark, POISON};
@@ -20,7 +20,7 @@ impl Core {
     /// Polls for every active lane; whether all of them have their values. Nothing is ordered by it.
     pub fn poll(
         &mut self,
-        access: &SentinelAccess,
+        access: &TaggedAccess,
         body: &CompiledBody,
         pc: u32,
         frame: &mut Frame,
@@ -28,11 +28,11 @@ impl Core {
     ) -> bool {
         let epoch = world.control.epoch;
         for lane in lanes(self.active) {
-            let wanted = mark_of(epoch, frame.lanes(access.mark)[lane]);
+            let wanted = tag_of(epoch, frame.lanes(access.tag)[lane]);
             for (element, &slot) in access.registers.slots[..access.registers.count as usize].iter().enumerate() {
-                let place = self.sentinel(access, element, lane, body, pc, frame, world);
-                let mark = place.map(|at| world.arena.poll(at, wanted, self.id, &mut world.clocks));
-                if let (Some(Mark::Missing), Some(at)) = (mark, place)
+                let place = self.tagged_value(access, element, lane, body, pc, frame, world);
+                let tag = place.map(|at| world.arena.poll(at, wanted, self.id, &mut world.clocks));
+                if let (Some(Mark::Missing), Some(at)) = (tag, place)
                     && world.control.abort == 0
                     && !self.poll_times_out(at, wanted, world)
                 {
@@ -40,17 +40,17 @@ impl Core {
                     world.polling.entry(at).or_default().push(self.id as u32);
                     return false;
                 }
-                let fault = match mark {
+                let fault = match tag {
                     Some(Mark::Missing | Mark::There) | None => None,
-                    Some(Mark::Stale) => place.map(|address| Fault::SentinelStale { address }),
-                    Some(Mark::Overwritten) => place.map(|address| Fault::SentinelOverwritten { address }),
+                    Some(Mark::Stale) => place.map(|address| Fault::TagStale { address }),
+                    Some(Mark::Overwritten) => place.map(|address| Fault::TaggedOverwritten { address }),
                 };
                 if let Some(fault) = fault {
                     world.fault(|| self.site(body, pc, lane as u32), fault);
                 }
-                // After an abort a device may see the mark or not.
+                // After an abort a device may see the tag or not.
                 let aborted = world.control.abort != 0 && world.random.below(2) == 0;
-                let there = mark == Some(Mark::There) && !aborted;
+                let there = tag == Some(Mark::There) && !aborted;
                 let value = place.filter(|_| there).map(|at| world.arena.word(at));
                 frame.narrow[slot as usize][lane] = value.unwrap_or(POISON);
             }
@@ -59,17 +59,17 @@ impl Core {
         true
     }
 
-    /// Writes a value and a mark of the launch for every active lane.
-    pub fn mark(&self, access: &SentinelAccess, body: &CompiledBody, pc: u32, frame: &Frame, world: &mut World) {
+    /// Writes a value and a tag of the launch for every active lane.
+    pub fn mark(&self, access: &TaggedAccess, body: &CompiledBody, pc: u32, frame: &Frame, world: &mut World) {
         for lane in lanes(self.active) {
-            let Some(at) = self.sentinel(access, 0, lane, body, pc, frame, world) else { continue };
+            let Some(at) = self.tagged_value(access, 0, lane, body, pc, frame, world) else { continue };
             let value = frame.narrow[access.registers.slots[0] as usize][lane];
-            let mark = mark_of(world.control.epoch, frame.lanes(access.mark)[lane]);
-            let (before, problem) = world.arena.mark(at, (value, mark), self.id, &mut world.clocks);
+            let tag = tag_of(world.control.epoch, frame.lanes(access.tag)[lane]);
+            let (before, problem) = world.arena.mark(at, (value, tag), self.id, &mut world.clocks);
             let fault = match before {
                 Mark::Missing | Mark::Overwritten => None,
-                Mark::There => Some(Fault::SentinelTwice { address: at }),
-                Mark::Stale => Some(Fault::SentinelStale { address: at }),
+                Mark::There => Some(Fault::TaggedTwice { address: at }),
+                Mark::Stale => Some(Fault::TagStale { address: at }),
             };
             if let Some(fault) = fault {
                 world.fault(|| self.site(body, pc, lane as u32), fault);
@@ -84,9 +84,9 @@ impl Core {
 
     /// The byte address of an element, which is reported where there is none.
     #[expect(clippy::too_many_arguments, reason = "an access is described by as much")]
-    fn sentinel(
+    fn tagged_value(
         &self,
-        access: &SentinelAccess,
+        access: &TaggedAccess,
         element: usize,
         lane: usize,
         body: &CompiledBody,
@@ -134,8 +134,8 @@ impl Core {
         }
         world.report.status = Some(StatusRecord {
             block: self.block as u32,
-            awaited: Awaited::Sentinel { element: (at as i64 / BYTES) as i32 },
-            seen: world.arena.mark_at(at),
+            awaited: Awaited::Tagged { element: (at as i64 / BYTES) as i32 },
+            seen: world.arena.tag_at(at),
             wanted,
         });
         world.control.abort = 1;

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use warpweave::codegen::emulate::mutate::SentinelMutation;
+use warpweave::codegen::emulate::mutate::TagMutation;
 use warpweave::codegen::verify;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::Tensor;
-use warpweave::plan::plan::mark_of;
+use warpweave::plan::plan::tag_of;
 use warpweave::plan::tables::{Awaited, OPCODE_WAIT};
 use warpweave::plan::template::Template;
 use warpweave::runtime::text::TextError;
@@ -53,9 +53,9 @@ fn check(units: usize) {
     }
 }
 
-/// Without marks a poll gives up and says for what, and all threads leave.
+/// Without tags a poll gives up and says for what, and all threads leave.
 fn check_time_out(machine: &Machine, inputs: &[Tensor]) {
-    let mut mutant = Machine { program: SentinelMutation::DropMark.apply(&machine.program), ..machine.clone() };
+    let mut mutant = Machine { program: TagMutation::DropMark.apply(&machine.program), ..machine.clone() };
     // Which of several waits gives up first is not determined: those for counters are over at once.
     for instruction in mutant.tables.instructions.chunks_exact_mut(4) {
         if let [OPCODE_WAIT, _, _, wanted] = instruction {
@@ -64,10 +64,10 @@ fn check_time_out(machine: &Machine, inputs: &[Tensor]) {
     }
     match try_launches(&mutant, inputs, 1, 1, Duration::from_millis(300)) {
         Err(TextError::Wait(wait)) => {
-            assert!(matches!(wait.awaited, Awaited::Sentinel { .. }), "{wait}");
-            let mark = |epoch| mark_of(epoch, 0).cast_signed();
-            assert_eq!((wait.seen, wait.wanted), (mark(0), mark(1)), "{wait}");
+            assert!(matches!(wait.awaited, Awaited::Tagged { .. }), "{wait}");
+            let tag = |epoch| tag_of(epoch, 0).cast_signed();
+            assert_eq!((wait.seen, wait.wanted), (tag(0), tag(1)), "{wait}");
         }
-        other => panic!("values without marks ended with {other:?}"),
+        other => panic!("values without tags ended with {other:?}"),
     }
 }
