@@ -415,11 +415,11 @@ WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, int const* operands,
   ww_arena_store_f32(buffers, ww_extend(tile), r5[7]);
   r6[0] = 0.0f;
   r6[1] = 0.0f;
-  v6 = ww_sentinel_load(buffers, exchange, ww_extend(tile), 3u);
-  ww_sentinel_load2(r6, buffers, exchange, ww_extend(tile), 3u);
-  ww_sentinel_load_apart<2>(r6, buffers, exchange, ww_extend(tile), 16ull, 3u);
-  ww_sentinel_store(buffers, exchange, ww_extend(tile), 3u, v6);
-  ww_sentinel_store(buffers, exchange, ww_extend(tile), 3u, r6[1]);
+  v6 = ww_tagged_load(buffers, exchange, ww_extend(tile), 3u);
+  ww_tagged_load2(r6, buffers, exchange, ww_extend(tile), 3u);
+  ww_tagged_load_apart<2>(r6, buffers, exchange, ww_extend(tile), 16ull, 3u);
+  ww_tagged_store(buffers, exchange, ww_extend(tile), 3u, v6);
+  ww_tagged_store(buffers, exchange, ww_extend(tile), 3u, r6[1]);
   v7 = ww_check_index(buffers, tile, 5u, tile, 6ull);
   v8 = ww_check_index(buffers, -3ull, 5u, tile, 6ull);
 }
