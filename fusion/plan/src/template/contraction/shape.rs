@@ -65,11 +65,12 @@ impl ContractionShape {
         };
         let powers = [rows, columns, row_threads, column_width, k_tile].into_iter().all(usize::is_power_of_two);
         let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
-        let lanes = self.warp().covers(row_threads, self.column_threads());
+        // Only where there are threads along rows.
+        let lanes = || self.warp().covers(row_threads, self.column_threads());
         stages
             && powers
             && sides
-            && lanes
+            && lanes()
             && split_k == 1
             && column_width <= columns.min(NEIGHBOURS)
             && (8..=64).contains(&k_tile)
