@@ -243,7 +243,7 @@ fn describe(
     if judged.is_noisy() {
         let percent = judged.coefficient_of_variation * 1e2;
         warnings.push(format!(
-            "the coefficient of variation is {percent:.1} %, above 2.5 %: the machine is not never_signalling"
+            "the coefficient of variation is {percent:.1} %, above 2.5 %: the machine is not quiet"
         ));
     }
     Ok(BenchResult {
