@@ -242,9 +242,7 @@ fn describe(
     let judged = device_time.unwrap_or(latency);
     if judged.is_noisy() {
         let percent = judged.coefficient_of_variation * 1e2;
-        warnings.push(format!(
-            "the coefficient of variation is {percent:.1} %, above 2.5 %: the machine is not quiet"
-        ));
+        warnings.push(format!("the coefficient of variation is {percent:.1} %, above 2.5 %: the machine is not quiet"));
     }
     Ok(BenchResult {
         schema: SCHEMA.to_owned(),
