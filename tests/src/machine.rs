@@ -10,6 +10,7 @@ use warpweave::graph::Tensor;
 use warpweave::graph::program::{TensorId, TensorProgram};
 use warpweave::plan::plan::Buffer;
 use warpweave::plan::plan::ExecutionPlan;
+use warpweave::plan::plan::states::PlannedState;
 use warpweave::plan::tables;
 use warpweave::plan::tables::Tables;
 
@@ -24,6 +25,8 @@ pub struct Machine {
     pub tables: Tables,
     /// The packed constants.
     pub weights: Vec<u8>,
+    /// What the first launch finds in the plan's states, in their order.
+    pub states: Vec<Tensor>,
     /// Where tensors lie.
     pub plan: ExecutionPlan,
 }
@@ -36,10 +39,12 @@ impl Machine {
 
     /// A machine that runs another plan of the same operators.
     pub fn with_plan(plan: &ExecutionPlan, lowered: &LoweredProgram, program: &TensorProgram) -> Self {
-        Self::with_constants(plan, lowered, |id| program.constant(id).expect("the plan lists constants").clone())
+        Self::with_constants(plan, lowered, |id| {
+            program.stored(id).expect("the plan lists constants and states").clone()
+        })
     }
 
-    /// A machine that runs a plan with these constants.
+    /// A machine that runs a plan with these constants and states.
     pub fn with_constants(
         plan: &ExecutionPlan,
         lowered: &LoweredProgram,
@@ -51,7 +56,8 @@ impl Machine {
             let value = constant(id);
             weights[range(plan, id)].copy_from_slice(value.bytes());
         }
-        Self { program: lowered.program.clone(), tables, weights, plan: plan.clone() }
+        let states = plan.memory.states.iter().map(|state| constant(state.tensor)).collect();
+        Self { program: lowered.program.clone(), tables, weights, states, plan: plan.clone() }
     }
 
     /// The number of counters.
@@ -82,10 +88,14 @@ impl Machine {
     pub fn device(&self) -> Device<'_> {
         let bytes = self.plan.memory.arena_bytes as usize;
         let device = Device::new(&self.program, &self.tables, &self.weights, bytes, self.counters());
-        device.unwrap_or_else(|error| panic!("{error}"))
+        let mut device = device.unwrap_or_else(|error| panic!("{error}"));
+        for (state, value) in self.plan.memory.states.iter().zip(&self.states) {
+            device.arena_mut()[range(&self.plan, state.tensor)].copy_from_slice(value.bytes());
+        }
+        device
     }
 
-    /// One more launch of a device.
+    /// One more launch of a device, which leaves in its states what they become.
     pub fn launch_on(
         &self,
         device: &mut Device<'_>,
@@ -93,12 +103,18 @@ impl Machine {
         options: &LaunchOptions,
     ) -> (LaunchReport, Vec<Tensor>) {
         let arena = self.arena(inputs);
-        let initialised: Vec<Range<usize>> = self.plan.memory.inputs.iter().map(|&id| range(&self.plan, id)).collect();
-        for range in &initialised {
-            device.arena_mut()[range.clone()].copy_from_slice(&arena[range.clone()]);
+        let memory = &self.plan.memory;
+        for range in memory.inputs.iter().map(|&id| range(&self.plan, id)) {
+            device.arena_mut()[range.clone()].copy_from_slice(&arena[range]);
         }
+        let initialised: Vec<Range<usize>> = memory.live_in().map(|id| range(&self.plan, id)).collect();
         let report = device.launch(&initialised, options);
         let outputs = self.outputs(device.arena());
+        let next = |state: &PlannedState| device.arena()[range(&self.plan, state.next)].to_vec();
+        let next: Vec<Vec<u8>> = memory.states.iter().map(next).collect();
+        for (state, value) in memory.states.iter().zip(next) {
+            device.arena_mut()[range(&self.plan, state.tensor)].copy_from_slice(&value);
+        }
         (report, outputs)
     }
 

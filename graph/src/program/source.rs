@@ -112,13 +112,21 @@ impl TensorProgram {
         self.constant(tensor).filter(|_| self.mutability(tensor).is_packable())
     }
 
+    /// The tensors that live between launches and that launches replace, each with what it becomes.
+    pub fn states(&self) -> impl Iterator<Item = (TensorId, TensorId)> {
+        self.tensors.iter().filter_map(|(id, tensor)| match &tensor.source {
+            Source::State(state) => Some((id, state.next?)),
+            Source::Input(_) | Source::Constant(_) | Source::Statement(_) => None,
+        })
+    }
+
+    /// The tensors that are written anew before a launch: inputs, and states that launches replace.
+    pub fn live_in(&self) -> impl Iterator<Item = TensorId> {
+        self.inputs.iter().copied().chain(self.states().map(|(state, _)| state))
+    }
+
     /// The tensors whose values are wanted after a launch: outputs, and what states become.
     pub fn live_out(&self) -> impl Iterator<Item = TensorId> {
-        let next = |source: &Source| match source {
-            Source::State(state) => state.next,
-            Source::Input(_) | Source::Constant(_) | Source::Statement(_) => None,
-        };
-        let states = self.tensors.values().filter_map(move |tensor| next(&tensor.source));
-        self.outputs.iter().copied().chain(states)
+        self.outputs.iter().copied().chain(self.states().map(|(_, next)| next))
     }
 }

@@ -155,10 +155,10 @@ fn host_tensors_have_buffers(memory: &MemoryPlan) -> bool {
         };
         planned.layout.is_own(*tensor, &planned.ty) && planned.buffer.is_some_and(fits)
     };
-    let mut touched = memory.inputs.iter().chain(&memory.outputs);
+    let mut touched = memory.live_in().chain(memory.live_out());
     let weights = memory.constants.iter().map(|tensor| memory.tensors[*tensor].ty.bytes() as u64);
     let most = weights.fold(0u64, |all, bytes| all.saturating_add(bytes).saturating_add(BUFFER_ALIGNMENT));
-    touched.all(|tensor| lies_in(tensor, BufferSpace::Arena, memory.arena_bytes))
+    touched.all(|tensor| lies_in(&tensor, BufferSpace::Arena, memory.arena_bytes))
         && memory.constants.iter().all(|tensor| lies_in(tensor, BufferSpace::Weights, memory.weights_bytes))
         && memory.weights_bytes <= most
 }

@@ -58,7 +58,7 @@ impl Session for EmulatorSession {
         let mut device = Emulated::new(&self.program, &self.tables, &self.weights, arena, counters)
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         device.restart(self.epoch);
-        let initialised: Vec<_> = memory.inputs.iter().map(|input| place(memory, *input)).collect();
+        let initialised: Vec<_> = memory.live_in().map(|tensor| place(memory, tensor)).collect();
         let is_spoiled = std::mem::take(&mut self.is_spoiled);
         let mut first: Option<Vec<Tensor>> = None;
         for position in 0..self.options.interleavings.max(1) {

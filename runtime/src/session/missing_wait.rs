@@ -136,7 +136,7 @@ impl Launch<'_> {
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         device.restart(1);
         write_inputs(memory, inputs, device.arena_mut());
-        let initialised: Vec<Range<usize>> = memory.inputs.iter().map(|input| place(memory, *input)).collect();
+        let initialised: Vec<Range<usize>> = memory.live_in().map(|tensor| place(memory, tensor)).collect();
         let report = device.launch(&initialised, options);
         Ok((report, device.arena().to_vec()))
     }

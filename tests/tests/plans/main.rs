@@ -13,6 +13,7 @@ mod random_plans;
 mod residents;
 mod scale;
 mod segments;
+mod states;
 mod stress;
 mod tagged_values;
 mod ten_thousand;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     scale::add(&mut suite);
     segments::add(&mut suite);
     tagged_values::add(&mut suite);
+    states::add(&mut suite);
     stress::add(&mut suite);
     ten_thousand::add(&mut suite);
     suite.run()

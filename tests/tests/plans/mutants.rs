@@ -231,6 +231,6 @@ fn touched(plan: &ExecutionPlan) -> BTreeSet<TensorId> {
     let memory = &plan.memory;
     let operators = plan.persistent().operators.values();
     let tensors = operators.flat_map(|operator| operator.body.operands.iter().chain(&operator.body.outputs));
-    let host = memory.inputs.iter().chain(&memory.outputs);
-    tensors.chain(host).map(|&tensor| memory.tensors[tensor].layout.root).collect()
+    let host = memory.live_in().chain(memory.live_out());
+    tensors.copied().chain(host).map(|tensor| memory.tensors[tensor].layout.root).collect()
 }

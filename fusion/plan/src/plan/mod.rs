@@ -3,9 +3,11 @@
 pub mod backend;
 pub mod index_records;
 pub mod segments;
+pub mod states;
 
 use std::sync::Arc;
 
+use self::states::PlannedState;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::numerics::WORD_BYTES;
@@ -208,6 +210,8 @@ pub struct MemoryPlan {
     pub inputs: Vec<TensorId>,
     /// What the host reads after a launch.
     pub outputs: Vec<TensorId>,
+    /// What lives between launches and is replaced by each.
+    pub states: Vec<PlannedState>,
     /// The constants that kernels read, with their buffers in the weights.
     pub constants: Vec<TensorId>,
     /// Bytes of the arena.

@@ -6,6 +6,7 @@ use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::views::Layout;
 
 use crate::plan::index_records::IndexRecords;
+use crate::plan::states::PlannedState;
 use crate::plan::{Buffer, BufferSpace, EdgeKind, MemoryPlan, PlannedTensor};
 use crate::text::ids;
 
@@ -31,6 +32,11 @@ pub fn read(reader: &mut Reader<'_>) -> Parsed<MemoryPlan> {
         ids(reader, "a tensor", count)
     };
     (memory.inputs, memory.outputs, memory.constants) = (listed("inputs")?, listed("outputs")?, listed("constants")?);
+    while reader.eat_word("state") {
+        let tensor = reader.id("a tensor", count)?;
+        reader.keyword("next")?;
+        memory.states.push(PlannedState { tensor, next: reader.id("a tensor", count)? });
+    }
     memory.index_records = index_records(reader, count)?;
     Ok(memory)
 }

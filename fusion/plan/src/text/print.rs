@@ -9,6 +9,7 @@ use warpweave_graph::words;
 
 use crate::plan::backend::Backend;
 use crate::plan::index_records::IndexRecords;
+use crate::plan::states::PlannedState;
 use crate::plan::{
     BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, Instruction, MemoryPlan, OperatorId, PersistentSegment,
     PlannedTensor, ROperator, Segment,
@@ -51,6 +52,9 @@ fn memory(f: &mut fmt::Formatter<'_>, memory: &MemoryPlan) -> fmt::Result {
         [("inputs", &memory.inputs), ("outputs", &memory.outputs), ("constants", &memory.constants)]
     {
         writeln!(f, "{keyword} {tensors:?}")?;
+    }
+    for PlannedState { tensor, next } in &memory.states {
+        writeln!(f, "state {tensor} next {next}")?;
     }
     index_records(f, &memory.index_records)
 }

@@ -31,7 +31,7 @@ pub(super) fn check_reads(
         proved += of_operator;
         violations.extend(found);
     }
-    for &output in &memory.outputs {
+    for output in memory.live_out() {
         if !written.covers(memory, output) {
             violations.push(Violation::Buffer(output));
         }
@@ -130,10 +130,10 @@ pub(super) fn check_buffers(
 ) -> usize {
     let mut uses: BTreeMap<TensorId, Uses> = BTreeMap::new();
     let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
-    for &input in &memory.inputs {
+    for input in memory.live_in() {
         uses.entry(root(input)).or_default().input = true;
     }
-    for &output in &memory.outputs {
+    for output in memory.live_out() {
         uses.entry(root(output)).or_default().output = true;
     }
     for (id, operator) in operators.iter() {

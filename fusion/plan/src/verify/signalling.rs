@@ -26,7 +26,7 @@ impl NeverSignalling {
         let mut written = BTreeSet::new();
         let mut others = BTreeSet::new();
         let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
-        others.extend(memory.inputs.iter().map(|input| root(*input)));
+        others.extend(memory.live_in().map(root));
         for operator in operators.values() {
             let body = &operator.body;
             let never_signals = |tensor: TensorId| written.contains(&root(tensor)) && !others.contains(&root(tensor));

@@ -212,7 +212,7 @@ fn visits_each_once(linear: &Index, axes: &[AxisId], extent: &impl Fn(AxisId) ->
 }
 
 fn check_memory(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
-    let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
+    let mut used: BTreeSet<TensorId> = memory.live_in().chain(memory.live_out()).collect();
     for operator in operators.values() {
         used.extend(operator.body.operands.iter().chain(&operator.body.outputs));
     }
@@ -235,7 +235,7 @@ fn check_memory(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec
     for operator in operators.values() {
         for &output in &operator.body.outputs {
             let in_weights = memory.tensors[output].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
-            if in_weights || memory.inputs.contains(&memory.tensors[output].layout.root) {
+            if in_weights || memory.is_live_in(memory.tensors[output].layout.root) {
                 violations.push(Violation::WritesConstant(output));
             }
         }
@@ -246,7 +246,7 @@ fn check_memory(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec
 /// rOperators that use them can tag and poll.
 fn check_tagged(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
     let is_tagged = |tensor: TensorId| memory.tensors[memory.tensors[tensor].layout.root].edge == EdgeKind::Tagged;
-    let mut used: BTreeSet<TensorId> = memory.inputs.iter().chain(&memory.outputs).copied().collect();
+    let mut used: BTreeSet<TensorId> = memory.live_in().chain(memory.live_out()).collect();
     for (id, operator) in operators.iter() {
         let (body, rules) = (&operator.body, operator.params.rules());
         used.extend(body.operands.iter().chain(&body.outputs));
@@ -262,7 +262,7 @@ fn check_tagged(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec
         }
         let same = planned.edge == EdgeKind::Tagged && planned.layout.is_own(tensor, &planned.ty);
         let in_arena = planned.buffer.is_none_or(|buffer| buffer.space == BufferSpace::Arena);
-        let by_host = memory.inputs.contains(&tensor) || memory.outputs.contains(&tensor);
+        let by_host = memory.live_in().chain(memory.live_out()).any(|live| live == tensor);
         if !same || !in_arena || by_host || !planned.ty.element.is_single() || planned.tag >= TAGS {
             violations.push(Violation::Tagged(tensor));
         }

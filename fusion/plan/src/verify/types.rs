@@ -5,6 +5,7 @@ use warpweave_graph::expr::{AxisKind, Index};
 use warpweave_graph::types::{ElementType, MAX_RANK};
 
 use crate::body::{GroupBody, Stage, StageSource};
+use crate::plan::states::PlannedState;
 use crate::plan::{MemoryPlan, ROperator};
 use crate::template::opaque;
 use crate::verify::operators::Operators;
@@ -31,8 +32,10 @@ type Check = Result<(), &'static str>;
 
 /// Ids, shapes and strides of a memory plan: what the verifier takes for granted.
 fn check_memory(memory: &MemoryPlan) -> Check {
-    let named = [&memory.inputs, &memory.outputs, &memory.constants];
-    require(named.into_iter().flatten().all(|tensor| memory.tensors.get(*tensor).is_some()), "it names no tensor")?;
+    let mut named = memory.live_in().chain(memory.live_out()).chain(memory.constants.iter().copied());
+    require(named.all(|tensor| memory.tensors.get(tensor).is_some()), "it names no tensor")?;
+    let keeps_type = |state: &PlannedState| memory.tensors[state.tensor].ty == memory.tensors[state.next].ty;
+    require(memory.states.iter().all(keeps_type), "a state becomes a tensor of another type")?;
     for tensor in memory.tensors.values() {
         let elements = tensor.ty.shape.checked_elements();
         let bytes = elements.and_then(|elements| elements.checked_mul(tensor.ty.element.bytes()));

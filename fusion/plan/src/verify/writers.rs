@@ -68,12 +68,12 @@ impl Writers {
         }
     }
 
-    /// Whether every element of a tensor is an input, a constant, or written by someone. Outputs of one root are
+    /// Whether every element of a tensor is an input, a state, a constant, or written by someone. Outputs of one root are
     /// disjoint, as checked before.
     pub(super) fn covers(&self, memory: &MemoryPlan, tensor: TensorId) -> bool {
         let region = Region::whole(memory, tensor);
         let given = memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
-        if given || memory.inputs.contains(&region.root) {
+        if given || memory.is_live_in(region.root) {
             return true;
         }
         let Some(root) = self.roots.get(&region.root) else { return region.elements() == 0 };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use warpweave_graph::arena::Arena;
-use warpweave_graph::program::{TensorId, TensorProgram};
+use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::cost::KernelCost;
@@ -88,7 +88,7 @@ impl<C: KernelCost> Task<'_, C> {
 
     /// One part as a plan of its own.
     fn part(&self, part: &Part, exchanged: Exchanged, variants: &Variants) -> Planned {
-        let program = TensorProgram { inputs: exchanged.inputs, outputs: exchanged.outputs, ..self.program.clone() };
+        let program = exchanged.program(self.program);
         let partition = Partition { groups: self.partition.groups[part.groups.clone()].to_vec() };
         let variants: Variants = (variants.0[part.groups.clone()].to_vec(), variants.1[part.groups.clone()].to_vec());
         // All segments run in one program, whose blocks have the memory of its largest kernel and of all that is kept.
@@ -119,10 +119,9 @@ impl<C: KernelCost> Task<'_, C> {
 
     /// What one part takes over from those before it and the host, and what it leaves to those behind it and the host.
     fn exchanged(&self, uses: &[RootUses], at: usize) -> Exchanged {
-        let host = |tensors: &[TensorId]| -> BTreeSet<TensorId> {
-            tensors.iter().map(|tensor| self.layouts[*tensor].root).collect()
-        };
-        let (given, taken) = (host(&self.program.inputs), host(&self.program.outputs));
+        let root = |tensor: TensorId| self.layouts[tensor].root;
+        let given: BTreeSet<TensorId> = self.program.live_in().map(root).collect();
+        let taken: BTreeSet<TensorId> = self.program.live_out().map(root).collect();
         let RootUses { touched, written } = &uses[at];
         let before =
             |root: &&TensorId| given.contains(root) || uses[..at].iter().any(|part| part.written.contains(root));
@@ -145,6 +144,18 @@ struct RootUses {
 struct Exchanged {
     inputs: Vec<TensorId>,
     outputs: Vec<TensorId>,
+}
+
+impl Exchanged {
+    /// A part of `whole` as a program. States are inputs of the parts that read them.
+    fn program(self, whole: &TensorProgram) -> TensorProgram {
+        let mut program = TensorProgram { inputs: self.inputs, outputs: self.outputs, ..whole.clone() };
+        for (state, _) in whole.states() {
+            let position = program.inputs.iter().position(|input| *input == state);
+            program.tensors[state].source = Source::Input(position.unwrap_or(usize::MAX));
+        }
+        program
+    }
 }
 
 /// The plan of a partition as one segment a part, under these options but their back end, which each part names itself.

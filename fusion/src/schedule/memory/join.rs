@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{TensorId, TensorProgram};
 
-use crate::schedule::memory::ArenaPolicy;
+use crate::schedule::memory::{ArenaPolicy, states};
 use warpweave_plan::plan::index_records::IndexRecords;
 use warpweave_plan::plan::{
     BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, ExecutionPlan, MemoryPlan, OperatorId, PlannedTensor, ROperator,
@@ -22,8 +22,12 @@ use warpweave_plan::plan::{
 /// the program keep their bytes for the whole launch, its outputs to the end.
 pub(crate) fn join(program: &TensorProgram, policy: ArenaPolicy, plans: Vec<ExecutionPlan>) -> ExecutionPlan {
     let known = program.tensors.len();
-    let mut memory =
-        MemoryPlan { inputs: program.inputs.clone(), outputs: program.outputs.clone(), ..MemoryPlan::default() };
+    let mut memory = MemoryPlan {
+        inputs: program.inputs.clone(),
+        outputs: program.outputs.clone(),
+        states: states(program),
+        ..MemoryPlan::default()
+    };
     memory.tensors = program.tensors.ids().map(|id| common(&plans, id)).collect();
     let mut lives: BTreeMap<TensorId, Life> = BTreeMap::new();
     let mut segments = Vec::new();
@@ -47,11 +51,11 @@ pub(crate) fn join(program: &TensorProgram, policy: ArenaPolicy, plans: Vec<Exec
         }
         segments.extend(plan.segments.into_iter().map(|segment| with_tensors(segment, &number)));
     }
-    let root = |tensor: &TensorId| memory.tensors[*tensor].layout.root;
-    for input in memory.inputs.iter().map(root) {
+    let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
+    for input in memory.live_in().map(root) {
         lives.entry(input).or_insert_with(|| Life::new(0)).span = (0, count);
     }
-    for output in memory.outputs.iter().map(root) {
+    for output in memory.live_out().map(root) {
         lives.entry(output).or_insert_with(|| Life::new(0)).span.1 = count;
     }
     place(&mut memory, program, policy, lives);

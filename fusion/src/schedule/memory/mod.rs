@@ -11,6 +11,7 @@ use warpweave_graph::views::Layout;
 
 use crate::schedule::placement::{Placement, Time};
 use warpweave_plan::plan::index_records::IndexRecords;
+use warpweave_plan::plan::states::PlannedState;
 use warpweave_plan::plan::{
     BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, MemoryPlan, OperatorId, PlannedTensor, ROperator, TAGS,
 };
@@ -60,8 +61,14 @@ pub fn unplaced(
         tensors: tensors.collect(),
         inputs: program.inputs.clone(),
         outputs: program.outputs.clone(),
+        states: states(program),
         ..MemoryPlan::default()
     }
+}
+
+/// What a program keeps between launches and replaces in each.
+fn states(program: &TensorProgram) -> Vec<PlannedState> {
+    program.states().map(|(tensor, next)| PlannedState { tensor, next }).collect()
 }
 
 /// A memory plan with what it asks of the schedule.
@@ -79,8 +86,8 @@ pub struct PlacedMemory {
 ///
 /// Two buffers share bytes only where, in the order of the placement, every rTask of an rOperator that touches the one
 /// stands before every rTask of an rOperator that writes the other; `after` makes the schedule keep to it. Where others
-/// completion the end of an rOperator, these are meant in its place. Inputs keep their bytes for the whole launch, so that a
-/// launch can be repeated; outputs keep theirs to the end. TaggedValues share bytes with one another, each with a tag of its
+/// completion the end of an rOperator, these are meant in its place. Inputs and states keep their bytes for the whole launch, so
+/// that a launch can be repeated; outputs and what states become keep theirs to the end. TaggedValues share bytes with one another, each with a tag of its
 /// own, and with what is never taken for a tag. Unless the arena has to be small, what rOperators touch that poll one
 /// another and stay on their units is alone: every reuse would take waits which nobody needs otherwise; and bytes lie idle for
 /// as long as `idle` says before they are used anew.
@@ -191,10 +198,10 @@ fn uses(
 ) -> BTreeMap<TensorId, Uses> {
     let mut roots: BTreeMap<TensorId, Uses> = BTreeMap::new();
     let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
-    for &input in &memory.inputs {
+    for input in memory.live_in() {
         roots.entry(root(input)).or_default().is_input = true;
     }
-    for &output in &memory.outputs {
+    for output in memory.live_out() {
         roots.entry(root(output)).or_default().is_output = true;
     }
     for (id, operator) in operators.iter() {

@@ -115,7 +115,7 @@ fn candidates(exchanged: &Exchanged) -> Vec<Candidate> {
     let mut found = Vec::new();
     for (writer, group) in groups.iter().enumerate().filter(|(_, group)| group.params.rules().can_tag()) {
         for &tensor in &group.body.outputs {
-            let by_host = program.inputs.contains(&tensor) || program.outputs.contains(&tensor);
+            let by_host = program.live_in().chain(program.live_out()).any(|live| live == tensor);
             let is_single = program.tensors[tensor].ty.element.is_single();
             let alone = exchanged.is_whole(tensor) && roots[tensor] == 1;
             if by_host || !is_single || !alone || tagged_values.contains(&tensor) {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::rebuild::Rebuild;
+use super::rebuild::{LiveOut, Rebuild};
 use crate::arena::Arena;
 use crate::program::layout::{Layout, layouts};
 use crate::program::{Definition, Origins, TensorId, TensorProgram};
 
 /// The program with a copy wherever a tensor could not be produced in place.
 ///
-/// Afterwards every part of a join has a statement of its own that writes it into the join's buffer, and every output is
-/// produced by a statement and occurs once.
+/// Afterwards every part of a join has a statement of its own that writes it into the join's buffer, every output is
+/// produced by a statement and occurs once, and what states become is produced by statements.
 pub fn join_placement(program: &TensorProgram) -> TensorProgram {
     let mut builder = Rebuild::new(program);
     let wanted: BTreeSet<TensorId> = program.live_out().collect();
@@ -30,15 +30,17 @@ pub fn join_placement(program: &TensorProgram) -> TensorProgram {
         }
         builder.join(statement, axis, &parts);
     }
-    let mut outputs = Vec::new();
-    for &output in &program.outputs {
-        let new = builder.map(output);
-        let producer = program.producer(output);
-        let own = producer.is_some() && !outputs.contains(&new);
+    let mut produced = |tensor: TensorId, is_taken: bool| {
+        let new = builder.map(tensor);
+        let producer = program.producer(tensor);
         let origins = producer.map_or_else(Origins::new, |producer| program.origins(producer).clone());
-        outputs.push(if own { new } else { builder.copy(new, origins) });
-    }
-    builder.finish_with(program, outputs)
+        if producer.is_some() && !is_taken { new } else { builder.copy(new, origins) }
+    };
+    let mut taken = BTreeSet::new();
+    let outputs = program.outputs.iter().map(|&output| produced(output, !taken.insert(output))).collect();
+    let next: Vec<TensorId> = program.states().map(|(_, next)| produced(next, false)).collect();
+    let states = program.states().zip(next).map(|((state, _), next)| (builder.map(state), next)).collect();
+    builder.finish_with(program, LiveOut { outputs, states })
 }
 
 /// The program after [`join_placement`], and each tensor's layout.

@@ -120,24 +120,27 @@ impl Rebuild {
     /// The new program, with the outputs of the old.
     pub(crate) fn finish(self, program: &TensorProgram) -> TensorProgram {
         let outputs = program.outputs.iter().map(|&output| self.map(output)).collect();
-        self.finish_with(program, outputs)
+        let states = program.states().map(|(state, next)| (self.map(state), self.map(next))).collect();
+        self.finish_with(program, LiveOut { outputs, states })
     }
 
-    /// The new program with other outputs.
-    pub(crate) fn finish_with(mut self, program: &TensorProgram, outputs: Vec<TensorId>) -> TensorProgram {
-        for (id, tensor) in program.tensors.iter() {
-            if let Source::State(State { next: Some(next), .. }) = &tensor.source {
-                self.builder.set_next(self.map[&id], self.map[next]);
-            }
-        }
+    /// The new program with what it leaves, in the tensors of the new program.
+    pub(crate) fn finish_with(mut self, program: &TensorProgram, live_out: LiveOut) -> TensorProgram {
+        live_out.states.into_iter().for_each(|(state, next)| self.builder.set_next(state, next));
         let names = &mut self.builder.names().tensors;
         for (old, name) in &program.names.tensors {
             if let Some(&new) = self.map.get(old) {
                 names.entry(new).or_insert_with(|| name.clone());
             }
         }
-        self.builder.finish(outputs)
+        self.builder.finish(live_out.outputs)
     }
+}
+
+/// What a program leaves: its outputs, and each state with what it becomes.
+pub(crate) struct LiveOut {
+    pub(crate) outputs: Vec<TensorId>,
+    pub(crate) states: Vec<(TensorId, TensorId)>,
 }
 
 /// The nodes of several statements.

@@ -124,10 +124,10 @@ impl Accesses {
             };
             accesses.add_reads(&plan.memory, boxes, number as TaskNumber, &mut known);
         }
-        for &input in &plan.memory.inputs {
+        for input in plan.memory.live_in() {
             accesses.root(&plan.memory, input);
         }
-        for &output in &plan.memory.outputs {
+        for output in plan.memory.live_out() {
             let ranges = whole(&plan.memory, output);
             let area = ElementBox::new(&plan.memory, output, &ranges);
             accesses.owners(&plan.memory, &area);
@@ -213,7 +213,7 @@ impl Accesses {
     /// The writers of a box; elements that nobody provides are a fault.
     fn owners(&mut self, memory: &MemoryPlan, area: &ElementBox) -> Rc<[TaskNumber]> {
         let in_weights = memory.tensors[area.root].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
-        let given = in_weights || memory.inputs.contains(&area.root);
+        let given = in_weights || memory.is_live_in(area.root);
         let uses = self.root(memory, area.root);
         let mut owners = BTreeSet::new();
         let (mut last, mut missing) = (NOBODY, 0);

@@ -61,7 +61,7 @@ fn find(plan: &ExecutionPlan, accesses: &Accesses) -> Result<bool, String> {
             let ends = |task: &TaskNumber| ends(plan, accesses, &pollers, *task);
             of.readers.union(&of.writers).flat_map(ends).collect::<BTreeSet<_>>()
         };
-        let output = |tensor: TensorId| plan.memory.outputs.contains(&tensor);
+        let output = |tensor: TensorId| plan.memory.live_out().any(|live| live == tensor);
         let kept = is_given(plan, first) || is_given(plan, second);
         let follows = |first: TensorId, second: TensorId| {
             let writers = &accesses.roots[&second].writers;
@@ -220,7 +220,7 @@ fn check_memory(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), String>
 /// Whether a root holds values before the launch, which must last.
 fn is_given(plan: &ExecutionPlan, root: TensorId) -> bool {
     let in_weights = |buffer: Buffer| buffer.space == BufferSpace::Weights;
-    plan.memory.inputs.contains(&root) || plan.memory.tensors[root].buffer.is_some_and(in_weights)
+    plan.memory.is_live_in(root) || plan.memory.tensors[root].buffer.is_some_and(in_weights)
 }
 
 /// Pairs of roots that share bytes.
@@ -304,7 +304,7 @@ fn check_bytes(
         return Err(format!("{first} is given and loses bytes to {second}"));
     }
     let owner = |root: TensorId, element: usize| accesses.roots[&root].owner[element];
-    let is_output = plan.memory.outputs.contains(&first);
+    let is_output = plan.memory.live_out().any(|live| live == first);
     let readers: Vec<(TaskNumber, BTreeSet<usize>)> = accesses.roots[&first]
         .readers
         .iter()
