@@ -28,7 +28,7 @@ use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
 use warpweave_runtime::session::TensorNames;
 use warpweave_runtime::target::Target;
 
-use crate::compiler::{CompileError, CompileOptions, CostModel, Prepared, kernels};
+use crate::compiler::{CompileError, CompileOptions, Prepared, kernels};
 use crate::device_compiler::{DeviceCompileError, DeviceCompiler, ProgramCode, compile_program};
 use crate::index_names::index_names;
 use crate::model::Model;
@@ -261,7 +261,7 @@ impl Build {
                 match &self.timings {
                     None => defaults,
                     Some(file) => {
-                        let cost = CostModel::Recorded(file.cost(gpu, EstimatedCost { arch })?);
+                        let cost = Arc::new(file.cost(gpu, EstimatedCost { arch })?);
                         CompileOptions { cost, ..defaults }
                     }
                 }

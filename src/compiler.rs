@@ -1,5 +1,7 @@
 //! From a tensor program to a verified plan and its persistent program.
 
+use std::sync::Arc;
+
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::error::LowerError;
 use warpweave_codegen::lower::{LoweredProgram, lower};
@@ -8,7 +10,6 @@ use warpweave_fusion::cost::KernelCost;
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::cost::host::HostCost;
-use warpweave_fusion::cost::recorded::RecordedCost;
 use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchReport, partition_within};
 use warpweave_fusion::schedule::choice::limits;
 use warpweave_fusion::schedule::choice::lower_bounds::LowerBounds;
@@ -21,99 +22,21 @@ use warpweave_graph::pipeline::{self, InvalidPass, Selection};
 use warpweave_graph::program::layout::layouts;
 use warpweave_graph::program::{Source, TensorId};
 use warpweave_graph::views::Layout;
-use warpweave_plan::body::GroupBody;
 use warpweave_plan::plan::ExecutionPlan;
-use warpweave_plan::template::contraction::AxisClass;
-use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::verify::Verified;
 use warpweave_plan::verify::violation::Violation;
 
 use crate::search_limit::SearchLimit;
 
 /// What a compilation decides by.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct CompileOptions {
     /// Virtual execution units to plan for.
     pub units: usize,
     /// How far operators are fused.
     pub fusion: FusionLevel,
     /// What kernels cost.
-    pub cost: CostModel,
-}
-
-/// The machine whose costs decide, and where they come from.
-#[derive(Clone, PartialEq, Debug)]
-pub enum CostModel {
-    /// A GPU, estimated.
-    Gpu(GpuArch),
-    /// A GPU, by recorded times where there are some.
-    Recorded(RecordedCost),
-    /// The host back end.
-    Host,
-}
-
-impl CostModel {
-    /// What a body may be computed with and its microseconds, cheapest first.
-    pub fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
-        match self {
-            Self::Gpu(arch) => EstimatedCost { arch: *arch }.ranked(program, body),
-            Self::Recorded(recorded) => recorded.ranked(program, body),
-            Self::Host => HOST_COST.best(program, body).into_iter().collect(),
-        }
-    }
-}
-
-const HOST_COST: HostCost = HostCost { threads: HOST_UNITS };
-
-impl KernelCost for CostModel {
-    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        match self {
-            Self::Gpu(arch) => EstimatedCost { arch: *arch }.microseconds(program, body, params),
-            Self::Recorded(recorded) => recorded.microseconds(program, body, params),
-            Self::Host => HOST_COST.microseconds(program, body, params),
-        }
-    }
-
-    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        match self {
-            Self::Gpu(arch) => EstimatedCost { arch: *arch }.task_microseconds(body, params),
-            Self::Recorded(recorded) => recorded.task_microseconds(body, params),
-            Self::Host => HOST_COST.task_microseconds(body, params),
-        }
-    }
-
-    fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
-        match self {
-            Self::Gpu(arch) => EstimatedCost { arch: *arch }.prologue_microseconds(body, params, sides),
-            Self::Recorded(recorded) => recorded.prologue_microseconds(body, params, sides),
-            Self::Host => HOST_COST.prologue_microseconds(body, params, sides),
-        }
-    }
-
-    fn tags_microseconds(&self, values: f64, tasks: u32) -> f64 {
-        match self {
-            Self::Gpu(arch) => EstimatedCost { arch: *arch }.tags_microseconds(values, tasks),
-            Self::Recorded(recorded) => recorded.tags_microseconds(values, tasks),
-            Self::Host => HOST_COST.tags_microseconds(values, tasks),
-        }
-    }
-
-    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        match self {
-            Self::Gpu(arch) => EstimatedCost { arch: *arch }.best(program, body),
-            Self::Recorded(recorded) => recorded.best(program, body),
-            Self::Host => HOST_COST.best(program, body),
-        }
-    }
-
-    fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
-        match self {
-            Self::Gpu(arch) => EstimatedCost { arch: *arch }.variants(program, body, shapes),
-            Self::Recorded(recorded) => recorded.variants(program, body, shapes),
-            Self::Host => HOST_COST.variants(program, body, shapes),
-        }
-    }
+    pub cost: Arc<dyn KernelCost>,
 }
 
 /// Virtual execution units of plans for the host; they are folded onto the threads that there are.
@@ -122,22 +45,18 @@ pub const HOST_UNITS: usize = 16;
 impl CompileOptions {
     /// For a GPU: a unit a multiprocessor, fusion through shared memory too.
     pub fn gpu(arch: GpuArch) -> Self {
-        Self { units: arch.multiprocessors.value, fusion: FusionLevel::Full, cost: CostModel::Gpu(arch) }
+        Self { units: arch.multiprocessors.value, fusion: FusionLevel::Full, cost: Arc::new(EstimatedCost { arch }) }
     }
 
     /// How plans are made: for the units, with the shared memory of the device that costs are of.
     pub fn plan_options(&self) -> PlanOptions {
-        let shared_bytes = match &self.cost {
-            CostModel::Gpu(arch) => arch.shared_bytes_per_block.value,
-            CostModel::Recorded(recorded) => recorded.arch().shared_bytes_per_block.value,
-            CostModel::Host => 0,
-        };
+        let shared_bytes = self.cost.shared_bytes_per_block();
         PlanOptions { shared_bytes, kernels: KernelChoice::Interplay, ..PlanOptions::new(self.units) }
     }
 
     /// For the host back end.
     pub fn host() -> Self {
-        Self { units: HOST_UNITS, fusion: FusionLevel::Register, cost: CostModel::Host }
+        Self { units: HOST_UNITS, fusion: FusionLevel::Register, cost: Arc::new(HostCost { threads: HOST_UNITS }) }
     }
 }
 
@@ -259,17 +178,17 @@ impl Prepared {
     /// Which statements share a kernel, as far as the search came, and what it did.
     pub fn partition_within(&self, options: &CompileOptions, limit: &SearchLimit) -> (Partition, SearchReport) {
         let (program, layouts) = (&self.program, &self.layouts);
-        limit.search(|budget| partition_within(program, layouts, &options.cost, options.fusion, budget))
+        limit.search(|budget| partition_within(program, layouts, &*options.cost, options.fusion, budget))
     }
 
     /// The plan of a partition, not verified.
     pub fn plan(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> Planned {
-        plan_with(&self.program, &self.layouts, partition, &options.cost, plan)
+        plan_with(&self.program, &self.layouts, partition, &*options.cost, plan)
     }
 
     /// What plans of a partition are held against.
     pub fn limits(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> LowerBounds {
-        limits(&self.program, &self.layouts, partition, &options.cost, plan)
+        limits(&self.program, &self.layouts, partition, &*options.cost, plan)
     }
 }
 

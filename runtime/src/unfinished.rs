@@ -56,16 +56,16 @@ pub(crate) struct TemporaryFile {
 impl TemporaryFile {
     /// A name beside `path` for a file that somebody else makes.
     pub(crate) fn reserve(path: &Path) -> Self {
-        let path = beside(path);
+        let free = || Some(beside(path)).filter(|path| !path.exists());
+        let path = std::iter::repeat_with(free).flatten().next().expect("some suffix is free");
         unfinished().files.push(path.clone());
         Self { path }
     }
 
     /// A new file beside `path`.
     pub(crate) fn create(path: &Path) -> io::Result<(Self, File)> {
-        let path = beside(path);
         let mut unfinished = unfinished();
-        let file = File::create_new(&path)?;
+        let (path, file) = create_new(|| beside(path), |path| File::create_new(path))?;
         unfinished.files.push(path.clone());
         Ok((Self { path }, file))
     }
@@ -107,9 +107,9 @@ pub(crate) struct TemporaryDirectory {
 impl TemporaryDirectory {
     /// A new, empty folder.
     pub(crate) fn new() -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("warpweave-{}", unique_suffix()));
+        let name = || std::env::temp_dir().join(format!("warpweave-{}", unique_suffix()));
         let mut unfinished = unfinished();
-        fs::create_dir(&path)?;
+        let (path, ()) = create_new(name, |path| fs::create_dir(path))?;
         unfinished.folders.push(path.clone());
         Ok(Self { path })
     }
@@ -132,6 +132,18 @@ impl Drop for TemporaryDirectory {
         unfinished.folders.retain(|folder| *folder != self.path);
         // A folder that stays behind is a nuisance, not an error.
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Makes what does not exist yet under one of these names. A process that was killed may have left some, and another may get
+/// its number.
+fn create_new<T>(name: impl Fn() -> PathBuf, create: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+    loop {
+        let path = name();
+        match create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|made| (path, made)),
+        }
     }
 }
 
@@ -193,6 +205,19 @@ impl Drop for Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_is_passed_over() {
+        let (left, _) = TemporaryFile::create(&std::env::temp_dir().join("warpweave-left")).expect("it is new");
+        fs::write(left.path(), "of another process").expect("the file is there");
+        let names = std::cell::RefCell::new(vec![beside(left.path()), left.path().to_owned()]);
+        let name = || names.borrow_mut().pop().expect("a name is free");
+        let (path, _) = create_new(name, |path| File::create_new(path)).expect("a name is free");
+        fs::remove_file(&path).expect("it was made");
+        assert!(path != left.path() && names.borrow().is_empty());
+        assert_eq!(fs::read(left.path()).expect("it is still there"), b"of another process");
+        assert!(create_new(|| left.path().join("below"), |path| fs::create_dir(path)).is_err());
+    }
 
     #[test]
     fn what_is_dropped_is_gone_and_forgotten() {

@@ -13,7 +13,7 @@ use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchEnd};
 use warpweave_fusion::template::contraction::split;
 use warpweave_plan::template::tile::ScheduleParams;
 
-use crate::compiler::{CompileOptions, CostModel, Prepared};
+use crate::compiler::{CompileOptions, Prepared};
 use crate::search_limit::SearchLimit;
 
 /// What a level of fusion comes to.
@@ -86,10 +86,8 @@ pub fn group(
     let mut others = cost.ranked(&prepared.program, &own.body);
     others.retain(|(params, _)| *params != own.params);
     others.truncate(RUNNERS_UP);
-    let neighbours = neighbours::neighbours(&prepared.program, &prepared.layouts, cost, *fusion, partition, position);
-    let timing = match cost {
-        CostModel::Recorded(recorded) => recorded.timing(&own.body, &own.params),
-        CostModel::Gpu(_) | CostModel::Host => None,
-    };
+    let neighbours =
+        neighbours::neighbours(&prepared.program, &prepared.layouts, &**cost, *fusion, partition, position);
+    let timing = cost.timing(&own.body, &own.params);
     ExplainedGroup { bound, timing, runners_up: others, neighbours }
 }

@@ -88,6 +88,17 @@ impl KernelCost for EstimatedCost {
     fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
         self.best_on_shares(program, body, shapes)
     }
+
+    /// What was left to choose from for a body, in one part.
+    fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
+        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
+        priced
+    }
+
+    fn shared_bytes_per_block(&self) -> usize {
+        self.arch.shared_bytes_per_block.value
+    }
 }
 
 impl EstimatedCost {
@@ -145,13 +156,6 @@ impl EstimatedCost {
         let tiles = waves * pricing(&params.template).tile_cycles(&Kernel::uncounted(arch, body, params))
             / arch.cycles_per_microsecond.value;
         arch.step_microseconds.value + traffic.max(tiles)
-    }
-
-    /// What was left to choose from for a body, in one part, cheapest first.
-    pub fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
-        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
-        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
-        priced
     }
 
     fn priced<'b>(

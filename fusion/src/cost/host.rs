@@ -33,6 +33,10 @@ impl KernelCost for HostCost {
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         pricing(&params.template).host_microseconds(body, params)
     }
+
+    fn shared_bytes_per_block(&self) -> usize {
+        0
+    }
 }
 
 /// Microseconds of a tile all of whose stages the lane evaluator evaluates.

@@ -11,16 +11,19 @@ pub mod recorded;
 pub mod timings;
 pub mod traffic;
 
+use std::fmt;
+
 use warpweave_graph::program::TensorProgram;
 
+use crate::cost::timings::Timing;
 use crate::template::candidates::candidates;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// The time of a group's kernel under a choice of parameters.
-pub trait KernelCost: Sync {
+/// A cost model: the time of a group's kernel under a choice of parameters.
+pub trait KernelCost: fmt::Debug + Send + Sync {
     /// Microseconds on the whole device, the dependent step included.
     fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64;
 
@@ -52,5 +55,18 @@ pub trait KernelCost: Sync {
     /// `shapes`. Empty where there is no choice.
     fn variants(&self, _: &TensorProgram, _: &GroupBody, _: &[ContractionShape]) -> Vec<ScheduleParams> {
         Vec::new()
+    }
+
+    /// What a body may be computed with and its microseconds, cheapest first; the cheapest alone unless the model prices more.
+    fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        self.best(program, body).into_iter().collect()
+    }
+
+    /// Bytes of shared memory that a block of the device has.
+    fn shared_bytes_per_block(&self) -> usize;
+
+    /// The recorded time of a kernel, where the model has one.
+    fn timing(&self, _: &GroupBody, _: &ScheduleParams) -> Option<Timing> {
+        None
     }
 }

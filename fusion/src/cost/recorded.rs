@@ -6,7 +6,6 @@ use std::sync::Arc;
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::KernelCost;
-use crate::cost::arch::GpuArch;
 use crate::cost::estimate::EstimatedCost;
 use crate::cost::timings::{Architecture, Timing, Timings};
 use warpweave_plan::body::GroupBody;
@@ -40,11 +39,6 @@ struct BodyRecords {
 }
 
 impl RecordedCost {
-    /// The device that estimates stand in for.
-    pub fn arch(&self) -> &GpuArch {
-        &self.estimate.arch
-    }
-
     /// The records of an architecture, the newest driver's and then the newest compiler's where a kernel has several;
     /// `None` if there are none.
     pub fn new(timings: &Timings, architecture: &Architecture, estimate: EstimatedCost) -> Option<Self> {
@@ -67,18 +61,6 @@ impl RecordedCost {
     /// What estimates kernels without a record.
     pub fn estimate(&self) -> &EstimatedCost {
         &self.estimate
-    }
-
-    /// The recorded time of a kernel.
-    pub fn timing(&self, body: &GroupBody, params: &ScheduleParams) -> Option<Timing> {
-        self.records.bodies.get(&Signature::of(body))?.timings.get(params).copied()
-    }
-
-    /// All that there is to choose from for a body, cheapest first.
-    pub fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
-        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
-        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
-        priced
     }
 
     fn priced(&self, program: &TensorProgram, body: &GroupBody) -> impl Iterator<Item = (ScheduleParams, f64)> {
@@ -145,6 +127,21 @@ impl KernelCost for RecordedCost {
 
     fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
         self.estimate.variants(program, body, shapes)
+    }
+
+    /// All that there is to choose from for a body.
+    fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
+        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
+        priced
+    }
+
+    fn shared_bytes_per_block(&self) -> usize {
+        self.estimate.shared_bytes_per_block()
+    }
+
+    fn timing(&self, body: &GroupBody, params: &ScheduleParams) -> Option<Timing> {
+        self.records.bodies.get(&Signature::of(body))?.timings.get(params).copied()
     }
 }
 

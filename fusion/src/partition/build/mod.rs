@@ -50,27 +50,25 @@ pub(crate) struct Draft {
     pub(crate) leaves: bool,
 }
 
-/// The readers of each tensor of a program, and whether it is an output.
+/// The readers of each tensor of a program, and whether its value is wanted after a launch.
 #[derive(Clone, Debug)]
 pub struct Uses {
     readers: Arena<TensorId, Vec<StatementId>>,
-    is_output: Arena<TensorId, bool>,
+    is_live_out: Arena<TensorId, bool>,
 }
 
 impl Uses {
     /// Collects the uses.
     pub fn new(program: &TensorProgram) -> Self {
         let mut readers: Arena<TensorId, Vec<StatementId>> = program.tensors.values().map(|_| Vec::new()).collect();
-        let mut is_output: Arena<TensorId, bool> = program.tensors.values().map(|_| false).collect();
+        let mut is_live_out: Arena<TensorId, bool> = program.tensors.values().map(|_| false).collect();
         for (id, statement) in program.statements.iter() {
             for &operand in &statement.operands {
                 readers[operand].push(id);
             }
         }
-        for &output in &program.outputs {
-            is_output[output] = true;
-        }
-        Self { readers, is_output }
+        program.live_out().for_each(|tensor| is_live_out[tensor] = true);
+        Self { readers, is_live_out }
     }
 
     /// The statements that read a tensor.
@@ -81,12 +79,12 @@ impl Uses {
     /// Whether something outside `members`, ascending, needs the tensor.
     pub(crate) fn leaves_slice(&self, tensor: TensorId, members: &[StatementId]) -> bool {
         let inside = |reader: &StatementId| members.binary_search(reader).is_ok();
-        self.is_output[tensor] || !self.readers[tensor].iter().all(inside)
+        self.is_live_out[tensor] || !self.readers[tensor].iter().all(inside)
     }
 
     /// Whether something outside `members` needs the tensor.
     pub fn leaves(&self, tensor: TensorId, members: &BTreeSet<StatementId>) -> bool {
-        self.is_output[tensor] || self.readers[tensor].iter().any(|reader| !members.contains(reader))
+        self.is_live_out[tensor] || self.readers[tensor].iter().any(|reader| !members.contains(reader))
     }
 }
 

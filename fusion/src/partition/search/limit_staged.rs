@@ -3,7 +3,6 @@
 use crate::tuning::SearchTuning;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cost::KernelCost;
 use crate::partition::search::FusionLevel;
 use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
@@ -11,8 +10,8 @@ use crate::partition::search::structure::StructuralKey;
 
 /// The groups of a solution with at most `SearchTuning` structures of staged groups, and those structures: the ones that
 /// save most against the same statements at register level, all their groups together. `None` if it has no more.
-pub(crate) fn limit_staged<C: KernelCost>(
-    problem: &ProgramProblem<'_, C>,
+pub(crate) fn limit_staged(
+    problem: &ProgramProblem<'_>,
     solution: &Solution,
 ) -> Option<(Vec<NodeSet>, BTreeSet<StructuralKey>)> {
     let mut savings: BTreeMap<StructuralKey, f64> = BTreeMap::new();
@@ -46,7 +45,7 @@ pub(crate) fn limit_staged<C: KernelCost>(
 
 /// The best partition of a group's nodes at register level. The group is convex, so that any partition of it may stand in
 /// its place.
-fn at_register_level<C: KernelCost>(problem: &ProgramProblem<'_, C>, group: &NodeSet) -> Solution {
+fn at_register_level(problem: &ProgramProblem<'_>, group: &NodeSet) -> Solution {
     let inside = |node: &usize| group.binary_search(node).ok();
     let predecessors =
         group.iter().map(|&node| problem.graph().predecessors(node).iter().filter_map(inside).collect()).collect();
@@ -57,19 +56,19 @@ fn at_register_level<C: KernelCost>(problem: &ProgramProblem<'_, C>, group: &Nod
 }
 
 /// The nodes of one group as a problem of their own, at register level.
-struct Within<'p, 'a, C> {
-    problem: &'p ProgramProblem<'a, C>,
+struct Within<'p, 'a> {
+    problem: &'p ProgramProblem<'a>,
     nodes: &'p NodeSet,
     graph: DependenceGraph,
 }
 
-impl<C> Within<'_, '_, C> {
+impl Within<'_, '_> {
     fn named(&self, members: &NodeSet) -> NodeSet {
         members.iter().map(|&node| self.nodes[node]).collect()
     }
 }
 
-impl<C: KernelCost> PartitionProblem for Within<'_, '_, C> {
+impl PartitionProblem for Within<'_, '_> {
     fn graph(&self) -> &DependenceGraph {
         &self.graph
     }

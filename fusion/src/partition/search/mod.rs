@@ -123,7 +123,7 @@ impl SearchReport {
 pub fn partition(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     level: FusionLevel,
 ) -> Partition {
     partition_with_report(program, layouts, cost, level).0
@@ -134,7 +134,7 @@ pub fn partition(
 pub fn partition_with_report(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     level: FusionLevel,
 ) -> (Partition, SearchReport) {
     partition_within(program, layouts, cost, level, Budget::unlimited())
@@ -145,7 +145,7 @@ pub fn partition_with_report(
 pub fn partition_within(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     level: FusionLevel,
     budget: Budget<'_>,
 ) -> (Partition, SearchReport) {
@@ -162,10 +162,10 @@ pub fn partition_within(
 }
 
 /// The better of what is found at register level and at shared-memory level, and the problem that it solves.
-fn search_full<'a, C: KernelCost>(
-    registers: ProgramProblem<'a, C>,
+fn search_full<'a>(
+    registers: ProgramProblem<'a>,
     budget: Budget<'_>,
-) -> (ProgramProblem<'a, C>, (Solution, SearchReport)) {
+) -> (ProgramProblem<'a>, (Solution, SearchReport)) {
     let mut problem = registers.at_level(FusionLevel::Full);
     let (mut found, mut staged) = rayon::join(
         || search(&registers, FusionLevel::Register, budget),
@@ -184,11 +184,7 @@ fn search_full<'a, C: KernelCost>(
     (problem, found)
 }
 
-fn search<C: KernelCost>(
-    problem: &ProgramProblem<'_, C>,
-    level: FusionLevel,
-    budget: Budget<'_>,
-) -> (Solution, SearchReport) {
+fn search(problem: &ProgramProblem<'_>, level: FusionLevel, budget: Budget<'_>) -> (Solution, SearchReport) {
     let mut memo = Memo::within(problem, budget);
     let unfused = Solution::singletons(&mut memo);
     let (greedy, best) = match level {

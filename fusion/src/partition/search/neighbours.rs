@@ -40,7 +40,7 @@ pub struct Neighbour {
 pub fn neighbours(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     level: FusionLevel,
     partition: &Partition,
     position: usize,

@@ -24,10 +24,10 @@ use warpweave_plan::template::tile::ScheduleParams;
 type Kernel = (GroupBody, ScheduleParams, f64);
 
 /// A program whose groups are priced by a cost model, each structure once.
-pub(crate) struct ProgramProblem<'a, C> {
+pub(crate) struct ProgramProblem<'a> {
     program: &'a TensorProgram,
     layouts: &'a Arena<TensorId, Layout>,
-    cost: &'a C,
+    cost: &'a dyn KernelCost,
     level: FusionLevel,
     /// The structures that may be staged; any if absent.
     staging: Option<BTreeSet<StructuralKey>>,
@@ -59,11 +59,11 @@ struct Asked {
     levels: Vec<FusionLevel>,
 }
 
-impl<'a, C: KernelCost> ProgramProblem<'a, C> {
+impl<'a> ProgramProblem<'a> {
     pub(crate) fn new(
         program: &'a TensorProgram,
         layouts: &'a Arena<TensorId, Layout>,
-        cost: &'a C,
+        cost: &'a dyn KernelCost,
         level: FusionLevel,
     ) -> Self {
         let producers = |operands: &[TensorId]| -> Vec<usize> {
@@ -223,7 +223,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
     }
 }
 
-impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
+impl PartitionProblem for ProgramProblem<'_> {
     fn graph(&self) -> &DependenceGraph {
         &self.graph
     }
@@ -233,7 +233,7 @@ impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
     }
 }
 
-impl<C: KernelCost> ProgramProblem<'_, C> {
+impl ProgramProblem<'_> {
     /// The price of a set at a level.
     pub(crate) fn evaluate_at(&self, level: FusionLevel, members: &NodeSet) -> Option<f64> {
         if members.iter().any(|&node| self.is_join(node)) {

@@ -27,7 +27,7 @@ pub(crate) fn plan(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     (options, (variants, _)): (&PlanOptions, &Variants),
 ) -> (Planned, Vec<usize>) {
     let partition = fastest_alone(partition, variants, options);

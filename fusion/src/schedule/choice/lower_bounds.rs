@@ -37,7 +37,7 @@ impl LowerBounds {
         partition: &Partition,
         kept: Option<&Partition>,
         graph: &GroupGraph,
-        cost: &impl KernelCost,
+        cost: &dyn KernelCost,
         options: &PlanOptions,
     ) -> Self {
         let PlanOptions { units, costs, .. } = options;
@@ -73,7 +73,7 @@ impl LowerBounds {
 fn best_of_search(
     program: &TensorProgram,
     partition: &Partition,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
 ) -> HashMap<Signature, Variant> {
     let groups: HashMap<Signature, &FusionGroup> =
         partition.groups.iter().map(|group| (Signature::of(&group.body), group)).collect();

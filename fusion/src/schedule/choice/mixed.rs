@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
-use crate::cost::KernelCost;
 use crate::schedule::choice::parts::{Part, Task, Whole};
 use crate::schedule::choice::variants::Variants;
 use crate::schedule::dependence::costs::SyncCosts;
@@ -21,12 +20,7 @@ use warpweave_plan::plan::backend::{Backend, BackendReason, SegmentReason};
 
 /// The plan that is predicted to be fastest, launch included: persistent, a graph, or segments of both kinds; of equals the
 /// first of these.
-pub(crate) fn fastest<C: KernelCost>(
-    task: &Task<'_, C>,
-    variants: &Variants,
-    persistent: Whole,
-    graph: Whole,
-) -> Planned {
+pub(crate) fn fastest(task: &Task<'_>, variants: &Variants, persistent: Whole, graph: Whole) -> Planned {
     let costs = &task.options.costs;
     let stretches = Stretches::of(task, &persistent, &graph);
     let persistent_nanoseconds = with_launch(Backend::Persistent, persistent.planned.makespan, costs);
@@ -92,7 +86,7 @@ struct Cheapest {
 const KINDS: [Backend; 2] = [Backend::Persistent, Backend::CudaGraph];
 
 impl Stretches {
-    fn of<C: KernelCost>(task: &Task<'_, C>, persistent: &Whole, graph: &Whole) -> Self {
+    fn of(task: &Task<'_>, persistent: &Whole, graph: &Whole) -> Self {
         let cuts = cuts(task);
         let costs = &task.options.costs;
         let groups = task.partition.groups.len();
@@ -199,7 +193,7 @@ fn brought_before(whole: &Whole, run: &Simulation, first: usize, end: f64) -> f6
 
 /// Where a program may be cut: its ends, and before groups where no more than one root goes from those before to those
 /// behind, or fewer bytes than at the places around it.
-fn cuts<C: KernelCost>(task: &Task<'_, C>) -> Vec<usize> {
+fn cuts(task: &Task<'_>) -> Vec<usize> {
     let crossing = crossing(task);
     let groups = task.partition.groups.len();
     let is_narrow = |cut: &usize| {
@@ -218,7 +212,7 @@ struct Crossing {
 }
 
 /// Per position of a group, what groups before it write and those from it on use.
-fn crossing<C: KernelCost>(task: &Task<'_, C>) -> Vec<Crossing> {
+fn crossing(task: &Task<'_>) -> Vec<Crossing> {
     let groups = &task.partition.groups;
     let root = |tensor: &TensorId| task.layouts[*tensor].root;
     let mut spans: BTreeMap<TensorId, (usize, usize)> = BTreeMap::new();

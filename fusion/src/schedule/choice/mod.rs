@@ -34,7 +34,7 @@ pub fn plan(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     units: usize,
 ) -> ExecutionPlan {
     plan_with(program, layouts, partition, cost, &PlanOptions::new(units)).plan
@@ -46,7 +46,7 @@ pub fn plan_with(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     options: &PlanOptions,
 ) -> Planned {
     let task = Task { program, layouts, partition, cost, options };
@@ -68,7 +68,7 @@ pub fn limits(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     options: &PlanOptions,
 ) -> LowerBounds {
     let planner = Planner::new(program, layouts, partition, cost, options, Tagging::Nothing);

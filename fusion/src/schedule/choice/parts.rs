@@ -33,11 +33,11 @@ pub struct Part {
 }
 
 /// What is planned, and by what.
-pub(crate) struct Task<'a, C> {
+pub(crate) struct Task<'a> {
     pub(crate) program: &'a TensorProgram,
     pub(crate) layouts: &'a Arena<TensorId, Layout>,
     pub(crate) partition: &'a Partition,
-    pub(crate) cost: &'a C,
+    pub(crate) cost: &'a dyn KernelCost,
     pub(crate) options: &'a PlanOptions,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Whole {
     pub(crate) origins: Vec<usize>,
 }
 
-impl<C: KernelCost> Task<'_, C> {
+impl Task<'_> {
     /// What groups may run as.
     pub(crate) fn variants(&self) -> Variants {
         variants(self.program, self.partition, self.cost)
@@ -162,11 +162,11 @@ impl Exchanged {
 ///
 /// # Panics
 /// If the parts do not follow one another from the first group to the last.
-pub fn plan_parts<C: KernelCost>(
+pub fn plan_parts(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
-    cost: &C,
+    cost: &dyn KernelCost,
     options: &PlanOptions,
     parts: &[Part],
 ) -> Planned {

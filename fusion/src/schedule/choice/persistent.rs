@@ -28,7 +28,7 @@ pub(crate) fn plan_persistent(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
     partition: &Partition,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     (options, known): (&PlanOptions, Option<&Variants>),
 ) -> (Planned, Vec<usize>) {
     let search = Search { program, layouts, cost, options };
@@ -58,14 +58,14 @@ const SUMS: [Tagging; 2] = [Tagging::Nothing, Tagging::Sums];
 type Found<'a> = (Planner<'a>, Draft);
 
 /// What partitions of one program are planned by.
-struct Search<'a, C> {
+struct Search<'a> {
     program: &'a TensorProgram,
     layouts: &'a Arena<TensorId, Layout>,
-    cost: &'a C,
+    cost: &'a dyn KernelCost,
     options: &'a PlanOptions,
 }
 
-impl<'a, C: KernelCost> Search<'a, C> {
+impl<'a> Search<'a> {
     fn planner(&self, partition: &Partition, tagging: Tagging) -> Option<Planner<'a>> {
         Planner::new(self.program, self.layouts, partition, self.cost, self.options, tagging)
     }

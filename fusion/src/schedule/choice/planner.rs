@@ -72,7 +72,7 @@ impl<'a> Planner<'a> {
         program: &TensorProgram,
         layouts: &Arena<TensorId, Layout>,
         partition: &Partition,
-        cost: &impl KernelCost,
+        cost: &dyn KernelCost,
         options: &'a PlanOptions,
         tagging: Tagging,
     ) -> Option<Self> {

@@ -10,7 +10,7 @@ use warpweave_plan::template::contraction::AxisClass;
 
 /// Groups under their parameters, at their costs, where `is_constant` tells of their operands. Groups that are alike are
 /// priced once.
-pub fn price(groups: &[FusionGroup], cost: &impl KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Vec<ROperator> {
+pub fn price(groups: &[FusionGroup], cost: &dyn KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Vec<ROperator> {
     let sided: Vec<(&FusionGroup, Vec<AxisClass>)> =
         groups.iter().map(|group| (group, group.params.rules().prefetchable(&group.body, &is_constant))).collect();
     let (prices, kinds) = deduplicated(

@@ -46,7 +46,7 @@ impl Variant {
         program: &TensorProgram,
         group: &FusionGroup,
         params: ScheduleParams,
-        cost: &impl KernelCost,
+        cost: &dyn KernelCost,
     ) -> Self {
         let stage = |body: &GroupBody, params: &ScheduleParams| {
             let time = nanoseconds(cost.task_microseconds(body, params)).max(1);
@@ -76,7 +76,7 @@ impl Variant {
 pub(crate) type Variants = (Vec<Vec<Variant>>, Vec<usize>);
 
 /// The variants of all groups of a partition.
-pub(crate) fn variants(program: &TensorProgram, partition: &Partition, cost: &impl KernelCost) -> Variants {
+pub(crate) fn variants(program: &TensorProgram, partition: &Partition, cost: &dyn KernelCost) -> Variants {
     let shapes = shapes(partition);
     let keys: Vec<(Signature, &ScheduleParams)> =
         partition.groups.iter().map(|group| (Signature::of(&group.body), &group.params)).collect();
@@ -98,7 +98,7 @@ fn of_group(
     program: &TensorProgram,
     group: &FusionGroup,
     shapes: &[ContractionShape],
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
 ) -> Vec<Variant> {
     let others = cost.variants(program, &group.body, shapes).into_iter().filter(|params| *params != group.params);
     let all = std::iter::once(group.params.clone()).chain(others);

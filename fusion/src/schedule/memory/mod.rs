@@ -187,8 +187,8 @@ struct Uses {
     touching: BTreeSet<OperatorId>,
     /// Those whose end shows that all that touch it have ended.
     completions: BTreeSet<OperatorId>,
-    is_input: bool,
-    is_output: bool,
+    is_live_in: bool,
+    is_live_out: bool,
 }
 
 fn uses(
@@ -199,10 +199,10 @@ fn uses(
     let mut roots: BTreeMap<TensorId, Uses> = BTreeMap::new();
     let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
     for input in memory.live_in() {
-        roots.entry(root(input)).or_default().is_input = true;
+        roots.entry(root(input)).or_default().is_live_in = true;
     }
     for output in memory.live_out() {
-        roots.entry(root(output)).or_default().is_output = true;
+        roots.entry(root(output)).or_default().is_live_out = true;
     }
     for (id, operator) in operators.iter() {
         for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
@@ -262,10 +262,10 @@ impl Life {
         let mut first = written().map(|period| period.first).min().unwrap_or(0);
         let mut last = touched.map(|period| period.last).max().unwrap_or(0);
         let mut known = completed().map(|period| period.last).max().unwrap_or(0);
-        if uses.is_input {
+        if uses.is_live_in {
             first = 0;
         }
-        if uses.is_input || uses.is_output {
+        if uses.is_live_in || uses.is_live_out {
             (last, known) = (usize::MAX, usize::MAX);
         }
         let start = written().map(|period| period.start).min().unwrap_or(0);

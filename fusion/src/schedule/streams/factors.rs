@@ -20,7 +20,7 @@ use warpweave_plan::template::contraction::operand_staging::{boxed, boxes};
 /// With every factor polled that this is worth, but no two in a row: of rTasks whose ends only polls tell nobody knows for
 /// long when their memory is free. Where rows keep constants on chip there is no room for boxes. `None` if there is no such
 /// factor.
-pub(crate) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Option<Exchanged> {
+pub(crate) fn with_boxes(mut exchanged: Exchanged, cost: &dyn KernelCost, options: &PlanOptions) -> Option<Exchanged> {
     if exchanged.partition.groups.iter().any(|group| group.params.rules().holds_residents()) {
         return None;
     }
@@ -39,7 +39,7 @@ pub(crate) fn with_boxes(mut exchanged: Exchanged, cost: &impl KernelCost, optio
 }
 
 /// The candidates that save more than they take.
-fn worthwhile(exchanged: &Exchanged, cost: &impl KernelCost, options: &PlanOptions) -> Vec<Candidate> {
+fn worthwhile(exchanged: &Exchanged, cost: &dyn KernelCost, options: &PlanOptions) -> Vec<Candidate> {
     let found = candidates(exchanged);
     let readers: Vec<&Reader> = found.iter().flat_map(|candidate| &candidate.readers).collect();
     let groups = &exchanged.partition.groups;
@@ -141,7 +141,7 @@ fn polling(group: &FusionGroup, tensor: TensorId) -> Option<FusionGroup> {
 }
 
 /// What all rTasks of a contraction lose where they read from a box and poll it.
-fn microseconds_lost(plain: &FusionGroup, boxed: &FusionGroup, cost: &impl KernelCost, options: &PlanOptions) -> f64 {
+fn microseconds_lost(plain: &FusionGroup, boxed: &FusionGroup, cost: &dyn KernelCost, options: &PlanOptions) -> f64 {
     let FusionGroup { body, params, .. } = boxed;
     let tiles = params.tiles(body);
     let tags = cost.tags_microseconds(staged_operand_elements(body, params), tiles as u32);
@@ -153,7 +153,7 @@ fn microseconds_lost(plain: &FusionGroup, boxed: &FusionGroup, cost: &impl Kerne
 fn microseconds_of_tags(
     exchanged: &Exchanged,
     candidate: &Candidate,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     options: &PlanOptions,
 ) -> f64 {
     let FusionGroup { body, params, .. } = &exchanged.partition.groups[candidate.writer];

@@ -220,7 +220,7 @@ impl Uses {
             group.body.operands.iter().for_each(|&operand| readers[operand].push(position));
         }
         let mut by_others: Arena<TensorId, bool> = program.tensors.values().map(|_| false).collect();
-        program.inputs.iter().chain(&program.outputs).for_each(|&tensor| by_others[tensor] = true);
+        program.live_in().chain(program.live_out()).for_each(|tensor| by_others[tensor] = true);
         let parts = layouts.iter().filter(|(tensor, layout)| layout.root != *tensor);
         parts.for_each(|(_, layout)| by_others[layout.root] = true);
         Self { readers, by_others }

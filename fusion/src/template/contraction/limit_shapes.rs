@@ -15,7 +15,7 @@ use warpweave_plan::template::tile::ScheduleParams;
 pub fn limit_shapes(
     program: &TensorProgram,
     mut partition: Partition,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
     limit: usize,
 ) -> Partition {
     let shapes = shapes(&partition);
@@ -69,7 +69,7 @@ fn cheapest(
     contraction: &Contraction,
     own: ContractionShape,
     shape: ContractionShape,
-    cost: &impl KernelCost,
+    cost: &dyn KernelCost,
 ) -> (f64, ScheduleParams) {
     if whole(own) == shape {
         return (group.microseconds, group.params.clone());
