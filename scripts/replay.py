@@ -4,7 +4,7 @@ BASE and HEAD are each a commit, which is built for release below target/replay,
 those of tests/models and the reduced benchmark models; with --full the benchmark models at full size as well. Each is
 compiled for the host and sm_90a, with the backend that is chosen and as a persistent program; small ones run on the host on
 seeded inputs. Compared are, by kind: model (the benchmark models as exported), graph, partition, plan, ir, cuda (the text
-that NVRTC is given), cubin, outputs (of the host) and error (of a refused model). Of CUDA text that differs, the first
+that NVRTC is given), cubin (code, constants and attributes), symbols (the names in a cubin), outputs (of the host) and error (of a refused model). Of CUDA text that differs, the first
 differing function is shown side by side. Results are kept below target/replay/results, by commit or by the program's hash.
 
 "busy" is the processors' time of compiling, NVRTC's included; "planning" is the part by the clock that is not NVRTC's.
@@ -24,6 +24,7 @@ import pathlib
 import re
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,12 +33,15 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "target" / "replay"
-KINDS = ["model", "graph", "partition", "plan", "ir", "cuda", "cubin", "outputs", "error"]
+KINDS = ["model", "graph", "partition", "plan", "ir", "cuda", "cubin", "symbols", "outputs", "error"]
 TARGETS = "host,sm_90a"
 BACKENDS = ["auto", "persistent"]
 UNROLLED = ["lstm_tc"]
 # Of these files of a case nothing is compared.
 RECORD = "record.json"
+# Sections of ELF files: those that hold names, and the kind without bytes in the file.
+SYMBOL_SECTIONS = (b".strtab", b".symtab")
+NO_BITS = 8
 COLUMN = 78
 SHOWN_ROWS = 40
 
@@ -198,8 +202,8 @@ def results(name, options, own):
 def kind(name):
     """What a file of a case holds."""
     path = pathlib.PurePath(name)
-    if path.suffix in (".cu", ".cubin"):
-        return {".cu": "cuda", ".cubin": "cubin"}[path.suffix]
+    if path.suffix in (".cu", ".cubin", ".symbols"):
+        return {".cu": "cuda", ".cubin": "cubin", ".symbols": "symbols"}[path.suffix]
     return name.split(".", 1)[0]
 
 
@@ -210,9 +214,26 @@ def files(folder):
         if path.suffix == ".npz":
             with zipfile.ZipFile(path) as archive:
                 found.update({f"outputs.{entry}": archive.read(entry) for entry in archive.namelist()})
+        elif path.suffix == ".cubin":
+            found[path.name], found[f"{path.stem}.symbols"] = code_and_symbols(path.read_bytes())
         elif path.name != RECORD:
             found[path.name] = path.read_bytes()
     return found
+
+
+def code_and_symbols(cubin):
+    """A cubin's sections with their names but for those of symbols, and those; all and nothing of what is no such file."""
+    if len(cubin) < 64:
+        return cubin, b""
+    table, = struct.unpack_from("<Q", cubin, 0x28)
+    size, count, names = struct.unpack_from("<HHH", cubin, 0x3a)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, table + size * at) for at in range(count)]
+    content = [b"" if kind == NO_BITS else cubin[start:start + length] for _, kind, _, _, start, length, *_ in headers]
+    name = [content[names][header[0]:].split(b"\0", 1)[0] for header in headers]
+    parts = {True: b"", False: b""}
+    for one, bytes_of in zip(name, content):
+        parts[one in SYMBOL_SECTIONS] += one + b"\0" + bytes_of
+    return parts[False], parts[True]
 
 
 def functions(text):
@@ -268,7 +289,7 @@ def compare(base, head, names, allowed):
                 continue
             if file not in left or file not in right:
                 shown[kind(file)] = [f"  {name}: {file} of {'HEAD' if file in right else 'BASE'} alone"]
-            elif kind(file) in ("cubin", "outputs", "model"):
+            elif kind(file) in ("cubin", "symbols", "outputs", "model"):
                 places = [at for at, pair in enumerate(zip(left[file], right[file])) if pair[0] != pair[1]]
                 first = places[0] if places else min(len(left[file]), len(right[file]))
                 shown[kind(file)] = [f"  {name}: {file}: {len(left[file])} and {len(right[file])} bytes, the first that "
