@@ -7,6 +7,7 @@ use crate::kernel_ir::ids::ArrayId;
 use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::Place;
 use crate::kernel_ir::statement::Statement;
+use crate::lower::emitter::add;
 use crate::lower::emitter::binary;
 use crate::lower::emitter::multiply;
 
@@ -31,9 +32,13 @@ pub(crate) fn access(width: usize) -> Width {
     }
 }
 
-/// `value · 2ⁿ` for the power of two `factor`, or the value.
+/// `value · factor`; of a sum, addend by addend, so that what is known when a loop is unrolled stands by itself.
 pub(crate) fn scaled(value: Expression, factor: usize) -> Expression {
-    if factor == 1 { value } else { multiply(value, Expression::i32(factor as i32)) }
+    match value {
+        value if factor == 1 => value,
+        Expression::Binary(BinaryOp::Add, left, right) => add(scaled(*left, factor), scaled(*right, factor)),
+        value => multiply(value, Expression::i32(factor as i32)),
+    }
 }
 
 /// `value / divisor` for a power of two.

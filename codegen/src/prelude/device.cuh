@@ -164,20 +164,20 @@ WW_FUNCTION void ww_arena_maximum(ww_buffers const& buffers, ww_u64 word, ww_u64
 // Shared memory is accessed in plain C++: the compiler knows its address space and schedules around it. `memory` is the
 // element's type, `vector2` and `vector4` its vector types.
 #define WW_DEFINE_SHARED(name, type, memory, vector2, vector4)                                                         \
-  WW_FUNCTION type ww_shared_load_##name(memory const* array, ww_u32 index) { return (type)array[index]; }             \
-  WW_FUNCTION void ww_shared_load2_##name(type* to, memory const* array, ww_u32 index) {                               \
+  WW_FUNCTION type ww_shared_load_##name(memory const* array, int index) { return (type)array[index]; }                \
+  WW_FUNCTION void ww_shared_load2_##name(type* to, memory const* array, int index) {                                  \
     vector2 const value = *(vector2 const*)(array + index);                                                            \
     to[0] = (type)value.x, to[1] = (type)value.y;                                                                      \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_load4_##name(type* to, memory const* array, ww_u32 index) {                               \
+  WW_FUNCTION void ww_shared_load4_##name(type* to, memory const* array, int index) {                                  \
     vector4 const value = *(vector4 const*)(array + index);                                                            \
     to[0] = (type)value.x, to[1] = (type)value.y, to[2] = (type)value.z, to[3] = (type)value.w;                        \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_store_##name(memory* array, ww_u32 index, type value) { array[index] = (memory)value; }   \
-  WW_FUNCTION void ww_shared_store2_##name(memory* array, ww_u32 index, type a, type b) {                              \
+  WW_FUNCTION void ww_shared_store_##name(memory* array, int index, type value) { array[index] = (memory)value; }      \
+  WW_FUNCTION void ww_shared_store2_##name(memory* array, int index, type a, type b) {                                 \
     *(vector2*)(array + index) = {(memory)a, (memory)b};                                                               \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_store4_##name(memory* array, ww_u32 index, type a, type b, type c, type d) {              \
+  WW_FUNCTION void ww_shared_store4_##name(memory* array, int index, type a, type b, type c, type d) {                 \
     *(vector4*)(array + index) = {(memory)a, (memory)b, (memory)c, (memory)d};                                         \
   }
 

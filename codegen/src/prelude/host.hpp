@@ -109,34 +109,34 @@ WW_FUNCTION void ww_arena_maximum(ww_buffers const& buffers, ww_u64 word, ww_u64
 }
 
 // A shared array is checked against the whole shared memory of the block.
-WW_FUNCTION void ww_check_shared(void const* array, ww_u32 index, size_t size, ww_u32 count) {
+WW_FUNCTION void ww_check_shared(void const* array, int index, size_t size, ww_u32 count) {
   ww_host::block const& self = *ww_host::current_block;
   auto const offset = (size_t)((unsigned char const*)array - self.shared);
   ww_host::region{self.shared + offset, self.shared_bytes - offset}.at("a shared array", index, size, count);
 }
 
 #define WW_DEFINE_SHARED(name, type, memory)                                                                           \
-  WW_FUNCTION type ww_shared_load_##name(memory const* array, ww_u32 index) {                                          \
+  WW_FUNCTION type ww_shared_load_##name(memory const* array, int index) {                                             \
     ww_check_shared(array, index, sizeof(memory), 1);                                                                  \
     return (type)array[index];                                                                                         \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_load2_##name(type* to, memory const* array, ww_u32 index) {                               \
+  WW_FUNCTION void ww_shared_load2_##name(type* to, memory const* array, int index) {                                  \
     ww_check_shared(array, index, sizeof(memory), 2);                                                                  \
     for (ww_u32 element = 0; element < 2; ++element) to[element] = (type)array[index + element];                       \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_load4_##name(type* to, memory const* array, ww_u32 index) {                               \
+  WW_FUNCTION void ww_shared_load4_##name(type* to, memory const* array, int index) {                                  \
     ww_check_shared(array, index, sizeof(memory), 4);                                                                  \
     for (ww_u32 element = 0; element < 4; ++element) to[element] = (type)array[index + element];                       \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_store_##name(memory* array, ww_u32 index, type value) {                                   \
+  WW_FUNCTION void ww_shared_store_##name(memory* array, int index, type value) {                                      \
     ww_check_shared(array, index, sizeof(memory), 1);                                                                  \
     array[index] = (memory)value;                                                                                      \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_store2_##name(memory* array, ww_u32 index, type a, type b) {                              \
+  WW_FUNCTION void ww_shared_store2_##name(memory* array, int index, type a, type b) {                                 \
     ww_check_shared(array, index, sizeof(memory), 2);                                                                  \
     array[index] = (memory)a, array[index + 1] = (memory)b;                                                            \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_store4_##name(memory* array, ww_u32 index, type a, type b, type c, type d) {              \
+  WW_FUNCTION void ww_shared_store4_##name(memory* array, int index, type a, type b, type c, type d) {                 \
     ww_check_shared(array, index, sizeof(memory), 4);                                                                  \
     array[index] = (memory)a, array[index + 1] = (memory)b;                                                            \
     array[index + 2] = (memory)c, array[index + 3] = (memory)d;                                                        \

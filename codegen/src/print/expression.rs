@@ -3,7 +3,7 @@
 use super::literal::{literal, signed_literal};
 use super::types::register;
 use crate::kernel_ir::typing::type_of;
-use crate::kernel_ir::{BinaryOp, Builtin, Constant, Expression, Kernel, ScalarType, UnaryOp};
+use crate::kernel_ir::{BinaryOp, Builtin, Constant, Expression, Kernel, LocalId, ScalarType, SharedId, UnaryOp};
 
 /// `expression` as it stands where nothing binds it.
 pub(super) fn expression(kernel: &Kernel, expression: &Expression) -> String {
@@ -17,6 +17,47 @@ pub(super) fn global_index(kernel: &Kernel, index: &Expression) -> String {
         (ScalarType::I64, _) => text,
         (_, Expression::Constant(Constant::I32(value))) if *value >= 0 => format!("{value}ull"),
         _ => format!("ww_extend({text})"),
+    }
+}
+
+/// An element of a shared array as a pointer and an index.
+///
+/// What the variable of no enclosing loop is part of goes to the pointer, so that a compiler that unrolls the loops has one
+/// address and constants to it. Both are signed: one of them may be negative.
+pub(super) fn shared_address(
+    kernel: &Kernel,
+    array: SharedId,
+    index: &Expression,
+    counts: &impl Fn(LocalId) -> bool,
+) -> (String, String) {
+    let mut addends = Vec::new();
+    collect_addends(index, &mut addends);
+    let varies = |addend: &&Expression| {
+        let mut varies = matches!(addend, Expression::Constant(_));
+        addend.visit(&mut |inner| varies |= matches!(inner, Expression::Local(local) if counts(*local)));
+        varies
+    };
+    let (varying, others): (Vec<_>, Vec<_>) = addends.into_iter().partition(varies);
+    if varying.is_empty() || others.is_empty() {
+        return (array.to_string(), expression(kernel, index));
+    }
+    let sum = |addends: Vec<&Expression>| {
+        let sum = addends
+            .into_iter()
+            .cloned()
+            .reduce(|sum, addend| Expression::Binary(BinaryOp::Add, Box::new(sum), Box::new(addend)));
+        signed(kernel, &sum.expect("there are addends"))
+    };
+    (format!("{array} + {}", sum(others)), sum(varying))
+}
+
+fn collect_addends<'e>(sum: &'e Expression, addends: &mut Vec<&'e Expression>) {
+    match sum {
+        Expression::Binary(BinaryOp::Add, left, right) => {
+            collect_addends(left, addends);
+            collect_addends(right, addends);
+        }
+        _ => addends.push(sum),
     }
 }
 

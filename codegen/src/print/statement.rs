@@ -1,6 +1,6 @@
 //! Statements as CUDA.
 
-use super::expression::{expression, global_index, position, signed};
+use super::expression::{expression, global_index, position, shared_address, signed};
 use super::scope::changes;
 use super::takes::Takes;
 use super::types::suffix;
@@ -8,7 +8,7 @@ use warpweave_graph::arena::Arena;
 
 use crate::kernel_ir::{
     ArrayId, Block, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
-    MemoryType, Place, ShuffleMode, SpecialRegister, Statement, Table, Width,
+    MemoryType, Place, SharedId, ShuffleMode, SpecialRegister, Statement, Table, Width,
 };
 
 /// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
@@ -27,8 +27,10 @@ pub(super) fn body(
 enum Enclosing {
     /// A loop of the IR, and whether its end is the target of a jump.
     Loop { number: u32, jumped_to: bool },
-    /// A `for` or a `switch`.
-    Other,
+    /// A `for` with its variable.
+    Counted(LocalId),
+    /// A `switch`.
+    Switch,
 }
 
 struct Printer<'a> {
@@ -64,6 +66,15 @@ impl Printer<'_> {
 
     fn value(&self, value: &Expression) -> String {
         expression(self.kernel, value)
+    }
+
+    /// The address of an element of shared memory: pointer and index, with `between` between them.
+    fn shared_address(&self, array: SharedId, index: &Expression, between: &str) -> String {
+        let counts = |local: LocalId| {
+            self.enclosing.iter().any(|one| matches!(one, Enclosing::Counted(variable) if *variable == local))
+        };
+        let (pointer, index) = shared_address(self.kernel, array, index, &counts);
+        format!("{pointer}{between}{index}")
     }
 
     fn place(&self, place: &Place) -> String {
@@ -116,19 +127,18 @@ impl Printer<'_> {
             }
             Statement::LoadShared { place, array, width, index } => {
                 let memory = self.kernel.shared[*array].memory;
-                let index = self.value(index);
-                self.load("shared", memory, *width, place, &format!("{array}, {index}"));
+                let address = self.shared_address(*array, index, ", ");
+                self.load("shared", memory, *width, place, &address);
             }
             Statement::StoreShared { array, index, values } => {
                 let memory = self.kernel.shared[*array].memory;
-                let index = self.value(index);
-                self.store("shared", memory, values, &format!("{array}, {index}"));
+                let address = self.shared_address(*array, index, ", ");
+                self.store("shared", memory, values, &address);
             }
             Statement::AsyncCopy { array, index, space, source, width, exists } => {
                 let space = space_name(*space);
-                let (index, source) = (self.value(index), global_index(self.kernel, source));
+                let (place, source) = (self.shared_address(*array, index, " + "), global_index(self.kernel, source));
                 let (exists, bytes) = (self.value(exists), 4 * width.elements());
-                let place = format!("{array} + {index}");
                 self.line(&format!("ww_async_copy_{space}<{bytes}>({place}, buffers, {source}, {exists});"));
             }
             Statement::AsyncCommit => self.line("ww_async_commit();"),
@@ -271,7 +281,7 @@ impl Printer<'_> {
         let declaration = if (self.is_declared)(variable) { "" } else { "unsigned " };
         self.line(if unroll { "#pragma unroll" } else { "#pragma unroll 1" });
         self.line(&format!("for ({declaration}{variable} = 0u; {condition}; ++{variable}) {{"));
-        self.enclosing.push(Enclosing::Other);
+        self.enclosing.push(Enclosing::Counted(variable));
         self.nested(body);
         self.enclosing.pop();
         self.line("}");
@@ -308,7 +318,7 @@ impl Printer<'_> {
         let direct = matches!(self.enclosing.last(), Some(Enclosing::Loop { .. }));
         let innermost = self.enclosing.iter_mut().rev().find_map(|enclosing| match enclosing {
             Enclosing::Loop { number, jumped_to } => Some((*number, jumped_to)),
-            Enclosing::Other => None,
+            Enclosing::Counted(_) | Enclosing::Switch => None,
         });
         let (number, jumped_to) = innermost.expect("a break stands inside a loop");
         if direct {
@@ -322,7 +332,7 @@ impl Printer<'_> {
     fn switch(&mut self, selector: &Expression, cases: &[Block]) {
         let selector = self.value(selector);
         self.line(&format!("switch ({selector}) {{"));
-        self.enclosing.push(Enclosing::Other);
+        self.enclosing.push(Enclosing::Switch);
         self.depth += 1;
         for (index, case) in cases.iter().enumerate() {
             self.line(&format!("case {index}u: {{"));

@@ -179,7 +179,7 @@ impl<'a> Side<'a> {
                 let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
                 let reached = step.length.map(|length| less(number, length.clone()));
                 let exists = both(both(reached, inside), guard).unwrap_or(Expression::Constant(Constant::Bool(true)));
-                let index = add(base, add(scaled(in_step, self.staging.row()), self.element(slot)));
+                let index = add(add(base, scaled(in_step, self.staging.row())), self.element(slot));
                 let width = access(self.staging.width);
                 emitter.push(Statement::AsyncCopy { array: self.shared, index, space, source, width, exists });
                 Ok(())
@@ -221,8 +221,7 @@ impl<'a> Side<'a> {
         emitter.when(self.has_unit(), |emitter| {
             emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
                 let (slot, in_step) = self.place_of(trip);
-                let first = add(scaled(in_step, self.staging.row()), self.element(slot));
-                let first = emitter.bind(ScalarType::I32, add(base, first));
+                let first = add(add(base, scaled(in_step, self.staging.row())), self.element(slot));
                 let value = |part: usize| {
                     let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
                     Expression::Element(self.fetched, Box::new(at))
@@ -230,10 +229,10 @@ impl<'a> Side<'a> {
                 match fetch {
                     Fetch::Elements => {
                         let values = (0..width).map(value).collect();
-                        emitter.push(Statement::StoreShared { array: self.shared, index: first.into(), values });
+                        emitter.push(Statement::StoreShared { array: self.shared, index: first, values });
                     }
                     Fetch::Reduction => (0..width).for_each(|part| {
-                        let index = add(first, Expression::i32((part * self.staging.row()) as i32));
+                        let index = add(first.clone(), Expression::i32((part * self.staging.row()) as i32));
                         emitter.push(Statement::StoreShared { array: self.shared, index, values: vec![value(part)] });
                     }),
                 }
