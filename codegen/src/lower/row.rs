@@ -235,7 +235,7 @@ pub(crate) fn fetch_run(
 ) -> Result<ArrayId, LowerError> {
     let array = emitter.array(ScalarType::F32, RUN);
     if Point::new(stage, Vec::new(), stages).is_wide(emitter, id) {
-        Point::new(stage, point.to_vec(), stages).read_wide(emitter, id, array, Expression::i32(0))?;
+        Point::new(stage, point.to_vec(), stages).read_wide(emitter, (id, Width::Four), array, Expression::i32(0))?;
         return Ok(array);
     }
     let inner = emitter.body().stages[stage].expr.reduced().last().expect("a run lies along a reduction");

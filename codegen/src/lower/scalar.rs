@@ -202,18 +202,17 @@ impl<'p> Point<'p> {
         self.reads.insert(id, local);
     }
 
-    /// Loads four neighbours from this point on into an array; the read is an affine one of `F32` without a guard.
+    /// Loads neighbours from this point on into an array; the read is an affine one without a guard.
     pub(crate) fn read_wide(
         &mut self,
         emitter: &mut Emitter,
-        id: ReadId,
+        (id, width): (ReadId, Width),
         to: ArrayId,
         at: Expression,
     ) -> Result<(), LowerError> {
         let stage = self.stage.of(emitter.body());
         let read = &stage.expr.reads[id];
         let place = Place::Element(to, at);
-        let width = Width::Four;
         let statement = match stage.sources[read.operand] {
             StageSource::Stage(_) => unreachable!("a wide read is of a tensor in memory or of a staged value"),
             StageSource::Operand(operand) => {

@@ -1,7 +1,10 @@
 //! Writes of stage outputs.
 
 use warpweave_graph::expr::Index;
+use warpweave_graph::program::TensorId;
+use warpweave_plan::body::GroupBody;
 
+use crate::kernel_ir::expression::Expression;
 use crate::kernel_ir::ids::LocalId;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, add};
@@ -10,23 +13,54 @@ use crate::lower::scalar::Point;
 
 /// Writes a stage's value to its output, if it has one.
 pub(crate) fn store(emitter: &mut Emitter, point: &mut Point, stage: usize, value: LocalId) -> Result<(), LowerError> {
-    let body = emitter.body();
-    let Some(output) = &body.stages[stage].output else { return Ok(()) };
-    let tensor = body.outputs[output.position];
-    let planned = &emitter.memory.tensors[tensor];
-    let memory = emitter.memory_type(planned.ty.element)?;
-    let (_, first) = emitter.place(tensor);
-    let offset = Index::linear(&output.index, &planned.layout.strides, planned.layout.offset);
-    let base = emitter.operand(first + offset.offset())?;
-    let relative = offset.plus(-offset.offset());
-    let index = match relative.terms() {
-        [] => base,
-        _ => add(point.index(emitter, &body.stages[stage].expr, &relative)?, base),
-    };
+    let Some((tensor, element)) = output(emitter, stage) else { return Ok(()) };
+    let index = address(emitter, point, (stage, tensor), &element)?;
+    let memory = emitter.memory_type(emitter.memory.tensors[tensor].ty.element)?;
     let tag = emitter.mark(tensor)?;
     emitter.push(match tag {
         Some(tag) => Statement::StoreTagged { index, tag, value: value.into() },
         None => Statement::StoreGlobal { memory, index, values: vec![value.into()] },
     });
     Ok(())
+}
+
+/// Writes several values to the output of a stage, which carries no tags, from a point on.
+pub(crate) fn store_neighbours(
+    emitter: &mut Emitter,
+    point: &mut Point,
+    stage: usize,
+    values: Vec<Expression>,
+) -> Result<(), LowerError> {
+    let (tensor, element) = output(emitter, stage).expect("only what leaves the group is stored");
+    let index = address(emitter, point, (stage, tensor), &element)?;
+    let memory = emitter.memory_type(emitter.memory.tensors[tensor].ty.element)?;
+    emitter.push(Statement::StoreGlobal { memory, index, values });
+    Ok(())
+}
+
+/// A stage's output and the number of its element in the memory of its root, if it has one.
+pub(crate) fn output(emitter: &Emitter, stage: usize) -> Option<(TensorId, Index)> {
+    let body: &GroupBody = emitter.body();
+    let output = body.stages[stage].output.as_ref()?;
+    let tensor = body.outputs[output.position];
+    let layout = &emitter.memory.tensors[tensor].layout;
+    Some((tensor, Index::linear(&output.index, &layout.strides, layout.offset)))
+}
+
+fn address(
+    emitter: &mut Emitter,
+    point: &mut Point,
+    (stage, tensor): (usize, TensorId),
+    element: &Index,
+) -> Result<Expression, LowerError> {
+    let (_, first) = emitter.place(tensor);
+    let base = emitter.operand(first + element.offset())?;
+    let relative = element.plus(-element.offset());
+    match relative.terms() {
+        [] => Ok(base),
+        _ => {
+            let expr = &emitter.body().stages[stage].expr;
+            Ok(add(point.index(emitter, expr, &relative)?, base))
+        }
+    }
 }

@@ -11,6 +11,7 @@ pub(crate) mod side;
 
 use warpweave_graph::expr::AxisId;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::padded::PaddedBody;
@@ -44,7 +45,8 @@ pub(crate) fn emit(
     let scalar = scalar_type(emitter, contraction.element)?;
     let products = Products::emit(emitter, shape, scalar, thread)?;
     Loop::emit(emitter, &contraction, &tile, (&sides, &boxes), &products, early)?;
-    epilogue::emit(emitter, &tile, &sides, &products)
+    let runs = ColumnRuns::of(emitter.body(), &contraction, &shape, &emitter.operator.params.tile);
+    epilogue::emit(emitter, &tile, &sides, &products, runs)
 }
 
 /// The classes of the two sides, in order.

@@ -8,6 +8,7 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
+use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
@@ -157,7 +158,7 @@ impl<'a> Side<'a> {
                 if width > 1 {
                     let read = plain_read(&emitter.body().stages[0].expr, self.factor)
                         .expect("wide fetches are of plain reads");
-                    return point.read_wide(emitter, read, self.fetched, at);
+                    return point.read_wide(emitter, (read, Width::Four), self.fetched, at);
                 }
                 let value = point.emit(emitter, self.factor)?;
                 emitter.push(set(self.fetched, at, value));

@@ -11,6 +11,7 @@ use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT};
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
+use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
@@ -286,7 +287,7 @@ fn fetch_wide(emitter: &mut Emitter, phase: &Phase, side: &Side, coordinates: &[
             let mut coordinates = coordinates.to_vec();
             element_axes(phase, side, at, &mut coordinates);
             let first = multiply(at, Expression::i32(WRITTEN_OUT as i32));
-            Point::of(phase.stage, coordinates, &[]).read_wide(emitter, read, array, first)
+            Point::of(phase.stage, coordinates, &[]).read_wide(emitter, (read, Width::Four), array, first)
         })?;
     }
     Ok(())

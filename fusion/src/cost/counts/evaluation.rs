@@ -134,14 +134,8 @@ impl Address {
 
     /// Where a stage's value is stored, if it leaves the group.
     pub(crate) fn of_output(body: &GroupBody, stage: usize) -> Option<Self> {
-        let Stage { expr, output, .. } = &body.stages[stage];
-        let index = &output.as_ref()?.index;
-        let extent = |index: &Index| index.range(&|axis: AxisId| expr.range(axis)).maximum as usize + 1;
-        let mut strides = vec![1; index.len()];
-        for at in (1..index.len()).rev() {
-            strides[at - 1] = strides[at] * extent(&index[at]);
-        }
-        let element = Linear::new(expr, &Index::linear(index, &strides, 0));
+        let expr = &body.stages[stage].expr;
+        let element = Linear::new(expr, &element_of_output(body, stage)?);
         Some(Self { element, bytes: expr.element.bytes() as i64, conditions: Vec::new() })
     }
 
@@ -297,6 +291,18 @@ fn float_operations(expr: &TensorExpr, scalar: &Scalar) -> usize {
         }
     }
     count
+}
+
+/// The number of the element that a stage's value is in its output, laid out row by row, if it leaves the group.
+pub(crate) fn element_of_output(body: &GroupBody, stage: usize) -> Option<Index> {
+    let Stage { expr, output, .. } = &body.stages[stage];
+    let index = &output.as_ref()?.index;
+    let extent = |index: &Index| index.range(&|axis: AxisId| expr.range(axis)).maximum as usize + 1;
+    let mut strides = vec![1; index.len()];
+    for at in (1..index.len()).rev() {
+        strides[at - 1] = strides[at] * extent(&index[at]);
+    }
+    Some(Index::linear(index, &strides, 0))
 }
 
 /// The counts of a store by the active lanes.

@@ -6,13 +6,15 @@ use warpweave_graph::numerics::WORD_BYTES;
 use rustc_hash::FxHashMap;
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{Index, ReadId};
 
-use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, stored};
+use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, element_of_output, stored};
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
 use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::tile_load::SideStaging;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
@@ -33,7 +35,6 @@ pub struct ContractionModel<'b> {
     factors: [Evaluation; 2],
     /// The tile axes of both sides.
     axes: [Vec<usize>; 2],
-    stages: Vec<(Evaluation, Option<Address>)>,
     sides: RefCell<FxHashMap<SideKey, SideStaging>>,
     fetched: RefCell<Known<(AxisClass, SideStaging, Vec<usize>)>>,
     finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
@@ -51,21 +52,11 @@ impl<'b> ContractionModel<'b> {
         let lead = &body.stages[0].expr;
         let reduction =
             contraction.axes(AxisClass::Reduction).into_iter().map(|axis| (axis.index(), lead.axes[axis].extent));
-        let stage = |stage: usize| {
-            let expr = &body.stages[stage].expr;
-            let after = match (&expr.reducer, &expr.epilogue) {
-                (Some(_), Some(epilogue)) => Evaluation::new(&body.stages[stage], epilogue, &[]),
-                (Some(_), None) => Evaluation::nothing(),
-                (None, _) => Evaluation::new(&body.stages[stage], &expr.body, &[]),
-            };
-            (after, Address::of_output(body, stage))
-        };
         Self {
             body,
             reduction: reduction.collect(),
             factors: SIDES.map(|class| Evaluation::new(&body.stages[0], contraction.factor(class), &[])),
             axes: SIDES.map(|class| contraction.tile_axes(body, class)),
-            stages: (0..body.stages.len()).map(stage).collect(),
             contraction,
             sides: RefCell::default(),
             fetched: RefCell::default(),
@@ -93,7 +84,8 @@ impl<'b> ContractionModel<'b> {
         }
         let key = (ContractionShape { k_tile: 0, pipeline: Pipeline::Unpipelined, ..shape }, params.tile.clone());
         let known = self.finished.borrow().get(&key).copied();
-        let of_tile = known.unwrap_or_else(|| self.epilogue(&tiles, &shape, sampling));
+        let runs = ColumnRuns::of(self.body, &self.contraction, &shape, &params.tile);
+        let of_tile = known.unwrap_or_else(|| self.epilogue(&tiles, (&shape, runs), sampling));
         self.finished.borrow_mut().insert(key, of_tile);
         counts += of_tile * tiles.count() as f64;
         counts
@@ -183,31 +175,88 @@ impl<'b> ContractionModel<'b> {
     }
 
     /// What follows the reduction, for an average tile.
-    fn epilogue(&self, tiles: &Tiles, shape: &ContractionShape, sampling: Sampling) -> KernelCounts {
+    fn epilogue(
+        &self,
+        tiles: &Tiles,
+        (shape, runs): (&ContractionShape, Option<ColumnRuns>),
+        sampling: Sampling,
+    ) -> KernelCounts {
         let [row_axes, column_axes] = &self.axes;
         let mut counts = KernelCounts::default();
         let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
         let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
-        for (stage, (after, output)) in self.stages.iter().enumerate() {
+        for stage in 0..self.body.stages.len() {
+            let finish = Finish::new(self.body, stage, runs);
             let mut lanes = Lanes::new(self.body.stages[stage].expr.axes.len());
             for origin in &origins {
                 let elements = shape.rows * shape.columns;
                 let (picked, weight) = Sampling::picks(elements * BLOCK_WARPS, sampling.warps.saturating_mul(2));
                 let mut of_warps = KernelCounts::default();
                 for (at, warp) in picked.map(|number| (number / BLOCK_WARPS, number % BLOCK_WARPS)) {
-                    lanes.place(|lane, point| {
-                        point[..origin.len()].copy_from_slice(origin);
-                        let thread = warp * WARP + lane;
-                        let row = shape.row_of(thread, at / shape.columns);
-                        let column = shape.column_of(thread, at % shape.columns);
-                        tiles.place(origin, row_axes, row, point) && tiles.place(origin, column_axes, column, point)
-                    });
-                    of_warps += after.counts(&lanes);
-                    output.iter().for_each(|output| of_warps += stored(output, &lanes, 1));
+                    let place = |lanes: &mut Lanes, column: usize| {
+                        lanes.place(|lane, point| {
+                            point[..origin.len()].copy_from_slice(origin);
+                            let thread = warp * WARP + lane;
+                            let row = shape.row_of(thread, at / shape.columns);
+                            let column = shape.column_of(thread, column);
+                            tiles.place(origin, row_axes, row, point) && tiles.place(origin, column_axes, column, point)
+                        });
+                    };
+                    let column = at % shape.columns;
+                    place(&mut lanes, column);
+                    of_warps += finish.of_element(&lanes);
+                    if let Some(runs) = runs {
+                        // Each element bears its share of its run.
+                        place(&mut lanes, column - column % runs.width);
+                        of_warps += finish.of_run(&lanes, runs.width) * (1.0 / runs.width as f64);
+                    }
                 }
                 counts += of_warps * weight;
             }
         }
         counts * (weight / tiles.count() as f64)
+    }
+}
+
+/// What a stage does after the reduction: element by element, and once a run of columns.
+struct Finish {
+    after: Evaluation,
+    output: Option<Address>,
+    run_loads: Evaluation,
+    run_output: Option<Address>,
+}
+
+impl Finish {
+    fn new(body: &GroupBody, stage: usize, runs: Option<ColumnRuns>) -> Self {
+        let own = &body.stages[stage];
+        let expr = &own.expr;
+        let after = if expr.reducer.is_some() { expr.epilogue.as_ref() } else { Some(&expr.body) };
+        let in_runs = |id: &ReadId| {
+            let read = &expr.reads[*id];
+            let element = Index::linear(&read.index, &expr.operands[read.operand].shape.strides(), 0);
+            let from_memory = matches!(own.sources[read.operand], StageSource::Operand(_));
+            from_memory && runs.is_some_and(|runs| runs.reads_neighbours(expr, read, &element))
+        };
+        let reads: Vec<ReadId> = after.map(|after| expr.reads_of(after)).unwrap_or_default().into_iter().collect();
+        let loaded: Vec<ReadId> = reads.into_iter().filter(in_runs).collect();
+        let output = Address::of_output(body, stage);
+        let is_stored =
+            runs.zip(element_of_output(body, stage)).is_some_and(|(runs, element)| runs.are_neighbours(expr, &element));
+        let (run_output, output) = if is_stored { (output, None) } else { (None, output) };
+        let run_loads = Evaluation::of_reads(own, &[], loaded.iter().copied());
+        let after = after.map_or_else(Evaluation::nothing, |after| Evaluation::without(own, after, &[], &loaded));
+        Self { after, output, run_loads, run_output }
+    }
+
+    fn of_element(&self, lanes: &Lanes) -> KernelCounts {
+        let mut counts = self.after.counts(lanes);
+        self.output.iter().for_each(|output| counts += stored(output, lanes, 1));
+        counts
+    }
+
+    fn of_run(&self, lanes: &Lanes, width: usize) -> KernelCounts {
+        let mut counts = self.run_loads.loads(lanes, width);
+        self.run_output.iter().for_each(|output| counts += stored(output, lanes, width));
+        counts
     }
 }
