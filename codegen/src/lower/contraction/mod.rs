@@ -23,9 +23,9 @@ use crate::kernel_ir::statement::Statement;
 use crate::lower::contraction::boxes::Boxes;
 use crate::lower::contraction::products::Products;
 use crate::lower::contraction::side::{Side, Step};
-use crate::lower::emitter::{Emitter, add, binary, multiply};
+use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
-use crate::lower::tile::TileAxes;
+use crate::lower::tile::{TileAxes, decode_box};
 use crate::lower::types::scalar_type;
 
 /// Emits the kernel of a body, whose padding has been found; the first fetches of the sides `early` stand before the
@@ -167,7 +167,7 @@ impl<'l> Loop<'l> {
 
     /// The fetch of the first step, around the kernel's own waits if it does them, and around the filling of boxes.
     fn fetch_first(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
-        let step = self.step(emitter, Expression::i32(0));
+        let step = self.step(emitter, Expression::i32(0))?;
         if !self.early.is_empty() {
             self.early.iter().try_for_each(|side| side.fetch(emitter, &step))?;
             let loaded = self.early.iter().map(|side| side.fetched).collect();
@@ -180,7 +180,7 @@ impl<'l> Loop<'l> {
     }
 
     fn fetch(&self, emitter: &mut Emitter, step: Expression) -> Result<(), LowerError> {
-        let step = self.step(emitter, step);
+        let step = self.step(emitter, step)?;
         self.sides.iter().try_for_each(|side| side.fetch(emitter, &step))
     }
 
@@ -194,14 +194,26 @@ impl<'l> Loop<'l> {
     where
         'l: 's,
     {
-        let step = self.step(emitter, step);
+        let step = self.step(emitter, step)?;
         sides.into_iter().try_for_each(|side| side.copy(emitter, &step, buffer))
     }
 
-    fn step(&self, emitter: &mut Emitter, step: Expression) -> Step<'_> {
-        let first = multiply(step, Expression::i32(self.products.shape.k_tile as i32));
-        let first = emitter.bind(ScalarType::I32, first);
-        Step { axes: &self.axes, extents: &self.extents, first, length: self.length.as_ref(), tile: self.tile }
+    fn step(&self, emitter: &mut Emitter, step: Expression) -> Result<Step<'_>, LowerError> {
+        let k_tile = self.products.shape.k_tile;
+        let first = emitter.bind(ScalarType::I32, multiply(step, Expression::i32(k_tile as i32)));
+        let (axes, extents, tile) = (&self.axes, &self.extents, self.tile);
+        let is_aligned = extents.last().is_some_and(|innermost| innermost.is_multiple_of(k_tile));
+        let origin = match extents.len() {
+            1 => Some(vec![first.into()]),
+            _ if is_aligned => Some(decode_box(emitter, extents, first.into())?),
+            _ => None,
+        };
+        let length: usize = extents.iter().product();
+        let reached = || self.length.clone().map(|length| less(first, length));
+        Ok(match length.is_multiple_of(k_tile) {
+            true => Step { axes, extents, first, origin, exists: reached(), length: None, tile },
+            false => Step { axes, extents, first, origin, exists: None, length: self.length.as_ref(), tile },
+        })
     }
 
     fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {

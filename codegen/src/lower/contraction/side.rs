@@ -45,9 +45,34 @@ pub(crate) struct Step<'s> {
     pub(crate) extents: &'s [usize],
     /// Its first point.
     pub(crate) first: LocalId,
-    /// Points of the reduction, where the step may reach beyond them.
+    /// The coordinates of its first point, where its points differ in the innermost axis alone.
+    pub(crate) origin: Option<Vec<Expression>>,
+    /// Whether its points exist, where all do or none; absent if they do.
+    pub(crate) exists: Option<Expression>,
+    /// Points of the reduction, where some of the step's may lie beyond them.
     pub(crate) length: Option<&'s Expression>,
     pub(crate) tile: &'s TileAxes,
+}
+
+impl Step<'_> {
+    /// The coordinates along the reduction of the point that is `in_step` behind the first.
+    fn coordinates(&self, emitter: &mut Emitter, in_step: &Expression) -> Result<Vec<Expression>, LowerError> {
+        match &self.origin {
+            None => decode_box(emitter, self.extents, add(self.first, in_step.clone())),
+            Some(origin) => {
+                let mut found = origin.clone();
+                if let Some(innermost) = found.last_mut() {
+                    *innermost = add(innermost.clone(), in_step.clone());
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// Whether that point is one of the reduction; absent if it is whenever the step's first is.
+    fn reaches(&self, in_step: &Expression) -> Option<Expression> {
+        self.length.map(|length| less(add(self.first, in_step.clone()), length.clone()))
+    }
 }
 
 impl<'a> Side<'a> {
@@ -144,26 +169,34 @@ impl<'a> Side<'a> {
 
     /// Evaluates the factor on the thread's elements of a step, zero where there is nothing.
     pub(crate) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
-        emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
-            let (slot, in_step) = self.place_of(trip);
-            let number = emitter.bind(ScalarType::I32, add(step.first, in_step));
-            let width = self.staging.width;
+        let (trips, width) = (Expression::i32(self.staging.trips() as i32), self.staging.width);
+        emitter.repeat(trips.clone(), true, |emitter, trip| {
             for part in 0..width {
                 let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
                 emitter.push(set(self.fetched, at, zero(self.scalar)));
             }
-            emitter.when(self.exists(step, number, &slot), |emitter| {
-                let mut point = Point::new(0, self.point(emitter, step, number, &slot)?, &[]);
-                let at = scaled(trip.into(), width);
-                if width > 1 {
-                    let read = plain_read(&emitter.body().stages[0].expr, self.factor)
-                        .expect("wide fetches are of plain reads");
-                    return point.read_wide(emitter, (read, Width::Four), self.fetched, at);
-                }
-                let value = point.emit(emitter, self.factor)?;
-                emitter.push(set(self.fetched, at, value));
-                Ok(())
-            })
+            Ok::<(), LowerError>(())
+        })?;
+        emitter.when(step.exists.clone(), |emitter| {
+            emitter.repeat(trips, true, |emitter, trip| self.fetch_trip(emitter, step, trip))
+        })
+    }
+
+    fn fetch_trip(&self, emitter: &mut Emitter, step: &Step, trip: LocalId) -> Result<(), LowerError> {
+        let (slot, in_step) = self.place_of(trip);
+        let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
+        let exists = both(both(step.reaches(&in_step), inside), self.has_unit());
+        emitter.when(exists, |emitter| {
+            let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
+            let at = scaled(trip.into(), self.staging.width);
+            if self.staging.width > 1 {
+                let read =
+                    plain_read(&emitter.body().stages[0].expr, self.factor).expect("wide fetches are of plain reads");
+                return point.read_wide(emitter, (read, Width::Four), self.fetched, at);
+            }
+            let value = point.emit(emitter, self.factor)?;
+            emitter.push(set(self.fetched, at, value));
+            Ok(())
         })
     }
 
@@ -174,11 +207,10 @@ impl<'a> Side<'a> {
         emitter.when(self.has_unit(), |emitter| {
             emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
                 let (slot, in_step) = self.place_of(trip);
-                let number = emitter.bind(ScalarType::I32, add(step.first, in_step.clone()));
-                let mut point = Point::new(0, self.point(emitter, step, number, &slot)?, &[]);
+                let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
                 let (space, source, guard) = point.source(emitter, read)?;
                 let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
-                let reached = step.length.map(|length| less(number, length.clone()));
+                let reached = both(step.exists.clone(), step.reaches(&in_step));
                 let exists = both(both(reached, inside), guard).unwrap_or(Expression::Constant(Constant::Bool(true)));
                 let index = add(add(base, scaled(in_step, self.staging.row())), self.element(slot));
                 let width = access(self.staging.width);
@@ -188,18 +220,12 @@ impl<'a> Side<'a> {
         })
     }
 
-    fn exists(&self, step: &Step, number: LocalId, slot: &Expression) -> Option<Expression> {
-        let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
-        let reached = step.length.map(|length| less(number, length.clone()));
-        both(both(reached, inside), self.has_unit())
-    }
-
     /// The coordinates of all axes at one element.
     fn point(
         &self,
         emitter: &mut Emitter,
         step: &Step,
-        number: LocalId,
+        in_step: &Expression,
         slot: &Expression,
     ) -> Result<Vec<Expression>, LowerError> {
         let rank = emitter.body().stages[0].expr.axes.len();
@@ -208,7 +234,7 @@ impl<'a> Side<'a> {
         for (axis, array) in self.axes.iter().zip(&self.coordinates) {
             axes[*axis] = Expression::Element(*array, Box::new(slot.clone()));
         }
-        let inner = decode_box(emitter, step.extents, number.into())?;
+        let inner = step.coordinates(emitter, in_step)?;
         for (axis, coordinate) in step.axes.iter().zip(inner) {
             axes[warpweave_graph::arena::Id::index(*axis)] = coordinate;
         }
