@@ -74,7 +74,7 @@ pub(crate) fn attention_phases(
     let grid = params.grid(body);
     let phase = |position: usize| {
         let extents = extents(&kernel.boxes[position]);
-        phase_cycles(&body.staged[position].expr, &extents, reached(kernel, position, &grid), arch)
+        phase_cycles(&body.staged[position], &extents, reached(kernel, position, &grid), arch)
     };
     let staged = parts(body, params, kernel).into_iter().enumerate().map(|(position, part)| match part {
         Part::Before(_) => phase(position),

@@ -6,7 +6,7 @@ use crate::cost::host::evaluated_in_boxes;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
 use std::ops::Add;
-use warpweave_graph::expr::{TensorExpr, region};
+use warpweave_graph::expr::{ReadId, region};
 use warpweave_plan::template::Staged;
 
 use crate::cost::arch::GpuArch;
@@ -15,7 +15,7 @@ use crate::cost::instructions::work;
 use crate::cost::traffic::Regions;
 use crate::template::attention::cost::attention_phases;
 use crate::template::staged::counts::phase_counts;
-use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::attention;
 use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::staged::blocked;
@@ -91,8 +91,8 @@ fn phases(padded: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox],
     let body = &*padded.body;
     let grid = params.grid(body);
     let staged = body.staged.iter().zip(boxes);
-    let staged = staged.map(|(stage, spans)| phase_cycles(&stage.expr, &extents(spans), sink(spans, &grid), arch));
-    let main = body.stages.iter().map(|stage| phase_cycles(&stage.expr, &params.tile, Sink::Outputs, arch)).sum();
+    let staged = staged.map(|(stage, spans)| phase_cycles(stage, &extents(spans), sink(spans, &grid), arch));
+    let main = body.stages.iter().map(|stage| phase_cycles(stage, &params.tile, Sink::Outputs, arch)).sum();
     staged.chain([main]).collect()
 }
 
@@ -127,7 +127,8 @@ fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox])
 }
 
 /// Cycles of one phase: the instructions of the busiest scheduler, no faster than one load after another allows.
-pub(crate) fn phase_cycles(expr: &TensorExpr, extents: &[usize], sink: Sink, arch: &GpuArch) -> f64 {
+pub(crate) fn phase_cycles(stage: &Stage, extents: &[usize], sink: Sink, arch: &GpuArch) -> f64 {
+    let expr = &stage.expr;
     let latency = arch.load_latency_cycles.value;
     let points: usize = extents.iter().product();
     let length = reduction_length(expr) as f64;
@@ -135,8 +136,7 @@ pub(crate) fn phase_cycles(expr: &TensorExpr, extents: &[usize], sink: Sink, arc
     let warps = |busy_threads: usize| (busy_threads.min(BLOCK_THREADS).div_ceil(32) as f64 / schedulers).ceil();
     let steps = match blocked::step(expr, extents, sink.across()) {
         Some(step) => {
-            let exposed =
-                arch.shared_latency_cycles.value / blocked::WRITTEN_OUT as f64 + (step.rows * step.columns) as f64;
+            let exposed = read_latency(stage, arch) / blocked::WRITTEN_OUT as f64 + (step.rows * step.columns) as f64;
             step.trips as f64 * length * step.cycles.max(exposed)
         }
         None if runs_across_lanes(expr, extents, sink) => {
@@ -149,4 +149,13 @@ pub(crate) fn phase_cycles(expr: &TensorExpr, extents: &[usize], sink: Sink, arc
         }
     };
     latency + steps
+}
+
+/// Cycles until the slowest of a reduction's reads arrives.
+fn read_latency(stage: &Stage, arch: &GpuArch) -> f64 {
+    let from_memory = |read: ReadId| matches!(stage.sources[stage.expr.reads[read].operand], StageSource::Operand(_));
+    match stage.expr.reads_of(&stage.expr.body).into_iter().any(from_memory) {
+        true => arch.load_latency_cycles.value,
+        false => arch.shared_latency_cycles.value,
+    }
 }
