@@ -49,7 +49,7 @@ pub struct PartitionTuning {
     /// Shapes of contractions that a program has at most.
     pub most_shapes: usize,
     /// Parts into which a reduction may be split.
-    pub splits: [usize; 4],
+    pub splits: [usize; 10],
     /// Points of the reduction that a part has at least.
     pub shortest_part: usize,
     /// The share of all shapes of a contraction that is priced.
@@ -125,7 +125,7 @@ impl SearchTuning {
             most_staged_values: 8,
             counted_tiles: 4,
             most_shapes: 4,
-            splits: [2, 4, 8, 16],
+            splits: [2, 3, 4, 5, 6, 7, 8, 9, 12, 16],
             shortest_part: 64,
             shortlist_share: 0.01,
             shortest_list: 10,

@@ -23,15 +23,15 @@ WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
     ww_arena_load4_f32(r3, buffers, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
     #pragma unroll
     for (unsigned v9 = 0u; v9 < 4u; ++v9) {
-      ww_shared_store_f32(s0, ((ww_thread() & 3u) * 4u + v9) * 64u + ww_shift_right(ww_thread(), 2u), r3[v9]);
+      ww_shared_store_f32(s0 + (int)ww_shift_right(ww_thread(), 2u), (int)(((ww_thread() & 3u) * 4u + v9) * 64u), r3[v9]);
     }
     ww_weights_load4_f32(r3, buffers, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
     ww_shared_store4_f32(s1, ww_thread() * 4u, r3[0], r3[1], r3[2], r3[3]);
     ww_barrier();
     #pragma unroll
     for (unsigned v8 = 0u; v8 < 16u; ++v8) {
-      ww_shared_load4_f32(r1, s0, v8 * 64u + v4);
-      ww_shared_load4_f32(r2, s1, v8 * 64u + v5);
+      ww_shared_load4_f32(r1, s0 + (int)v4, (int)(v8 * 64u));
+      ww_shared_load4_f32(r2, s1 + (int)v5, (int)(v8 * 64u));
       #pragma unroll
       for (unsigned v9 = 0u; v9 < 4u; ++v9) {
         #pragma unroll
@@ -73,15 +73,15 @@ WW_KERNEL void k1(ww_buffers buffers, int const* operands, unsigned tile) {
     ww_arena_load4_f32(r3, buffers, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
     #pragma unroll
     for (unsigned v9 = 0u; v9 < 4u; ++v9) {
-      ww_shared_store_f32(s0, ((ww_thread() & 3u) * 4u + v9) * 64u + ww_shift_right(ww_thread(), 2u), r3[v9]);
+      ww_shared_store_f32(s0 + (int)ww_shift_right(ww_thread(), 2u), (int)(((ww_thread() & 3u) * 4u + v9) * 64u), r3[v9]);
     }
     ww_weights_load4_f32(r3, buffers, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
     ww_shared_store4_f32(s1, ww_thread() * 4u, r3[0], r3[1], r3[2], r3[3]);
     ww_barrier();
     #pragma unroll
     for (unsigned v8 = 0u; v8 < 16u; ++v8) {
-      ww_shared_load4_f32(r1, s0, v8 * 64u + v4);
-      ww_shared_load4_f32(r2, s1, v8 * 64u + v5);
+      ww_shared_load4_f32(r1, s0 + (int)v4, (int)(v8 * 64u));
+      ww_shared_load4_f32(r2, s1 + (int)v5, (int)(v8 * 64u));
       #pragma unroll
       for (unsigned v9 = 0u; v9 < 4u; ++v9) {
         #pragma unroll
