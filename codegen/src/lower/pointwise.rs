@@ -137,7 +137,13 @@ impl PolledSum {
 /// What is emitted at one point, given the coordinates of all axes.
 type AtPoint<'p> = dyn FnMut(&mut Emitter, Vec<Expression>) -> Result<(), LowerError> + 'p;
 
-/// Nested loops over reduced axes; `body` gets the coordinates of all axes.
+/// Values of a reduction that are asked for before the first is looked at.
+const TOGETHER: usize = 16;
+/// The same where a loop remains around them.
+const TOGETHER_IN_LOOP: usize = 8;
+
+/// Nested loops over reduced axes; `body` gets the coordinates of all axes. The innermost loops are written out, so that
+/// their loads are under way together.
 fn reduce_over(
     emitter: &mut Emitter,
     expr: &TensorExpr,
@@ -146,11 +152,24 @@ fn reduce_over(
     body: &mut AtPoint,
 ) -> Result<(), LowerError> {
     let Some((&axis, rest)) = axes.split_first() else { return body(emitter, coordinates) };
-    let extent = emitter.operand(expr.axes[axis].extent as i64)?;
-    emitter.repeat(extent, false, |emitter, variable| {
-        let mut coordinates = coordinates;
-        debug_assert_eq!(coordinates.len(), axis.index(), "reduced axes follow the tile axes");
-        coordinates.push(variable.into());
+    debug_assert_eq!(coordinates.len(), axis.index(), "reduced axes follow the tile axes");
+    let extent = expr.axes[axis].extent;
+    let inner: usize = rest.iter().map(|&axis| expr.axes[axis].extent).product();
+    let mut at = |emitter: &mut Emitter, coordinate: Expression| {
+        let coordinates = coordinates.iter().cloned().chain([coordinate]).collect();
         reduce_over(emitter, expr, rest, coordinates, body)
-    })
+    };
+    if extent * inner <= TOGETHER {
+        return emitter.repeat(Expression::i32(extent as i32), true, |emitter, variable| at(emitter, variable.into()));
+    }
+    if rest.is_empty() && extent.is_multiple_of(TOGETHER_IN_LOOP) {
+        let trips = emitter.operand((extent / TOGETHER_IN_LOOP) as i64)?;
+        return emitter.repeat(trips, false, |emitter, trip| {
+            emitter.repeat(Expression::i32(TOGETHER_IN_LOOP as i32), true, |emitter, part| {
+                at(emitter, add(multiply(trip, Expression::i32(TOGETHER_IN_LOOP as i32)), part))
+            })
+        });
+    }
+    let extent = emitter.operand(extent as i64)?;
+    emitter.repeat(extent, false, |emitter, variable| at(emitter, variable.into()))
 }
