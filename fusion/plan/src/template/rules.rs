@@ -10,8 +10,8 @@ use crate::template::block::BLOCK_THREADS;
 use crate::template::contraction::AxisClass;
 use crate::template::tile::ScheduleParams;
 
-/// Which tensors a program never writes.
-pub type IsConstant<'c> = &'c dyn Fn(TensorId) -> bool;
+/// Whether an rTask may load a tensor's elements before it waits for others.
+pub type LoadsBeforeWaits<'c> = &'c dyn Fn(TensorId) -> bool;
 
 /// The capabilities of a template. Whoever plans, verifies or runs kernels asks for what it needs to know; which template
 /// answers does not matter to it.
@@ -82,8 +82,8 @@ pub trait Rules: fmt::Debug {
         false
     }
 
-    /// The sides of a product whose factor consists of constants, which the kernel may fetch before it waits.
-    fn prefetchable(&self, _: &GroupBody, _: IsConstant<'_>) -> Vec<AxisClass> {
+    /// The sides of a product whose whole factor may be loaded before waits, which the kernel then fetches there.
+    fn prefetchable(&self, _: &GroupBody, _: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {
         Vec::new()
     }
 

@@ -223,7 +223,7 @@ fn crossing<C: KernelCost>(task: &Task<'_, C>) -> Vec<Crossing> {
     let root = |tensor: &TensorId| task.layouts[*tensor].root;
     let mut spans: BTreeMap<TensorId, (usize, usize)> = BTreeMap::new();
     let given: BTreeSet<TensorId> = task.program.inputs.iter().map(root).collect();
-    let is_given = |root: TensorId| given.contains(&root) || task.program.mutability(root).loads_non_coherently();
+    let is_given = |root: TensorId| given.contains(&root) || !task.program.mutability(root).changes_in_launch();
     for (position, group) in groups.iter().enumerate() {
         for root in group.body.operands.iter().chain(&group.body.outputs).map(root).filter(|root| !is_given(*root)) {
             spans.entry(root).or_insert((position, position)).1 = position;

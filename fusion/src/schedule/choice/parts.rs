@@ -107,9 +107,9 @@ impl<C: KernelCost> Task<'_, C> {
 
     fn uses(&self, part: &Part) -> RootUses {
         let bodies = || self.partition.groups[part.groups.clone()].iter().map(|group| &group.body);
-        let is_constant = |root: &TensorId| self.program.mutability(*root).loads_non_coherently();
+        let changes = |root: &TensorId| self.program.mutability(*root).changes_in_launch();
         let roots = |tensors: &mut dyn Iterator<Item = TensorId>| -> BTreeSet<TensorId> {
-            tensors.map(|tensor| self.layouts[tensor].root).filter(|root| !is_constant(root)).collect()
+            tensors.map(|tensor| self.layouts[tensor].root).filter(changes).collect()
         };
         RootUses {
             touched: roots(&mut bodies().flat_map(|body| body.operands.iter().chain(&body.outputs)).copied()),
@@ -135,7 +135,7 @@ impl<C: KernelCost> Task<'_, C> {
     }
 }
 
-/// The roots that a part uses, but for constants.
+/// The roots that a part uses, of those that a launch changes.
 struct RootUses {
     touched: BTreeSet<TensorId>,
     written: BTreeSet<TensorId>,

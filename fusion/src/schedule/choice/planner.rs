@@ -87,9 +87,11 @@ impl<'a> Planner<'a> {
         if tagging != Tagging::Nothing && exchanged.tagged_values.is_empty() {
             return None;
         }
-        let is_constant = |tensor: TensorId| exchanged.program.mutability(tensor).loads_before_waits();
+        let loads_before_waits = |tensor: TensorId| exchanged.program.mutability(tensor).loads_before_waits();
         let mut operators: Arena<OperatorId, ROperator> =
-            crate::schedule::choice::price::price(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
+            crate::schedule::choice::price::price(&exchanged.partition.groups, cost, loads_before_waits)
+                .into_iter()
+                .collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.tagged_values);
         for operator in operators.values_mut() {
             operator.task_microseconds +=

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpweave_plan::template::weight_stationary::rules::params_of_tiles;
 use warpweave_plan::template::weight_stationary::rules::whole;
 
-use warpweave_graph::program::{TensorId, TensorProgram};
+use warpweave_graph::program::TensorProgram;
 
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
@@ -81,13 +81,12 @@ fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, u
     (phase.len() <= units).then(|| params.collect()).flatten()
 }
 
-/// What a group would keep, if its constants may be kept.
+/// What a group would keep, if that may be resident.
 fn key(program: &TensorProgram, group: &FusionGroup) -> Option<ResidentKey> {
     let may = group.params.rules().may_hold_residents();
     let key = ResidentKey::of_body(&group.body).filter(|_| may)?;
-    let is_constant = |tensor: TensorId| program.mutability(tensor).is_resident();
-    let constant = key.tensors().all(is_constant);
-    constant.then_some(key)
+    let are_resident = key.tensors().all(|tensor| program.mutability(tensor).is_resident());
+    are_resident.then_some(key)
 }
 
 /// Bytes of shared memory that the other groups' kernels may need.
