@@ -36,7 +36,7 @@ use warpweave_plan::streams::prefetch;
 use warpweave_plan::tables;
 use warpweave_plan::tables::Binding;
 use warpweave_plan::template::Template;
-use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
@@ -93,14 +93,14 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
             Entry::Mixed(MixedEntries { persistent: persistent::entry(&kernels), nodes })
         }
     };
-    let program = Program { threads: threads(plan) as u32, kernels, entry };
+    let program = Program { threads: block_size(plan).threads() as u32, kernels, entry };
     Ok(LoweredProgram { program, bindings, operands })
 }
 
-/// Threads of the blocks of a program: what each of its kernels has.
-fn threads(plan: &ExecutionPlan) -> usize {
+/// The size of the blocks of a program: what each of its kernels has.
+fn block_size(plan: &ExecutionPlan) -> BlockSize {
     let operators = plan.operators();
-    operators.values().map(|operator| operator.params.rules().threads()).max().unwrap_or(BLOCK_THREADS)
+    operators.values().map(|operator| operator.params.rules().block_size()).max().unwrap_or_default()
 }
 
 /// Why rOperators of a plan have no kernels: the first reason of each.

@@ -6,7 +6,6 @@
 //! memory for all rows.
 
 use warpweave_graph::expr::{Index, ReadId, Scalar};
-use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::row::rounds::{RUN, Round, rounds};
 use warpweave_plan::template::staged::blocked::is_wide;
 use warpweave_plan::template::weight_stationary::reads::{
@@ -40,12 +39,13 @@ pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let rows = tile.volume(&axes);
     let polled = poll_vectors(emitter, &tile)?;
     let sums = emitter.shared(MemoryType::F32, rows * emitter.body().reductions().count());
-    let trips = rows.div_ceil(BLOCK_WARPS);
+    let trips = rows.div_ceil(emitter.warps());
     let count = emitter.operand(trips as i64)?;
     emitter.repeat(count, false, |emitter, trip| {
-        let first = multiply(trip, Expression::i32(BLOCK_WARPS as i32));
+        let first = multiply(trip, Expression::i32(emitter.warps() as i32));
         let number = emitter.bind(ScalarType::I32, add(first, warp));
-        let row = emit_row(emitter, &tile, number, lane, trips * BLOCK_WARPS)?;
+        let places = trips * emitter.warps();
+        let row = emit_row(emitter, &tile, number, lane, places)?;
         emit_sums(emitter, &row, number, &Held { kept, polled: &polled, rows }, sums)
     })?;
     emitter.push(Statement::BlockBarrier);

@@ -6,7 +6,7 @@ use warpweave_graph::program::TensorId;
 
 use crate::body::{GroupBody, StageSource};
 use crate::template::Template;
-use crate::template::block::BLOCK_THREADS;
+use crate::template::block::BlockSize;
 use crate::template::contraction::AxisClass;
 use crate::template::tile::ScheduleParams;
 
@@ -47,9 +47,9 @@ pub trait Rules: fmt::Debug {
         false
     }
 
-    /// Threads of the kernel's blocks; a multiple of a warp. All kernels of a program have as many.
-    fn threads(&self) -> usize {
-        BLOCK_THREADS
+    /// The size of the kernel's blocks. All kernels of a program have the same.
+    fn block_size(&self) -> BlockSize {
+        BlockSize::default()
     }
 
     /// Whether the body's first stage is a sum of products which is computed block by block.

@@ -9,6 +9,8 @@ use warpweave_graph::program::TensorProgram;
 
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
+use warpweave_plan::template::block::BlockSize;
+use warpweave_plan::template::row::row_bytes;
 use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::{ResidentKey, resident_bytes, resident_elements};
 
@@ -98,9 +100,6 @@ fn other_bytes(partition: &Partition, families: &BTreeMap<ResidentKey, Family>) 
 
 /// Bytes of shared memory that kernels of these groups need at most, but for what they keep and for boxes of factors.
 pub(crate) fn kernel_bytes<'g>(groups: impl Iterator<Item = &'g FusionGroup>) -> usize {
-    groups
-        .map(|group| group.params.rules().shared_bytes(&group.body, &group.params))
-        .max()
-        .unwrap_or(0)
-        .max(warpweave_plan::template::row::ROW_BYTES)
+    let of_group = |group: &FusionGroup| group.params.rules().shared_bytes(&group.body, &group.params);
+    groups.map(of_group).max().unwrap_or(0).max(row_bytes(BlockSize::default()))
 }

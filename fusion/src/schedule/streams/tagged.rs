@@ -22,7 +22,7 @@ use warpweave_plan::plan::{EdgeKind, MemoryPlan, ROperator};
 use warpweave_plan::region::Region;
 use warpweave_plan::template::contraction::operand_staging as boxed;
 use warpweave_plan::template::contraction::operand_staging::stages_operands;
-use warpweave_plan::template::row::ROW_BYTES;
+use warpweave_plan::template::row::row_bytes;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::shared_vectors;
@@ -150,7 +150,7 @@ fn polls(
         let rows: usize = params.tile.iter().product();
         let sums: usize = body.reductions().map(|(_, stage)| stage.expr.numerics().accumulate.bytes()).sum();
         let polled: usize = vectors.iter().map(|read| read.length * read.element(body).bytes()).sum();
-        if rows * sums + polled > ROW_BYTES {
+        if rows * sums + polled > row_bytes(params.rules().block_size()) {
             continue;
         }
         for vector in vectors {

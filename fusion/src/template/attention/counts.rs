@@ -41,7 +41,7 @@ pub(crate) fn counts(
         };
         match part {
             Part::Before(method) | Part::Block(method) => {
-                let model = PhaseModel::new(stage, &kernel.boxes, method);
+                let model = PhaseModel::new(stage, &kernel.boxes, method, kernel.block_size);
                 on_box(&|place| model.counts(place, sampling))
             }
             Part::Weights => {
@@ -120,7 +120,8 @@ fn operations(count: usize) -> KernelCounts {
 /// The weighted sums over all blocks, their rescaling, and what follows them.
 fn product(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKernel, sampling: Sampling) -> KernelCounts {
     let step = &kernel.product;
-    let sides = BlockSides { rows: step.rows, columns: step.columns, across: step.across };
+    let sides =
+        BlockSides { rows: step.rows, columns: step.columns, across: step.across, block_size: kernel.block_size };
     let model = lead_model(body, &kernel.boxes, sides);
     let row = Address::of_word(&body.stages[0].expr, &row_number(body, kernel));
     // Every block's factors, and at last the totals, each with one operation an element.

@@ -18,8 +18,6 @@ use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::block::BLOCK_THREADS;
-use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
@@ -94,7 +92,7 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
             latency + fetch + steps * (compute + BARRIER_CYCLES).max(fetch).max(ahead)
         }
     };
-    let elements = (shape.rows * shape.columns * BLOCK_THREADS) as f64;
+    let elements = (shape.rows * shape.columns * shape.block_size().threads()) as f64;
     let after = elements * STORE_INSTRUCTIONS / arch.single().lanes.value as f64;
     loop_cycles + after.max(kernel.transfer(kernel.counts.store_sectors)) + latency
 }
@@ -111,9 +109,10 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 /// Cycles of the products of one step, and of what brings the next: the slowest of multiply-adds, shared memory and
 /// instructions.
 fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, work: f64) -> f64 {
-    let multiply_adds = (shape.rows * shape.columns * shape.k_tile * BLOCK_THREADS) as f64;
+    let threads = shape.block_size().threads();
+    let multiply_adds = (shape.rows * shape.columns * shape.k_tile * threads) as f64;
     let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
-    let loads = (reads * shape.k_tile * BLOCK_THREADS) as f64;
+    let loads = (reads * shape.k_tile * threads) as f64;
     let fetched = ((shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) * shape.k_tile) as f64;
     let wavefronts = wavefronts(kernel, shape) * shape.k_tile as f64;
     let instructions = multiply_adds + loads + fetched * work;
@@ -125,5 +124,5 @@ fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, work: f64) -> f64 
 
 /// Wavefronts of a block's reads from shared memory a point of the reduction.
 fn wavefronts(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
-    (BLOCK_WARPS * (shape.rows + shape.columns)) as f64 * kernel.counts.conflict_degree()
+    (shape.block_size().warps() * (shape.rows + shape.columns)) as f64 * kernel.counts.conflict_degree()
 }

@@ -12,9 +12,9 @@ use crate::template::kernel::reduced;
 use crate::template::pointwise::counts::counts;
 use crate::template::pricing::Pricing;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::pointwise::Pointwise;
+use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
 impl Pricing for Pointwise {
@@ -26,7 +26,7 @@ impl Pricing for Pointwise {
         let (lanes, latency) =
             (kernel.arch.single().multiply_adds_per_cycle.value, kernel.arch.load_latency_cycles.value);
         let stages = &kernel.body.stages;
-        let points = self.per_thread as f64 * BLOCK_THREADS as f64;
+        let points = self.per_thread as f64 * self.block_size().threads() as f64;
         let per_point: f64 = stages.iter().map(|stage| reduced(&stage.expr) * work(&stage.expr)).sum();
         let serial: f64 = stages.iter().map(|stage| reduced(&stage.expr) * latency / 8.0).sum();
         let traffic = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);

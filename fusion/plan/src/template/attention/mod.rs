@@ -16,7 +16,7 @@ use warpweave_graph::online_softmax::{Named, OnlineSoftmax};
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::Template;
-use crate::template::block::BLOCK_WARPS;
+use crate::template::block::BlockSize;
 use crate::template::contraction::Contraction;
 use crate::template::staged::blocked::{BlockedStep, one_trip};
 use crate::template::staged::phase::tiles;
@@ -155,6 +155,8 @@ pub struct AttentionKernel {
     pub attention: Attention,
     /// Keys of a block.
     pub block: usize,
+    /// The size of the kernel's blocks of threads.
+    pub block_size: BlockSize,
     /// The box of every staged value: of one block where it is computed block by block.
     pub boxes: Vec<StagedBox>,
     /// The block of the weighted sum that each thread keeps.
@@ -179,8 +181,9 @@ impl AttentionKernel {
                 spans[dimension] = StagedSpan { steps, first: 0, extent: block, whole: attention.keys };
             }
         }
-        let product = one_trip(&body.stages[0].expr, &params.tile)?;
-        let mut kernel = Self { attention: attention.clone(), block, boxes, product, bytes: 0 };
+        let block_size = params.rules().block_size();
+        let product = one_trip(&body.stages[0].expr, &params.tile, block_size)?;
+        let mut kernel = Self { attention: attention.clone(), block, block_size, boxes, product, bytes: 0 };
         kernel.bytes = kernel.shared_bytes(body);
         let possible = block > 0 && block <= KEYS[KEYS.len() - 1];
         (possible && kernel.bytes <= STAGED_BYTES).then_some(kernel)
@@ -213,7 +216,7 @@ impl AttentionKernel {
 
     /// Rows that a warp turns into weights side by side; where there are several, all warps have as many.
     pub fn side_by_side(&self) -> usize {
-        let even = |rows: &usize| self.rows().is_multiple_of(BLOCK_WARPS * rows);
+        let even = |rows: &usize| self.rows().is_multiple_of(self.block_size.warps() * rows);
         [MOST_SIDE_BY_SIDE, MOST_SIDE_BY_SIDE / 2].into_iter().find(even).unwrap_or(1)
     }
 

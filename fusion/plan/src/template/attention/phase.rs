@@ -25,7 +25,8 @@ pub fn parts(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKernel
     let attention = &kernel.attention;
     let part = |position: usize| {
         let spans = &kernel.boxes[position];
-        let method = || method(&body.staged[position].expr, &extents(spans), reached(kernel, position, &grid));
+        let sink = || reached(kernel, position, &grid);
+        let method = || method(&body.staged[position].expr, &extents(spans), sink(), kernel.block_size);
         match attention.streams[position] {
             Some(_) if position == attention.weights => Part::Weights,
             Some(_) => Part::Block(method()),

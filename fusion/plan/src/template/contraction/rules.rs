@@ -7,6 +7,7 @@ use warpweave_graph::program::TensorId;
 
 use crate::body::{GroupBody, StageSource};
 use crate::template::Template;
+use crate::template::block::BlockSize;
 use crate::template::contraction::operand_staging::boxes;
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
 use crate::template::contraction::{AxisClass, Contraction};
@@ -18,8 +19,8 @@ impl Rules for ContractionShape {
         "contraction"
     }
 
-    fn threads(&self) -> usize {
-        self.block_threads()
+    fn block_size(&self) -> BlockSize {
+        ContractionShape::block_size(self)
     }
 
     fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

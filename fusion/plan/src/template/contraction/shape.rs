@@ -1,7 +1,7 @@
 //! How a contraction's block divides its tile.
 
 use crate::body::GroupBody;
-use crate::template::block::BLOCK_THREADS;
+use crate::template::block::BlockSize;
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::unit::{ComputeUnit, WarpTile};
@@ -76,14 +76,14 @@ impl ContractionShape {
             && (8..=64).contains(&k_tile)
     }
 
-    /// Threads of the block.
-    pub fn block_threads(&self) -> usize {
-        BLOCK_THREADS
+    /// The size of the block.
+    pub fn block_size(&self) -> BlockSize {
+        BlockSize::default()
     }
 
     /// Threads along columns.
     pub fn column_threads(&self) -> usize {
-        self.block_threads() / self.row_threads
+        self.block_size().threads() / self.row_threads
     }
 
     /// How the lanes of a warp lie over the threads.

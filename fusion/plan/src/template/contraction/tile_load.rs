@@ -72,7 +72,7 @@ impl SideStaging {
             width,
             padding: 0,
             storage,
-            threads: shape.block_threads(),
+            threads: shape.block_size().threads(),
         };
         without.padded()
     }
