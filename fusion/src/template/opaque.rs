@@ -1,6 +1,5 @@
 //! What procedures cost, a row a block.
 
-use crate::cost::arch::GpuArch;
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
@@ -30,7 +29,7 @@ impl Pricing for Opaque {
 
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let transfer = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
-        row_cycles(kernel.body, kernel.arch, BARRIER_CYCLES).max(transfer)
+        row_cycles(kernel, BARRIER_CYCLES).max(transfer)
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
@@ -44,10 +43,11 @@ impl Pricing for Opaque {
 }
 
 /// Cycles of a row on a block.
-fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
+fn row_cycles(kernel: &Kernel<'_>, meeting: f64) -> f64 {
+    let (body, arch) = (kernel.body, kernel.arch);
     let Some(row) = row_work(body) else { return f64::INFINITY };
     let threads = Opaque.block_size().threads() as f64;
-    let lanes = arch.single().lanes.value as f64;
+    let lanes = kernel.rates().lanes;
     let issue = STEP_INSTRUCTIONS * threads / lanes;
     let evaluation = work(&body.stages[0].expr) * threads / lanes;
     let (latency, shared) = (arch.load_latency_cycles.value, arch.shared_latency_cycles.value);

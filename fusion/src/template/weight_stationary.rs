@@ -42,12 +42,13 @@ impl Pricing for WeightStationary {
         let rows = kernel.params.tile.iter().product::<usize>();
         let warps = self.block_size().warps();
         let passes = rows.div_ceil(warps) as f64;
+        let rates = kernel.rates();
         let bytes = resident_bytes(kernel.body, kernel.params) as f64;
         let read = bytes / arch.shared_bytes_per_cycle.value as f64;
         let of_round = |round: &Round| {
             let lead = &kernel.body.stages[round.stages.start].expr;
             let (points, sums) = (rows as f64 * reduced(lead), round.stages.len());
-            let arithmetic = points * round_work(kernel, round) / arch.single().multiply_adds_per_cycle.value;
+            let arithmetic = points * round_work(kernel, round) / rates.instructions_per_cycle;
             (arithmetic, passes * (shuffles(sums) * warps) as f64)
         };
         let reducing = |round: &Round| kernel.body.stages[round.stages.start].expr.reducer.is_some();

@@ -8,6 +8,7 @@ use crate::body::{GroupBody, StageSource};
 use crate::template::Template;
 use crate::template::block::BlockSize;
 use crate::template::contraction::AxisClass;
+use crate::template::contraction::unit::ComputeUnit;
 use crate::template::tile::ScheduleParams;
 
 /// Whether an rTask may load a tensor's elements before it waits for others.
@@ -50,6 +51,11 @@ pub trait Rules: fmt::Debug {
     /// The size of the kernel's blocks. All kernels of a program have the same.
     fn block_size(&self) -> BlockSize {
         BlockSize::default()
+    }
+
+    /// What computes the body.
+    fn compute_unit(&self) -> ComputeUnit {
+        ComputeUnit::Simt
     }
 
     /// Whether the body's first stage is a sum of products which is computed block by block.

@@ -16,6 +16,7 @@ use warpweave_graph::expr::TensorExpr;
 
 use crate::cost::arch::GpuArch;
 use crate::cost::bound::counts::Counts;
+use warpweave_plan::template::contraction::unit::ComputeUnit;
 
 /// How long a window's input is taken to be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -156,23 +157,19 @@ impl PerformanceUpperBound {
     fn without_resources(self) -> Self {
         Self { fraction: 0.0, fits: false, limit: LimitingFactor::Resources, ..self }
     }
-
-    /// Microseconds that `operations` take at least.
-    pub fn microseconds(&self, operations: f64, arch: &GpuArch) -> f64 {
-        operations / (self.fraction * arch.single().operations_per_microsecond.value)
-    }
 }
 
-/// The bound of one expression under a shape.
+/// The bound of one expression under a shape on the lanes of multiprocessors.
 pub fn upper_bound(expr: &TensorExpr, shape: &BlockShape, arch: &GpuArch, mode: BoundMode) -> PerformanceUpperBound {
     let counts = Counts::of(expr, shape, arch, mode);
+    let device = (arch, &arch.rates(ComputeUnit::Simt, expr.numerics().compute));
     let whole: Vec<usize> = expr.axes.values().map(|axis| axis.extent.max(1)).collect();
     let work = |extents: &[usize]| (counts::operations(expr, extents), counts::unique_bytes(expr, extents));
     let intensity = ratios::device_intensity(&whole, &shape.block, arch, work);
     let transactions = counts.load_transactions + counts.store_transactions;
     let factors = [
-        ratios::global_memory(counts.block_operations, transactions, intensity, arch, mode),
-        ratios::shared_memory(shape, &counts, arch, mode),
+        ratios::global_memory(counts.block_operations, transactions, intensity, device, mode),
+        ratios::shared_memory(shape, &counts, device, mode),
         work_balance(counts.blocks, arch.multiprocessors.value as u64),
     ];
     PerformanceUpperBound::new(mode, factors, ratios::fits(shape, &counts, arch), overlaps(&shape.staging))

@@ -93,7 +93,7 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
         }
     };
     let elements = (shape.rows * shape.columns * shape.block_size().threads()) as f64;
-    let after = elements * STORE_INSTRUCTIONS / arch.single().lanes.value as f64;
+    let after = elements * STORE_INSTRUCTIONS / kernel.rates().lanes;
     loop_cycles + after.max(kernel.transfer(kernel.counts.store_sectors)) + latency
 }
 
@@ -116,10 +116,8 @@ fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, work: f64) -> f64 
     let fetched = ((shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) * shape.k_tile) as f64;
     let wavefronts = wavefronts(kernel, shape) * shape.k_tile as f64;
     let instructions = multiply_adds + loads + fetched * work;
-    let accumulate = kernel.body.stages[0].expr.numerics().accumulate;
-    let peak = kernel.arch.peaks.of(shape.unit, accumulate);
-    let (lanes, rate) = (peak.lanes.value as f64, peak.multiply_adds_per_cycle.value);
-    (multiply_adds / rate).max(wavefronts).max(instructions / lanes)
+    let rates = kernel.rates();
+    (multiply_adds / rates.multiply_adds_per_cycle).max(wavefronts).max(instructions / rates.lanes)
 }
 
 /// Wavefronts of a block's reads from shared memory a point of the reduction.

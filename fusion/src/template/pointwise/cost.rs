@@ -23,14 +23,13 @@ impl Pricing for Pointwise {
     }
 
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let (lanes, latency) =
-            (kernel.arch.single().multiply_adds_per_cycle.value, kernel.arch.load_latency_cycles.value);
+        let (rate, latency) = (kernel.rates().instructions_per_cycle, kernel.arch.load_latency_cycles.value);
         let stages = &kernel.body.stages;
         let points = self.per_thread as f64 * self.block_size().threads() as f64;
         let per_point: f64 = stages.iter().map(|stage| reduced(&stage.expr) * work(&stage.expr)).sum();
         let serial: f64 = stages.iter().map(|stage| reduced(&stage.expr) * latency / 8.0).sum();
         let traffic = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
-        latency + (serial + points * per_point / lanes).max(traffic)
+        latency + (serial + points * per_point / rate).max(traffic)
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {

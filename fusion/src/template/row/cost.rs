@@ -67,7 +67,7 @@ pub(crate) fn shared_row(body: &GroupBody, params: &ScheduleParams, stage: usize
 
 /// Cycles of one round on the rows that a block takes at once.
 fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads) -> f64 {
-    let (lanes, latency) = (kernel.arch.single().multiply_adds_per_cycle.value, kernel.arch.load_latency_cycles.value);
+    let (rate, latency) = (kernel.rates().instructions_per_cycle, kernel.arch.load_latency_cycles.value);
     let block_size = threads.block_size();
     let (rows, width, combine) = match threads {
         RowThreads::Warp => (block_size.warps() as f64, WARP as f64, 150.0),
@@ -78,7 +78,7 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads) -> f64 
     let extra = kernel.body.extra_axes(first).into_iter().map(|axis| lead.axes[axis].extent as f64);
     let length = reduced(lead) * extra.product::<f64>();
     let trips = (length / (width * round.run as f64)).ceil();
-    let arithmetic = rows * length * round_work(kernel, round) / lanes;
+    let arithmetic = rows * length * round_work(kernel, round) / rate;
     let beside = ((round.stages.len() - 1) * block_size.warps()) as f64 * SHUFFLE_CYCLES;
     combine + beside + (trips * latency / 4.0).max(arithmetic) + latency
 }

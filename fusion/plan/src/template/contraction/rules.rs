@@ -10,6 +10,7 @@ use crate::template::Template;
 use crate::template::block::BlockSize;
 use crate::template::contraction::operand_staging::boxes;
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
+use crate::template::contraction::unit::ComputeUnit;
 use crate::template::contraction::{AxisClass, Contraction};
 use crate::template::rules::{LoadsBeforeWaits, Rules, reads_directly, require};
 use crate::template::tile::ScheduleParams;
@@ -21,6 +22,10 @@ impl Rules for ContractionShape {
 
     fn block_size(&self) -> BlockSize {
         ContractionShape::block_size(self)
+    }
+
+    fn compute_unit(&self) -> ComputeUnit {
+        self.unit
     }
 
     fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
