@@ -39,7 +39,7 @@ use crate::timings_file::{TimingsFile, TimingsFileError};
 /// A step of a build, for those who watch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// Views are inlined and joins placed.
+    /// Views are inlined and concats placed.
     Prepare,
     /// The program is partitioned.
     Partition(BundleTarget),

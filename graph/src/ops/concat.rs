@@ -61,6 +61,6 @@ impl Operator for Concat {
         if parts.is_empty() {
             parts.extend(inputs.iter().flatten().take(1));
         }
-        vec![if parts.len() == 1 { parts[0] } else { program.join(axis, &parts) }]
+        vec![if parts.len() == 1 { parts[0] } else { program.concat(axis, &parts) }]
     }
 }

@@ -193,7 +193,7 @@ fn branches_and_a_chain() -> TensorProgram {
         })
     };
     let branches: Vec<TensorId> = (0..BRANCHES).map(branch).collect();
-    let joined = sketch.join(0, &branches);
+    let joined = sketch.concat(0, &branches);
     let value = (0..3 * STEPS).fold(joined, |value, _| {
         let turned = sketch.transpose(value, &[1, 0]);
         let sum = sketch.binary(BinaryOp::Add, value, turned);

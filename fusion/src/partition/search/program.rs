@@ -1,4 +1,4 @@
-//! The partition of a tensor program as an abstract problem: a node a statement, joins included.
+//! The partition of a tensor program as an abstract problem: a node a statement, concats included.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -110,9 +110,9 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
         known.values().filter(|asked| asked.levels.contains(&self.level)).count()
     }
 
-    fn is_join(&self, node: usize) -> bool {
+    fn is_concat(&self, node: usize) -> bool {
         match self.program.statements[StatementId::from_index(node)].definition {
-            Definition::Join { .. } => true,
+            Definition::Concat { .. } => true,
             Definition::Compute(_) | Definition::Opaque(_) => false,
         }
     }
@@ -175,7 +175,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
         let mut computing: Vec<BTreeSet<StatementId>> = Vec::new();
         for members in &solution.groups {
             members.iter().for_each(|&member| group_of[member] = members[0]);
-            if !self.is_join(members[0]) {
+            if !self.is_concat(members[0]) {
                 computing.push(members.iter().map(|&node| StatementId::from_index(node)).collect());
             }
         }
@@ -236,7 +236,7 @@ impl<C: KernelCost> PartitionProblem for ProgramProblem<'_, C> {
 impl<C: KernelCost> ProgramProblem<'_, C> {
     /// The price of a set at a level.
     pub(crate) fn evaluate_at(&self, level: FusionLevel, members: &NodeSet) -> Option<f64> {
-        if members.iter().any(|&node| self.is_join(node)) {
+        if members.iter().any(|&node| self.is_concat(node)) {
             return (members.len() == 1).then_some(0.0);
         }
         let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();

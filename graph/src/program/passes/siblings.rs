@@ -89,7 +89,7 @@ fn accepted(program: &TensorProgram) -> Vec<Set> {
 fn composes(program: &TensorProgram, uses: &Uses, reader: StatementId) -> bool {
     let reduces = |statement: StatementId| match &program.statements[statement].definition {
         Definition::Compute(expr) => expr.reducer.is_some(),
-        Definition::Opaque(_) | Definition::Join { .. } => false,
+        Definition::Opaque(_) | Definition::Concat { .. } => false,
     };
     let statement = &program.statements[reader];
     let is_compute = matches!(statement.definition, Definition::Compute(_));
@@ -304,7 +304,7 @@ impl Merging<'_> {
                     self.program.packable(tensor).expect("the operand is a constant")
                 };
                 let parts: Vec<&Tensor> = set.members.iter().map(value).collect();
-                self.builder.constant(join(&parts, dimension))
+                self.builder.constant(concat(&parts, dimension))
             }
         }
     }
@@ -313,7 +313,7 @@ impl Merging<'_> {
 fn compute(statement: &Statement) -> &TensorExpr {
     match &statement.definition {
         Definition::Compute(expr) => expr,
-        Definition::Opaque(_) | Definition::Join { .. } => unreachable!("joins are no siblings"),
+        Definition::Opaque(_) | Definition::Concat { .. } => unreachable!("concats are no siblings"),
     }
 }
 
@@ -329,7 +329,7 @@ fn slice(ty: &TensorType, dimension: usize, first: usize, extent: usize) -> Tens
 }
 
 /// Tensors end to end along a dimension.
-fn join(parts: &[&Tensor], dimension: usize) -> Tensor {
+fn concat(parts: &[&Tensor], dimension: usize) -> Tensor {
     let first = parts[0].ty();
     let outer: usize = first.shape[..dimension].iter().product();
     let extent = parts.iter().map(|part| part.shape()[dimension]).sum();

@@ -18,7 +18,7 @@ const SWAPS: usize = 2000;
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
     suite.trial("refused texts are told where", places);
-    for name in ["join", "convolutions", "gather", "softmax"] {
+    for name in ["concat", "convolutions", "gather", "softmax"] {
         suite.trial(format!("hostile texts from {name}"), move || {
             let sample = samples::all().into_iter().find(|sample| sample.name == name).expect("there is such a sample");
             let compiled = compile(&sample.program, 3, FusionLevel::Full);
