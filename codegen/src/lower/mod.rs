@@ -73,8 +73,8 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
             operands.extend(own);
             (kernel.index() as u32, first)
         };
-        let early = if awaits { prefetch::planned_sides(operator, &plan.memory) } else { Vec::new() };
-        let (kernel, first) = bind(lower_operator(id, operator, &plan.memory, &early)?);
+        let prologue = if awaits { prefetch::prologue_sides(operator, &plan.memory) } else { Vec::new() };
+        let (kernel, first) = bind(lower_operator(id, operator, &plan.memory, &prologue)?);
         let keep = match operator.params.rules().holds_residents() {
             true => Some(bind(lower_hold(id, operator, &plan.memory)?)),
             false => None,
@@ -120,12 +120,12 @@ fn lower_hold(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Resu
     Ok((hoist::hoist_operands(kernel), operands))
 }
 
-/// The kernel of one rOperator, which fetches `early` before its waits and then does them itself, and its operands.
+/// The kernel of one rOperator, which fetches the sides `prologue` before its waits and then does them itself, and its operands.
 fn lower_operator(
     id: OperatorId,
     operator: &ROperator,
     memory: &MemoryPlan,
-    early: &[AxisClass],
+    prologue: &[AxisClass],
 ) -> Result<(Kernel, Vec<i32>), LowerError> {
     let padded = PaddedBody::of(&operator.body);
     let seen = ROperator { body: padded.body.clone().into_owned().into(), ..operator.clone() };
@@ -138,7 +138,7 @@ fn lower_operator(
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
         Template::WeightStationary => weight_stationary::emit(&mut emitter)?,
         Template::Opaque => opaque::emit(&mut emitter)?,
-        Template::Contraction(shape) => contraction::emit(&mut emitter, shape, early, (&operator.body, &padded))?,
+        Template::Contraction(shape) => contraction::emit(&mut emitter, shape, prologue, (&operator.body, &padded))?,
         Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
         Template::Attention(_) => attention::emit(&mut emitter, &operator.body, &padded)?,
     }

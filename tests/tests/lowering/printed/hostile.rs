@@ -43,7 +43,8 @@ fn places() {
     plan(&format!("{empty}vEU 0: run o0.0"), (3, 12), "an rOperator");
     plan(&format!("{empty}vEU 1:"), (3, 5), "unit 0");
     plan(&format!("{empty}o0: tiled"), (3, 5), "a template");
-    let operator = format!("{empty}o0: staged tile none, 0.5 us a task, 0.0 early tile axes 0, reads [], writes []\n");
+    let operator =
+        format!("{empty}o0: staged tile none, 0.5 us a task, 0.0 prologue tile axes 0, reads [], writes []\n");
     plan(&format!("{operator}vEU 0: run o0.0-4294967295"), (4, 16), "instructions");
     plan(&format!("{operator}vEU 0: run o0.4-3"), (4, 16), "a later tile");
     let kernels = |text: &str, place: (usize, usize), part: &str| {
