@@ -3,7 +3,7 @@
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::{FusionLevel, partition};
-use warpweave_fusion::schedule::choice::parts::Part;
+use warpweave_fusion::schedule::choice::parts::SegmentGroups;
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
@@ -50,8 +50,8 @@ fn cases() -> [Case; 2] {
     let one = warpweave_fusion::schedule::choice::plan(&program, &layouts, &partition, &cost, UNITS);
     let groups = partition.groups.len();
     let parts = [
-        Part { groups: 0..groups / 2, backend: Backend::CudaGraph },
-        Part { groups: groups / 2..groups, backend: Backend::Persistent },
+        SegmentGroups { groups: 0..groups / 2, backend: Backend::CudaGraph },
+        SegmentGroups { groups: groups / 2..groups, backend: Backend::Persistent },
     ];
     let mixed = warpweave_fusion::schedule::choice::parts::plan_parts(
         &program,

@@ -63,7 +63,7 @@ pub fn group_bound(
         ratios::work_balance(params.tiles(body) as u64, arch.multiprocessors.value as u64),
     ];
     let fits = shapes.iter().zip(&counted).all(|(shape, counts)| ratios::fits(shape, counts, arch));
-    let overlapped = shapes.iter().all(|shape| overlaps(&shape.staging));
+    let overlapped = shapes.iter().all(|shape| overlaps(&shape.level));
     PerformanceUpperBound::new(mode, factors, fits, overlapped)
 }
 

@@ -49,7 +49,7 @@ impl BoundMode {
 
 /// How threads get at operands.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Staging {
+pub enum OperandLevel {
     /// From global memory straight into registers: there is no shared-memory stage.
     Registers,
     /// Through shared memory, a slice of the reduction at a time.
@@ -71,17 +71,17 @@ pub struct BlockShape {
     /// The extents of a thread's box, one an axis; the block has as many threads as boxes of these fill its own.
     pub thread: Vec<usize>,
     /// How threads get at operands.
-    pub staging: Staging,
+    pub level: OperandLevel,
 }
 
 impl BlockShape {
     /// Boxes over the parallel axes; every thread walks the whole reduction (erratum E2: C_b = C_t = C).
-    pub fn over_parallel(expr: &TensorExpr, block: &[usize], thread: &[usize], staging: Staging) -> Self {
+    pub fn over_parallel(expr: &TensorExpr, block: &[usize], thread: &[usize], level: OperandLevel) -> Self {
         let with_reduction = |extents: &[usize]| -> Vec<usize> {
             let reduced = expr.reduced().map(|axis| expr.axes[axis].extent);
             extents.iter().copied().chain(reduced).collect()
         };
-        Self { block: with_reduction(block), thread: with_reduction(thread), staging }
+        Self { block: with_reduction(block), thread: with_reduction(thread), level }
     }
 
     /// Threads of a block.
@@ -172,13 +172,13 @@ pub fn upper_bound(expr: &TensorExpr, shape: &BlockShape, arch: &GpuArch, mode: 
         ratios::shared_memory(shape, &counts, device, mode),
         work_balance(counts.blocks, arch.multiprocessors.value as u64),
     ];
-    PerformanceUpperBound::new(mode, factors, ratios::fits(shape, &counts, arch), overlaps(&shape.staging))
+    PerformanceUpperBound::new(mode, factors, ratios::fits(shape, &counts, arch), overlaps(&shape.level))
 }
 
 /// Whether the stages of a kernel overlap. Without a shared-memory stage there is nothing to wait for in turn.
-fn overlaps(staging: &Staging) -> bool {
-    match staging {
-        Staging::Registers => true,
-        Staging::Shared { overlapped, .. } => *overlapped,
+fn overlaps(level: &OperandLevel) -> bool {
+    match level {
+        OperandLevel::Registers => true,
+        OperandLevel::Shared { overlapped, .. } => *overlapped,
     }
 }

@@ -5,7 +5,7 @@ use warpweave_graph::numerics::WORD_BYTES;
 use crate::cost::arch::GpuArch;
 use crate::cost::arithmetic::Rates;
 use crate::cost::bound::counts::Counts;
-use crate::cost::bound::{BlockShape, BoundMode, Staging};
+use crate::cost::bound::{BlockShape, BoundMode, OperandLevel};
 
 /// Lanes of a warp.
 const WARP: usize = 32;
@@ -69,7 +69,7 @@ pub(crate) fn shared_memory(
     (arch, rates): (&GpuArch, &Rates),
     mode: BoundMode,
 ) -> f64 {
-    let Staging::Shared { conflict_degree, .. } = &shape.staging else { return 1.0 };
+    let OperandLevel::Shared { conflict_degree, .. } = &shape.level else { return 1.0 };
     if counts.thread_loads == 0 {
         return 1.0;
     }

@@ -30,7 +30,7 @@ pub(crate) struct ProgramProblem<'a, C> {
     cost: &'a C,
     level: FusionLevel,
     /// The structures that may be staged; any if absent.
-    staging: Option<BTreeSet<StructuralKey>>,
+    stageable: Option<BTreeSet<StructuralKey>>,
     uses: Uses,
     graph: DependenceGraph,
     structures: Structures,
@@ -75,7 +75,7 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
             layouts,
             cost,
             level,
-            staging: None,
+            stageable: None,
             uses: Uses::new(program),
             graph: DependenceGraph::new(predecessors.collect()),
             structures: Structures::new(program, layouts),
@@ -93,11 +93,11 @@ impl<'a, C: KernelCost> ProgramProblem<'a, C> {
 
     /// The same problem where only these structures may be staged.
     pub(crate) fn staging_only(self, structures: BTreeSet<StructuralKey>) -> Self {
-        Self { staging: Some(structures), ..self }
+        Self { stageable: Some(structures), ..self }
     }
 
     fn may_stage(&self, level: FusionLevel, key: &StructuralKey) -> bool {
-        let allowed = self.staging.as_ref().is_none_or(|allowed| allowed.contains(key));
+        let allowed = self.stageable.as_ref().is_none_or(|allowed| allowed.contains(key));
         match level {
             FusionLevel::Full => allowed,
             FusionLevel::None | FusionLevel::Register => false,

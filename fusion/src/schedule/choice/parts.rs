@@ -25,7 +25,7 @@ use warpweave_plan::plan::backend::{Backend, BackendReason};
 
 /// Neighbouring groups that make a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct SegmentGroups {
     /// The groups, by position.
     pub groups: Range<usize>,
     /// What runs them.
@@ -69,7 +69,7 @@ impl<C: KernelCost> Task<'_, C> {
     }
 
     /// As one segment a part. The parts follow one another and hold all groups.
-    pub(crate) fn parts(&self, parts: &[Part], variants: &Variants) -> Planned {
+    pub(crate) fn parts(&self, parts: &[SegmentGroups], variants: &Variants) -> Planned {
         let uses: Vec<RootUses> = parts.iter().map(|part| self.uses(part)).collect();
         let numbers: Vec<usize> = (0..parts.len()).collect();
         let planned = numbers.par_iter().map(|&at| self.part(&parts[at], self.exchanged(&uses, at), variants));
@@ -87,7 +87,7 @@ impl<C: KernelCost> Task<'_, C> {
     }
 
     /// One part as a plan of its own.
-    fn part(&self, part: &Part, exchanged: Exchanged, variants: &Variants) -> Planned {
+    fn part(&self, part: &SegmentGroups, exchanged: SegmentInterface, variants: &Variants) -> Planned {
         let program = TensorProgram { inputs: exchanged.inputs, outputs: exchanged.outputs, ..self.program.clone() };
         let partition = Partition { groups: self.partition.groups[part.groups.clone()].to_vec() };
         let variants: Variants = (variants.0[part.groups.clone()].to_vec(), variants.1[part.groups.clone()].to_vec());
@@ -105,7 +105,7 @@ impl<C: KernelCost> Task<'_, C> {
         whole.planned
     }
 
-    fn uses(&self, part: &Part) -> RootUses {
+    fn uses(&self, part: &SegmentGroups) -> RootUses {
         let bodies = || self.partition.groups[part.groups.clone()].iter().map(|group| &group.body);
         let changes = |root: &TensorId| self.program.mutability(*root).changes_in_launch();
         let roots = |tensors: &mut dyn Iterator<Item = TensorId>| -> BTreeSet<TensorId> {
@@ -118,7 +118,7 @@ impl<C: KernelCost> Task<'_, C> {
     }
 
     /// What one part takes over from those before it and the host, and what it leaves to those behind it and the host.
-    fn exchanged(&self, uses: &[RootUses], at: usize) -> Exchanged {
+    fn exchanged(&self, uses: &[RootUses], at: usize) -> SegmentInterface {
         let host = |tensors: &[TensorId]| -> BTreeSet<TensorId> {
             tensors.iter().map(|tensor| self.layouts[*tensor].root).collect()
         };
@@ -128,7 +128,7 @@ impl<C: KernelCost> Task<'_, C> {
             |root: &&TensorId| given.contains(root) || uses[..at].iter().any(|part| part.written.contains(root));
         let behind =
             |root: &&TensorId| taken.contains(root) || uses[at + 1..].iter().any(|part| part.touched.contains(root));
-        Exchanged {
+        SegmentInterface {
             inputs: touched.iter().filter(before).copied().collect(),
             outputs: written.iter().filter(behind).copied().collect(),
         }
@@ -142,7 +142,7 @@ struct RootUses {
 }
 
 /// The inputs and outputs of a part.
-struct Exchanged {
+struct SegmentInterface {
     inputs: Vec<TensorId>,
     outputs: Vec<TensorId>,
 }
@@ -157,7 +157,7 @@ pub fn plan_parts<C: KernelCost>(
     partition: &Partition,
     cost: &C,
     options: &PlanOptions,
-    parts: &[Part],
+    parts: &[SegmentGroups],
 ) -> Planned {
     let starts = std::iter::once(0).chain(parts.iter().map(|part| part.groups.end));
     let ends = parts.iter().map(|part| part.groups.start).chain([partition.groups.len()]);

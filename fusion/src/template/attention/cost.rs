@@ -15,7 +15,7 @@ use std::ops::Add;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::attention::AttentionKernel;
 use warpweave_plan::template::attention::parameters::KeyBlocks;
-use warpweave_plan::template::attention::phase::{Part, parts, reached};
+use warpweave_plan::template::attention::phase::{AttentionPhase, phases, reached};
 use warpweave_plan::template::staged::blocked::WRITTEN_OUT;
 use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
@@ -73,11 +73,11 @@ pub(crate) fn attention_phases(
         let extents = extents(&kernel.boxes[position]);
         phase_cycles(&body.staged[position].expr, &extents, reached(kernel, position, &grid), (kernel.block_size, arch))
     };
-    let staged = parts(body, params, kernel).into_iter().enumerate().map(|(position, part)| match part {
-        Part::Before(_) => phase(position),
-        Part::Block(_) => blocks * (phase(position) + BARRIER_CYCLES),
-        Part::Weights => blocks * (weights_cycles(kernel, arch) + BARRIER_CYCLES),
-        Part::State => 0.0,
+    let staged = phases(body, params, kernel).into_iter().enumerate().map(|(position, kind)| match kind {
+        AttentionPhase::Before(_) => phase(position),
+        AttentionPhase::Block(_) => blocks * (phase(position) + BARRIER_CYCLES),
+        AttentionPhase::Weights => blocks * (weights_cycles(kernel, arch) + BARRIER_CYCLES),
+        AttentionPhase::State => 0.0,
     });
     staged.chain([product_cycles(kernel, arch)]).collect()
 }

@@ -1,7 +1,7 @@
 //! What kernels of the contraction template cost.
 
 use crate::cost::bound::BlockShape;
-use crate::cost::bound::Staging;
+use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
@@ -55,8 +55,8 @@ impl Pricing for ContractionShape {
                 axes.iter().for_each(|&axis| thread[axis] = filled[axis]);
             }
         }
-        let staging = if expr.reducer.is_some() { sliced(expr, &block, self) } else { Staging::Registers };
-        Some(BlockShape { block, thread, staging })
+        let level = if expr.reducer.is_some() { sliced(expr, &block, self) } else { OperandLevel::Registers };
+        Some(BlockShape { block, thread, level })
     }
 
     fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
@@ -71,11 +71,11 @@ impl Pricing for ContractionShape {
 
 /// A slice of one step's points of the reduction. Reads from shared memory do not conflict: lanes read neighbouring
 /// columns, or the same rows.
-fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Staging {
+fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> OperandLevel {
     let reduced: Vec<usize> = expr.reduced().map(Id::index).collect();
     let filled = fill(block, &reduced, shape.k_tile);
     let slice = reduced.into_iter().map(|axis| filled[axis]).collect();
-    Staging::Shared { slice, overlapped: shape.pipeline != Pipeline::Unpipelined, conflict_degree: 1.0 }
+    OperandLevel::Shared { slice, overlapped: shape.pipeline != Pipeline::Unpipelined, conflict_degree: 1.0 }
 }
 
 fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {

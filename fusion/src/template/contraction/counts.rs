@@ -13,14 +13,14 @@ use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
-use warpweave_plan::template::contraction::tile_load::SideStaging;
+use warpweave_plan::template::contraction::tile_load::SideLoad;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Counts that several shapes share.
 type Known<K> = FxHashMap<K, KernelCounts>;
 
-/// What a side's staging follows from: its class, its tile along its axes, its length, the step and whether copies bring it.
+/// What a side's load follows from: its class, its tile along its axes, its length, the step and whether copies bring it.
 type SideKey = (AxisClass, Vec<usize>, usize, usize, bool);
 
 /// Counts of a contraction under any of its shapes; what shapes have in common is counted once.
@@ -33,8 +33,8 @@ pub struct ContractionModel<'b> {
     /// The tile axes of both sides.
     axes: [Vec<usize>; 2],
     stages: Vec<(Evaluation, Option<Address>)>,
-    sides: RefCell<FxHashMap<SideKey, SideStaging>>,
-    fetched: RefCell<Known<(AxisClass, SideStaging, Vec<usize>)>>,
+    sides: RefCell<FxHashMap<SideKey, SideLoad>>,
+    fetched: RefCell<Known<(AxisClass, SideLoad, Vec<usize>)>>,
     finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
 }
 
@@ -98,10 +98,10 @@ impl<'b> ContractionModel<'b> {
         counts
     }
 
-    fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideStaging {
+    fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideLoad {
         let copies = matches!(shape.pipeline, Pipeline::Asynchronous { .. });
         let key = (class, tile.to_vec(), shape.length(class), shape.k_tile, copies);
-        let new = || SideStaging::new(self.body, &self.contraction, class, shape, &params.tile);
+        let new = || SideLoad::new(self.body, &self.contraction, class, shape, &params.tile);
         *self.sides.borrow_mut().entry(key).or_insert_with(new)
     }
 
@@ -144,7 +144,7 @@ impl<'b> ContractionModel<'b> {
     fn fetches(
         &self,
         tiles: &Tiles,
-        side: &SideStaging,
+        side: &SideLoad,
         factor: &Evaluation,
         axes: &[usize],
         sampling: Sampling,

@@ -1,7 +1,7 @@
 //! What pointwise kernels cost.
 
 use crate::cost::bound::BlockShape;
-use crate::cost::bound::Staging;
+use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
@@ -37,7 +37,7 @@ impl Pricing for Pointwise {
         let mut thread = block.clone();
         let axes: Vec<usize> = (0..body.tile_rank).collect();
         thread[..body.tile_rank].copy_from_slice(&fill(&params.tile, &axes, self.per_thread));
-        Some(BlockShape { block, thread, staging: Staging::Registers })
+        Some(BlockShape { block, thread, level: OperandLevel::Registers })
     }
 
     fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {

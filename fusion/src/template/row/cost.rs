@@ -1,7 +1,7 @@
 //! What kernels of the row template cost.
 
 use crate::cost::bound::BlockShape;
-use crate::cost::bound::Staging;
+use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
@@ -62,7 +62,7 @@ pub(crate) fn shared_row(body: &GroupBody, params: &ScheduleParams, stage: usize
         *extent = extent.div_ceil(across);
         width /= across;
     }
-    BlockShape { block, thread, staging: Staging::Registers }
+    BlockShape { block, thread, level: OperandLevel::Registers }
 }
 
 /// Cycles of one round on the rows that a block takes at once.

@@ -73,7 +73,8 @@ impl Attention {
         let dimension = stage.expr.parallel().position(|axis| axis == softmax.axis)?;
         let alone = readers(body, weights).count() == 1
             && readers(body, total).count() == 1
-            && readers(body, maximum).all(|(stage, _)| [Place::Staged(weights), Place::Staged(total)].contains(&stage));
+            && readers(body, maximum)
+                .all(|(stage, _)| [StageIndex::Staged(weights), StageIndex::Staged(total)].contains(&stage));
         let keys = stage.expr.axes[softmax.axis].extent;
         let mut found = Self { softmax, weights, read, maximum, total, keys, streams: vec![None; body.staged.len()] };
         (alone && keys == body.stages[0].expr.axes[along].extent).then_some(())?;
@@ -91,19 +92,19 @@ impl Attention {
         let dimensions = body.staged[position].expr.parallel().count();
         (0..dimensions).find(|&dimension| {
             readers(body, position)
-                .all(|(place, read)| self.key_axis(body, place).is_some_and(|axis| is_walked(read, dimension, axis)))
+                .all(|(reader, read)| self.key_axis(body, reader).is_some_and(|axis| is_walked(read, dimension, axis)))
         })
     }
 
     /// The axis along which a stage takes one key after another.
-    fn key_axis(&self, body: &GroupBody, place: Place) -> Option<AxisId> {
-        match place {
-            Place::Main(0) => body.stages[0].expr.reduced().next(),
-            Place::Main(_) => None,
-            Place::Staged(position) if [self.maximum, self.total].contains(&position) => {
+    fn key_axis(&self, body: &GroupBody, reader: StageIndex) -> Option<AxisId> {
+        match reader {
+            StageIndex::Main(0) => body.stages[0].expr.reduced().next(),
+            StageIndex::Main(_) => None,
+            StageIndex::Staged(position) if [self.maximum, self.total].contains(&position) => {
                 body.staged[position].expr.reduced().next()
             }
-            Place::Staged(position) => body.staged[position].expr.parallel().nth(self.streams[position]?),
+            StageIndex::Staged(position) => body.staged[position].expr.parallel().nth(self.streams[position]?),
         }
     }
 
@@ -116,18 +117,18 @@ impl Attention {
 
 /// A reader of a staged value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum StageIndex {
     Staged(usize),
     Main(usize),
 }
 
 /// Every read of a staged value.
-fn readers(body: &GroupBody, position: usize) -> impl Iterator<Item = (Place, &Read)> {
-    let staged = body.staged.iter().enumerate().map(|(at, stage)| (Place::Staged(at), stage));
-    let main = body.stages.iter().enumerate().map(|(at, stage)| (Place::Main(at), stage));
-    staged.chain(main).flat_map(move |(place, stage)| {
+fn readers(body: &GroupBody, position: usize) -> impl Iterator<Item = (StageIndex, &Read)> {
+    let staged = body.staged.iter().enumerate().map(|(at, stage)| (StageIndex::Staged(at), stage));
+    let main = body.stages.iter().enumerate().map(|(at, stage)| (StageIndex::Main(at), stage));
+    staged.chain(main).flat_map(move |(reader, stage)| {
         let of_value = move |read: &&Read| stage.sources[read.operand] == StageSource::Staged(position);
-        stage.expr.reads.values().filter(of_value).map(move |read| (place, read))
+        stage.expr.reads.values().filter(of_value).map(move |read| (reader, read))
     })
 }
 

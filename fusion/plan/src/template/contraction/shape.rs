@@ -59,7 +59,7 @@ impl ContractionShape {
     pub fn is_possible(&self) -> bool {
         let Self { rows, columns, row_threads, column_width, k_tile, pipeline, split_k, unit: ComputeUnit::Simt } =
             *self;
-        let stages = match pipeline {
+        let buffered = match pipeline {
             Pipeline::Unpipelined | Pipeline::RegisterPrefetch => true,
             Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
         };
@@ -67,7 +67,7 @@ impl ContractionShape {
         let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
         // Only where there are threads along rows.
         let lanes = || self.warp().covers(row_threads, self.column_threads());
-        stages
+        buffered
             && powers
             && sides
             && lanes()
