@@ -38,8 +38,8 @@ use crate::timings_file::{TimingsFile, TimingsFileError};
 
 /// A step of a build, for those who watch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
-    /// Views are inlined and joins placed.
+pub enum BuildPhase {
+    /// Views are inlined and concats placed.
     Prepare,
     /// The program is partitioned.
     Partition(BundleTarget),
@@ -132,7 +132,7 @@ pub struct Build {
 
 /// A target's part before its text is compiled.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct TargetPart {
     /// The target.
     pub target: BundleTarget,
     /// Which statements share a kernel.
@@ -160,13 +160,13 @@ pub struct CompiledCode {
 
 impl Build {
     /// Prepares a model.
-    pub fn new(model: Model, watch: &mut dyn FnMut(Stage)) -> Self {
+    pub fn new(model: Model, watch: &mut dyn FnMut(BuildPhase)) -> Self {
         Self::with(model, &Selection::default(), watch)
     }
 
     /// Prepares a model by chosen passes.
-    pub fn with(mut model: Model, passes: &Selection, watch: &mut dyn FnMut(Stage)) -> Self {
-        watch(Stage::Prepare);
+    pub fn with(mut model: Model, passes: &Selection, watch: &mut dyn FnMut(BuildPhase)) -> Self {
+        watch(BuildPhase::Prepare);
         let prepared = Prepared::with(&model.program, passes);
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
@@ -175,14 +175,14 @@ impl Build {
     }
 
     /// The plan for a target and, for a GPU, its kernels.
-    pub fn part(&self, target: BundleTarget, watch: &mut dyn FnMut(Stage)) -> Result<Part, BuildError> {
-        let draft = self.draft(target, watch)?;
+    pub fn part(&self, target: BundleTarget, watch: &mut dyn FnMut(BuildPhase)) -> Result<TargetPart, BuildError> {
+        let unverified = self.unverified_part(target, watch)?;
         let lowered = match target {
             BundleTarget::Host => None,
-            BundleTarget::Gpu(gpu) => Some(self.lower(&draft, gpu, watch)?),
+            BundleTarget::Gpu(gpu) => Some(self.lower(&unverified, gpu, watch)?),
         };
-        watch(Stage::Verify(target));
-        Ok(draft.into_part(lowered)?)
+        watch(BuildPhase::Verify(target));
+        Ok(unverified.into_part(lowered)?)
     }
 
     /// The plan for a GPU, its kernels and their code. The plan is verified while the device's compiler runs.
@@ -190,14 +190,14 @@ impl Build {
         &self,
         target: Target,
         compiler: &dyn DeviceCompiler,
-        watch: &mut dyn FnMut(Stage),
-    ) -> Result<(Part, CompiledCode), BuildError> {
-        let draft = self.draft(BundleTarget::Gpu(target), watch)?;
-        let lowered = self.lower(&draft, target, watch)?;
+        watch: &mut dyn FnMut(BuildPhase),
+    ) -> Result<(TargetPart, CompiledCode), BuildError> {
+        let unverified = self.unverified_part(BundleTarget::Gpu(target), watch)?;
+        let lowered = self.lower(&unverified, target, watch)?;
         let program = lowered.program.clone();
-        watch(Stage::Compile(target));
+        watch(BuildPhase::Compile(target));
         thread::scope(|scope| {
-            let part = scope.spawn(|| draft.into_part(Some(lowered)));
+            let part = scope.spawn(|| unverified.into_part(Some(lowered)));
             let judged = device_code(target, &program, compiler);
             let part = part.join().unwrap_or_else(|panic| resume_unwind(panic));
             Ok((part?, judged?))
@@ -205,32 +205,41 @@ impl Build {
     }
 
     /// The kernels of a plan, or the nodes that have none.
-    fn lower(&self, draft: &Draft, gpu: Target, watch: &mut dyn FnMut(Stage)) -> Result<LoweredProgram, BuildError> {
-        watch(Stage::Lower(gpu));
-        match kernels(&draft.plan, &self.prepared.program) {
+    fn lower(
+        &self,
+        unverified: &UnverifiedPart,
+        gpu: Target,
+        watch: &mut dyn FnMut(BuildPhase),
+    ) -> Result<LoweredProgram, BuildError> {
+        watch(BuildPhase::Lower(gpu));
+        match kernels(&unverified.plan, &self.prepared.program) {
             Err(CompileError::Lower(_)) => {
                 let program = &self.prepared.program;
-                let nodes = refused_nodes(&draft.plan, &draft.partition, program);
+                let nodes = refused_nodes(&unverified.plan, &unverified.partition, program);
                 Err(BuildError::NoKernels { target: gpu, nodes })
             }
             lowered => Ok(lowered?),
         }
     }
 
-    fn draft(&self, target: BundleTarget, watch: &mut dyn FnMut(Stage)) -> Result<Draft, BuildError> {
-        watch(Stage::Partition(target));
+    fn unverified_part(
+        &self,
+        target: BundleTarget,
+        watch: &mut dyn FnMut(BuildPhase),
+    ) -> Result<UnverifiedPart, BuildError> {
+        watch(BuildPhase::Partition(target));
         self.prepared.verify().map_err(BuildError::from)?;
         let options = self.options(target)?;
         let (partition, search) = self.prepared.partition_within(&options, &self.limit);
         self.check_tasks(&partition, target)?;
-        watch(Stage::Schedule(target));
+        watch(BuildPhase::Schedule(target));
         let mut planning = options.plan_options();
         if let BundleTarget::Gpu(gpu) = target {
             planning.shared_bytes = planning.shared_bytes.min(gpu.shared_bytes_per_block());
             planning.backend = self.backend;
         }
         let planned = self.prepared.plan(&partition, &options, &planning);
-        Ok(Draft { target, partition, search, plan: planned.plan, reason: planned.reason })
+        Ok(UnverifiedPart { target, partition, search, plan: planned.plan, reason: planned.reason })
     }
 
     /// Refuses a partition of more rTasks than a plan may have, before they are laid out.
@@ -317,7 +326,7 @@ impl Build {
 }
 
 /// A target's part whose plan is not verified yet.
-struct Draft {
+struct UnverifiedPart {
     target: BundleTarget,
     partition: Partition,
     search: SearchReport,
@@ -325,16 +334,16 @@ struct Draft {
     reason: BackendReason,
 }
 
-impl Draft {
+impl UnverifiedPart {
     /// The part, if its plan verifies.
-    fn into_part(self, lowered: Option<LoweredProgram>) -> Result<Part, CompileError> {
+    fn into_part(self, lowered: Option<LoweredProgram>) -> Result<TargetPart, CompileError> {
         let Self { target, partition, search, plan, reason } = self;
         let plan = verify(plan).map_err(CompileError::Plan)?;
         let (program, bindings, operands) = match lowered {
             Some(LoweredProgram { program, bindings, operands }) => (Some(program), bindings, operands),
             None => (None, Arena::new(), Vec::new()),
         };
-        Ok(Part { target, partition, search, plan: TargetPlan { plan, bindings, operands, reason }, program })
+        Ok(TargetPart { target, partition, search, plan: TargetPlan { plan, bindings, operands, reason }, program })
     }
 }
 

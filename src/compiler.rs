@@ -69,7 +69,7 @@ impl Default for CompileOptions {
 /// Everything that compilation makes before a target's compiler runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compiled {
-    /// The program that was scheduled, views inlined and joins placed.
+    /// The program that was scheduled, views inlined and concats placed.
     pub program: TensorProgram,
     /// Which statements share a kernel.
     pub partition: Partition,
@@ -122,7 +122,7 @@ impl WithoutKernel {
     }
 }
 
-/// A program whose views are inlined and joins placed: what is partitioned, for any number of targets.
+/// A program whose views are inlined and concats placed: what is partitioned, for any number of targets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prepared {
     /// The program.

@@ -7,7 +7,7 @@ use std::thread;
 
 use warpweave_runtime::bundle::{BundleError, BundleTarget, BundleWriter, TargetContents};
 
-use crate::build::{Build, BuildError, CompiledCode, Part, Stage};
+use crate::build::{Build, BuildError, BuildPhase, CompiledCode, TargetPart};
 use crate::device_compiler::DeviceCompiler;
 
 /// Where the constants of a bundle are.
@@ -32,11 +32,11 @@ pub struct BundleRequest<'r> {
 
 /// Whoever watches a bundle being made, and what an error is to them.
 pub trait Watcher<E> {
-    /// A stage begins.
-    fn stage(&mut self, stage: Stage);
+    /// A phase begins.
+    fn phase(&mut self, phase: BuildPhase);
 
     /// A target's part is complete; a GPU's has code.
-    fn made(&mut self, part: &Part, code: Option<&CompiledCode>) -> Result<(), E>;
+    fn made(&mut self, part: &TargetPart, code: Option<&CompiledCode>) -> Result<(), E>;
 
     /// There is no part for a target. Nothing is written if this is an error; else the bundle does without the target.
     fn refused(&mut self, target: BundleTarget, error: BuildError) -> Result<(), E>;
@@ -78,7 +78,7 @@ fn parts<E: From<BuildError>>(
 ) -> Result<BTreeMap<BundleTarget, TargetContents>, E> {
     let mut parts = BTreeMap::new();
     for &target in targets {
-        match part(build, target, compiler, &mut |stage| watcher.stage(stage)) {
+        match part(build, target, compiler, &mut |phase| watcher.phase(phase)) {
             Ok((part, code)) => {
                 watcher.made(&part, code.as_ref())?;
                 parts.insert(target, TargetContents { plan: part.plan, code: code.map(|judged| judged.code) });
@@ -93,8 +93,8 @@ fn part(
     build: &Build,
     target: BundleTarget,
     compiler: Option<&dyn DeviceCompiler>,
-    watch: &mut dyn FnMut(Stage),
-) -> Result<(Part, Option<CompiledCode>), BuildError> {
+    watch: &mut dyn FnMut(BuildPhase),
+) -> Result<(TargetPart, Option<CompiledCode>), BuildError> {
     match target {
         BundleTarget::Host => Ok((build.part(target, watch)?, None)),
         BundleTarget::Gpu(gpu) => {

@@ -19,7 +19,7 @@ pub struct CountedOutput {
 
 /// Where the elements of a dimension go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct OutputDimension {
     /// The position among an operator's outputs.
     pub output: usize,
     /// The dimension of that output.

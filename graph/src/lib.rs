@@ -35,5 +35,5 @@ pub use types::{ElementType, Shape, TensorType, ValueType};
 pub mod views {
     pub use crate::expr::merge_operands;
     pub use crate::program::layout::Layout;
-    pub use crate::program::passes::{inline_views, place_joins};
+    pub use crate::program::passes::{inline_views, place_concats};
 }

@@ -73,7 +73,7 @@ impl PassId {
 
     /// Whether nothing that follows works without the pass.
     pub fn is_required(self) -> bool {
-        self.level == Level::Program && self.name() == program_passes::JOIN_PLACEMENT
+        self.level == Level::Program && self.name() == program_passes::CONCAT_PLACEMENT
     }
 }
 

@@ -10,7 +10,7 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;
 use warpweave_graph::program::{ProgramBuilder, TensorId};
-use warpweave_graph::views::{inline_views, place_joins};
+use warpweave_graph::views::{inline_views, place_concats};
 use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
 use warpweave_plan::plan::backend::BackendReason;
 use warpweave_runtime::bundle::{
@@ -26,7 +26,7 @@ fn contents() -> BundleContents {
     let bytes = builder.constant(Tensor::new([3usize], &[1u8, 2, 3]));
     let y = builder.apply(&MatMul, &[Some(x), Some(w)], 1)[0];
     let z = builder.apply(&Relu, &[Some(y)], 1)[0];
-    let (program, layouts) = place_joins(&inline_views(&builder.finish(vec![z, bytes])));
+    let (program, layouts) = place_concats(&inline_views(&builder.finish(vec![z, bytes])));
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, FusionLevel::Register);
     let plan = warpweave_fusion::schedule::choice::plan(&program, &layouts, &partition, &cost, 4);

@@ -194,8 +194,8 @@ PASS = {
             ("before", "(dead_code::NAME, dead_code::dead_code),", "(example::NAME, example::example),"),
         ],
         "graph/src/program/passes/mod.rs": [
-            ("before", "mod joins;", "mod example;"),
-            ("before", "pub use joins::", "pub use example::example;"),
+            ("before", "mod quantized_products;", "mod example;"),
+            ("before", "pub use quantized_products::", "pub use example::example;"),
             ("count", "PASSES"),
             ("before", '("sibling_merging", merge_siblings),', '("example", example),'),
         ],

@@ -6,8 +6,10 @@ use warpweave_fusion::cost::traffic::moved_bytes;
 use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
+use warpweave_graph::ElementType;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::backend::PlanBackend;
+use warpweave_plan::template::contraction::unit::ComputeUnit;
 
 use super::identity::Precision;
 
@@ -104,7 +106,7 @@ impl LowerBounds {
     /// The limits of a GPU.
     pub fn of(arch: &GpuArch) -> Self {
         Self {
-            operations_per_second: arch.single().operations_per_microsecond.value * 1e6,
+            operations_per_second: arch.rates(ComputeUnit::Simt, ElementType::F32).operations_per_microsecond * 1e6,
             bytes_per_second: arch.memory_bytes_per_microsecond.value * 1e6,
         }
     }

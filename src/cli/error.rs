@@ -332,11 +332,6 @@ impl CliError {
             {
                 Some("or run what it holds: --device emulator, text or cuda:0")
             }
-            Self::Open(OpenError::Session(SessionError::Bundle(BundleError::Target { wanted, .. })))
-                if wanted == "host" =>
-            {
-                Some("or run what it holds: --device emulator, text or cuda:0")
-            }
             Self::Open(OpenError::Bundle(BundleError::File { .. })) => Some("check the path and its permissions"),
             Self::Open(OpenError::NoCompiler(_)) => Some("run a bundle that was compiled for the device"),
             _ => None,

@@ -81,7 +81,7 @@ impl Progress {
     }
 
     /// A stage begins.
-    pub fn stage(&self, name: &str) {
+    pub fn step(&self, name: &str) {
         if let Some(bar) = &self.0 {
             bar.inc(1);
             bar.set_message(name.to_owned());

@@ -81,7 +81,7 @@ fn colour(name: &str) -> String {
     format!("hsl({} 60% 87%)", 360 * number / count)
 }
 
-/// Pairs of groups of which the second reads what the first writes, through joins too.
+/// Pairs of groups of which the second reads what the first writes, through concats too.
 fn edges(program: &TensorProgram, partition: &Partition) -> BTreeSet<(usize, usize)> {
     let mut group_of: BTreeMap<StatementId, usize> = BTreeMap::new();
     for (position, group) in partition.groups.iter().enumerate() {

@@ -23,7 +23,7 @@ fn every_finding_has_its_row() {
     let check =
         |cells: &[&str], expected: &[&str]| assert_eq!(row(&text, cells)[cells.len()..], *expected, "{cells:?}");
     check(&["sanitizer", "skipped"], &["compute-sanitizer is not installed", "0.0"]);
-    check(&["selftest join", "cuda:9", "NO"], &["output 0, element 1 \\| is 2"]);
+    check(&["selftest concat", "cuda:9", "NO"], &["output 0, element 1 \\| is 2"]);
     check(&["message passing"], &["yes", "both: 999990, neither: 10", "1000000"]);
     check(&["bert/dynamo"], &["agree 1e-5"]);
     check(&["dlrm/dynamo"], &["TIME-OUT, kept as cases/time-out"]);
@@ -39,7 +39,7 @@ fn every_finding_has_its_row() {
     check(&["made_up", "cuda:9", "recorded", "210.0 µs"], &["40.0 %", "25.0 %", "5.0 %", "10.0 %", "20.0 %"]);
     check(&["made_up", "cuda:9", "row"], &["12", "40.00", "60.00 µs", "1.50"]);
     check(&["made_up", "30"], &["1", "4"]);
-    assert!(text.contains("`warpweave selftest` ended with 1\n\n    FAILED join\n    1 failure\n"), "{text}");
+    assert!(text.contains("`warpweave selftest` ended with 1\n\n    FAILED concat\n    1 failure\n"), "{text}");
     assert!(text.contains("Synthetic GPU, no device: compute capability 9.0, 4 multiprocessors."), "{text}");
 }
 

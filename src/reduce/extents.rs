@@ -62,7 +62,7 @@ fn classes(program: &TensorProgram) -> Vec<Class> {
     }
     for (id, statement) in program.statements.iter() {
         let output = statement.output;
-        if let Definition::Join { axis } = statement.definition {
+        if let Definition::Concat { axis } = statement.definition {
             let dimensions = (0..program.tensors[output].ty.shape.len()).filter(|dimension| *dimension != axis);
             for (dimension, &operand) in dimensions.flat_map(|at| statement.operands.iter().map(move |part| (at, part)))
             {

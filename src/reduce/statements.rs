@@ -78,7 +78,7 @@ impl Cut<'_, '_> {
         let output = match &statement.definition {
             Definition::Compute(expr) => self.builder.compute(expr.clone(), &operands),
             Definition::Opaque(opaque) => self.builder.opaque(opaque.clone(), &operands),
-            Definition::Join { axis } => self.builder.join(*axis, &operands),
+            Definition::Concat { axis } => self.builder.concat(*axis, &operands),
         };
         self.name(statement.output, output);
         self.tensors.insert(statement.output, output);

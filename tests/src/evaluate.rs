@@ -41,10 +41,10 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Vec<Tensor> {
         let result = match &statement.definition {
             Definition::Compute(expr) => compute(expr, &operands),
             Definition::Opaque(opaque) => by_procedure(opaque, &operands),
-            Definition::Join { axis } => {
+            Definition::Concat { axis } => {
                 let shapes: Vec<&[usize]> =
                     statement.operands.iter().map(|&operand| &*program.tensors[operand].ty.shape).collect();
-                join(*axis, &shapes, &operands)
+                concat(*axis, &shapes, &operands)
             }
         };
         known.insert(statement.output, result);
@@ -69,16 +69,16 @@ fn values(tensor: &Tensor) -> Values {
     tensor.to_i64().into_iter().map(Value::Integer).collect()
 }
 
-fn join(axis: usize, shapes: &[&[usize]], parts: &[&Values]) -> Values {
+fn concat(axis: usize, shapes: &[&[usize]], parts: &[&Values]) -> Values {
     let outer: usize = shapes[0][..axis].iter().product();
-    let mut joined = Values::new();
+    let mut whole = Values::new();
     for row in 0..outer {
         for (shape, part) in shapes.iter().zip(parts) {
             let length: usize = shape[axis..].iter().product();
-            joined.extend(&part[row * length..(row + 1) * length]);
+            whole.extend(&part[row * length..(row + 1) * length]);
         }
     }
-    joined
+    whole
 }
 
 /// The value of an expression over these operands.

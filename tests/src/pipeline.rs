@@ -9,7 +9,7 @@ use warpweave::fusion::cost::estimate::EstimatedCost;
 use warpweave::fusion::partition::build::merge_axes::merge_axes;
 use warpweave::fusion::partition::build::{Uses, build_staged};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition, partition};
-use warpweave::fusion::schedule::choice::parts::Part;
+use warpweave::fusion::schedule::choice::parts::SegmentGroups;
 use warpweave::fusion::schedule::options::{PlanOptions, Planned};
 use warpweave::graph::pipeline::prepare;
 use warpweave::graph::program::{StatementId, TensorProgram};
@@ -108,7 +108,7 @@ pub fn compile_parts(
     program: &TensorProgram,
     level: FusionLevel,
     options: &PlanOptions,
-    parts: impl FnOnce(usize) -> Vec<Part>,
+    parts: impl FnOnce(usize) -> Vec<SegmentGroups>,
 ) -> Compiled {
     let (program, layouts) = prepare(program);
     let cost = EstimatedCost { arch: GpuArch::h200() };

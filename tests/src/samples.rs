@@ -26,7 +26,7 @@ pub fn all() -> Vec<Sample> {
         sample("softmax", softmax()),
         sample("attention", attention()),
         sample("diamond", diamond()),
-        sample("join", join()),
+        sample("concat", concat()),
         sample("convolutions", convolutions()),
         sample("gather", gather()),
         sample("integers", integers()),
@@ -126,7 +126,7 @@ fn recurrent_layers(turn: impl Fn(&mut [TensorId])) -> TensorProgram {
         }
         turn(&mut steps);
     }
-    let all = sketch.join(0, &steps);
+    let all = sketch.concat(0, &steps);
     sketch.finish(&[all])
 }
 
@@ -183,16 +183,16 @@ fn diamond() -> TensorProgram {
     sketch.finish(&[output])
 }
 
-fn join() -> TensorProgram {
+fn concat() -> TensorProgram {
     let mut sketch = Sketch::new(6);
     let input = sketch.input(&[18, 16]);
     let left = sketch.linear(input, 20);
     let right = sketch.linear(input, 33);
-    let joined = sketch.join(1, &[left, right, input]);
+    let joined = sketch.concat(1, &[left, right, input]);
     let inner = sketch.slice(joined, 1, 10, 25, 1);
     let inner = sketch.linear(inner, 8);
     let whole = sketch.linear(joined, 8);
-    let more = sketch.join(1, &[whole, left]);
+    let more = sketch.concat(1, &[whole, left]);
     let output = sketch.binary(BinaryOp::Add, inner, whole);
     sketch.finish(&[output, more])
 }

@@ -258,8 +258,8 @@ impl Sketch {
     }
 
     /// The parts laid end to end.
-    pub fn join(&mut self, axis: usize, parts: &[TensorId]) -> TensorId {
-        self.builder.join(axis, parts)
+    pub fn concat(&mut self, axis: usize, parts: &[TensorId]) -> TensorId {
+        self.builder.concat(axis, parts)
     }
 
     /// The rows of a table that an integer vector names.

@@ -5,6 +5,7 @@ use warpweave_graph::types::ElementType;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::{BufferSpace, EdgeKind, OperatorId, ROperator};
+use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::staged::StagedBox;
 
 use crate::kernel_ir::expression::magic;
@@ -51,7 +52,17 @@ impl<'a> Emitter<'a> {
 
     /// Threads of the kernel's blocks.
     pub(crate) fn threads(&self) -> usize {
-        self.operator.params.rules().threads()
+        self.block_size().threads()
+    }
+
+    /// Warps of the kernel's blocks.
+    pub(crate) fn warps(&self) -> usize {
+        self.block_size().warps()
+    }
+
+    /// The size of the kernel's blocks.
+    pub(crate) fn block_size(&self) -> BlockSize {
+        self.operator.params.rules().block_size()
     }
 
     pub(crate) fn body(&self) -> &'a GroupBody {

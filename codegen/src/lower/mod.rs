@@ -36,7 +36,7 @@ use warpweave_plan::streams::prefetch;
 use warpweave_plan::tables;
 use warpweave_plan::tables::Binding;
 use warpweave_plan::template::Template;
-use warpweave_plan::template::block::BLOCK_THREADS;
+use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
@@ -73,8 +73,8 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
             operands.extend(own);
             (kernel.index() as u32, first)
         };
-        let early = if awaits { prefetch::planned_sides(operator, &plan.memory) } else { Vec::new() };
-        let (kernel, first) = bind(lower_operator(id, operator, &plan.memory, &early)?);
+        let prologue = if awaits { prefetch::prologue_sides(operator, &plan.memory) } else { Vec::new() };
+        let (kernel, first) = bind(lower_operator(id, operator, &plan.memory, &prologue)?);
         let keep = match operator.params.rules().holds_residents() {
             true => Some(bind(lower_hold(id, operator, &plan.memory)?)),
             false => None,
@@ -93,14 +93,14 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
             Entry::Mixed(MixedEntries { persistent: persistent::entry(&kernels), nodes })
         }
     };
-    let program = Program { threads: threads(plan) as u32, kernels, entry };
+    let program = Program { threads: block_size(plan).threads() as u32, kernels, entry };
     Ok(LoweredProgram { program, bindings, operands })
 }
 
-/// Threads of the blocks of a program: what each of its kernels has.
-fn threads(plan: &ExecutionPlan) -> usize {
+/// The size of the blocks of a program: what each of its kernels has.
+fn block_size(plan: &ExecutionPlan) -> BlockSize {
     let operators = plan.operators();
-    operators.values().map(|operator| operator.params.rules().threads()).max().unwrap_or(BLOCK_THREADS)
+    operators.values().map(|operator| operator.params.rules().block_size()).max().unwrap_or_default()
 }
 
 /// Why rOperators of a plan have no kernels: the first reason of each.
@@ -120,12 +120,12 @@ fn lower_hold(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Resu
     Ok((hoist::hoist_operands(kernel), operands))
 }
 
-/// The kernel of one rOperator, which fetches `early` before its waits and then does them itself, and its operands.
+/// The kernel of one rOperator, which fetches the sides `prologue` before its waits and then does them itself, and its operands.
 fn lower_operator(
     id: OperatorId,
     operator: &ROperator,
     memory: &MemoryPlan,
-    early: &[AxisClass],
+    prologue: &[AxisClass],
 ) -> Result<(Kernel, Vec<i32>), LowerError> {
     let padded = PaddedBody::of(&operator.body);
     let seen = ROperator { body: padded.body.clone().into_owned().into(), ..operator.clone() };
@@ -138,7 +138,7 @@ fn lower_operator(
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
         Template::WeightStationary => weight_stationary::emit(&mut emitter)?,
         Template::Opaque => opaque::emit(&mut emitter)?,
-        Template::Contraction(shape) => contraction::emit(&mut emitter, shape, early, (&operator.body, &padded))?,
+        Template::Contraction(shape) => contraction::emit(&mut emitter, shape, prologue, (&operator.body, &padded))?,
         Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
         Template::Attention(_) => attention::emit(&mut emitter, &operator.body, &padded)?,
     }

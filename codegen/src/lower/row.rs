@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Guard, Index, Read, ReadId, Reducer, Scalar};
 use warpweave_plan::body::{Stage, StageSource};
-use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{RUN, Round, is_shared, rounds};
 use warpweave_plan::template::rules::Rules;
@@ -41,7 +40,7 @@ impl Row {
     fn width(&self) -> usize {
         match self.threads {
             RowThreads::Warp => WARP_SIZE as usize,
-            RowThreads::Block => self.threads.threads(),
+            RowThreads::Block => self.threads.block_size().threads(),
         }
     }
 }
@@ -51,7 +50,8 @@ pub(crate) fn emit(emitter: &mut Emitter, threads: RowThreads) -> Result<(), Low
     let tile = TileAxes::emit(emitter)?;
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
-    let trips = tile.volume(&axes).div_ceil(BLOCK_WARPS);
+    let warps = emitter.warps();
+    let trips = tile.volume(&axes).div_ceil(warps);
     match threads {
         RowThreads::Block => {
             let row = Row { coordinates: tile.origin(), real: None, lane: thread, threads };
@@ -61,14 +61,14 @@ pub(crate) fn emit(emitter: &mut Emitter, threads: RowThreads) -> Result<(), Low
             let warp = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));
             let lane = emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, thread, Expression::i32(31)));
             if trips <= 1 {
-                let row = emit_row(emitter, &tile, warp, lane, BLOCK_WARPS)?;
+                let row = emit_row(emitter, &tile, warp, lane, warps)?;
                 return emit_stages(emitter, &row);
             }
             let count = emitter.operand(trips as i64)?;
             emitter.repeat(count, false, |emitter, trip| {
-                let first = multiply(trip, Expression::i32(BLOCK_WARPS as i32));
+                let first = multiply(trip, Expression::i32(warps as i32));
                 let number = emitter.bind(ScalarType::I32, add(first, warp));
-                let row = emit_row(emitter, &tile, number, lane, trips * BLOCK_WARPS)?;
+                let row = emit_row(emitter, &tile, number, lane, trips * warps)?;
                 emit_stages(emitter, &row)
             })
         }
@@ -444,7 +444,7 @@ fn exchange(emitter: &mut Emitter, offered: LocalId, other: LocalId, mask: u32) 
 /// Combines the accumulators of the block's warps through shared memory, in the order of the warps.
 fn across_warps(emitter: &mut Emitter, row: &Row, accumulator: &Accumulator) -> Result<(), LowerError> {
     let Accumulator { reducer, local, memory, .. } = *accumulator;
-    let partial = emitter.shared(memory, BLOCK_WARPS);
+    let partial = emitter.shared(memory, emitter.warps());
     let in_warp = binary(BinaryOp::BitAnd, row.lane, Expression::i32(31));
     let warp = binary(BinaryOp::ShiftRight, row.lane, Expression::i32(5));
     let first = binary(BinaryOp::Equal, in_warp, Expression::i32(0));
@@ -455,7 +455,7 @@ fn across_warps(emitter: &mut Emitter, row: &Row, accumulator: &Accumulator) -> 
     emitter.push(Statement::BlockBarrier);
     emitter.assign(local, accumulator.start.clone());
     let other = emitter.declare(memory.scalar_type());
-    emitter.repeat(Expression::i32(BLOCK_WARPS as i32), true, |emitter, warp| {
+    emitter.repeat(Expression::i32(emitter.warps() as i32), true, |emitter, warp| {
         let place = Place::Local(other);
         emitter.push(Statement::LoadShared { place, array: partial, width: Width::One, index: warp.into() });
         emitter.assign(local, combine(reducer, local.into(), other.into()));

@@ -6,7 +6,6 @@
 //! memory for all rows.
 
 use warpweave_graph::expr::{Index, ReadId, Scalar};
-use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::row::rounds::{RUN, Round, rounds};
 use warpweave_plan::template::staged::blocked::is_wide;
 use warpweave_plan::template::weight_stationary::reads::{
@@ -34,22 +33,23 @@ pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let warp = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));
     let lane = emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, thread, Expression::i32(31)));
     let finishing = emit_row(emitter, &tile, thread, lane, emitter.threads())?;
-    let early = load_prologue(emitter, &finishing)?;
+    let loaded = load_finishing_reads(emitter, &finishing)?;
 
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
     let rows = tile.volume(&axes);
     let polled = poll_vectors(emitter, &tile)?;
     let sums = emitter.shared(MemoryType::F32, rows * emitter.body().reductions().count());
-    let trips = rows.div_ceil(BLOCK_WARPS);
+    let trips = rows.div_ceil(emitter.warps());
     let count = emitter.operand(trips as i64)?;
     emitter.repeat(count, false, |emitter, trip| {
-        let first = multiply(trip, Expression::i32(BLOCK_WARPS as i32));
+        let first = multiply(trip, Expression::i32(emitter.warps() as i32));
         let number = emitter.bind(ScalarType::I32, add(first, warp));
-        let row = emit_row(emitter, &tile, number, lane, trips * BLOCK_WARPS)?;
+        let places = trips * emitter.warps();
+        let row = emit_row(emitter, &tile, number, lane, places)?;
         emit_sums(emitter, &row, number, &Held { kept, polled: &polled, rows }, sums)
     })?;
     emitter.push(Statement::BlockBarrier);
-    emitter.when(finishing.real.clone(), |emitter| finish(emitter, &finishing, &early, thread, sums, rows))
+    emitter.when(finishing.real.clone(), |emitter| finish(emitter, &finishing, &loaded, thread, sums, rows))
 }
 
 /// Emits the kernel that brings what a tile keeps: a thread a run of neighbours.
@@ -260,10 +260,10 @@ fn are_neighbours(emitter: &Emitter, read: &ResidentRead) -> bool {
 }
 
 /// What the finishing thread reads of memory, by stage, loaded.
-type Early = Vec<Vec<(ReadId, LocalId)>>;
+type LoadedReads = Vec<Vec<(ReadId, LocalId)>>;
 
-fn load_prologue(emitter: &mut Emitter, row: &Row) -> Result<Early, LowerError> {
-    let mut early = Vec::new();
+fn load_finishing_reads(emitter: &mut Emitter, row: &Row) -> Result<LoadedReads, LowerError> {
+    let mut stages = Vec::new();
     for stage in 0..emitter.body().stages.len() {
         let mut loaded = Vec::new();
         for id in finishing_reads(emitter, stage) {
@@ -272,9 +272,9 @@ fn load_prologue(emitter: &mut Emitter, row: &Row) -> Result<Early, LowerError> 
                 loaded.push((id, local));
             }
         }
-        early.push(loaded);
+        stages.push(loaded);
     }
-    Ok(early)
+    Ok(stages)
 }
 
 /// The reads of what follows a stage's reduction, or of all of it without one, that are of memory.
@@ -302,18 +302,18 @@ fn finishing_reads(emitter: &Emitter, stage: usize) -> Vec<ReadId> {
 fn finish(
     emitter: &mut Emitter,
     row: &Row,
-    early: &Early,
+    loaded: &LoadedReads,
     thread: LocalId,
     sums: SharedId,
     rows: usize,
 ) -> Result<(), LowerError> {
     let mut stages: Vec<Option<LocalId>> = Vec::new();
     let mut position = 0;
-    for (stage, loaded) in early.iter().enumerate() {
+    for (stage, reads) in loaded.iter().enumerate() {
         let expr = &emitter.body().stages[stage].expr;
         let known = stages.clone();
         let mut point = Point::new(stage, row.coordinates.clone(), &known);
-        loaded.iter().for_each(|&(id, local)| point.known_read(id, local));
+        reads.iter().for_each(|&(id, local)| point.known_read(id, local));
         if expr.reducer.is_some() {
             let sum = emitter.declare(ScalarType::F32);
             let index = add(emitter.operand((position * rows) as i64)?, thread);

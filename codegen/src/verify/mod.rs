@@ -2,10 +2,10 @@
 
 mod arrays;
 mod assignment;
-mod early;
 mod indirect;
 mod nodes;
 mod problem;
+mod prologue;
 mod types;
 mod uniformity;
 
@@ -25,7 +25,7 @@ pub fn verify(program: &Program) -> Vec<Violation> {
             nodes::check(kernel, report);
             arrays::check(kernel, report);
             uniformity::check(kernel, report);
-            early::check(kernel, report);
+            prologue::check(kernel, report);
             indirect::check(kernel, report);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::counted::{self, CountedOutput, Place};
+use warpweave_graph::counted::{self, CountedOutput, OutputDimension};
 use warpweave_graph::ops::{Context, Fact, InferError, Op};
 use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
@@ -170,7 +170,7 @@ impl<'m> Walk<'m> {
         op: &Op,
         context: &Context,
         inputs: &[Option<SymbolId>],
-    ) -> Result<Option<(Place, ValueId)>, String> {
+    ) -> Result<Option<(OutputDimension, ValueId)>, String> {
         let mut followed = None;
         for (input, symbol) in inputs.iter().enumerate() {
             let Some(State::Value(value)) = symbol.map(|symbol| self.state(symbol)) else { continue };

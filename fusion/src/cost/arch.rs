@@ -2,7 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::arithmetic::{Peak, Peaks};
+use warpweave_graph::ElementType;
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::contraction::unit::ComputeUnit;
+use warpweave_plan::template::tile::ScheduleParams;
+
+use crate::cost::arithmetic::{Peak, Peaks, Rates};
 
 /// Where a constant comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -249,9 +254,14 @@ impl GpuArch {
         counts.iter().all(is_count) && rates.iter().all(|rate| rate.value.is_finite() && rate.value > 0.0)
     }
 
-    /// The peak of the lanes on singles.
-    pub fn single(&self) -> Peak {
-        self.peaks.simt_single
+    /// What a unit reaches that computes in a type.
+    pub fn rates(&self, unit: ComputeUnit, compute: ElementType) -> Rates {
+        self.peaks.rates(unit, compute)
+    }
+
+    /// What the kernel of a group reaches: its template's unit in the type that its first stage computes in.
+    pub fn rates_of(&self, body: &GroupBody, params: &ScheduleParams) -> Rates {
+        self.rates(params.rules().compute_unit(), body.stages[0].expr.numerics().compute)
     }
 
     /// The device that a group sees which has only a share of the multiprocessors: bandwidths shrink with them.
@@ -277,7 +287,8 @@ impl GpuArch {
 
     /// Operations a byte of device memory above which arithmetic is the limit: DeepCuts' ridge, 15.6 for the V100.
     pub fn ridge_operations_per_byte(&self) -> f64 {
-        self.peaks.simt_single.operations_per_microsecond.value / self.memory_bytes_per_microsecond.value
+        let rates = self.rates(ComputeUnit::Simt, ElementType::F32);
+        rates.operations_per_microsecond / self.memory_bytes_per_microsecond.value
     }
 
     /// The names of the constants that were assumed, in the order of the fields.

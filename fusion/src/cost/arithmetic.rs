@@ -1,10 +1,10 @@
-//! Peaks of a device's arithmetic, a row a compute unit and a type that it accumulates in.
+//! Peaks of a device's arithmetic, and what a compute unit reaches in a type.
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::ElementType;
 use warpweave_plan::template::contraction::unit::ComputeUnit;
 
-use crate::cost::arch::{Constant, Provenance};
+use crate::cost::arch::Constant;
 
 /// 32-bit integer multiply-adds that a multiprocessor of any generation since Volta starts a cycle (CUDA C++ Programming
 /// Guide, throughput of native arithmetic instructions).
@@ -36,20 +36,43 @@ impl Peaks {
         self
     }
 
-    /// The peak of a unit that accumulates in a type. What is not computed in singles or integers counts as singles.
-    pub fn of(&self, unit: ComputeUnit, accumulate: ElementType) -> Peak {
-        match (unit, accumulate.is_integer()) {
-            (ComputeUnit::Simt, false) => self.simt_single,
-            (ComputeUnit::Simt, true) => self.simt_single.limited(INTEGER_MULTIPLY_ADDS),
+    /// What a unit reaches that computes in a type. What is not computed in integers counts as singles.
+    pub(crate) fn rates(&self, unit: ComputeUnit, compute: ElementType) -> Rates {
+        match (unit, compute.is_integer()) {
+            (ComputeUnit::Simt, false) => self.simt_single.rates(),
+            (ComputeUnit::Simt, true) => self.simt_single.rates().limited(INTEGER_MULTIPLY_ADDS),
         }
     }
 }
 
 impl Peak {
+    fn rates(&self) -> Rates {
+        let multiply_adds = self.multiply_adds_per_cycle.value;
+        Rates {
+            lanes: self.lanes.value as f64,
+            instructions_per_cycle: multiply_adds,
+            multiply_adds_per_cycle: multiply_adds,
+            operations_per_microsecond: self.operations_per_microsecond.value,
+        }
+    }
+}
+
+/// What a compute unit reaches in one type.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rates {
+    /// Lanes of a multiprocessor: instructions that it can start a cycle.
+    pub lanes: f64,
+    /// Instructions a cycle and multiprocessor that kernels reach, whatever they compute.
+    pub instructions_per_cycle: f64,
+    /// Multiply-adds a cycle and multiprocessor that kernels reach.
+    pub multiply_adds_per_cycle: f64,
+    /// Operations a microsecond of the whole device, two a multiply-add (PERF_peak).
+    pub operations_per_microsecond: f64,
+}
+
+impl Rates {
     /// The same with at most so many multiply-adds a cycle.
     fn limited(self, most: f64) -> Self {
-        let own = self.multiply_adds_per_cycle;
-        let limited = Constant { value: most, provenance: Provenance::Assumed };
-        Self { multiply_adds_per_cycle: if own.value > most { limited } else { own }, ..self }
+        Self { multiply_adds_per_cycle: self.multiply_adds_per_cycle.min(most), ..self }
     }
 }

@@ -129,7 +129,8 @@ impl EstimatedCost {
         if tiles + staged::bytes(body, &boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
             return f64::INFINITY;
         }
-        let rounds: usize = boxes.iter().map(|spans| Filling::of(spans, &grid).rounds).sum();
+        let rounds: usize =
+            boxes.iter().map(|spans| Filling::of(spans, &grid, params.rules().block_size()).rounds).sum();
         let bytes = arch.cycles_of_bytes(staged::bytes(body, &boxes) as f64, params.tiles(body));
         (rounds as f64 - 1.0) * arch.load_latency_cycles.value
             + bytes

@@ -1,7 +1,7 @@
 //! Bytes that groups move through global memory.
 
 use warpweave_graph::expr::{Range, region};
-use warpweave_graph::program::{Source, TensorId, TensorProgram};
+use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::types::TensorType;
 
 use crate::partition::search::Partition;
@@ -12,7 +12,7 @@ use warpweave_plan::body::{GroupBody, StageSource};
 pub struct Traffic {
     /// Of values that depend on the inputs.
     pub activations: u64,
-    /// Of constants.
+    /// Of what is stored with the program: constants, and what lives between launches.
     pub weights: u64,
 }
 
@@ -22,9 +22,9 @@ impl Traffic {
         let mut traffic = Self::default();
         for group in &partition.groups {
             for (tensor, bytes) in tensor_bytes(&group.body, |tensor| &program.tensors[tensor].ty) {
-                match program.tensors[tensor].source {
-                    Source::Constant(_) | Source::State(_) => traffic.weights += bytes,
-                    Source::Input(_) | Source::Statement(_) => traffic.activations += bytes,
+                match program.stored(tensor) {
+                    Some(_) => traffic.weights += bytes,
+                    None => traffic.activations += bytes,
                 }
             }
         }

@@ -41,7 +41,7 @@ pub fn parse(text: &str, program: &TensorProgram) -> Result<Partition, TextError
     let mut left: BTreeSet<StatementId> = program
         .statements
         .iter()
-        .filter(|(_, statement)| !matches!(statement.definition, Definition::Join { .. }))
+        .filter(|(_, statement)| !matches!(statement.definition, Definition::Concat { .. }))
         .map(|(id, _)| id)
         .collect();
     while reader.eat_word("group") {

@@ -2,13 +2,13 @@
 
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Template;
-use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::unit::ComputeUnit;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::row::RowThreads;
+use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// The choices of the templates without a shared-memory stage.
@@ -23,12 +23,13 @@ pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     let mut found = Vec::new();
     if reductions <= 1 && !extra {
         for per_thread in [1, 4] {
-            let tile = fill(&extents, &all, BLOCK_THREADS * per_thread);
-            found.push(ScheduleParams { template: Template::Pointwise(Pointwise { per_thread }), tile });
+            let template = Pointwise { per_thread };
+            let tile = fill(&extents, &all, template.block_size().threads() * per_thread);
+            found.push(ScheduleParams { template: Template::Pointwise(template), tile });
         }
     }
     if reductions > 0 {
-        let tile = fill(&extents, &all, BLOCK_WARPS);
+        let tile = fill(&extents, &all, RowThreads::Warp.block_size().warps());
         found.push(ScheduleParams { template: Template::Row(RowThreads::Warp), tile });
         let tile = vec![1; extents.len()];
         found.push(ScheduleParams { template: Template::Row(RowThreads::Block), tile });
@@ -75,8 +76,8 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
     shapes.filter(move |shape| {
         let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
         let fits = lengths.iter().zip(needed).all(|(length, needed)| *length <= needed);
-        let fetches =
-            lengths.iter().all(|length| length * shape.k_tile >= BLOCK_THREADS && length * shape.k_tile <= 4096);
+        let threads = shape.block_size().threads();
+        let fetches = lengths.iter().all(|length| (threads..=4096).contains(&(length * shape.k_tile)));
         let useful = shape.k_tile == 8 || shape.k_tile < 2 * reduction;
         fits && fetches && useful
     })

@@ -1,6 +1,7 @@
 //! A kernel whose tiles are priced.
 
 use crate::cost::arch::GpuArch;
+use crate::cost::arithmetic::Rates;
 use crate::cost::counts::KernelCounts;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
@@ -22,6 +23,11 @@ impl<'k> Kernel<'k> {
     /// A kernel whose price does not follow from what is counted.
     pub fn uncounted(arch: &'k GpuArch, body: &'k GroupBody, params: &'k ScheduleParams) -> Self {
         Self { arch, body, params, counts: KernelCounts::default() }
+    }
+
+    /// What its arithmetic reaches.
+    pub fn rates(&self) -> Rates {
+        self.arch.rates_of(self.body, self.params)
     }
 
     /// The number of tiles.

@@ -1,6 +1,5 @@
 //! What procedures cost, a row a block.
 
-use crate::cost::arch::GpuArch;
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
@@ -16,8 +15,8 @@ use crate::template::row::cost::shared_row;
 use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Opaque;
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::opaque::{row_work, rows};
+use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Instructions of a thread at a step, beside the body's.
@@ -30,11 +29,11 @@ impl Pricing for Opaque {
 
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let transfer = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
-        row_cycles(kernel.body, kernel.arch, BARRIER_CYCLES).max(transfer)
+        row_cycles(kernel, BARRIER_CYCLES).max(transfer)
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
-        Some(shared_row(body, params, stage, BLOCK_THREADS))
+        Some(shared_row(body, params, stage, self.block_size().threads()))
     }
 
     fn host_microseconds(&self, body: &GroupBody, _: &ScheduleParams) -> f64 {
@@ -44,10 +43,11 @@ impl Pricing for Opaque {
 }
 
 /// Cycles of a row on a block.
-fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
+fn row_cycles(kernel: &Kernel<'_>, meeting: f64) -> f64 {
+    let (body, arch) = (kernel.body, kernel.arch);
     let Some(row) = row_work(body) else { return f64::INFINITY };
-    let threads = BLOCK_THREADS as f64;
-    let lanes = arch.single().lanes.value as f64;
+    let threads = Opaque.block_size().threads() as f64;
+    let lanes = kernel.rates().lanes;
     let issue = STEP_INSTRUCTIONS * threads / lanes;
     let evaluation = work(&body.stages[0].expr) * threads / lanes;
     let (latency, shared) = (arch.load_latency_cycles.value, arch.shared_latency_cycles.value);
@@ -61,7 +61,7 @@ fn row_cycles(body: &GroupBody, arch: &GpuArch, meeting: f64) -> f64 {
 /// What the kernels of all rows do.
 fn procedure_counts(body: &GroupBody) -> KernelCounts {
     let (Some(work), Some(stage)) = (row_work(body), body.stages.first()) else { return KernelCounts::default() };
-    let threads = BLOCK_THREADS as f64;
+    let threads = Opaque.block_size().threads() as f64;
     let rows = rows(stage);
     let reads = stage.expr.reads.len() as f64 * work.evaluations;
     let words = (PAIRS * WORDS_OF_PAIR) as f64 * threads * work.global_steps;

@@ -14,9 +14,9 @@ use crate::template::row::cost::shared_row;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::WeightStationary;
-use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::rounds::{Round, rounds};
+use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::resident_bytes;
 use warpweave_plan::template::weight_stationary::reads::shuffles;
@@ -40,14 +40,16 @@ impl Pricing for WeightStationary {
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
         let rows = kernel.params.tile.iter().product::<usize>();
-        let passes = rows.div_ceil(BLOCK_WARPS) as f64;
+        let warps = self.block_size().warps();
+        let passes = rows.div_ceil(warps) as f64;
+        let rates = kernel.rates();
         let bytes = resident_bytes(kernel.body, kernel.params) as f64;
         let read = bytes / arch.shared_bytes_per_cycle.value as f64;
         let of_round = |round: &Round| {
             let lead = &kernel.body.stages[round.stages.start].expr;
             let (points, sums) = (rows as f64 * reduced(lead), round.stages.len());
-            let arithmetic = points * round_work(kernel, round) / arch.single().multiply_adds_per_cycle.value;
-            (arithmetic, passes * (shuffles(sums) * BLOCK_WARPS) as f64)
+            let arithmetic = points * round_work(kernel, round) / rates.instructions_per_cycle;
+            (arithmetic, passes * (shuffles(sums) * warps) as f64)
         };
         let reducing = |round: &Round| kernel.body.stages[round.stages.start].expr.reducer.is_some();
         let rounds: Vec<(f64, f64)> =

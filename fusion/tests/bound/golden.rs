@@ -3,7 +3,7 @@
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::bound::counts::Counts;
 use warpweave_fusion::cost::bound::ratios::{combine, work_balance};
-use warpweave_fusion::cost::bound::{BlockShape, BoundMode, InputExtent, LimitingFactor, Staging, upper_bound};
+use warpweave_fusion::cost::bound::{BlockShape, BoundMode, InputExtent, LimitingFactor, OperandLevel, upper_bound};
 
 use crate::operators::{Window, convolution, elementwise, matmul, shared};
 
@@ -100,10 +100,10 @@ fn parts_that_run_in_turn_add_their_times() {
 fn overlap_decides_between_the_serial_and_the_slower_stage() {
     let expr = matmul([512, 1024, 1024]);
     let bound = |overlapped| {
-        let staging = Staging::Shared { slice: vec![16], overlapped, conflict_degree: 1.0 };
+        let level = OperandLevel::Shared { slice: vec![16], overlapped, conflict_degree: 1.0 };
         upper_bound(
             &expr,
-            &BlockShape::over_parallel(&expr, &[16, 16], &[4, 4], staging),
+            &BlockShape::over_parallel(&expr, &[16, 16], &[4, 4], level),
             &GpuArch::h200(),
             BoundMode::Corrected,
         )
@@ -134,8 +134,8 @@ fn resources_fit_up_to_the_limit() {
 #[test]
 fn corrected_vector_1_matmul_on_an_h200() {
     let expr = matmul([512, 1024, 1024]);
-    let staging = Staging::Shared { slice: vec![16], overlapped: true, conflict_degree: 1.0 };
-    let shape = BlockShape::over_parallel(&expr, &[64, 64], &[8, 8], staging);
+    let level = OperandLevel::Shared { slice: vec![16], overlapped: true, conflict_degree: 1.0 };
+    let shape = BlockShape::over_parallel(&expr, &[64, 64], &[8, 8], level);
     let bound = upper_bound(&expr, &shape, &GpuArch::h200(), BoundMode::Corrected);
     near(bound.global_memory, 1.0, 0.0);
     near(bound.shared_memory, 0.5, 1e-12);
@@ -160,7 +160,7 @@ fn corrected_vector_2_convolution_on_an_h200() {
 #[test]
 fn corrected_vector_3_addition_on_an_h200() {
     let expr = elementwise(&[4096, 4096], 2);
-    let shape = BlockShape::over_parallel(&expr, &[32, 128], &[1, 16], Staging::Registers);
+    let shape = BlockShape::over_parallel(&expr, &[32, 128], &[1, 16], OperandLevel::Registers);
     let counts = Counts::of(&expr, &shape, &GpuArch::h200(), BoundMode::Corrected);
     assert_eq!((counts.load_transactions, counts.store_transactions), (1_024, 512));
     let bound = upper_bound(&expr, &shape, &GpuArch::h200(), BoundMode::Corrected);

@@ -1,6 +1,6 @@
 //! The operators of the thesis' tables as tensor expressions.
 
-use warpweave_fusion::cost::bound::Staging;
+use warpweave_fusion::cost::bound::OperandLevel;
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::{ElementType, TensorType};
 
@@ -112,6 +112,6 @@ pub fn elementwise(shape: &[usize], operands: usize) -> TensorExpr {
 }
 
 /// Through shared memory in slices along the reduced axes, fetched and computed with in turn.
-pub fn shared(slice: &[usize]) -> Staging {
-    Staging::Shared { slice: slice.to_vec(), overlapped: false, conflict_degree: 1.0 }
+pub fn shared(slice: &[usize]) -> OperandLevel {
+    OperandLevel::Shared { slice: slice.to_vec(), overlapped: false, conflict_degree: 1.0 }
 }

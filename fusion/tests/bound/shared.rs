@@ -1,7 +1,7 @@
 //! Bank conflicts by enumeration.
 
 use warpweave_fusion::cost::bound::conflicts::row_major;
-use warpweave_fusion::cost::bound::{BlockShape, Staging};
+use warpweave_fusion::cost::bound::{BlockShape, OperandLevel};
 use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
 
 use crate::operators::elementwise;
@@ -33,7 +33,7 @@ fn known_patterns_of_four_words() {
 #[test]
 fn padding_removes_the_conflicts_of_a_transposed_walk() {
     let expr = elementwise(&[64, 64], 1);
-    let shape = BlockShape::over_parallel(&expr, &[32, 32], &[1, 32], Staging::Registers);
+    let shape = BlockShape::over_parallel(&expr, &[32, 32], &[1, 32], OperandLevel::Registers);
     assert_eq!(row_major(&expr, &shape, 0), 32.0);
     assert_eq!(row_major(&expr, &shape, 1), 1.0);
 }

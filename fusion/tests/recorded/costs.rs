@@ -9,7 +9,7 @@ use warpweave_fusion::partition::search::{FusionLevel, Partition, partition};
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer};
 use warpweave_graph::program::{ProgramBuilder, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};
-use warpweave_graph::views::{inline_views, place_joins};
+use warpweave_graph::views::{inline_views, place_concats};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -33,7 +33,7 @@ fn products() -> (TensorProgram, Partition) {
         let product = expr.reduce(ElementType::F32, Reducer::Sum, x.binary(BinaryOp::Multiply, w), None);
         outputs.push(program.compute(product, &[left, right]));
     }
-    let (program, layouts) = place_joins(&inline_views(&program.finish(outputs)));
+    let (program, layouts) = place_concats(&inline_views(&program.finish(outputs)));
     let partition = partition(&program, &layouts, &estimate(), FusionLevel::Register);
     assert_eq!(partition.groups.len(), 2);
     (program, partition)

@@ -10,7 +10,7 @@ use warpweave_fusion::partition::search::{FusionLevel, SearchReport, partition_w
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar, UnaryOp};
 use warpweave_graph::program::{ProgramBuilder, TensorId, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};
-use warpweave_graph::views::{inline_views, place_joins};
+use warpweave_graph::views::{inline_views, place_concats};
 
 const F32: ElementType = ElementType::F32;
 
@@ -89,7 +89,7 @@ fn recurrence(steps: usize) -> TensorProgram {
 }
 
 fn search(program: &TensorProgram) -> SearchReport {
-    let (program, layouts) = place_joins(&inline_views(program));
+    let (program, layouts) = place_concats(&inline_views(program));
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let start = Instant::now();
     let (partition, report) = partition_with_report(&program, &layouts, &cost, FusionLevel::Register);

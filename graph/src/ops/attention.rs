@@ -199,7 +199,7 @@ impl Operator for Attention {
             let given = inputs[input].expect("inference found the inputs");
             let split = if extents.merged { split_heads(program, given, heads[input]) } else { given };
             match inputs.get(input + 3).copied().flatten() {
-                Some(past) if input > 0 && extents.past > 0 => program.join(2, &[past, split]),
+                Some(past) if input > 0 && extents.past > 0 => program.concat(2, &[past, split]),
                 _ => split,
             }
         };

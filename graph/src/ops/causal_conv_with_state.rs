@@ -63,7 +63,7 @@ impl CausalConvWithState {
             return data;
         }
         if let Some(past) = inputs.get(PAST).copied().flatten() {
-            return program.join(2, &[past, data]);
+            return program.concat(2, &[past, data]);
         }
         let ty = program.ty(data).clone();
         let mut expr = ExprBuilder::new();

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
-use crate::counted::Place;
+use crate::counted::OutputDimension;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -49,9 +49,9 @@ impl Operator for Concat {
         Ok(vec![TensorType::new(first.element, extents).into()])
     }
 
-    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<Place> {
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<OutputDimension> {
         let axis = axes::dimension(self.axis, context.accepted(input).shape.len()).ok()?;
-        (axis != dimension).then_some(Place { output: 0, dimension })
+        (axis != dimension).then_some(OutputDimension { output: 0, dimension })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
@@ -61,6 +61,6 @@ impl Operator for Concat {
         if parts.is_empty() {
             parts.extend(inputs.iter().flatten().take(1));
         }
-        vec![if parts.len() == 1 { parts[0] } else { program.join(axis, &parts) }]
+        vec![if parts.len() == 1 { parts[0] } else { program.concat(axis, &parts) }]
     }
 }

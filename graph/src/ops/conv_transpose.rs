@@ -117,7 +117,7 @@ impl Operator for ConvTranspose {
         let output = expr.parallel(outputs_per_group);
         let leading = if group.is_some() { 3 } else { 2 };
         let phased = spans.iter().all(|span| span.dilation == 1) && leading + 2 * spans.len() <= MAX_RANK;
-        let places: Vec<Place> = spans.iter().map(|span| Place::new(span, phased, &mut expr)).collect();
+        let places: Vec<OutputAxes> = spans.iter().map(|span| OutputAxes::new(span, phased, &mut expr)).collect();
         let input = expr.reduced(inner);
 
         let channel = |group: Option<AxisId>, axis: AxisId, extent: usize| match group {
@@ -160,14 +160,14 @@ impl Operator for ConvTranspose {
 }
 
 /// The axes that stand for one spatial dimension of the output.
-enum Place {
+enum OutputAxes {
     /// `o + before mod stride = stride · quotient + phase`: only the taps that hit the phase are summed.
     Phased { quotient: AxisId, phase: Option<AxisId> },
     /// The output position itself: taps that miss it are guarded out.
     Plain { output: AxisId },
 }
 
-impl Place {
+impl OutputAxes {
     fn new(span: &Span, phased: bool, expr: &mut ExprBuilder) -> Self {
         if !phased {
             return Self::Plain { output: expr.parallel(span.output) };
@@ -205,7 +205,7 @@ fn gather_phases(
     result: TensorId,
     leading: usize,
     spans: &[Span],
-    places: &[Place],
+    places: &[OutputAxes],
     shape: &Shape,
 ) -> TensorId {
     if program.ty(result).shape == *shape {
@@ -230,9 +230,9 @@ fn gather_phases(
         for ((span, place), &axis) in spans.iter().zip(places).zip(&axes[2..]) {
             let shifted = Index::axis(axis).plus(span.before % span.stride);
             match place {
-                Place::Plain { .. } => index.push(Index::axis(axis)),
-                Place::Phased { phase: None, .. } => index.push(shifted),
-                Place::Phased { phase: Some(_), .. } => {
+                OutputAxes::Plain { .. } => index.push(Index::axis(axis)),
+                OutputAxes::Phased { phase: None, .. } => index.push(shifted),
+                OutputAxes::Phased { phase: Some(_), .. } => {
                     index.push(shifted.floor_div(span.stride, &ranges));
                     index.push(shifted.modulo(span.stride, &ranges));
                 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
-use crate::counted::Place;
+use crate::counted::OutputDimension;
 use crate::expr::{BinaryOp, Literal, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
@@ -57,10 +57,10 @@ impl<E: ElementWise> Operator for E {
         Ok(vec![TensorType { element: self.element(element)?, shape }.into()])
     }
 
-    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<Place> {
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<OutputDimension> {
         let rank = |input: usize| context.accepted(input).shape.len();
         let widest = (0..context.inputs()).map(rank).max()?;
-        Some(Place { output: 0, dimension: dimension + widest - rank(input) })
+        Some(OutputDimension { output: 0, dimension: dimension + widest - rank(input) })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

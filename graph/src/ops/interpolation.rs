@@ -52,7 +52,7 @@ pub struct Ratio {
 }
 
 /// An input position `numerator / denominator`, the numerator being affine.
-pub struct Place {
+pub struct SourcePosition {
     numerator: Index,
     denominator: i64,
     /// Whether the output is smaller than the input.
@@ -145,8 +145,8 @@ impl Nearest {
         }
     }
 
-    fn round(self, place: &Place, ranges: &impl Ranges) -> Index {
-        let Place { numerator, denominator, shrinks } = place;
+    fn round(self, place: &SourcePosition, ranges: &impl Ranges) -> Index {
+        let SourcePosition { numerator, denominator, shrinks } = place;
         let double = numerator.times(2);
         match self {
             Self::Simple if *shrinks => Self::Ceil.round(place, ranges),
@@ -188,7 +188,7 @@ impl Coordinates {
     }
 
     /// The input position of an output position, for `input` and `output` elements.
-    pub fn place(self, axis: AxisId, ratio: Ratio, input: usize, output: usize) -> Place {
+    pub fn place(self, axis: AxisId, ratio: Ratio, input: usize, output: usize) -> SourcePosition {
         let Ratio { numerator, denominator } = ratio;
         let axis = Index::axis(axis);
         let (numerator, denominator) = match self {
@@ -200,7 +200,7 @@ impl Coordinates {
             }
             Self::Asymmetric => (axis.times(denominator), numerator),
         };
-        Place { numerator, denominator, shrinks: ratio.numerator < ratio.denominator }
+        SourcePosition { numerator, denominator, shrinks: ratio.numerator < ratio.denominator }
     }
 }
 
@@ -208,7 +208,7 @@ impl Interpolation {
     /// The elements that take part along a dimension of `extent` elements, with their weights; no weight stands for 1.
     pub fn taps(
         self,
-        place: &Place,
+        place: &SourcePosition,
         extent: usize,
         element: ElementType,
         ranges: &impl Ranges,

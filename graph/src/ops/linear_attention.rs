@@ -266,7 +266,7 @@ impl Operator for LinearAttention {
             state = self.update(program, inputs, &extents, (step, state));
             answers.push(self.answer(program, queries, &extents, (step, state)));
         }
-        let joined = if answers.len() == 1 { answers[0] } else { program.join(1, &answers) };
+        let joined = if answers.len() == 1 { answers[0] } else { program.concat(1, &answers) };
         let shape = [extents.batch, extents.steps, self.heads * extents.values].into();
         let output = movement::reshape(program, joined, &shape);
         vec![output, compose::cast(program, state, ty.element)]

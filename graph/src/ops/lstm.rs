@@ -173,9 +173,9 @@ impl Lstm {
             last.push(end_state);
             cells.push(end_cell);
         }
-        let states = self.recurrent.join(program, &all);
-        let last = self.recurrent.join_last(program, &extents, &last);
-        vec![states, last, self.recurrent.join_last(program, &extents, &cells)]
+        let states = self.recurrent.concat(program, &all);
+        let last = self.recurrent.concat_last(program, &extents, &last);
+        vec![states, last, self.recurrent.concat_last(program, &extents, &cells)]
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError};
-use crate::counted::{CountedOutput, Place};
+use crate::counted::{CountedOutput, OutputDimension};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
@@ -60,7 +60,7 @@ pub trait Operator: Sized {
 
     /// Where the elements of a dimension of an input go, if what stands behind a count has no influence on what stands
     /// before it; `None` if it has, or may have.
-    fn follows(&self, _: &Context, _input: usize, _dimension: usize) -> Option<Place> {
+    fn follows(&self, _: &Context, _input: usize, _dimension: usize) -> Option<OutputDimension> {
         None
     }
 

@@ -282,23 +282,23 @@ impl Recurrent {
     }
 
     /// The states of all steps of all directions, from those of each step in time order.
-    pub fn join(&self, program: &mut ProgramBuilder, directions: &[Vec<TensorId>]) -> TensorId {
+    pub fn concat(&self, program: &mut ProgramBuilder, directions: &[Vec<TensorId>]) -> TensorId {
         let (time, direction) = if self.batch_first { (1, 2) } else { (0, 1) };
-        let mut joined = Vec::with_capacity(directions.len());
+        let mut whole = Vec::with_capacity(directions.len());
         for steps in directions {
-            joined.push(join(program, time, steps));
+            whole.push(concat(program, time, steps));
         }
-        join(program, direction, &joined)
+        concat(program, direction, &whole)
     }
 
     /// The last states of all directions.
-    pub fn join_last(&self, program: &mut ProgramBuilder, extents: &Extents, states: &[TensorId]) -> TensorId {
+    pub fn concat_last(&self, program: &mut ProgramBuilder, extents: &Extents, states: &[TensorId]) -> TensorId {
         let shape = self.state_shape(&Extents { directions: 1, ..*extents });
         let mut parts = Vec::with_capacity(states.len());
         for &state in states {
             parts.push(movement::reshape(program, state, &shape));
         }
-        join(program, usize::from(self.batch_first), &parts)
+        concat(program, usize::from(self.batch_first), &parts)
     }
 }
 
@@ -340,9 +340,9 @@ impl Addend {
     }
 }
 
-fn join(program: &mut ProgramBuilder, axis: usize, parts: &[TensorId]) -> TensorId {
+fn concat(program: &mut ProgramBuilder, axis: usize, parts: &[TensorId]) -> TensorId {
     match parts {
         [only] => *only,
-        _ => program.join(axis, parts),
+        _ => program.concat(axis, parts),
     }
 }

@@ -70,7 +70,7 @@ impl Operator for Rnn {
             all.push(states.into_iter().flatten().collect());
             last.push(end.expect("inference found a step"));
         }
-        let states = self.recurrent.join(program, &all);
-        vec![states, self.recurrent.join_last(program, &extents, &last)]
+        let states = self.recurrent.concat(program, &all);
+        vec![states, self.recurrent.concat_last(program, &extents, &last)]
     }
 }

@@ -61,5 +61,5 @@ pub fn rotate(
     }
     let rest = [whole[0], whole[1], whole[2], whole[3] - turned];
     let rest = movement::slice(program, data, &[0, 0, 0, turned as i64], &[1; 4], &rest);
-    program.join(3, &[rotated, rest])
+    program.concat(3, &[rotated, rest])
 }

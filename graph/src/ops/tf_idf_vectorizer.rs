@@ -205,7 +205,7 @@ impl Operator for TfIdfVectorizer {
         if parts.is_empty() || columns.is_empty() {
             return vec![program.constant(Tensor::from_f64(output.clone(), &vec![0.0; output.shape.elements()]))];
         }
-        let counts = if parts.len() == 1 { parts[0] } else { program.join(1, &parts) };
+        let counts = if parts.len() == 1 { parts[0] } else { program.concat(1, &parts) };
         let mut weights = vec![1.0; columns.len()];
         if self.mode != Mode::Tf {
             for (&column, &weight) in self.columns.iter().zip(&self.weights) {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
-use crate::counted::Place;
+use crate::counted::OutputDimension;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
@@ -51,10 +51,10 @@ impl Operator for Transpose {
         Ok(vec![TensorType { element: data.element, shape }.into()])
     }
 
-    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<Place> {
+    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<OutputDimension> {
         let permutation = self.permutation(context.accepted(0).shape.len()).ok()?;
         let place = permutation.iter().position(|&from| from == dimension)?;
-        Some(Place { output: 0, dimension: place })
+        Some(OutputDimension { output: 0, dimension: place })
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -88,12 +88,12 @@ impl ProgramBuilder {
     }
 
     /// `parts` laid end to end along `axis`; they agree in every other dimension and in element type.
-    pub fn join(&mut self, axis: usize, parts: &[TensorId]) -> TensorId {
+    pub fn concat(&mut self, axis: usize, parts: &[TensorId]) -> TensorId {
         let first = self.ty(parts[0]).clone();
         let extent: usize = parts.iter().map(|&part| self.ty(part).shape[axis]).sum();
         let shape: Shape =
             first.shape.iter().enumerate().map(|(at, &old)| if at == axis { extent } else { old }).collect();
-        self.push(Definition::Join { axis }, parts, TensorType { element: first.element, shape })
+        self.push(Definition::Concat { axis }, parts, TensorType { element: first.element, shape })
     }
 
     /// What `operator` computes from `inputs`: how operators are decomposed into others. `None` stands for an operand

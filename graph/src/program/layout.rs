@@ -30,15 +30,15 @@ impl Layout {
     }
 }
 
-/// A part of a join: the tensor that it is part of, the axis, and the first element along it.
-type Place = (TensorId, usize, usize);
+/// A part of a concat: the tensor that it is part of, the axis, and the first element along it.
+type ConcatPart = (TensorId, usize, usize);
 
-/// Each tensor's layout, in a program in which every part of a join is written into the join's buffer, as the pass
-/// `join_placement` leaves it.
+/// Each tensor's layout, in a program in which every part of a concat is written into the concat's buffer, as the pass
+/// `concat_placement` leaves it.
 pub fn layouts(program: &TensorProgram) -> Arena<TensorId, Layout> {
-    let mut places: BTreeMap<TensorId, Place> = BTreeMap::new();
+    let mut places: BTreeMap<TensorId, ConcatPart> = BTreeMap::new();
     for statement in program.statements.values() {
-        let Definition::Join { axis } = statement.definition else { continue };
+        let Definition::Concat { axis } = statement.definition else { continue };
         let mut offset = 0;
         for &part in &statement.operands {
             places.insert(part, (statement.output, axis, offset));
@@ -48,12 +48,12 @@ pub fn layouts(program: &TensorProgram) -> Arena<TensorId, Layout> {
     program.tensors.ids().map(|tensor| layout(program, &places, tensor)).collect()
 }
 
-fn layout(program: &TensorProgram, places: &BTreeMap<TensorId, Place>, tensor: TensorId) -> Layout {
+fn layout(program: &TensorProgram, places: &BTreeMap<TensorId, ConcatPart>, tensor: TensorId) -> Layout {
     let mut starts: Vec<usize> = vec![0; program.tensors[tensor].ty.shape.len()];
     let mut root = tensor;
-    while let Some(&(joined, axis, offset)) = places.get(&root) {
+    while let Some(&(whole, axis, offset)) = places.get(&root) {
         starts[axis] += offset;
-        root = joined;
+        root = whole;
     }
     let strides = program.tensors[root].ty.shape.strides();
     let offset = starts.iter().zip(&strides).map(|(start, stride)| start * stride).sum();

@@ -49,7 +49,7 @@ pub enum Definition {
     /// What a procedure computes; operands in the order of its access expression.
     Opaque(Opaque),
     /// The operands laid end to end along an axis, in order.
-    Join {
+    Concat {
         /// The axis.
         axis: usize,
     },
@@ -85,12 +85,12 @@ pub struct TensorProgram {
 }
 
 impl Definition {
-    /// The expression that says what is read and written; joins have none.
+    /// The expression that says what is read and written; concats have none.
     pub fn expr(&self) -> Option<&TensorExpr> {
         match self {
             Self::Compute(expr) => Some(expr),
             Self::Opaque(opaque) => Some(&opaque.access),
-            Self::Join { .. } => None,
+            Self::Concat { .. } => None,
         }
     }
 
@@ -99,7 +99,7 @@ impl Definition {
         match self {
             Self::Compute(_) => Self::Compute(expr),
             Self::Opaque(opaque) => Self::Opaque(Opaque { procedure: opaque.procedure, access: expr }),
-            Self::Join { axis } => Self::Join { axis: *axis },
+            Self::Concat { axis } => Self::Concat { axis: *axis },
         }
     }
 }

@@ -61,6 +61,11 @@ impl Mutability {
         matches!(self, Self::Immutable | Self::ReadOnly)
     }
 
+    /// Whether a launch changes the elements, so that whatever uses them in it has an order.
+    pub fn changes_in_launch(self) -> bool {
+        matches!(self, Self::ReadWrite | Self::Transient)
+    }
+
     /// Whether the elements may stay on chip for a whole launch.
     pub fn is_resident(self) -> bool {
         matches!(self, Self::Immutable | Self::ReadOnly)

@@ -198,7 +198,7 @@ impl View<'_> {
         let checked = match &statement.definition {
             Definition::Compute(expr) => expr.check(),
             Definition::Opaque(opaque) => opaque.procedure.check(&opaque.access),
-            Definition::Join { .. } => Ok(()),
+            Definition::Concat { .. } => Ok(()),
         };
         checked.map_err(|reason| ProgramFault::Expression { statement: id, reason })?;
         match &statement.definition {
@@ -210,13 +210,13 @@ impl View<'_> {
                     return Err(ProgramFault::Output(id));
                 }
             }
-            Definition::Join { axis } => check_join(id, *axis, &types, &output.ty)?,
+            Definition::Concat { axis } => check_concat(id, *axis, &types, &output.ty)?,
         }
         Ok(())
     }
 }
 
-fn check_join(id: StatementId, axis: usize, parts: &[&TensorType], output: &TensorType) -> Result<(), ProgramFault> {
+fn check_concat(id: StatementId, axis: usize, parts: &[&TensorType], output: &TensorType) -> Result<(), ProgramFault> {
     let agrees = |part: &&TensorType| {
         let same = |(at, (own, other)): (usize, (&usize, &usize))| at == axis || own == other;
         part.element == output.element

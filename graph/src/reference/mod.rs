@@ -70,7 +70,7 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor
             Definition::Compute(expr) | Definition::Opaque(Opaque { access: expr, .. }) => {
                 let (output, found) = match &statement.definition {
                     Definition::Opaque(opaque) => opaque::evaluate(opaque, &operands)?,
-                    Definition::Compute(_) | Definition::Join { .. } => expression::evaluate(expr, &operands)?,
+                    Definition::Compute(_) | Definition::Concat { .. } => expression::evaluate(expr, &operands)?,
                 };
                 let fault = |(place, found): (IndirectIndex, FaultyIndex)| {
                     let tensor = statement.operands[expr.reads[place.read].operand];
@@ -79,10 +79,10 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor
                 fault_found = found.into_iter().map(fault).chain(fault_found).min();
                 output
             }
-            Definition::Join { axis } => {
+            Definition::Concat { axis } => {
                 let types = statement.operands.iter().map(|&operand| &program.tensors[operand].ty);
                 let shapes: Vec<&Shape> = types.map(|ty| &ty.shape).collect();
-                Values::join(&operands, &shapes, *axis)
+                Values::concat(&operands, &shapes, *axis)
             }
         };
         values[statement.output] = Some(output);

@@ -28,7 +28,7 @@ impl Values {
     }
 
     /// The parts, of these shapes, laid end to end along an axis.
-    pub(super) fn join(parts: &[&Self], shapes: &[&Shape], axis: usize) -> Self {
+    pub(super) fn concat(parts: &[&Self], shapes: &[&Shape], axis: usize) -> Self {
         let outer: usize = shapes.first().map_or(0, |shape| shape[..axis].iter().product());
         let runs: Vec<usize> = shapes.iter().map(|shape| shape[axis..].iter().product()).collect();
         let floats = parts.iter().map(|part| match part {
@@ -40,18 +40,18 @@ impl Values {
         }
         let integers = parts.iter().map(|part| match part {
             Self::Integer(elements) => elements.as_slice(),
-            Self::Float(_) => unreachable!("the parts of a join have one element type"),
+            Self::Float(_) => unreachable!("the parts of a concat have one element type"),
         });
         Self::Integer(interleave(&integers.collect::<Vec<_>>(), &runs, outer))
     }
 }
 
 fn interleave<T: Copy>(parts: &[&[T]], runs: &[usize], outer: usize) -> Vec<T> {
-    let mut joined = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+    let mut whole = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
     for row in 0..outer {
         for (part, &run) in parts.iter().zip(runs) {
-            joined.extend_from_slice(&part[row * run..(row + 1) * run]);
+            whole.extend_from_slice(&part[row * run..(row + 1) * run]);
         }
     }
-    joined
+    whole
 }

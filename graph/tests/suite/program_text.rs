@@ -18,7 +18,7 @@ t1: f32[] = constant 2.0
 t2 "kept": f32[2x3] = state [0.0, 0.0, 0.0, 0.0, 0.0, -inf] next t4
 e0 (t0, t1) -> t3 "y": f32[2x3] = [a0<2, a1<3] mul(x0[a0, a1], x1[]) from n0
 e1 (t3, t2) -> t4: f32[2x3] = [a0<2, a1<3] add(x0[a0, a1], x1[a0, a1]) from n0, n1
-e2 (t4, t4) -> t5 "joined": f32[4x3] = join axis 0
+e2 (t4, t4) -> t5 "joined": f32[4x3] = concat axis 0
 e3 (t5) -> t6: i64[4x3] = sort descending of [a0<4, a1<3] each[a2<3] x0[a0, a2]
 output t5 "result", t6, t0
 "#;

@@ -193,7 +193,7 @@ fn try_one(random: &mut Random, domain: &str, name: &str) -> bool {
     let points = program.statements.values().map(|statement| match &statement.definition {
         Definition::Compute(expr) => expr.axes.values().fold(1usize, |n, axis| n.saturating_mul(axis.extent)),
         Definition::Opaque(opaque) => opaque.access.axes.values().fold(1usize, |n, axis| n.saturating_mul(axis.extent)),
-        Definition::Join { .. } => 0,
+        Definition::Concat { .. } => 0,
     });
     if points.fold(0, usize::saturating_add) > 1 << 20 {
         return false;

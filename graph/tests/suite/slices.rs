@@ -59,7 +59,7 @@ fn one_step(program: &mut ProgramBuilder, projected: TensorId, step: usize, befo
 fn reductions(program: &TensorProgram) -> usize {
     let reduces = |definition: &Definition| match definition {
         Definition::Compute(expr) => expr.reducer.is_some(),
-        Definition::Opaque(_) | Definition::Join { .. } => false,
+        Definition::Opaque(_) | Definition::Concat { .. } => false,
     };
     program.statements.values().filter(|statement| reduces(&statement.definition)).count()
 }

@@ -3,13 +3,13 @@
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::{FusionLevel, partition};
-use warpweave_fusion::schedule::choice::parts::Part;
+use warpweave_fusion::schedule::choice::parts::SegmentGroups;
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;
 use warpweave_graph::program::ProgramBuilder;
-use warpweave_graph::views::{inline_views, place_joins};
+use warpweave_graph::views::{inline_views, place_concats};
 use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::OperatorId;
@@ -32,7 +32,7 @@ fn program() -> TensorProgram {
     let w = builder.constant(Tensor::new([24usize, 70], &[0.5f32; 24 * 70]));
     let y = builder.apply(&MatMul, &[Some(x), Some(w)], 1)[0];
     let z = builder.apply(&Relu, &[Some(y)], 1)[0];
-    let joined = builder.join(1, &[z, y]);
+    let joined = builder.concat(1, &[z, y]);
     builder.finish(vec![joined])
 }
 
@@ -45,14 +45,14 @@ struct Case {
 
 /// One persistent program for the host, and segments of both kinds for a GPU.
 fn cases() -> [Case; 2] {
-    let (program, layouts) = place_joins(&inline_views(&program()));
+    let (program, layouts) = place_concats(&inline_views(&program()));
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let partition = partition(&program, &layouts, &cost, FusionLevel::None);
     let one = warpweave_fusion::schedule::choice::plan(&program, &layouts, &partition, &cost, UNITS);
     let groups = partition.groups.len();
     let parts = [
-        Part { groups: 0..groups / 2, backend: Backend::CudaGraph },
-        Part { groups: groups / 2..groups, backend: Backend::Persistent },
+        SegmentGroups { groups: 0..groups / 2, backend: Backend::CudaGraph },
+        SegmentGroups { groups: groups / 2..groups, backend: Backend::Persistent },
     ];
     let mixed = warpweave_fusion::schedule::choice::parts::plan_parts(
         &program,

@@ -32,12 +32,12 @@ const LOCAL_HEADER_MAGIC: &[u8] = b"PK\x03\x04";
 pub struct Bundle {
     path: PathBuf,
     file: File,
-    places: BTreeMap<EntryName, Place>,
+    spans: BTreeMap<EntryName, EntrySpan>,
     manifest: Manifest,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct EntrySpan {
     start: u64,
     bytes: u64,
 }
@@ -55,7 +55,7 @@ pub fn file_hash(path: &Path) -> Result<String, BundleError> {
     let failed = |source| BundleError::File { action: "read", path: path.to_owned(), source };
     let mut file = open_regular(path).map_err(failed)?;
     let bytes = file.metadata().map_err(failed)?.len();
-    Ok(hash(&mut file, Place { start: 0, bytes }).map_err(failed)?.to_hex().to_string())
+    Ok(hash(&mut file, EntrySpan { start: 0, bytes }).map_err(failed)?.to_hex().to_string())
 }
 
 impl Bundle {
@@ -64,11 +64,11 @@ impl Bundle {
         let unreadable = |source| BundleError::File { action: "read", path: path.to_owned(), source };
         let file = open_regular(path).map_err(unreadable)?;
         let mut archive = ZipArchive::new(BufReader::new(&file)).map_err(|error| archive_error(path, &error))?;
-        let places = places(&mut archive, path)?;
+        let spans = spans(&mut archive, path)?;
         let text = manifest_text(&mut archive, path)?;
         let manifest = parse_manifest(&text)?;
         check_seal(&file, &text, path)?;
-        let bundle = Self { path: path.to_owned(), file, places, manifest };
+        let bundle = Self { path: path.to_owned(), file, spans, manifest };
         bundle.check_entries()?;
         bundle.check_references()?;
         bundle.check_bindings()?;
@@ -112,7 +112,7 @@ impl Bundle {
 
     /// The constants, to be read one by one.
     pub fn weights(&self) -> Result<WeightsReader, BundleError> {
-        let Place { start, bytes } = self.place(EntryName::Weights)?;
+        let EntrySpan { start, bytes } = self.span(EntryName::Weights)?;
         let references = &self.manifest.references;
         WeightsReader::open(self.handle()?, (start, bytes), references.open(&self.path)?, references.clone())
     }
@@ -159,12 +159,12 @@ impl Bundle {
     /// Every entry is in the manifest with its size and hash, and the manifest names no other.
     fn check_entries(&self) -> Result<(), BundleError> {
         let entries = &self.manifest.entries;
-        for (&name, place) in self.places.iter().filter(|(name, _)| **name != EntryName::Manifest) {
+        for (&name, span) in self.spans.iter().filter(|(name, _)| **name != EntryName::Manifest) {
             let Some(record) = entries.get(&name) else {
                 return Err(BundleError::Foreign { name: name.to_string(), reason: "the manifest does not name" });
             };
-            if record.bytes != place.bytes {
-                let reason = format!("it has {} bytes, the manifest says {}", place.bytes, record.bytes);
+            if record.bytes != span.bytes {
+                let reason = format!("it has {} bytes, the manifest says {}", span.bytes, record.bytes);
                 return Err(BundleError::Damaged { entry: name, reason });
             }
         }
@@ -175,13 +175,13 @@ impl Bundle {
                 wanted.extend([EntryName::KernelIr(gpu), EntryName::Source(gpu), EntryName::Cubin(gpu)]);
             }
         }
-        let missing = entries.keys().chain(&wanted).find(|name| !self.places.contains_key(name));
+        let missing = entries.keys().chain(&wanted).find(|name| !self.spans.contains_key(name));
         if let Some(name) = missing {
             return Err(BundleError::Missing(*name));
         }
         let mut file = self.handle()?;
-        for (&name, place) in self.places.iter().filter(|(name, _)| **name != EntryName::Manifest) {
-            let found = hash(&mut file, *place).map_err(|error| damaged(name, &error.to_string()))?;
+        for (&name, span) in self.spans.iter().filter(|(name, _)| **name != EntryName::Manifest) {
+            let found = hash(&mut file, *span).map_err(|error| damaged(name, &error.to_string()))?;
             check_hash(name, &entries[&name], &found)?;
         }
         Ok(())
@@ -189,8 +189,8 @@ impl Bundle {
 
     /// An entry's bytes, hashed again: the file may have changed since it was opened.
     fn load(&self, name: EntryName) -> Result<Vec<u8>, BundleError> {
-        let place = self.place(name)?;
-        let bytes = load(&mut self.handle()?, name, place)?;
+        let span = self.span(name)?;
+        let bytes = load(&mut self.handle()?, name, span)?;
         let record = self.manifest.entries.get(&name).ok_or(BundleError::Missing(name))?;
         check_hash(name, record, &blake3::hash(&bytes))?;
         Ok(bytes)
@@ -199,9 +199,9 @@ impl Bundle {
     /// Every plan was made for the program and the constants that are there.
     fn check_bindings(&self) -> Result<(), BundleError> {
         for &target in self.manifest.targets.keys() {
-            let Place { start, bytes } = self.place(EntryName::Plan(target))?;
-            let place = Place { start, bytes: bytes.min(BINDING_BYTES as u64) };
-            self.check_binding(target, &load(&mut self.handle()?, EntryName::Plan(target), place)?)?;
+            let EntrySpan { start, bytes } = self.span(EntryName::Plan(target))?;
+            let span = EntrySpan { start, bytes: bytes.min(BINDING_BYTES as u64) };
+            self.check_binding(target, &load(&mut self.handle()?, EntryName::Plan(target), span)?)?;
         }
         Ok(())
     }
@@ -220,7 +220,7 @@ impl Bundle {
         let references = &self.manifest.references;
         for (mut file, record) in references.open(&self.path)?.into_iter().zip(&references.files) {
             let other = |reason| BundleError::Weights { path: self.path.with_file_name(&record.name), reason };
-            let found = hash(&mut file, Place { start: 0, bytes: record.bytes });
+            let found = hash(&mut file, EntrySpan { start: 0, bytes: record.bytes });
             let found = found.map_err(|error| other(format!("cannot be read: {error}")))?;
             if record.blake3 != found.to_hex().as_str() {
                 return Err(other("has another hash".to_owned()));
@@ -229,8 +229,8 @@ impl Bundle {
         Ok(())
     }
 
-    fn place(&self, name: EntryName) -> Result<Place, BundleError> {
-        self.places.get(&name).copied().ok_or(BundleError::Missing(name))
+    fn span(&self, name: EntryName) -> Result<EntrySpan, BundleError> {
+        self.spans.get(&name).copied().ok_or(BundleError::Missing(name))
     }
 
     fn handle(&self) -> Result<File, BundleError> {
@@ -240,13 +240,16 @@ impl Bundle {
 }
 
 /// Where each entry's bytes lie; refuses names that no bundle has, and archives that contradict themselves.
-fn places(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<BTreeMap<EntryName, Place>, BundleError> {
+fn spans(
+    archive: &mut ZipArchive<impl Read + Seek>,
+    path: &Path,
+) -> Result<BTreeMap<EntryName, EntrySpan>, BundleError> {
     let failed = |error: &zip::result::ZipError| archive_error(path, error);
     archive.validate_header_consistency().map_err(|error| failed(&error))?;
     if archive.offset() != 0 {
         return Err(BundleError::Archive { path: path.to_owned(), reason: "something stands before it".to_owned() });
     }
-    let mut places = BTreeMap::new();
+    let mut spans = BTreeMap::new();
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(|error| failed(&error))?;
         let text = String::from_utf8_lossy(entry.name_raw()).into_owned();
@@ -259,11 +262,11 @@ fn places(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<BTr
             return Err(foreign("is compressed or encrypted"));
         }
         let start = entry.data_start().ok_or_else(|| foreign("has no place"))?;
-        if places.insert(name, Place { start, bytes: entry.size() }).is_some() {
+        if spans.insert(name, EntrySpan { start, bytes: entry.size() }).is_some() {
             return Err(foreign("is there twice"));
         }
     }
-    Ok(places)
+    Ok(spans)
 }
 
 /// The end of the file is the archive's, whose comment is the manifest's hash: nothing stands behind it.
@@ -306,21 +309,21 @@ fn parse_manifest(text: &[u8]) -> Result<Manifest, BundleError> {
     serde_json::from_slice(text).map_err(unreadable)
 }
 
-fn load(file: &mut File, name: EntryName, place: Place) -> Result<Vec<u8>, BundleError> {
-    if place.bytes > MAX_LOADED_BYTES {
+fn load(file: &mut File, name: EntryName, span: EntrySpan) -> Result<Vec<u8>, BundleError> {
+    if span.bytes > MAX_LOADED_BYTES {
         return Err(damaged(name, "it is larger than a gigabyte"));
     }
-    let mut bytes = vec![0; place.bytes as usize];
-    let read = file.seek(SeekFrom::Start(place.start)).and_then(|_| file.read_exact(&mut bytes));
+    let mut bytes = vec![0; span.bytes as usize];
+    let read = file.seek(SeekFrom::Start(span.start)).and_then(|_| file.read_exact(&mut bytes));
     read.map_err(|error| damaged(name, &error.to_string()))?;
     Ok(bytes)
 }
 
-fn hash(file: &mut File, place: Place) -> std::io::Result<blake3::Hash> {
-    file.seek(SeekFrom::Start(place.start))?;
+fn hash(file: &mut File, span: EntrySpan) -> std::io::Result<blake3::Hash> {
+    file.seek(SeekFrom::Start(span.start))?;
     let mut hasher = blake3::Hasher::new();
     let mut chunk = vec![0; CHUNK_BYTES];
-    let mut left = place.bytes;
+    let mut left = span.bytes;
     while left > 0 {
         let part = &mut chunk[..left.min(CHUNK_BYTES as u64) as usize];
         file.read_exact(part)?;

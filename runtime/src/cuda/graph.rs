@@ -76,9 +76,9 @@ impl Graph {
         wait_limit: Duration,
         recorded: Option<Recorded<'_>>,
     ) -> Result<Self, CudaError> {
-        let draft = Draft::new()?;
+        let graph = OpenGraph::new()?;
         let mut programs = 0;
-        let begin = recorded.map(|recorded| draft.record(recorded.begin)).transpose()?;
+        let begin = recorded.map(|recorded| graph.record(recorded.begin)).transpose()?;
         let mut previous = begin.map(|begin| (begin, Dependency::Full));
         for launch in &shape.launches {
             let (added, kind) = match *launch {
@@ -87,8 +87,8 @@ impl Graph {
                     let mut own = addresses.of_streams(programs, first_stream, wait_limit);
                     programs += 1;
                     let block = Blocks { count: blocks, threads: shape.threads, shared_bytes: shape.shared_bytes };
-                    let added = draft.add(function, block, (&raw mut own).cast::<c_void>())?;
-                    draft.cooperate(added)?;
+                    let added = graph.add(function, block, (&raw mut own).cast::<c_void>())?;
+                    graph.cooperate(added)?;
                     (added, Dependency::Full)
                 }
                 Launch::Node(NodeLaunch { kernel, operands, blocks }) => {
@@ -96,20 +96,20 @@ impl Graph {
                     let mut own = addresses.of_node(operands);
                     let shared_bytes = shape.node_shared(kernel);
                     let block = Blocks { count: blocks, threads: shape.threads, shared_bytes };
-                    let added = draft.add(function, block, (&raw mut own).cast::<c_void>())?;
+                    let added = graph.add(function, block, (&raw mut own).cast::<c_void>())?;
                     (added, if shape.is_dependent { Dependency::Programmatic } else { Dependency::Full })
                 }
             };
             if let Some((previous, before)) = previous {
-                draft.depend(previous, added, before.and(kind))?;
+                graph.depend(previous, added, before.and(kind))?;
             }
             previous = Some((added, kind));
         }
         if let (Some(recorded), Some((last, _))) = (recorded, previous) {
-            let end = draft.record(recorded.end)?;
-            draft.depend(last, end, Dependency::Full)?;
+            let end = graph.record(recorded.end)?;
+            graph.depend(last, end, Dependency::Full)?;
         }
-        draft.instantiate()
+        graph.instantiate()
     }
 
     /// Launches all nodes into a stream.
@@ -154,9 +154,9 @@ struct Blocks {
 }
 
 /// A graph to which nodes are added.
-struct Draft(sys::CUgraph);
+struct OpenGraph(sys::CUgraph);
 
-impl Draft {
+impl OpenGraph {
     fn new() -> Result<Self, CudaError> {
         let mut graph = ptr::null_mut();
         // SAFETY: the pointer is to a live handle.
@@ -246,7 +246,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for OpenGraph {
     fn drop(&mut self) {
         // SAFETY: the graph was created once and is no longer used.
         let _ = unsafe { result::graph::destroy(self.0) };

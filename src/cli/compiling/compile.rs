@@ -15,8 +15,8 @@ use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
 use warpweave::{
-    Build, BuildError, BundleRequest, CompiledCode, DeviceCompiler, Model, Part, Stage, Watcher, WeightsPlace,
-    write_bundle,
+    Build, BuildError, BuildPhase, BundleRequest, CompiledCode, DeviceCompiler, Model, TargetPart, Watcher,
+    WeightsPlace, write_bundle,
 };
 
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
@@ -111,7 +111,7 @@ enum Emit {
 }
 
 impl Emit {
-    /// The name of a stage that no target has a part in, as it is given.
+    /// The name of a level that no target has a part in, as it is given.
     fn name(self) -> &'static str {
         match self {
             Self::Graph => "graph",
@@ -156,13 +156,13 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let text = "--timings prices kernels of GPUs, and none is compiled for; add one to --target, such as sm_90a";
         return Err(CliError::Usage(text.to_owned()));
     }
-    let stages = |target: &BundleTarget| match target {
+    let phases = |target: &BundleTarget| match target {
         BundleTarget::Host => 3,
         BundleTarget::Gpu(_) => 4,
     };
-    let progress = Progress::new(3 + targets.iter().map(stages).sum::<usize>());
-    let mut watch = |stage: Stage| progress.stage(&describe(stage));
-    progress.stage("import");
+    let progress = Progress::new(3 + targets.iter().map(phases).sum::<usize>());
+    let mut watch = |phase: BuildPhase| progress.step(&describe(phase));
+    progress.step("import");
     let model = load_model_with(&arguments.path, &arguments.import.import_options()?, &passes)?;
     check_outputs(arguments, Some(&bundle), &model, &targets)?;
     let mut build = Build::with(model, &passes, &mut watch);
@@ -215,7 +215,7 @@ fn check_outputs(
     files.extend(arguments.search.files());
     files.extend(arguments.import.inputs.files());
     output_paths::check(bundle.map(Path::to_owned), &files)?;
-    let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|stage| stage.file(*target)));
+    let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|level| level.file(*target)));
     output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)
 }
 
@@ -225,7 +225,7 @@ struct Maker<'m> {
     nvrtc: Option<&'m Nvrtc>,
     progress: &'m Progress,
     output: &'m Output,
-    stages: Stages,
+    phases: PhaseTimes,
     /// What is reported of the targets.
     records: Vec<Value>,
     /// Targets that nobody asked for and that cannot be compiled for.
@@ -234,20 +234,20 @@ struct Maker<'m> {
 
 impl<'m> Maker<'m> {
     fn new(arguments: &'m Arguments, nvrtc: Option<&'m Nvrtc>, progress: &'m Progress, output: &'m Output) -> Self {
-        let (stages, records, left_out) = (Stages::default(), Vec::new(), Vec::new());
-        Self { arguments, nvrtc, progress, output, stages, records, left_out }
+        let (phases, records, left_out) = (PhaseTimes::default(), Vec::new(), Vec::new());
+        Self { arguments, nvrtc, progress, output, phases, records, left_out }
     }
 }
 
 impl Watcher<CliError> for Maker<'_> {
-    fn stage(&mut self, stage: Stage) {
-        self.progress.stage(&describe(stage));
-        self.stages.begin(stage);
+    fn phase(&mut self, phase: BuildPhase) {
+        self.progress.step(&describe(phase));
+        self.phases.begin(phase);
     }
 
-    fn made(&mut self, part: &Part, judged: Option<&CompiledCode>) -> Result<(), CliError> {
+    fn made(&mut self, part: &TargetPart, judged: Option<&CompiledCode>) -> Result<(), CliError> {
         let (target, output) = (part.target, self.output);
-        let taken = std::mem::take(&mut self.stages).end();
+        let taken = std::mem::take(&mut self.phases).end();
         note_end(output, &target.to_string(), part.search.end);
         if let BundleTarget::Gpu(_) = target {
             self.arguments.backend.note_made(part.plan.plan.plan().backend(), output);
@@ -269,7 +269,7 @@ impl Watcher<CliError> for Maker<'_> {
         if target == BundleTarget::Host || !self.arguments.target.is_empty() {
             return Err(error);
         }
-        self.stages = Stages::default();
+        self.phases = PhaseTimes::default();
         self.output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
         let (code, reason) = (error.code(), error.to_string());
         self.left_out.push(json!({ "target": target.to_string(), "code": code, "reason": reason }));
@@ -277,24 +277,24 @@ impl Watcher<CliError> for Maker<'_> {
     }
 
     fn writing(&mut self) {
-        self.progress.stage("write");
+        self.progress.step("write");
     }
 }
 
-/// When the stages of a target began.
+/// When the phases of a target began.
 #[derive(Default)]
-struct Stages(Vec<(Stage, Instant)>);
+struct PhaseTimes(Vec<(BuildPhase, Instant)>);
 
-impl Stages {
-    fn begin(&mut self, stage: Stage) {
-        self.0.push((stage, Instant::now()));
+impl PhaseTimes {
+    fn begin(&mut self, phase: BuildPhase) {
+        self.0.push((phase, Instant::now()));
     }
 
     fn end(self) -> Taken {
         let mut taken = Taken::default();
         let ends = self.0.iter().skip(1).map(|(_, start)| *start).chain([Instant::now()]);
-        for ((stage, start), end) in self.0.iter().zip(ends) {
-            *taken.of(*stage) += end - *start;
+        for ((phase, start), end) in self.0.iter().zip(ends) {
+            *taken.of(*phase) += end - *start;
         }
         taken
     }
@@ -312,13 +312,13 @@ struct Taken {
 }
 
 impl Taken {
-    fn of(&mut self, stage: Stage) -> &mut Duration {
-        match stage {
-            Stage::Prepare | Stage::Partition(_) => &mut self.partition,
-            Stage::Schedule(_) => &mut self.schedule,
-            Stage::Lower(_) => &mut self.lower,
-            Stage::Verify(_) => &mut self.verify,
-            Stage::Compile(_) => &mut self.compile,
+    fn of(&mut self, phase: BuildPhase) -> &mut Duration {
+        match phase {
+            BuildPhase::Prepare | BuildPhase::Partition(_) => &mut self.partition,
+            BuildPhase::Schedule(_) => &mut self.schedule,
+            BuildPhase::Lower(_) => &mut self.lower,
+            BuildPhase::Verify(_) => &mut self.verify,
+            BuildPhase::Compile(_) => &mut self.compile,
         }
     }
 
@@ -368,18 +368,18 @@ fn targets(arguments: &Arguments, output: &Output) -> Result<(Vec<BundleTarget>,
     Ok((targets, if gpu { Some(Nvrtc::locate()?) } else { None }))
 }
 
-fn describe(stage: Stage) -> String {
-    match stage {
-        Stage::Prepare => "prepare".to_owned(),
-        Stage::Partition(target) => format!("partition for {target}"),
-        Stage::Schedule(target) => format!("schedule for {target}"),
-        Stage::Verify(target) => format!("proof for {target}"),
-        Stage::Lower(target) => format!("kernels for {target}"),
-        Stage::Compile(target) => format!("NVRTC for {target}"),
+fn describe(phase: BuildPhase) -> String {
+    match phase {
+        BuildPhase::Prepare => "prepare".to_owned(),
+        BuildPhase::Partition(target) => format!("partition for {target}"),
+        BuildPhase::Schedule(target) => format!("schedule for {target}"),
+        BuildPhase::Verify(target) => format!("proof for {target}"),
+        BuildPhase::Lower(target) => format!("kernels for {target}"),
+        BuildPhase::Compile(target) => format!("NVRTC for {target}"),
     }
 }
 
-fn record(part: &Part, judged: Option<&CompiledCode>, taken: Taken) -> Value {
+fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken) -> Value {
     let plan = part.plan.plan.plan();
     let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
     let evidence = part.plan.plan.evidence();
@@ -414,8 +414,8 @@ fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &
         Level::Graph => &[Emit::Graph][..],
         Level::Program => &[Emit::Graph, Emit::Program],
     };
-    if !arguments.emit.iter().all(|stage| there.contains(stage)) {
-        let names: Vec<&str> = there.iter().map(|stage| stage.name()).collect();
+    if !arguments.emit.iter().all(|level| there.contains(level)) {
+        let names: Vec<&str> = there.iter().map(|level| level.name()).collect();
         let text = format!("after {last}, which rewrites {}s, there is only --emit {}", last.level(), names.join(","));
         return Err(CliError::Usage(text));
     }
@@ -432,7 +432,7 @@ fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &
 
 fn emit_part(
     arguments: &Arguments,
-    part: &Part,
+    part: &TargetPart,
     judged: Option<&CompiledCode>,
     nvrtc: Option<&Nvrtc>,
 ) -> Result<(), CliError> {
@@ -450,13 +450,13 @@ fn emit_part(
 
 fn emit(
     arguments: &Arguments,
-    stage: Emit,
+    level: Emit,
     target: BundleTarget,
     text: impl FnOnce() -> Result<String, CliError>,
 ) -> Result<(), CliError> {
     match &arguments.emit_dir {
-        Some(folder) if arguments.emit.contains(&stage) => {
-            write_file(&folder.join(stage.file(target)), text()?.as_bytes())
+        Some(folder) if arguments.emit.contains(&level) => {
+            write_file(&folder.join(level.file(target)), text()?.as_bytes())
         }
         Some(_) | None => Ok(()),
     }

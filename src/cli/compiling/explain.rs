@@ -187,7 +187,7 @@ fn position_of(node: &str, chosen: &Partition, program: &TensorProgram) -> Resul
     found.ok_or_else(|| {
         CliError::Usage(format!(
             "no group computes `{}`: give the name of a node of the model or of its output, or a statement, e0 … e{}, as \
-             `compile --emit program` writes them; joins have no group",
+             `compile --emit program` writes them; concats have no group",
             legible(node),
             program.statements.len().saturating_sub(1)
         ))

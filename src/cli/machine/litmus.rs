@@ -43,7 +43,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let progress = Progress::new(Litmus::ALL.len());
     let (mut text, mut records, mut passed) = (String::new(), Vec::new(), true);
     for litmus in Litmus::ALL {
-        progress.stage(litmus.name());
+        progress.step(litmus.name());
         let outcome = run(litmus, arguments.device, rounds, &child_compiler)?;
         passed &= outcome.passed();
         let _ = writeln!(text, "{}", line(litmus, &outcome));

@@ -10,7 +10,7 @@ use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
-use warpweave::{Build, BuildError, Model, ModelError, OpenError, Part, Source};
+use warpweave::{Build, BuildError, Model, ModelError, OpenError, Source, TargetPart};
 
 use crate::cli::arguments::import::ImportArguments;
 use crate::cli::error::{CliError, Passed};
@@ -122,7 +122,7 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
 }
 
 /// The part that is shown of a model: the device's, or the host's and why there is no other.
-fn shown(build: &Build) -> Result<(Part, Option<String>), CliError> {
+fn shown(build: &Build) -> Result<(TargetPart, Option<String>), CliError> {
     match build.part(BundleTarget::Gpu(SHOWN_TARGET), &mut |_| {}) {
         Ok(part) => Ok((part, None)),
         Err(reason @ BuildError::NoKernels { .. }) => {

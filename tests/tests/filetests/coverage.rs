@@ -153,7 +153,7 @@ kinds! {
     }
     Feature: "feature of a plan" {
         Self::SplitReduction => "a reduction in parts",
-        Self::Join => "tensors in the buffer of another",
+        Self::Concat => "tensors in the buffer of another",
         Self::PolledFactor => "a factor that is polled into a box",
         Self::IndexCheck => "a check of indices",
     }
@@ -162,7 +162,7 @@ kinds! {
 /// What a plan has or has not.
 enum Feature {
     SplitReduction,
-    Join,
+    Concat,
     PolledFactor,
     IndexCheck,
 }
@@ -254,7 +254,7 @@ impl Found {
         for (id, tensor) in plan.memory.tensors.iter().filter(|(_, tensor)| tensor.buffer.is_some()) {
             self.add(&tensor.edge);
             if tensor.layout.root != id {
-                self.add(&Feature::Join);
+                self.add(&Feature::Concat);
             }
         }
         if !plan.memory.index_records.checks.is_empty() {

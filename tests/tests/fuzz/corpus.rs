@@ -66,7 +66,7 @@ pub fn programs() -> Vec<Vec<u8>> {
                  t2: f32[2x3] = state [0.0, 0.0, 0.0, 0.0, 0.0, 1.5] next t4\n\
                  e0 (t0, t1) -> t3: f32[2x3] = [a0<2, a1<3] mul(x0[a0, a1], x1[]) from n0\n\
                  e1 (t3, t2) -> t4: f32[2x3] = [a0<2, a1<3] sum[a2<3] mul((a1 + a2 in 0..3 ? x0[a0, a1 + a2] : 0.0), \
-                 x1[a0, mod(a1, 2)]) then max(reduced, 0.0)\ne2 (t4, t3) -> t5: f32[4x3] = join axis 0\n\
+                 x1[a0, mod(a1, 2)]) then max(reduced, 0.0)\ne2 (t4, t3) -> t5: f32[4x3] = concat axis 0\n\
                  e3 (t5) -> t6: i64[4x3] = sort descending of [a0<4, a1<3] each[a2<3] x0[a0, a2]\n\
                  e4 (t0, t6) -> t7: f32[4] = [a0<4] x0[place(x1[a0, 0], 2), 0]\noutput t7 \"r\", t4\n";
     let samples = samples::all().into_iter().map(|sample| print(&sample.program).into_bytes());

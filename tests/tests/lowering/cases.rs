@@ -289,8 +289,8 @@ fn several_epilogues(sketch: &mut Sketch) -> Vec<TensorId> {
 fn joined_products(sketch: &mut Sketch) -> Vec<TensorId> {
     let x = sketch.input(&[17, 12]);
     let parts = [7, 20, 1].map(|columns| sketch.linear(x, columns));
-    let wide = sketch.join(1, &parts);
-    let tall = sketch.join(0, &[wide, wide]);
+    let wide = sketch.concat(1, &parts);
+    let tall = sketch.concat(0, &[wide, wide]);
     vec![tall]
 }
 

@@ -8,7 +8,7 @@ use warpweave::codegen::kernel_ir::statement::Statement;
 use warpweave::codegen::kernel_ir::{Entry, Program};
 use warpweave::codegen::verify;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::choice::parts::Part;
+use warpweave::fusion::schedule::choice::parts::SegmentGroups;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Tensor, TensorProgram};
@@ -63,11 +63,12 @@ pub fn add_mixed(suite: &mut Suite) {
 const MIXED_UNITS: usize = 5;
 
 /// A persistent program, a graph, and another persistent program, as far as there are groups.
-fn thirds(groups: usize) -> Vec<Part> {
+fn thirds(groups: usize) -> Vec<SegmentGroups> {
     let ends = [groups.div_ceil(3), (2 * groups).div_ceil(3), groups];
     let starts = [0].into_iter().chain(ends);
     let kinds = [Backend::Persistent, Backend::CudaGraph, Backend::Persistent];
-    let parts = starts.zip(ends).zip(kinds).map(|((start, end), backend)| Part { groups: start..end, backend });
+    let parts =
+        starts.zip(ends).zip(kinds).map(|((start, end), backend)| SegmentGroups { groups: start..end, backend });
     parts.filter(|part| !part.groups.is_empty()).collect()
 }
 

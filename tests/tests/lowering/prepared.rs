@@ -62,7 +62,7 @@ fn products(program: &TensorProgram) -> (usize, usize) {
         Definition::Compute(expr) => {
             expr.reducer == Some(Reducer::Sum) && matches!(expr.body, Scalar::Binary(BinaryOp::Multiply, ..))
         }
-        Definition::Opaque(_) | Definition::Join { .. } => false,
+        Definition::Opaque(_) | Definition::Concat { .. } => false,
     });
     let of_input = statements.clone().filter(|statement| statement.operands.contains(&program.inputs[0]));
     (statements.count(), of_input.count())
@@ -113,7 +113,7 @@ fn branches(sketch: &mut Sketch) -> Vec<TensorId> {
 fn joined(sketch: &mut Sketch) -> Vec<TensorId> {
     let x = image(sketch);
     let parts = [4, 5].map(|channels| sketch.convolution(x, channels, POINT));
-    let joined = sketch.join(1, &parts);
+    let joined = sketch.concat(1, &parts);
     vec![sketch.relu(joined)]
 }
 

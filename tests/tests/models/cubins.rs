@@ -6,7 +6,7 @@ use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::print::{ENTRY_NAME, entry_names};
 use warpweave::compiler::{CompileOptions, compile};
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::choice::parts::Part;
+use warpweave::fusion::schedule::choice::parts::SegmentGroups;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::plan::plan::{ROperator, Segment};
@@ -71,7 +71,7 @@ fn mixed_code() {
     let model = models::all().into_iter().find(|model| model.name == GRAPH).expect("the model is there");
     let halves = |groups: usize| {
         let (first, second) = (0..groups / 2, groups / 2..groups);
-        let part = |groups, backend| Part { groups, backend };
+        let part = |groups, backend| SegmentGroups { groups, backend };
         vec![part(first, Backend::CudaGraph), part(second, Backend::Persistent)]
     };
     let compiled = compile_parts(&model.program(), FusionLevel::Full, &PlanOptions::new(132), halves);

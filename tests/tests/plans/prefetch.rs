@@ -38,7 +38,7 @@ pub fn add(suite: &mut Suite) {
             let outputs = check(&compiled, &inputs);
             assert_eq!(check(&changed(&compiled, without), &inputs), outputs, "the bits are the same");
             assert_eq!(check(&changed(&compiled, |plan| fold(plan, 1)), &inputs), outputs, "on one unit too");
-            check_early(&compiled, &inputs);
+            check_prologue(&compiled, &inputs);
         });
     }
 }
@@ -90,7 +90,7 @@ fn without(plan: &ExecutionPlan) -> ExecutionPlan {
 
 /// Kernels whose waits come after their first load of the arena are found by the verifier of the kernel IR, and by the
 /// emulator under every seed.
-fn check_early(compiled: &Compiled, inputs: &[Tensor]) {
+fn check_prologue(compiled: &Compiled, inputs: &[Tensor]) {
     let mut machine = Machine::new(compiled);
     machine.program.kernels.values_mut().for_each(|kernel| delay_waits(&mut kernel.body));
     let violations = kernel_verify::verify(&machine.program);

@@ -164,7 +164,7 @@ fn step(sketch: &mut Sketch, word: u8, left: TensorId, right: TensorId, number: 
             let right = if width(sketch, right) == columns { right } else { layer(sketch, right, columns) };
             sketch.binary(BinaryOp::Add, left, right)
         }
-        6 => sketch.join(1, &[left, right]),
+        6 => sketch.concat(1, &[left, right]),
         7 => {
             let columns = width(sketch, left);
             let first = number % columns;

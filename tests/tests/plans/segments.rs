@@ -7,7 +7,7 @@ use std::time::Duration;
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::choice::parts::Part;
+use warpweave::fusion::schedule::choice::parts::SegmentGroups;
 use warpweave::fusion::schedule::dependence::costs::SyncCosts;
 use warpweave::fusion::schedule::memory::ArenaPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
@@ -67,10 +67,10 @@ pub fn add(suite: &mut Suite) {
 }
 
 /// Segments of equal numbers of groups, as far as there are groups.
-fn parts(groups: usize, sequence: &[Backend]) -> Vec<Part> {
+fn parts(groups: usize, sequence: &[Backend]) -> Vec<SegmentGroups> {
     let count = sequence.len().min(groups).max(1);
     let start = |at: usize| at * groups / count;
-    let part = |(at, &backend): (usize, &Backend)| Part { groups: start(at)..start(at + 1), backend };
+    let part = |(at, &backend): (usize, &Backend)| SegmentGroups { groups: start(at)..start(at + 1), backend };
     sequence.iter().take(count).enumerate().map(part).collect()
 }
 
@@ -193,7 +193,7 @@ fn branches_and_a_chain() -> TensorProgram {
         })
     };
     let branches: Vec<TensorId> = (0..BRANCHES).map(branch).collect();
-    let joined = sketch.join(0, &branches);
+    let joined = sketch.concat(0, &branches);
     let value = (0..3 * STEPS).fold(joined, |value, _| {
         let turned = sketch.transpose(value, &[1, 0]);
         let sum = sketch.binary(BinaryOp::Add, value, turned);

@@ -3,7 +3,7 @@
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::choice::parts::Part;
+use warpweave::fusion::schedule::choice::parts::SegmentGroups;
 use warpweave::fusion::schedule::memory::ArenaPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::expr::{BinaryOp, UnaryOp};
@@ -38,7 +38,7 @@ pub fn add(suite: &mut Suite) {
     }
     suite.trial("states: segments", || {
         let halves = |groups: usize| {
-            let part = |range, backend| Part { groups: range, backend };
+            let part = |range, backend| SegmentGroups { groups: range, backend };
             vec![part(0..groups / 2, Backend::CudaGraph), part(groups / 2..groups, Backend::Persistent)]
         };
         let compiled = compile_parts(&step(), FusionLevel::None, &PlanOptions::new(UNITS), halves);

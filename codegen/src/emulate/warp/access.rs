@@ -5,7 +5,7 @@ use crate::kernel_ir::{GlobalSpace, MemoryType, ScalarType};
 use super::lanes::{Frame, lanes};
 use super::statistics;
 use crate::emulate::bytecode::scalar::truth;
-use crate::emulate::bytecode::{GlobalAccess, Index, Registers, SharedAccess};
+use crate::emulate::bytecode::{GlobalAccess, Registers, SharedAccess};
 use crate::emulate::options::UnorderedValue;
 use crate::emulate::report::{Fault, GlobalRace, Site, WarpName};
 use crate::emulate::world::World;
@@ -34,10 +34,7 @@ pub fn global(access: &GlobalAccess, store: bool, frame: &mut Frame, agent: Agen
     let mut recall = Recall::default();
     let mut addresses = [i64::MIN; 32];
     for lane in lanes(agent.active) {
-        let index = match access.index {
-            Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
-            Index::Wide(slot) => frame.wide_lanes(slot)[lane],
-        };
+        let index = frame.index(access.index, lane);
         let address = index.saturating_mul(element);
         let fault = if address < 0 || address > length as i64 - size {
             Some(Fault::GlobalOutOfBounds { space: access.space, address, bytes: size as u32, length })

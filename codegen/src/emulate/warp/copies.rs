@@ -10,7 +10,7 @@ use crate::kernel_ir::GlobalSpace;
 use super::access::{self, Agent};
 use super::lanes::{Frame, lanes};
 use super::statistics;
-use crate::emulate::bytecode::{CopyAccess, Index};
+use crate::emulate::bytecode::CopyAccess;
 use crate::emulate::options::UnorderedValue;
 use crate::emulate::report::{Fault, GlobalRace};
 use crate::emulate::world::World;
@@ -65,10 +65,7 @@ impl Copies {
             }
             let mut words = [0; 4];
             if exists >> lane & 1 != 0 {
-                let at = match access.source {
-                    Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
-                    Index::Wide(slot) => frame.wide_lanes(slot)[lane],
-                };
+                let at = frame.index(access.source, lane);
                 addresses[lane] = at.saturating_mul(4);
                 words = read(access, addresses[lane], size, lane, agent, &mut recall, world);
             }

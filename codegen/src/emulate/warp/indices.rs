@@ -9,7 +9,7 @@ use crate::kernel_ir::GlobalSpace;
 use super::execute::Core;
 use super::lanes::Frame;
 use super::lanes::lanes;
-use crate::emulate::bytecode::{CompiledBody, Index, IndexCheckAccess};
+use crate::emulate::bytecode::{CompiledBody, IndexCheckAccess};
 use crate::emulate::report::Fault;
 use crate::emulate::world::World;
 
@@ -26,10 +26,7 @@ impl Core {
     ) {
         let mut places = [0; 32];
         for lane in lanes(self.active) {
-            let value = match access.value {
-                Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
-                Index::Wide(slot) => frame.wide_lanes(slot)[lane],
-            };
+            let value = frame.index(access.value, lane);
             let [extent, element, record] =
                 [access.extent, access.element, access.record].map(|slot| frame.lanes(slot)[lane]);
             let index = IndirectIndex { read: ReadId::from_index(0), extent: i64::from(extent as i32) };

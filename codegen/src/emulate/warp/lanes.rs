@@ -3,7 +3,7 @@
 use crate::emulate::bytecode::scalar::{
     NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary, fused_multiply_add,
 };
-use crate::emulate::bytecode::{Instruction, Slot, WideSlot};
+use crate::emulate::bytecode::{Index, Instruction, Slot, WideSlot};
 use crate::emulate::compile::fast_divide_bits;
 use crate::kernel_ir::ShuffleMode;
 
@@ -74,6 +74,15 @@ impl Frame {
     #[inline(always)]
     pub fn wide_lanes(&self, slot: WideSlot) -> &WideLanes {
         &self.wide[slot.0 as usize]
+    }
+
+    /// A lane's index, of either width.
+    #[inline(always)]
+    pub fn index(&self, index: Index, lane: usize) -> i64 {
+        match index {
+            Index::Narrow(slot) => i64::from(self.lanes(slot)[lane] as i32),
+            Index::Wide(slot) => self.wide_lanes(slot)[lane],
+        }
     }
 
     /// The active lanes in which a `Bool` holds.

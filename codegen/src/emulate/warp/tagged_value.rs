@@ -8,7 +8,7 @@ use crate::kernel_ir::GlobalSpace;
 use super::access::fault_of;
 use super::execute::Core;
 use super::lanes::{Frame, lanes};
-use crate::emulate::bytecode::{CompiledBody, Index, TaggedAccess};
+use crate::emulate::bytecode::{CompiledBody, TaggedAccess};
 use crate::emulate::report::{Fault, GlobalRace, StatusRecord};
 use crate::emulate::world::World;
 use crate::emulate::world::memory::global::{Mark, POISON};
@@ -94,14 +94,8 @@ impl Core {
         frame: &Frame,
         world: &mut World,
     ) -> Option<usize> {
-        let index = match access.index {
-            Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
-            Index::Wide(slot) => frame.wide_lanes(slot)[lane],
-        };
-        let apart = access.apart.map(|apart| match apart {
-            Index::Narrow(slot) => i64::from(frame.lanes(slot)[lane] as i32),
-            Index::Wide(slot) => frame.wide_lanes(slot)[lane],
-        });
+        let index = frame.index(access.index, lane);
+        let apart = access.apart.map(|apart| frame.index(apart, lane));
         // Neighbours are one access.
         let (index, count) = match apart {
             Some(apart) => (index.saturating_add(apart.saturating_mul(element as i64)), 1),

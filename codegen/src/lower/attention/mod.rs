@@ -7,7 +7,7 @@ pub(crate) mod weights;
 
 use warpweave_graph::online_softmax::Law;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::attention::phase::{Part, parts};
+use warpweave_plan::template::attention::phase::{AttentionPhase, phases};
 use warpweave_plan::template::attention::{Attention, AttentionKernel};
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::extents;
@@ -53,10 +53,10 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &GroupBody, padded: &PaddedB
     let params = &emitter.operator.params;
     let kernel = AttentionKernel::of(original, params).expect("parameters are chosen so that the kernel fits");
     let body = emitter.body();
-    let plan = parts(body, params, &kernel);
+    let plan = phases(body, params, &kernel);
     let shared = Parts::emit(emitter, &tile, &kernel, padded)?;
-    for (position, part) in plan.iter().enumerate() {
-        if let Part::Before(method) = part {
+    for (position, phase) in plan.iter().enumerate() {
+        if let AttentionPhase::Before(method) = phase {
             emit_phase(emitter, &shared.phase(emitter, position, padded), *method)?;
             emitter.push(Statement::BlockBarrier);
         }
@@ -74,11 +74,13 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &GroupBody, padded: &PaddedB
     let blocks = emitter.operand(kernel.blocks() as i64)?;
     emitter.repeat(blocks, false, |emitter, block| {
         shared.next_keys(emitter, block)?;
-        for (position, part) in plan.iter().enumerate() {
-            match part {
-                Part::Block(method) => emit_phase(emitter, &shared.phase(emitter, position, padded), *method)?,
-                Part::Weights => shared.weigh(emitter)?,
-                Part::Before(_) | Part::State => continue,
+        for (position, phase) in plan.iter().enumerate() {
+            match phase {
+                AttentionPhase::Block(method) => {
+                    emit_phase(emitter, &shared.phase(emitter, position, padded), *method)?
+                }
+                AttentionPhase::Weights => shared.weigh(emitter)?,
+                AttentionPhase::Before(_) | AttentionPhase::State => continue,
             }
             emitter.push(Statement::BlockBarrier);
         }

@@ -4,7 +4,6 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Reducer;
 use warpweave_graph::online_softmax::{Arithmetic, Law};
 use warpweave_plan::template::attention::AttentionKernel;
-use warpweave_plan::template::block::BLOCK_WARPS;
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
@@ -36,7 +35,7 @@ impl Parts<'_> {
         let warp: Expression = emitter.bind(ScalarType::I32, warp).into();
         let of = Lane { warp, lane };
         let rows = self.kernel.rows();
-        let together = BLOCK_WARPS * registers.side_by_side;
+        let together = emitter.warps() * registers.side_by_side;
         let trips = emitter.operand(rows.div_ceil(together) as i64)?;
         let limit = emitter.operand(rows as i64)?;
         emitter.repeat(trips, false, |emitter, trip| {
@@ -49,7 +48,7 @@ impl Parts<'_> {
 
     /// The number of a row in the tile: rows that a warp has side by side lie a block's warps apart.
     fn row_number(&self, emitter: &mut Emitter, start: &Expression, row: LocalId) -> LocalId {
-        let apart = multiply(row, Expression::i32(BLOCK_WARPS as i32));
+        let apart = multiply(row, Expression::i32(emitter.warps() as i32));
         emitter.bind(ScalarType::I32, add(start.clone(), apart))
     }
 

@@ -52,7 +52,8 @@ impl Boxes {
             let axes = spans.iter().map(|span| staged_axis(emitter, tile, span, span.stays_inside(&grid), padding));
             let axes = axes.collect::<Result<Vec<_>, _>>()?;
             let first = axes.iter().map(|axis| axis.first.clone()).collect();
-            found.push(FactorBox { position, array, axes, padding, filling: Filling::of(&spans, &grid) });
+            let filling = Filling::of(&spans, &grid, emitter.block_size());
+            found.push(FactorBox { position, array, axes, padding, filling });
             emitter.staged.push(StagedArray { array, first, spans });
         }
         Ok(Self(found))

@@ -30,7 +30,7 @@ pub(crate) fn emit(
     let width = run.as_ref().map_or(1, |run| run.width);
     emitter.repeat(Expression::i32(products.shape.rows as i32), true, |emitter, row| {
         let number = emitter.bind(ScalarType::I32, products.element(0, row));
-        let (row_axes, inside) = tile.decode(emitter, &rows.axes, number, rows.staging.length)?;
+        let (row_axes, inside) = tile.decode(emitter, &rows.axes, number, rows.load.length)?;
         emitter.when(inside, |emitter| {
             emitter.repeat(Expression::i32((products.shape.columns / width) as i32), true, |emitter, at| {
                 let first = scaled(at.into(), width);
@@ -133,7 +133,7 @@ impl Columns {
         let mut inside = None;
         emitter.repeat(Expression::i32(count as i32), true, |emitter, column: LocalId| {
             let number = emitter.bind(ScalarType::I32, products.element(1, column));
-            let (found, holds) = tile.decode(emitter, &side.axes, number, side.staging.length)?;
+            let (found, holds) = tile.decode(emitter, &side.axes, number, side.load.length)?;
             for (array, coordinate) in coordinates.iter().zip(found) {
                 emitter.push(set(*array, column.into(), coordinate.into()));
             }

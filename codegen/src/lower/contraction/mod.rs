@@ -28,12 +28,12 @@ use crate::lower::error::LowerError;
 use crate::lower::tile::{TileAxes, decode_box};
 use crate::lower::types::scalar_type;
 
-/// Emits the kernel of a body, whose padding has been found; the first fetches of the sides `early` stand before the
+/// Emits the kernel of a body, whose padding has been found; the first fetches of the sides `prologue` stand before the
 /// kernel's own waits.
 pub(crate) fn emit(
     emitter: &mut Emitter,
     shape: ContractionShape,
-    early: &[AxisClass],
+    prologue: &[AxisClass],
     (body, padded): (&GroupBody, &PaddedBody),
 ) -> Result<(), LowerError> {
     let contraction = Contraction::of(emitter.body()).expect("the template is only chosen for contractions");
@@ -44,7 +44,7 @@ pub(crate) fn emit(
     let sides = [row?, column?];
     let scalar = scalar_type(emitter, contraction.element)?;
     let products = Products::emit(emitter, shape, scalar, thread)?;
-    Loop::emit(emitter, &contraction, &tile, (&sides, &boxes), &products, early)?;
+    Loop::emit(emitter, &contraction, &tile, (&sides, &boxes), &products, prologue)?;
     let runs = ColumnRuns::of(emitter.body(), &contraction, &shape, &emitter.operator.params.tile);
     epilogue::emit(emitter, &tile, &sides, &products, runs)
 }
@@ -57,9 +57,9 @@ struct Loop<'l> {
     tile: &'l TileAxes,
     sides: &'l [Side<'l>; 2],
     /// Those whose first fetch stands before the kernel's own waits.
-    early: Vec<&'l Side<'l>>,
+    prologue: Vec<&'l Side<'l>>,
     /// The others.
-    late: Vec<&'l Side<'l>>,
+    behind_waits: Vec<&'l Side<'l>>,
     boxes: &'l Boxes,
     products: &'l Products,
     axes: Vec<AxisId>,
@@ -77,11 +77,13 @@ impl<'l> Loop<'l> {
         tile: &'l TileAxes,
         (sides, boxes): (&'l [Side<'l>; 2], &'l Boxes),
         products: &'l Products,
-        early: &[AxisClass],
+        prologue: &[AxisClass],
     ) -> Result<(), LowerError> {
         let shape = products.shape;
-        let (early, late) = sides.iter().zip(SIDES).partition::<Vec<_>, _>(|(_, class)| early.contains(class));
-        let [early, late] = [early, late].map(|sides| sides.into_iter().map(|(side, _)| side).collect());
+        let (in_prologue, behind) =
+            sides.iter().zip(SIDES).partition::<Vec<_>, _>(|(_, class)| prologue.contains(class));
+        let [prologue, behind_waits] =
+            [in_prologue, behind].map(|sides| sides.into_iter().map(|(side, _)| side).collect());
         let expr = &emitter.body().stages[0].expr;
         let axes = contraction.axes(AxisClass::Reduction);
         let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
@@ -89,7 +91,7 @@ impl<'l> Loop<'l> {
         let steps = emitter.operand(length.div_ceil(shape.k_tile) as i64)?;
         let beyond = shape.pipeline != Pipeline::Unpipelined || !length.is_multiple_of(shape.k_tile);
         let length = if beyond { Some(emitter.operand(length as i64)?) } else { None };
-        let this = Self { tile, sides, early, late, boxes, products, axes, extents, steps, length };
+        let this = Self { tile, sides, prologue, behind_waits, boxes, products, axes, extents, steps, length };
         match shape.pipeline {
             Pipeline::Unpipelined => this.in_turn(emitter),
             Pipeline::RegisterPrefetch => this.through_registers(emitter),
@@ -134,14 +136,14 @@ impl<'l> Loop<'l> {
     /// buffer which comes free is read no more.
     fn asynchronous(&self, emitter: &mut Emitter, stages: usize) -> Result<(), LowerError> {
         let ahead = stages as i32 - 1;
-        if !self.early.is_empty() {
+        if !self.prologue.is_empty() {
             emitter.repeat(Expression::i32(ahead), true, |emitter, step| {
-                self.copy(emitter, self.early.iter().copied(), step.into(), &step.into())
+                self.copy(emitter, self.prologue.iter().copied(), step.into(), &step.into())
             })?;
             emitter.push(Statement::Await { order: MemoryOrder::Acquire, loaded: Vec::new() });
         }
         emitter.repeat(Expression::i32(ahead), true, |emitter, step| {
-            self.copy(emitter, self.late.iter().copied(), step.into(), &step.into())?;
+            self.copy(emitter, self.behind_waits.iter().copied(), step.into(), &step.into())?;
             emitter.push(Statement::AsyncCommit);
             Ok::<(), LowerError>(())
         })?;
@@ -168,12 +170,12 @@ impl<'l> Loop<'l> {
     /// The fetch of the first step, around the kernel's own waits if it does them, and around the filling of boxes.
     fn fetch_first(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let step = self.step(emitter, Expression::i32(0))?;
-        if !self.early.is_empty() {
-            self.early.iter().try_for_each(|side| side.fetch(emitter, &step))?;
-            let loaded = self.early.iter().map(|side| side.fetched).collect();
+        if !self.prologue.is_empty() {
+            self.prologue.iter().try_for_each(|side| side.fetch(emitter, &step))?;
+            let loaded = self.prologue.iter().map(|side| side.fetched).collect();
             emitter.push(Statement::Await { order: MemoryOrder::Acquire, loaded });
         }
-        let (boxed, plain): (Vec<&Side>, Vec<&Side>) = self.late.iter().partition(|side| side.stages_operands);
+        let (boxed, plain): (Vec<&Side>, Vec<&Side>) = self.behind_waits.iter().partition(|side| side.stages_operands);
         plain.into_iter().try_for_each(|side| side.fetch(emitter, &step))?;
         self.boxes.fill(emitter)?;
         boxed.into_iter().try_for_each(|side| side.fetch(emitter, &step))

@@ -80,7 +80,7 @@ impl Products {
             let step = add(scaled(window.into(), UNROLLED), step);
             for (side, array, first, width, threads, count) in operands {
                 emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {
-                    let row = scaled(step.clone(), side.staging.row());
+                    let row = scaled(step.clone(), side.load.row());
                     let index = add(add(first, row), scaled(run.into(), threads * width));
                     let place = Place::Element(array, scaled(run.into(), width));
                     let width = access(width);

@@ -3,7 +3,7 @@
 use warpweave_graph::expr::{AxisId, Index, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::tile_load::{Fetch, SideStaging, WINDOW, plain_read};
+use warpweave_plan::template::contraction::tile_load::{Fetch, SideLoad, WINDOW, plain_read};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
@@ -25,7 +25,7 @@ pub(crate) struct Side<'a> {
     pub(crate) axes: Vec<usize>,
     /// What its elements are.
     scalar: ScalarType,
-    pub(crate) staging: SideStaging,
+    pub(crate) load: SideLoad,
     /// Its buffers in shared memory, `[buffer][step][element]`.
     pub(crate) shared: SharedId,
     /// What the thread has fetched and not stored yet.
@@ -86,19 +86,19 @@ impl<'a> Side<'a> {
     ) -> Result<Self, LowerError> {
         let factor = contraction.factor(class);
         let body = emitter.body();
-        let staging = SideStaging::new(body, contraction, class, shape, &emitter.operator.params.tile);
-        let staging = if is_aligned(emitter, factor) { staging } else { staging.narrowed() };
+        let load = SideLoad::new(body, contraction, class, shape, &emitter.operator.params.tile);
+        let load = if is_aligned(emitter, factor) { load } else { load.narrowed() };
         let axes = contraction.tile_axes(body, class);
         let scalar = scalar_type(emitter, contraction.numerics().storage)?;
         let mut side = Self {
             factor,
             shared: emitter
-                .shared(emitter.memory_type(contraction.numerics().storage)?, staging.words() * shape.buffers()),
-            fetched: emitter.array(scalar, staging.trips() * staging.width),
-            coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, staging.elements())).collect(),
+                .shared(emitter.memory_type(contraction.numerics().storage)?, load.words() * shape.buffers()),
+            fetched: emitter.array(scalar, load.trips() * load.width),
+            coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, load.elements())).collect(),
             axes,
             scalar,
-            staging,
+            load,
             inside: None,
             stages_operands: stages_operands(body, factor),
             thread,
@@ -109,12 +109,12 @@ impl<'a> Side<'a> {
 
     /// Fills the coordinates.
     fn decode(&self, emitter: &mut Emitter, tile: &TileAxes) -> Result<Option<ArrayId>, LowerError> {
-        let elements = self.staging.elements();
+        let elements = self.load.elements();
         let mut inside = None;
         emitter.repeat(Expression::i32(elements as i32), true, |emitter, slot| {
             let number = self.element(slot.into());
             let number = emitter.bind(ScalarType::I32, number);
-            let (coordinates, holds) = tile.decode(emitter, &self.axes, number, self.staging.length)?;
+            let (coordinates, holds) = tile.decode(emitter, &self.axes, number, self.load.length)?;
             for (array, coordinate) in self.coordinates.iter().zip(coordinates) {
                 emitter.push(set(*array, slot.into(), coordinate.into()));
             }
@@ -130,31 +130,31 @@ impl<'a> Side<'a> {
 
     /// The row or column of the block tile of the thread's `slot`-th element.
     fn element(&self, slot: Expression) -> Expression {
-        let SideStaging { length, width, fetch, .. } = self.staging;
-        let along = self.staging.along();
+        let SideLoad { length, width, fetch, .. } = self.load;
+        let along = self.load.along();
         match fetch {
             Fetch::Elements => scaled(remainder(self.thread, along), width),
-            Fetch::Reduction if self.staging.elements() == 1 => remainder(quotient(self.thread, along), length),
-            Fetch::Reduction => add(quotient(self.thread, along), scaled(slot, self.staging.threads / along)),
+            Fetch::Reduction if self.load.elements() == 1 => remainder(quotient(self.thread, along), length),
+            Fetch::Reduction => add(quotient(self.thread, along), scaled(slot, self.load.threads / along)),
         }
     }
 
     /// The slot and the step in the tile of the thread's `trip`-th fetch.
     fn place_of(&self, trip: LocalId) -> (Expression, Expression) {
-        let SideStaging { length, width, fetch, .. } = self.staging;
-        let (along, elements) = (self.staging.along(), self.staging.elements());
+        let SideLoad { length, width, fetch, .. } = self.load;
+        let (along, elements) = (self.load.along(), self.load.elements());
         let outer = length * along;
         match fetch {
             Fetch::Elements => {
-                let in_step = add(quotient(self.thread, along), scaled(trip.into(), self.staging.threads / along));
+                let in_step = add(quotient(self.thread, along), scaled(trip.into(), self.load.threads / along));
                 (Expression::i32(0), in_step)
             }
             Fetch::Reduction => {
                 let inner = scaled(remainder(self.thread, along), width);
-                let windows = if outer >= self.staging.threads {
+                let windows = if outer >= self.load.threads {
                     quotient(trip, elements)
                 } else {
-                    add(quotient(self.thread, outer), scaled(trip.into(), self.staging.threads / outer))
+                    add(quotient(self.thread, outer), scaled(trip.into(), self.load.threads / outer))
                 };
                 (remainder(trip, elements), add(inner, scaled(windows, WINDOW)))
             }
@@ -163,13 +163,13 @@ impl<'a> Side<'a> {
 
     /// Whether the thread has a fetch at all; absent if all have.
     fn has_unit(&self) -> Option<Expression> {
-        let units = self.staging.units();
-        (units < self.staging.threads).then(|| less(self.thread, Expression::i32(units as i32)))
+        let units = self.load.units();
+        (units < self.load.threads).then(|| less(self.thread, Expression::i32(units as i32)))
     }
 
     /// Evaluates the factor on the thread's elements of a step, zero where there is nothing.
     pub(crate) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
-        let (trips, width) = (Expression::i32(self.staging.trips() as i32), self.staging.width);
+        let (trips, width) = (Expression::i32(self.load.trips() as i32), self.load.width);
         emitter.repeat(trips.clone(), true, |emitter, trip| {
             for part in 0..width {
                 let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
@@ -188,8 +188,8 @@ impl<'a> Side<'a> {
         let exists = both(both(step.reaches(&in_step), inside), self.has_unit());
         emitter.when(exists, |emitter| {
             let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
-            let at = scaled(trip.into(), self.staging.width);
-            if self.staging.width > 1 {
+            let at = scaled(trip.into(), self.load.width);
+            if self.load.width > 1 {
                 let read =
                     plain_read(&emitter.body().stages[0].expr, self.factor).expect("wide fetches are of plain reads");
                 return point.read_wide(emitter, (read, Width::Four), self.fetched, at);
@@ -205,15 +205,15 @@ impl<'a> Side<'a> {
         let base = self.base(emitter, buffer);
         let read = plain_read(&emitter.body().stages[0].expr, self.factor).expect("copies are of plain reads");
         emitter.when(self.has_unit(), |emitter| {
-            emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
+            emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
                 let (slot, in_step) = self.place_of(trip);
                 let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
                 let (space, source, guard) = point.source(emitter, read)?;
                 let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
                 let reached = both(step.exists.clone(), step.reaches(&in_step));
                 let exists = both(both(reached, inside), guard).unwrap_or(Expression::Constant(Constant::Bool(true)));
-                let index = add(add(base, scaled(in_step, self.staging.row())), self.element(slot));
-                let width = access(self.staging.width);
+                let index = add(add(base, scaled(in_step, self.load.row())), self.element(slot));
+                let width = access(self.load.width);
                 emitter.push(Statement::AsyncCopy { array: self.shared, index, space, source, width, exists });
                 Ok(())
             })
@@ -243,12 +243,12 @@ impl<'a> Side<'a> {
 
     /// Stores what was fetched to a buffer.
     pub(crate) fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
-        let SideStaging { width, fetch, .. } = self.staging;
+        let SideLoad { width, fetch, .. } = self.load;
         let base = self.base(emitter, buffer);
         emitter.when(self.has_unit(), |emitter| {
-            emitter.repeat(Expression::i32(self.staging.trips() as i32), true, |emitter, trip| {
+            emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
                 let (slot, in_step) = self.place_of(trip);
-                let first = add(add(base, scaled(in_step, self.staging.row())), self.element(slot));
+                let first = add(add(base, scaled(in_step, self.load.row())), self.element(slot));
                 let value = |part: usize| {
                     let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
                     Expression::Element(self.fetched, Box::new(at))
@@ -259,7 +259,7 @@ impl<'a> Side<'a> {
                         emitter.push(Statement::StoreShared { array: self.shared, index: first, values });
                     }
                     Fetch::Reduction => (0..width).for_each(|part| {
-                        let index = add(first.clone(), Expression::i32((part * self.staging.row()) as i32));
+                        let index = add(first.clone(), Expression::i32((part * self.load.row()) as i32));
                         emitter.push(Statement::StoreShared { array: self.shared, index, values: vec![value(part)] });
                     }),
                 }
@@ -270,7 +270,7 @@ impl<'a> Side<'a> {
 
     /// The first word of a buffer.
     pub(crate) fn base(&self, emitter: &mut Emitter, buffer: &Expression) -> LocalId {
-        let base = scaled(buffer.clone(), self.staging.words());
+        let base = scaled(buffer.clone(), self.load.words());
         emitter.bind(ScalarType::I32, base)
     }
 }

@@ -5,7 +5,6 @@
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Index, ReadId, TensorExpr};
-use warpweave_plan::template::block::BLOCK_WARPS;
 
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
 use crate::kernel_ir::ids::{LocalId, SharedId};
@@ -18,8 +17,6 @@ use crate::lower::opaque::Row;
 
 /// Places of a batch.
 const BATCH: i32 = WARP_SIZE as i32;
-/// Places of a batch with which a warp compares all others.
-const OF_WARP: i32 = BATCH / BLOCK_WARPS as i32;
 
 /// Emits the kernel.
 pub(crate) fn emit(emitter: &mut Emitter, row: &Row, most: u64) -> Result<(), LowerError> {
@@ -122,7 +119,7 @@ impl Suppression<'_> {
         known: &[(ReadId, LocalId)],
     ) -> Result<LocalId, LowerError> {
         let gone = emitter.bind(ScalarType::Bool, Expression::Constant(Constant::Bool(false)));
-        let warps = BLOCK_WARPS as i32;
+        let warps = emitter.warps() as i32;
         let count = binary(BinaryOp::Subtract, add(batch, Expression::i32(warps - 1)), self.warp);
         let count = binary(BinaryOp::ShiftRight, count, Expression::i32(warps.ilog2() as i32));
         let count = emitter.bind(ScalarType::I32, count);
@@ -155,8 +152,10 @@ impl Suppression<'_> {
         known: &[(ReadId, LocalId)],
         found: LocalId,
     ) -> Result<(), LowerError> {
-        emitter.repeat(Expression::i32(OF_WARP), false, |emitter, trip| {
-            let at = emitter.bind(ScalarType::I32, add(multiply(self.warp, Expression::i32(OF_WARP)), trip));
+        // Places of the batch with which a warp compares all others.
+        let own = BATCH / emitter.warps() as i32;
+        emitter.repeat(Expression::i32(own), false, |emitter, trip| {
+            let at = emitter.bind(ScalarType::I32, add(multiply(self.warp, Expression::i32(own)), trip));
             let each = emitter.bind(ScalarType::I32, add(first, at));
             emitter.when(Some(binary(BinaryOp::LessEqual, each, place)), |emitter| {
                 let value = self.value(emitter, [place, each], known)?;
@@ -175,7 +174,7 @@ impl Suppression<'_> {
         emitter.push(Statement::BlockBarrier);
         emitter.when(Some(less(self.row.thread, Expression::i32(BATCH))), |emitter| {
             let joined = emitter.bind(ScalarType::I32, Expression::i32(0));
-            emitter.repeat(Expression::i32(BLOCK_WARPS as i32), false, |emitter, warp| {
+            emitter.repeat(Expression::i32(emitter.warps() as i32), false, |emitter, warp| {
                 let index = add(multiply(warp, Expression::i32(BATCH)), self.row.thread);
                 let found = self.load(emitter, self.found, index);
                 emitter.assign(joined, binary(BinaryOp::BitOr, joined, found));

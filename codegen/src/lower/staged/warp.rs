@@ -2,7 +2,6 @@
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::AxisId;
-use warpweave_plan::template::block::BLOCK_WARPS;
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::memory::WARP_SIZE;
@@ -31,13 +30,13 @@ pub(crate) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerErro
     let warp = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));
     let lane = emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, thread, Expression::i32(31)));
     let volume = phase.volume();
-    let trips = emitter.operand(volume.div_ceil(BLOCK_WARPS) as i64)?;
+    let trips = emitter.operand(volume.div_ceil(emitter.warps()) as i64)?;
     let limit = emitter.operand(volume as i64)?;
     let last = emitter.operand(volume as i64 - 1)?;
     let steps = emitter.operand(length.div_ceil(WARP_SIZE as usize) as i64)?;
     let length = emitter.operand(length as i64)?;
     emitter.repeat(trips, false, |emitter, trip| {
-        let number = add(multiply(trip, Expression::i32(BLOCK_WARPS as i32)), warp);
+        let number = add(multiply(trip, Expression::i32(emitter.warps() as i32)), warp);
         let number = emitter.bind(ScalarType::I32, number);
         let kept = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, number, last));
         let positions = decode_box(emitter, &extents, kept.into())?;

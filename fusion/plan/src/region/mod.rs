@@ -1,6 +1,6 @@
 //! The regions that rTasks read and write.
 //!
-//! Regions are boxes in the coordinates of a tensor's root, so that a part of a joined tensor and the whole of it can be
+//! Regions are boxes in the coordinates of a tensor's root, so that a part of a concat and the whole of it can be
 //! compared.
 
 pub mod grid;

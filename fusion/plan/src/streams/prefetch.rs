@@ -18,29 +18,29 @@ pub enum Prefetching {
     BeforeWaits,
 }
 
-/// The early sides of an rOperator whose memory is planned.
-pub fn planned_sides(operator: &ROperator, memory: &MemoryPlan) -> Vec<AxisClass> {
+/// The sides in the prologue of an rOperator whose memory is planned.
+pub fn prologue_sides(operator: &ROperator, memory: &MemoryPlan) -> Vec<AxisClass> {
     let in_weights =
         |tensor: TensorId| memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
     operator.params.rules().prefetchable(&operator.body, &in_weights)
 }
 
-/// Per rOperator, whether its kernel does the waits of its rTasks itself: it has early sides, and the segment prefetches.
+/// Per rOperator, whether its kernel does the waits of its rTasks itself: it has a prologue, and the segment prefetches.
 pub fn awaiting(segment: &PersistentSegment, memory: &MemoryPlan) -> Arena<OperatorId, bool> {
     let prefetches = segment.prefetches() > 0;
-    segment.operators.values().map(|operator| prefetches && !planned_sides(operator, memory).is_empty()).collect()
+    segment.operators.values().map(|operator| prefetches && !prologue_sides(operator, memory).is_empty()).collect()
 }
 
-/// The streams with a prefetch before the waits of every rTask that waits and has early sides. What they said of it before
+/// The streams with a prefetch before the waits of every rTask that waits and has a prologue. What they said of it before
 /// does not count.
 pub fn with_prefetches(
     streams: Vec<Vec<Instruction>>,
     operators: &Arena<OperatorId, ROperator>,
     memory: &MemoryPlan,
 ) -> Vec<Vec<Instruction>> {
-    let early: Arena<OperatorId, bool> =
-        operators.values().map(|operator| !planned_sides(operator, memory).is_empty()).collect();
-    streams.into_iter().map(|stream| with_own_prefetches(without_own_prefetches(stream), &early)).collect()
+    let has_prologue: Arena<OperatorId, bool> =
+        operators.values().map(|operator| !prologue_sides(operator, memory).is_empty()).collect();
+    streams.into_iter().map(|stream| with_own_prefetches(without_own_prefetches(stream), &has_prologue)).collect()
 }
 
 /// The streams without any prefetch.
@@ -53,11 +53,11 @@ fn without_own_prefetches(mut stream: Vec<Instruction>) -> Vec<Instruction> {
     stream
 }
 
-fn with_own_prefetches(stream: Vec<Instruction>, early: &Arena<OperatorId, bool>) -> Vec<Instruction> {
+fn with_own_prefetches(stream: Vec<Instruction>, has_prologue: &Arena<OperatorId, bool>) -> Vec<Instruction> {
     let mut found: Vec<Instruction> = Vec::with_capacity(stream.len() + stream.len() / 4);
     for instruction in stream {
         if let Instruction::Run(task) = instruction
-            && early[task.operator]
+            && has_prologue[task.operator]
         {
             let waits = found.iter().rev().take_while(|instruction| is_wait(instruction)).count();
             if waits > 0 {

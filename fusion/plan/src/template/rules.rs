@@ -6,12 +6,13 @@ use warpweave_graph::program::TensorId;
 
 use crate::body::{GroupBody, StageSource};
 use crate::template::Template;
-use crate::template::block::BLOCK_THREADS;
+use crate::template::block::BlockSize;
 use crate::template::contraction::AxisClass;
+use crate::template::contraction::unit::ComputeUnit;
 use crate::template::tile::ScheduleParams;
 
-/// Which tensors a program never writes.
-pub type IsConstant<'c> = &'c dyn Fn(TensorId) -> bool;
+/// Whether an rTask may load a tensor's elements before it waits for others.
+pub type LoadsBeforeWaits<'c> = &'c dyn Fn(TensorId) -> bool;
 
 /// The capabilities of a template. Whoever plans, verifies or runs kernels asks for what it needs to know; which template
 /// answers does not matter to it.
@@ -47,9 +48,14 @@ pub trait Rules: fmt::Debug {
         false
     }
 
-    /// Threads of the kernel's blocks; a multiple of a warp. All kernels of a program have as many.
-    fn threads(&self) -> usize {
-        BLOCK_THREADS
+    /// The size of the kernel's blocks. All kernels of a program have the same.
+    fn block_size(&self) -> BlockSize {
+        BlockSize::default()
+    }
+
+    /// What computes the body.
+    fn compute_unit(&self) -> ComputeUnit {
+        ComputeUnit::Simt
     }
 
     /// Whether the body's first stage is a sum of products which is computed block by block.
@@ -82,8 +88,8 @@ pub trait Rules: fmt::Debug {
         false
     }
 
-    /// The sides of a product whose factor consists of constants, which the kernel may fetch before it waits.
-    fn prefetchable(&self, _: &GroupBody, _: IsConstant<'_>) -> Vec<AxisClass> {
+    /// The sides of a product whose whole factor may be loaded before waits, which the kernel then fetches there.
+    fn prefetchable(&self, _: &GroupBody, _: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {
         Vec::new()
     }
 

@@ -26,7 +26,7 @@ pub fn operator(reader: &mut Reader<'_>, position: usize, memory: &MemoryPlan) -
     reader.mark(",")?;
     let before = reader.clone();
     let prologue_microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
-    reader.keyword("early")?;
+    reader.keyword("prologue")?;
     let origins = origins(reader)?;
     let body = read(reader, memory.tensors.len())?.into();
     Ok(ROperator { body, params, task_microseconds, prologue_microseconds, origins })

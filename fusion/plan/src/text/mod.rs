@@ -9,7 +9,7 @@
 //! outputs [t2]
 //! constants []
 //! segment persistent
-//!   o0: pointwise/1 tile 4x5, 0.25 us a task, 0.0 early
+//!   o0: pointwise/1 tile 4x5, 0.25 us a task, 0.0 prologue
 //!     tile axes 2, reads [t0], writes [t1]
 //!     stage 0 (t0: f32[4x6]): f32 = [a0<4, a1<5] tanh(x0[a0, a1]) -> t1[a0, a1]
 //!   c0: 1 signals

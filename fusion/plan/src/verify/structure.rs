@@ -12,7 +12,7 @@ use crate::plan::{
     ROperator, RTask, TAGS,
 };
 use crate::region::Region;
-use crate::streams::prefetch::{leading_waits, planned_sides};
+use crate::streams::prefetch::{leading_waits, prologue_sides};
 use crate::streams::residency::resident_numbers;
 use crate::template::weight_stationary::reads::resident_reads;
 use crate::verify::indices;
@@ -134,12 +134,12 @@ fn check_residents(segment: &PersistentSegment, memory: &MemoryPlan, violations:
 
 /// What is loaded before an rTask's waits are constants that its kernel begins with, and it runs right after them.
 fn check_prefetches(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
-    let early: Arena<OperatorId, bool> =
-        segment.operators.values().map(|operator| !planned_sides(operator, memory).is_empty()).collect();
+    let has_prologue: Arena<OperatorId, bool> =
+        segment.operators.values().map(|operator| !prologue_sides(operator, memory).is_empty()).collect();
     for (unit, stream) in segment.streams.iter().enumerate() {
         for (position, instruction) in stream.iter().enumerate() {
             let Instruction::Prefetch(task) = *instruction else { continue };
-            if early.get(task.operator) == Some(&false) {
+            if has_prologue.get(task.operator) == Some(&false) {
                 violations.push(Violation::PrefetchesVariable(task.operator));
             }
             let after = &stream[position + 1..];

@@ -127,7 +127,7 @@ pub enum Violation {
         /// What it is.
         violation: Box<Self>,
     },
-    /// Two statements write the same elements of a joined tensor.
+    /// Two statements write the same elements of a concat.
     DoubleWrite(TensorId, TensorId),
     /// Two tensors share bytes, and neither is finished with before the other is written.
     Alias {

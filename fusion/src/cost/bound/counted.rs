@@ -1,6 +1,7 @@
 //! The bound of a kernel from what it does, followed through its template.
 
 use crate::cost::arch::GpuArch;
+use crate::cost::arithmetic::Rates;
 use crate::cost::bound::ratios::work_balance;
 use crate::cost::bound::{BoundMode, PerformanceUpperBound};
 use crate::cost::counts::{KernelCounts, Sampling};
@@ -25,14 +26,14 @@ pub fn counted_bound(
     useful: f64,
     tiles: usize,
     overlap: Overlap,
-    arch: &GpuArch,
+    (arch, rates): (&GpuArch, &Rates),
 ) -> PerformanceUpperBound {
     let bytes = (counts.load_sectors + counts.store_sectors) * arch.transaction_bytes.value as f64;
-    let peak = arch.single().operations_per_microsecond.value;
+    let peak = rates.operations_per_microsecond;
     let global = (useful / bytes * arch.cache_bytes_per_microsecond.value / peak).min(1.0);
     let words = arch.shared_bytes_per_cycle.value as f64 / WORD_BYTES as f64;
     let loads = counts.shared_loads * counts.conflict_degree();
-    let shared = (useful * words / (2.0 * arch.single().lanes.value as f64 * loads)).min(1.0);
+    let shared = (useful * words / (2.0 * rates.lanes * loads)).min(1.0);
     let shared = shared.min(useful / (counts.operations + counts.integer_operations));
     let balance = work_balance(tiles as u64, arch.multiprocessors.value as u64);
     PerformanceUpperBound::new(BoundMode::Corrected, [global, shared, balance], true, overlap == Overlap::Together)
@@ -42,7 +43,8 @@ pub fn counted_bound(
 pub(crate) fn staged_bound(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> PerformanceUpperBound {
     let counts = kernel_counts(body, params, Sampling::COARSE);
     let useful = body.operations() as f64;
-    let bound = counted_bound(&counts, useful, params.tiles(body), Overlap::Together, arch);
+    let bound =
+        counted_bound(&counts, useful, params.tiles(body), Overlap::Together, (arch, &arch.rates_of(body, params)));
     let fits = params.rules().box_bytes(body, params).is_some_and(|bytes| bytes <= arch.shared_bytes_per_block.value);
     if fits { bound } else { bound.without_resources() }
 }

@@ -7,7 +7,7 @@ use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Read, ReadId, Reducer, S
 
 use crate::cost::arch::GpuArch;
 use crate::cost::bound::footprint::{Footprint, Runs, points};
-use crate::cost::bound::{BlockShape, BoundMode, InputExtent, Staging};
+use crate::cost::bound::{BlockShape, BoundMode, InputExtent, OperandLevel};
 use warpweave_plan::template::contraction::axes_of;
 
 /// The thesis' classes of operations (its Table 3.1).
@@ -151,7 +151,7 @@ pub fn loads(expr: &TensorExpr, extents: &[usize], rule: InputExtent, mode: Boun
 
 /// Bytes of shared memory that a slice of a block's operands takes, twice if the next one is fetched meanwhile.
 fn shared_bytes(expr: &TensorExpr, shape: &BlockShape, rule: InputExtent) -> u64 {
-    let Staging::Shared { slice, overlapped, .. } = &shape.staging else { return 0 };
+    let OperandLevel::Shared { slice, overlapped, .. } = &shape.level else { return 0 };
     let mut extents = shape.block.clone();
     for (axis, extent) in expr.reduced().zip(slice) {
         extents[axis.index()] = *extent;

@@ -51,18 +51,19 @@ pub fn group_bound(
         (operations, bytes)
     };
     let whole: Vec<usize> = body.tile_extents().into_iter().map(|extent| extent.max(1)).collect();
+    let device = (arch, &arch.rates_of(body, params));
     let intensity = ratios::device_intensity(&whole, &params.tile, arch, work);
     let on_chip = shapes
         .iter()
         .zip(&counted)
-        .map(|(shape, counts)| (counts.block_operations as f64, ratios::shared_memory(shape, counts, arch, mode)));
+        .map(|(shape, counts)| (counts.block_operations as f64, ratios::shared_memory(shape, counts, device, mode)));
     let factors = [
-        ratios::global_memory(operations, loaded + stored, intensity, arch, mode),
+        ratios::global_memory(operations, loaded + stored, intensity, device, mode),
         ratios::combine(on_chip),
         ratios::work_balance(params.tiles(body) as u64, arch.multiprocessors.value as u64),
     ];
     let fits = shapes.iter().zip(&counted).all(|(shape, counts)| ratios::fits(shape, counts, arch));
-    let overlapped = shapes.iter().all(|shape| overlaps(&shape.staging));
+    let overlapped = shapes.iter().all(|shape| overlaps(&shape.level));
     PerformanceUpperBound::new(mode, factors, fits, overlapped)
 }
 

@@ -16,6 +16,7 @@ use warpweave_graph::expr::TensorExpr;
 
 use crate::cost::arch::GpuArch;
 use crate::cost::bound::counts::Counts;
+use warpweave_plan::template::contraction::unit::ComputeUnit;
 
 /// How long a window's input is taken to be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -48,7 +49,7 @@ impl BoundMode {
 
 /// How threads get at operands.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Staging {
+pub enum OperandLevel {
     /// From global memory straight into registers: there is no shared-memory stage.
     Registers,
     /// Through shared memory, a slice of the reduction at a time.
@@ -70,17 +71,17 @@ pub struct BlockShape {
     /// The extents of a thread's box, one an axis; the block has as many threads as boxes of these fill its own.
     pub thread: Vec<usize>,
     /// How threads get at operands.
-    pub staging: Staging,
+    pub level: OperandLevel,
 }
 
 impl BlockShape {
     /// Boxes over the parallel axes; every thread walks the whole reduction (erratum E2: C_b = C_t = C).
-    pub fn over_parallel(expr: &TensorExpr, block: &[usize], thread: &[usize], staging: Staging) -> Self {
+    pub fn over_parallel(expr: &TensorExpr, block: &[usize], thread: &[usize], level: OperandLevel) -> Self {
         let with_reduction = |extents: &[usize]| -> Vec<usize> {
             let reduced = expr.reduced().map(|axis| expr.axes[axis].extent);
             extents.iter().copied().chain(reduced).collect()
         };
-        Self { block: with_reduction(block), thread: with_reduction(thread), staging }
+        Self { block: with_reduction(block), thread: with_reduction(thread), level }
     }
 
     /// Threads of a block.
@@ -156,32 +157,28 @@ impl PerformanceUpperBound {
     fn without_resources(self) -> Self {
         Self { fraction: 0.0, fits: false, limit: LimitingFactor::Resources, ..self }
     }
-
-    /// Microseconds that `operations` take at least.
-    pub fn microseconds(&self, operations: f64, arch: &GpuArch) -> f64 {
-        operations / (self.fraction * arch.single().operations_per_microsecond.value)
-    }
 }
 
-/// The bound of one expression under a shape.
+/// The bound of one expression under a shape on the lanes of multiprocessors.
 pub fn upper_bound(expr: &TensorExpr, shape: &BlockShape, arch: &GpuArch, mode: BoundMode) -> PerformanceUpperBound {
     let counts = Counts::of(expr, shape, arch, mode);
+    let device = (arch, &arch.rates(ComputeUnit::Simt, expr.numerics().compute));
     let whole: Vec<usize> = expr.axes.values().map(|axis| axis.extent.max(1)).collect();
     let work = |extents: &[usize]| (counts::operations(expr, extents), counts::unique_bytes(expr, extents));
     let intensity = ratios::device_intensity(&whole, &shape.block, arch, work);
     let transactions = counts.load_transactions + counts.store_transactions;
     let factors = [
-        ratios::global_memory(counts.block_operations, transactions, intensity, arch, mode),
-        ratios::shared_memory(shape, &counts, arch, mode),
+        ratios::global_memory(counts.block_operations, transactions, intensity, device, mode),
+        ratios::shared_memory(shape, &counts, device, mode),
         work_balance(counts.blocks, arch.multiprocessors.value as u64),
     ];
-    PerformanceUpperBound::new(mode, factors, ratios::fits(shape, &counts, arch), overlaps(&shape.staging))
+    PerformanceUpperBound::new(mode, factors, ratios::fits(shape, &counts, arch), overlaps(&shape.level))
 }
 
 /// Whether the stages of a kernel overlap. Without a shared-memory stage there is nothing to wait for in turn.
-fn overlaps(staging: &Staging) -> bool {
-    match staging {
-        Staging::Registers => true,
-        Staging::Shared { overlapped, .. } => *overlapped,
+fn overlaps(level: &OperandLevel) -> bool {
+    match level {
+        OperandLevel::Registers => true,
+        OperandLevel::Shared { overlapped, .. } => *overlapped,
     }
 }

@@ -3,8 +3,9 @@
 use warpweave_graph::numerics::WORD_BYTES;
 
 use crate::cost::arch::GpuArch;
+use crate::cost::arithmetic::Rates;
 use crate::cost::bound::counts::Counts;
-use crate::cost::bound::{BlockShape, BoundMode, Staging};
+use crate::cost::bound::{BlockShape, BoundMode, OperandLevel};
 
 /// Lanes of a warp.
 const WARP: usize = 32;
@@ -16,11 +17,11 @@ pub(crate) fn global_memory(
     operations: u64,
     transactions: u64,
     device_intensity: f64,
-    arch: &GpuArch,
+    (arch, rates): (&GpuArch, &Rates),
     mode: BoundMode,
 ) -> f64 {
     let of_block = intensity(operations, transactions * arch.transaction_bytes.value as u64);
-    let peak = arch.single().operations_per_microsecond.value;
+    let peak = rates.operations_per_microsecond;
     let memory = arch.memory_bytes_per_microsecond.value;
     match mode {
         BoundMode::Thesis(_) => (of_block * memory / peak).min(1.0),
@@ -62,8 +63,13 @@ fn intensity(operations: u64, bytes: u64) -> f64 {
 /// SMRatio. The thesis sets operations a load against the latency of one. Corrected (erratum E5), the smaller of two
 /// bounds: loads against the multiprocessor's shared-memory words a cycle, and latency against the multiply-adds of the
 /// block's warps, where the loads of one reduction step do not wait for one another.
-pub(crate) fn shared_memory(shape: &BlockShape, counts: &Counts, arch: &GpuArch, mode: BoundMode) -> f64 {
-    let Staging::Shared { conflict_degree, .. } = &shape.staging else { return 1.0 };
+pub(crate) fn shared_memory(
+    shape: &BlockShape,
+    counts: &Counts,
+    (arch, rates): (&GpuArch, &Rates),
+    mode: BoundMode,
+) -> f64 {
+    let OperandLevel::Shared { conflict_degree, .. } = &shape.level else { return 1.0 };
     if counts.thread_loads == 0 {
         return 1.0;
     }
@@ -73,7 +79,7 @@ pub(crate) fn shared_memory(shape: &BlockShape, counts: &Counts, arch: &GpuArch,
         BoundMode::Thesis(_) => (operations / loads / latency).min(1.0),
         BoundMode::Corrected => {
             let words = arch.shared_bytes_per_cycle.value as f64 / WORD_BYTES as f64;
-            let throughput = operations * words / (2.0 * arch.single().lanes.value as f64 * loads * conflict_degree);
+            let throughput = operations * words / (2.0 * rates.lanes * loads * conflict_degree);
             let steps = loads / counts.loads_a_step.max(1) as f64;
             let busy = (operations / 2.0 / (steps * latency)).min(1.0);
             let warps = shape.threads().div_ceil(WARP) as f64 / arch.schedulers.value as f64;

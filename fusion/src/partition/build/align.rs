@@ -4,11 +4,11 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Axis, AxisId, AxisKind, Index, IndirectIndex, substitute};
 use warpweave_graph::program::{TensorId, TensorProgram};
 
-use crate::partition::build::{Draft, Source};
+use crate::partition::build::{DraftStage, Source};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 
 /// The body of these drafts after these staged ones, or `None` if the drafts share no tile axes.
-pub(crate) fn align(program: &TensorProgram, drafts: Vec<Draft>, staged: Vec<Draft>) -> Option<GroupBody> {
+pub(crate) fn align(program: &TensorProgram, drafts: Vec<DraftStage>, staged: Vec<DraftStage>) -> Option<GroupBody> {
     let lead = drafts.iter().position(|draft| draft.expr.reducer.is_some()).unwrap_or(0);
     let drafts: Vec<Slim> = drafts.into_iter().map(Slim::new).collect();
     let tile: Vec<AxisId> = drafts.get(lead)?.draft.expr.parallel().collect();
@@ -43,13 +43,13 @@ pub(crate) fn align(program: &TensorProgram, drafts: Vec<Draft>, staged: Vec<Dra
 
 /// A draft without axes of extent 1.
 struct Slim {
-    draft: Draft,
+    draft: DraftStage,
     /// Per dimension of the draft's tensor, the axis that remains for it.
     dimensions: Vec<Option<AxisId>>,
 }
 
 impl Slim {
-    fn new(mut draft: Draft) -> Self {
+    fn new(mut draft: DraftStage) -> Self {
         let mut axes: Arena<AxisId, Axis> = Arena::new();
         let keep = |axis: &Axis| (axis.extent != 1).then(|| axes.push(*axis));
         let kept: Vec<Option<AxisId>> = draft.expr.axes.values().map(keep).collect();

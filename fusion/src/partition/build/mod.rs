@@ -41,7 +41,7 @@ pub(crate) enum Source {
 
 /// A stage whose axes have not been aligned with the others'.
 #[derive(Clone, Debug)]
-pub(crate) struct Draft {
+pub(crate) struct DraftStage {
     pub(crate) expr: TensorExpr,
     pub(crate) sources: Vec<Source>,
     /// The tensor whose value this computes.
@@ -153,7 +153,7 @@ fn drafts(
     uses: &Uses,
     members: &BTreeSet<StatementId>,
     sharing: Sharing,
-) -> Option<Vec<Draft>> {
+) -> Option<Vec<DraftStage>> {
     let mut bodies = Bodies { program, uses, members, sharing, inlined: BTreeMap::new(), drafts: Vec::new() };
     for &member in members {
         let statement = &program.statements[member];
@@ -170,7 +170,7 @@ struct Bodies<'a> {
     members: &'a BTreeSet<StatementId>,
     sharing: Sharing,
     inlined: BTreeMap<TensorId, (TensorExpr, Vec<Source>)>,
-    drafts: Vec<Draft>,
+    drafts: Vec<DraftStage>,
 }
 
 impl Bodies<'_> {
@@ -178,7 +178,7 @@ impl Bodies<'_> {
         let (expr, sources) = self.resolve(expr, sources)?;
         let leaves = self.uses.leaves(tensor, self.members);
         if expr.reducer.is_some() {
-            self.drafts.push(Draft { expr, sources, tensor, leaves });
+            self.drafts.push(DraftStage { expr, sources, tensor, leaves });
             return Some(());
         }
         if let Some((position, mut draft)) = self.append(&expr, &sources, tensor) {
@@ -189,7 +189,7 @@ impl Bodies<'_> {
         }
         let kept = !leaves && self.sharing == Sharing::SharedMemory && self.is_worth_holding(&expr, tensor);
         if leaves || kept {
-            self.drafts.push(Draft { expr: expr.clone(), sources: sources.clone(), tensor, leaves });
+            self.drafts.push(DraftStage { expr: expr.clone(), sources: sources.clone(), tensor, leaves });
         }
         if !kept {
             self.inlined.insert(tensor, (expr, sources));
@@ -242,17 +242,17 @@ impl Bodies<'_> {
 
     /// The last reduction that `expr`, the value of `tensor`, reads with `expr` as its epilogue, if nothing else reads that
     /// reduction. Only registers hold the other reductions that it reads at the same point.
-    fn append(&self, expr: &TensorExpr, sources: &[Source], tensor: TensorId) -> Option<(usize, Draft)> {
+    fn append(&self, expr: &TensorExpr, sources: &[Source], tensor: TensorId) -> Option<(usize, DraftStage)> {
         let read = sources.iter().enumerate().filter_map(|(position, source)| match source {
             Source::Draft(draft) => Some((*draft, position)),
             Source::Tensor(_) | Source::Staged(_) => None,
         });
         let read: Vec<(usize, usize)> = read.collect();
-        let alone = |draft: &Draft| !draft.leaves && self.uses.readers(draft.tensor).len() == 1;
+        let alone = |draft: &DraftStage| !draft.leaves && self.uses.readers(draft.tensor).len() == 1;
         let &(draft, position) = read.iter().max()?;
         let together = read.len() == 1 || self.sharing == Sharing::Registers;
         let producer = &self.drafts[draft];
-        let reduces = |draft: &Draft| draft.expr.reducer.is_some();
+        let reduces = |draft: &DraftStage| draft.expr.reducer.is_some();
         let fits = read.iter().all(|(draft, _)| alone(&self.drafts[*draft]) && reduces(&self.drafts[*draft]));
         if !together || !fits || !self.is_only_for(producer.tensor, tensor) {
             return None;
@@ -261,7 +261,7 @@ impl Bodies<'_> {
         let others = sources.iter().enumerate().filter(|(at, _)| *at != position).map(|(_, source)| *source);
         let operands: Vec<Source> = producer.sources.iter().copied().chain(others).collect();
         let (expr, sources) = merge_operands(&appended, &operands);
-        Some((draft, Draft { expr, sources, ..producer.clone() }))
+        Some((draft, DraftStage { expr, sources, ..producer.clone() }))
     }
 
     /// Whether nothing reads `tensor` but `reader`, be it through values that are composed into their readers.

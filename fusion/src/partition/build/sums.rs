@@ -6,10 +6,10 @@ use warpweave_graph::expr::{AxisKind, BinaryOp, Index, Read, ReadId, Reducer, Sc
 use warpweave_graph::types::ElementType;
 use warpweave_graph::views::merge_operands;
 
-use crate::partition::build::{Draft, Source};
+use crate::partition::build::{DraftStage, Source};
 
 /// The drafts with every sum that one later sum adds to itself, and that nothing else reads, merged into that one.
-pub(crate) fn merged_sums(mut drafts: Vec<Draft>) -> Vec<Draft> {
+pub(crate) fn merged_sums(mut drafts: Vec<DraftStage>) -> Vec<DraftStage> {
     while let Some((earlier, merged)) = (0..drafts.len()).find_map(|later| mergeable(&drafts, later)) {
         let (later, draft) = merged;
         drafts[later] = draft;
@@ -27,7 +27,7 @@ pub(crate) fn merged_sums(mut drafts: Vec<Draft>) -> Vec<Draft> {
 }
 
 /// An earlier draft that merges into the draft at `later`, and what that becomes.
-fn mergeable(drafts: &[Draft], later: usize) -> Option<(usize, (usize, Draft))> {
+fn mergeable(drafts: &[DraftStage], later: usize) -> Option<(usize, (usize, DraftStage))> {
     let draft = &drafts[later];
     draft.expr.reads.iter().find_map(|(id, read)| {
         let Source::Draft(earlier) = draft.sources[read.operand] else { return None };
@@ -37,8 +37,8 @@ fn mergeable(drafts: &[Draft], later: usize) -> Option<(usize, (usize, Draft))> 
     })
 }
 
-fn readings(drafts: &[Draft], number: usize) -> usize {
-    let of_draft = |draft: &Draft| {
+fn readings(drafts: &[DraftStage], number: usize) -> usize {
+    let of_draft = |draft: &DraftStage| {
         draft.expr.reads.values().filter(|read| draft.sources[read.operand] == Source::Draft(number)).count()
     };
     drafts.iter().map(of_draft).sum()
@@ -49,7 +49,7 @@ fn is_own_point(expr: &TensorExpr, read: &Read) -> bool {
 }
 
 /// `later`, which adds `earlier` through `read`, as one sum.
-fn merge(later: &Draft, read: ReadId, earlier: &Draft) -> Option<Draft> {
+fn merge(later: &DraftStage, read: ReadId, earlier: &DraftStage) -> Option<DraftStage> {
     let is_sum = |expr: &TensorExpr| {
         expr.reducer == Some(Reducer::Sum) && expr.element == ElementType::F32 && expr.body_element() == expr.element
     };
@@ -83,7 +83,7 @@ fn merge(later: &Draft, read: ReadId, earlier: &Draft) -> Option<Draft> {
     expr.epilogue = terms.reduce(|sum, term| sum.binary(BinaryOp::Add, term)).filter(|sum| *sum != Scalar::Reduced);
     let sources: Vec<Source> = later.sources.iter().chain(&earlier.sources).copied().collect();
     let (expr, sources) = merge_operands(&without_read(expr, read), &sources);
-    Some(Draft { expr, sources, ..later.clone() })
+    Some(DraftStage { expr, sources, ..later.clone() })
 }
 
 /// Whether a read names no other.

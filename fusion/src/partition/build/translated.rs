@@ -10,13 +10,13 @@ use warpweave_graph::expr::{Atom, Axis, AxisId, AxisKind, Index, Read, TensorExp
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::merge_operands;
 
-use crate::partition::build::{Draft, Source};
+use crate::partition::build::{DraftStage, Source};
 
 /// The drafts with every reduction that stays in the group and is read at translates computed once a translate, over its
 /// reader's axes; as they were where that would compute an element twice.
-pub(crate) fn translated(drafts: Vec<Draft>) -> Vec<Draft> {
+pub(crate) fn translated(drafts: Vec<DraftStage>) -> Vec<DraftStage> {
     let mut wanted: Vec<Wanted> = vec![Wanted::default(); drafts.len()];
-    let mut versions: Vec<Vec<Draft>> = vec![Vec::new(); drafts.len()];
+    let mut versions: Vec<Vec<DraftStage>> = vec![Vec::new(); drafts.len()];
     for (number, draft) in drafts.iter().enumerate().rev() {
         let moved = match wanted[number].translates(draft) {
             Some(places) => places.iter().map(|place| place.computed(draft)).collect(),
@@ -40,12 +40,12 @@ fn long_axes(expr: &TensorExpr) -> Vec<AxisId> {
 
 /// A point of an earlier draft as a function of its reader's [`long_axes`], which are numbered from 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Place {
+struct Translate {
     extents: Vec<usize>,
     index: Vec<Index>,
 }
 
-impl Place {
+impl Translate {
     /// Where a draft's expression reads, if that is at a translate of its own point.
     fn of(expr: &TensorExpr, read: &Read) -> Option<Self> {
         let axes = long_axes(expr);
@@ -65,7 +65,7 @@ impl Place {
     }
 
     /// Whether the whole draft is read, each point by one of the reader's.
-    fn is_whole(&self, draft: &Draft) -> bool {
+    fn is_whole(&self, draft: &DraftStage) -> bool {
         let extents = draft.expr.parallel().map(|axis| draft.expr.axes[axis].extent);
         self.index.iter().zip(extents).all(|(index, extent)| match index.as_axis() {
             Some(axis) => self.extents[axis.index()] == extent,
@@ -78,7 +78,7 @@ impl Place {
     }
 
     /// The reduction at this place, over the reader's axes.
-    fn computed(&self, draft: &Draft) -> Draft {
+    fn computed(&self, draft: &DraftStage) -> DraftStage {
         let parallel = self.extents.iter().map(|&extent| Axis { extent, kind: AxisKind::Parallel });
         let mut axes: Arena<AxisId, Axis> = parallel.collect();
         let mut places = self.index.iter().cloned();
@@ -89,7 +89,7 @@ impl Place {
                 AxisKind::Reduced => Index::axis(axes.push(*axis)),
             });
         }
-        Draft { expr: substitute::replace_axes(&draft.expr, &axes, &replacement), ..draft.clone() }
+        DraftStage { expr: substitute::replace_axes(&draft.expr, &axes, &replacement), ..draft.clone() }
     }
 }
 
@@ -97,16 +97,16 @@ impl Place {
 #[derive(Clone, Default, Debug)]
 struct Wanted {
     /// The places, each once.
-    places: Vec<Place>,
+    places: Vec<Translate>,
     /// Whether it is read in another way too.
     otherwise: bool,
 }
 
 impl Wanted {
     /// The places at which the draft is to be computed, if it is not to be computed as it is.
-    fn translates(&self, draft: &Draft) -> Option<&[Place]> {
+    fn translates(&self, draft: &DraftStage) -> Option<&[Translate]> {
         let own: usize = draft.expr.parallel().map(|axis| draft.expr.axes[axis].extent).product();
-        let computed: usize = self.places.iter().map(Place::points).sum();
+        let computed: usize = self.places.iter().map(Translate::points).sum();
         let possible = draft.expr.reducer.is_some() && !draft.leaves && !self.otherwise;
         let useful = !self.places.iter().all(|place| place.is_whole(draft));
         (possible && useful && self.places.len() <= SearchTuning::DEFAULT.partition.most_translates && computed <= own)
@@ -114,10 +114,10 @@ impl Wanted {
     }
 }
 
-fn note(draft: &Draft, drafts: &[Draft], wanted: &mut [Wanted]) {
+fn note(draft: &DraftStage, drafts: &[DraftStage], wanted: &mut [Wanted]) {
     for read in draft.expr.reads.values() {
         let Source::Draft(earlier) = draft.sources[read.operand] else { continue };
-        match Place::of(&draft.expr, read).filter(|_| drafts[earlier].expr.reducer.is_some()) {
+        match Translate::of(&draft.expr, read).filter(|_| drafts[earlier].expr.reducer.is_some()) {
             Some(place) if wanted[earlier].places.contains(&place) => {}
             Some(place) => wanted[earlier].places.push(place),
             None => wanted[earlier].otherwise = true,
@@ -126,9 +126,9 @@ fn note(draft: &Draft, drafts: &[Draft], wanted: &mut [Wanted]) {
 }
 
 /// The versions of all drafts in order, every read at the version that it means.
-fn renumber(drafts: &[Draft], wanted: &[Wanted], versions: Vec<Vec<Draft>>) -> Vec<Draft> {
+fn renumber(drafts: &[DraftStage], wanted: &[Wanted], versions: Vec<Vec<DraftStage>>) -> Vec<DraftStage> {
     let mut first: Vec<usize> = Vec::with_capacity(versions.len());
-    let mut found: Vec<Draft> = Vec::new();
+    let mut found: Vec<DraftStage> = Vec::new();
     for own in versions {
         let start = found.len();
         found.extend(own.into_iter().map(|version| redirect(version, drafts, wanted, &first)));
@@ -138,7 +138,7 @@ fn renumber(drafts: &[Draft], wanted: &[Wanted], versions: Vec<Vec<Draft>>) -> V
 }
 
 /// A version with its reads of earlier drafts at their versions; `first` holds the number of each draft's first version.
-fn redirect(mut version: Draft, drafts: &[Draft], wanted: &[Wanted], first: &[usize]) -> Draft {
+fn redirect(mut version: DraftStage, drafts: &[DraftStage], wanted: &[Wanted], first: &[usize]) -> DraftStage {
     let named = version.sources.clone();
     for source in &mut version.sources {
         if let Source::Draft(earlier) = source {
@@ -149,7 +149,7 @@ fn redirect(mut version: Draft, drafts: &[Draft], wanted: &[Wanted], first: &[us
     for read in version.expr.reads.ids() {
         let Source::Draft(earlier) = named[version.expr.reads[read].operand] else { continue };
         let Some(places) = wanted[earlier].translates(&drafts[earlier]) else { continue };
-        let place = Place::of(&version.expr, &version.expr.reads[read]).expect("every read is at a translate");
+        let place = Translate::of(&version.expr, &version.expr.reads[read]).expect("every read is at a translate");
         let position = places.iter().position(|other| *other == place).expect("every place was noted");
         version.sources.push(Source::Draft(first[earlier] + position));
         version.expr.operands.push(TensorType::new(drafts[earlier].expr.element, place.extents));
@@ -157,5 +157,5 @@ fn redirect(mut version: Draft, drafts: &[Draft], wanted: &[Wanted], first: &[us
         version.expr.reads[read].index.clone_from(&own);
     }
     let (expr, sources) = merge_operands(&version.expr, &version.sources);
-    Draft { expr, sources, ..version }
+    DraftStage { expr, sources, ..version }
 }

@@ -119,7 +119,7 @@ impl SearchReport {
     }
 }
 
-/// The partition of a program whose joins have been placed.
+/// The partition of a program whose concats have been placed.
 pub fn partition(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -129,7 +129,7 @@ pub fn partition(
     partition_with_report(program, layouts, cost, level).0
 }
 
-/// The partition of a program whose joins have been placed, and what the search did. The same for any number of threads; at
+/// The partition of a program whose concats have been placed, and what the search did. The same for any number of threads; at
 /// shared-memory level never dearer than at register level.
 pub fn partition_with_report(
     program: &TensorProgram,

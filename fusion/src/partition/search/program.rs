@@ -1,4 +1,4 @@
-//! The partition of a tensor program as an abstract problem: a node a statement, joins included.
+//! The partition of a tensor program as an abstract problem: a node a statement, concats included.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -30,7 +30,7 @@ pub(crate) struct ProgramProblem<'a> {
     cost: &'a dyn KernelCost,
     level: FusionLevel,
     /// The structures that may be staged; any if absent.
-    staging: Option<BTreeSet<StructuralKey>>,
+    stageable: Option<BTreeSet<StructuralKey>>,
     uses: Uses,
     graph: DependenceGraph,
     structures: Structures,
@@ -75,7 +75,7 @@ impl<'a> ProgramProblem<'a> {
             layouts,
             cost,
             level,
-            staging: None,
+            stageable: None,
             uses: Uses::new(program),
             graph: DependenceGraph::new(predecessors.collect()),
             structures: Structures::new(program, layouts),
@@ -93,11 +93,11 @@ impl<'a> ProgramProblem<'a> {
 
     /// The same problem where only these structures may be staged.
     pub(crate) fn staging_only(self, structures: BTreeSet<StructuralKey>) -> Self {
-        Self { staging: Some(structures), ..self }
+        Self { stageable: Some(structures), ..self }
     }
 
     fn may_stage(&self, level: FusionLevel, key: &StructuralKey) -> bool {
-        let allowed = self.staging.as_ref().is_none_or(|allowed| allowed.contains(key));
+        let allowed = self.stageable.as_ref().is_none_or(|allowed| allowed.contains(key));
         match level {
             FusionLevel::Full => allowed,
             FusionLevel::None | FusionLevel::Register => false,
@@ -110,9 +110,9 @@ impl<'a> ProgramProblem<'a> {
         known.values().filter(|asked| asked.levels.contains(&self.level)).count()
     }
 
-    fn is_join(&self, node: usize) -> bool {
+    fn is_concat(&self, node: usize) -> bool {
         match self.program.statements[StatementId::from_index(node)].definition {
-            Definition::Join { .. } => true,
+            Definition::Concat { .. } => true,
             Definition::Compute(_) | Definition::Opaque(_) => false,
         }
     }
@@ -175,7 +175,7 @@ impl<'a> ProgramProblem<'a> {
         let mut computing: Vec<BTreeSet<StatementId>> = Vec::new();
         for members in &solution.groups {
             members.iter().for_each(|&member| group_of[member] = members[0]);
-            if !self.is_join(members[0]) {
+            if !self.is_concat(members[0]) {
                 computing.push(members.iter().map(|&node| StatementId::from_index(node)).collect());
             }
         }
@@ -236,7 +236,7 @@ impl PartitionProblem for ProgramProblem<'_> {
 impl ProgramProblem<'_> {
     /// The price of a set at a level.
     pub(crate) fn evaluate_at(&self, level: FusionLevel, members: &NodeSet) -> Option<f64> {
-        if members.iter().any(|&node| self.is_join(node)) {
+        if members.iter().any(|&node| self.is_concat(node)) {
             return (members.len() == 1).then_some(0.0);
         }
         let statements: Vec<StatementId> = members.iter().map(|&node| StatementId::from_index(node)).collect();

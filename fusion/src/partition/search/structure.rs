@@ -33,7 +33,7 @@ impl Structures {
         let definitions = program.statements.values().map(|statement| match &statement.definition {
             Definition::Compute(expr) => number(None, expr),
             Definition::Opaque(opaque) => number(Some(opaque.procedure), &opaque.access),
-            Definition::Join { .. } => u32::MAX,
+            Definition::Concat { .. } => u32::MAX,
         });
         let definitions = definitions.collect();
         let mut known: FxHashMap<&[usize], u32> = FxHashMap::default();

@@ -242,9 +242,9 @@ impl<'a> Chooser<'a> {
     fn place(&self, profile: &mut Profile, variant: &Variant, from: Time, rounds: &mut Vec<Round>) -> Time {
         rounds.clear();
         let (mut from, mut end) = (from, from);
-        for stage in &variant.stages {
-            let signal = if stage.tasks as usize <= self.units { self.signal } else { 0 };
-            profile.place(from, stage.time + signal, stage.tasks, rounds);
+        for kernel in &variant.kernels {
+            let signal = if kernel.tasks as usize <= self.units { self.signal } else { 0 };
+            profile.place(from, kernel.time + signal, kernel.tasks, rounds);
             end = rounds.last().map_or(end, |round| round.end() - signal);
             from = end + self.between;
         }

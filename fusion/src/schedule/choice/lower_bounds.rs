@@ -47,7 +47,7 @@ impl LowerBounds {
         }
         let exchanges = exchanges(&variants, graph, options);
         let launches = |variant: &Variant| -> Vec<f64> {
-            variant.stages.iter().map(|stage| stage.rounds(*units) as f64 * stage.microseconds()).collect()
+            variant.kernels.iter().map(|kernel| kernel.rounds(*units) as f64 * kernel.microseconds()).collect()
         };
         let takes = |variant: &Variant| kernel_sequence(launches(variant).into_iter(), Launch::Graph, costs);
         let best = best_of_search(program, partition, cost);
@@ -88,8 +88,8 @@ fn best_of_search(
 /// Per group, the microseconds from its end to the start of what reads it on another unit.
 fn exchanges(variants: &[Vec<Variant>], graph: &GroupGraph, options: &PlanOptions) -> Vec<f64> {
     let fewest = |variants: &Vec<Variant>| -> u32 {
-        let tasks = variants.iter().filter_map(|variant| variant.stages.last());
-        tasks.map(|stage| stage.tasks).min().unwrap_or(0)
+        let tasks = variants.iter().filter_map(|variant| variant.kernels.last());
+        tasks.map(|kernel| kernel.tasks).min().unwrap_or(0)
     };
     let own: Vec<u32> = variants.iter().map(fewest).collect();
     let mut readers = vec![0; own.len()];
@@ -109,8 +109,8 @@ fn longest(variants: &[Vec<Variant>], graph: &GroupGraph, exchanges: &[f64]) -> 
     for (group, variants) in variants.iter().enumerate() {
         let start = graph.predecessors(group).iter().map(|&other| ends[other] + exchanges[other]).fold(0.0, f64::max);
         let time = |variant: &Variant| {
-            let stages: f64 = variant.stages.iter().map(|stage| stage.microseconds()).sum();
-            stages + exchanges[group] * (variant.stages.len() - 1) as f64
+            let kernels: f64 = variant.kernels.iter().map(|kernel| kernel.microseconds()).sum();
+            kernels + exchanges[group] * (variant.kernels.len() - 1) as f64
         };
         ends.push(start + variants.iter().map(time).fold(f64::INFINITY, f64::min));
     }
@@ -119,7 +119,7 @@ fn longest(variants: &[Vec<Variant>], graph: &GroupGraph, exchanges: &[f64]) -> 
 
 fn least_work(variants: &[Vec<Variant>]) -> f64 {
     let of_variant = |variant: &Variant| -> f64 {
-        variant.stages.iter().map(|stage| f64::from(stage.tasks) * stage.microseconds()).sum()
+        variant.kernels.iter().map(|kernel| f64::from(kernel.tasks) * kernel.microseconds()).sum()
     };
     variants.iter().map(|variants| variants.iter().map(of_variant).fold(f64::INFINITY, f64::min)).sum()
 }

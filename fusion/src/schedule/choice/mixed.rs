@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
-use crate::schedule::choice::parts::{Part, Task, Whole};
+use crate::schedule::choice::parts::{SegmentGroups, Task, Whole};
 use crate::schedule::choice::variants::Variants;
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::options::Planned;
@@ -26,7 +26,7 @@ pub(crate) fn fastest(task: &Task<'_>, variants: &Variants, persistent: Whole, g
     let persistent_nanoseconds = with_launch(Backend::Persistent, persistent.planned.makespan, costs);
     let cuda_graph_nanoseconds = with_launch(Backend::CudaGraph, graph.planned.makespan, costs);
     let whole = persistent_nanoseconds.min(cuda_graph_nanoseconds);
-    let promising = |(microseconds, parts): &(f64, Vec<Part>)| {
+    let promising = |(microseconds, parts): &(f64, Vec<SegmentGroups>)| {
         let least = SearchTuning::DEFAULT.schedule.worthwhile_change_share * (parts.len() - 1) as f64;
         with_any_launch(*microseconds, costs) as f64 <= whole as f64 * (1.0 - least)
     };
@@ -46,10 +46,11 @@ pub(crate) fn fastest(task: &Task<'_>, variants: &Variants, persistent: Whole, g
 }
 
 /// Segments of about equally many groups, the kinds in turn.
-pub(crate) fn in_turn(groups: usize) -> Vec<Part> {
+pub(crate) fn in_turn(groups: usize) -> Vec<SegmentGroups> {
     let segments = SearchTuning::DEFAULT.schedule.segments_in_turn.min(groups).max(1);
     let start = |segment: usize| segment * groups / segments;
-    let part = |segment| Part { groups: start(segment)..start(segment + 1), backend: KINDS[segment % KINDS.len()] };
+    let part =
+        |segment| SegmentGroups { groups: start(segment)..start(segment + 1), backend: KINDS[segment % KINDS.len()] };
     (0..segments).map(part).collect()
 }
 
@@ -114,7 +115,7 @@ impl Stretches {
     }
 
     /// The sequence of both kinds that is predicted to be cheapest, and its microseconds; `None` if one kind alone is.
-    fn cheapest(&self, costs: &SyncCosts) -> Option<(f64, Vec<Part>)> {
+    fn cheapest(&self, costs: &SyncCosts) -> Option<(f64, Vec<SegmentGroups>)> {
         let change = |from: Backend, to: Backend, at: usize| match (from, to) {
             (Backend::CudaGraph, Backend::Persistent) => costs.node_microseconds() + self.brought[at],
             (Backend::Persistent, _) | (Backend::CudaGraph, Backend::CudaGraph) => 0.0,
@@ -137,11 +138,11 @@ impl Stretches {
         }
         let end = steps[steps.len() - 1];
         let mut kind = if end[1].microseconds < end[0].microseconds { KINDS[1] } else { KINDS[0] };
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<SegmentGroups> = Vec::new();
         for (at, step) in steps.iter().enumerate().rev() {
             match parts.last_mut() {
                 Some(last) if last.backend == kind => last.groups.start = self.cuts[at],
-                _ => parts.push(Part { groups: self.cuts[at]..self.cuts[at + 1], backend: kind }),
+                _ => parts.push(SegmentGroups { groups: self.cuts[at]..self.cuts[at + 1], backend: kind }),
             }
             kind = step[KINDS.iter().position(|other| *other == kind).expect("there are two kinds")].before;
         }
@@ -150,9 +151,9 @@ impl Stretches {
     }
 
     /// Why each segment is what it is: what it takes as planned, and what its groups take in the whole plan of the other kind.
-    fn reasons(&self, planned: &Planned, parts: &[Part], costs: &SyncCosts) -> Vec<SegmentReason> {
+    fn reasons(&self, planned: &Planned, parts: &[SegmentGroups], costs: &SyncCosts) -> Vec<SegmentReason> {
         let position = |group: usize| self.cuts.iter().position(|cut| *cut == group).expect("parts end at cuts");
-        let reason = |(segment, part): (&Segment, &Part)| {
+        let reason = |(segment, part): (&Segment, &SegmentGroups)| {
             let (from, to) = (position(part.groups.start), position(part.groups.end));
             let own = simulate_segment(segment, &planned.plan.memory, costs, Jitter::None).makespan;
             let takes = |backend: Backend| {
@@ -217,7 +218,7 @@ fn crossing(task: &Task<'_>) -> Vec<Crossing> {
     let root = |tensor: &TensorId| task.layouts[*tensor].root;
     let mut spans: BTreeMap<TensorId, (usize, usize)> = BTreeMap::new();
     let given: BTreeSet<TensorId> = task.program.inputs.iter().map(root).collect();
-    let is_given = |root: TensorId| given.contains(&root) || task.program.mutability(root).loads_non_coherently();
+    let is_given = |root: TensorId| given.contains(&root) || !task.program.mutability(root).changes_in_launch();
     for (position, group) in groups.iter().enumerate() {
         for root in group.body.operands.iter().chain(&group.body.outputs).map(root).filter(|root| !is_given(*root)) {
             spans.entry(root).or_insert((position, position)).1 = position;

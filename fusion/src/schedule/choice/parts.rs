@@ -25,7 +25,7 @@ use warpweave_plan::plan::backend::{Backend, BackendReason};
 
 /// Neighbouring groups that make a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct SegmentGroups {
     /// The groups, by position.
     pub groups: Range<usize>,
     /// What runs them.
@@ -69,7 +69,7 @@ impl Task<'_> {
     }
 
     /// As one segment a part. The parts follow one another and hold all groups.
-    pub(crate) fn parts(&self, parts: &[Part], variants: &Variants) -> Planned {
+    pub(crate) fn parts(&self, parts: &[SegmentGroups], variants: &Variants) -> Planned {
         let uses: Vec<RootUses> = parts.iter().map(|part| self.uses(part)).collect();
         let numbers: Vec<usize> = (0..parts.len()).collect();
         let planned = numbers.par_iter().map(|&at| self.part(&parts[at], self.exchanged(&uses, at), variants));
@@ -87,7 +87,7 @@ impl Task<'_> {
     }
 
     /// One part as a plan of its own.
-    fn part(&self, part: &Part, exchanged: Exchanged, variants: &Variants) -> Planned {
+    fn part(&self, part: &SegmentGroups, exchanged: SegmentInterface, variants: &Variants) -> Planned {
         let program = exchanged.program(self.program);
         let partition = Partition { groups: self.partition.groups[part.groups.clone()].to_vec() };
         let variants: Variants = (variants.0[part.groups.clone()].to_vec(), variants.1[part.groups.clone()].to_vec());
@@ -105,11 +105,11 @@ impl Task<'_> {
         whole.planned
     }
 
-    fn uses(&self, part: &Part) -> RootUses {
+    fn uses(&self, part: &SegmentGroups) -> RootUses {
         let bodies = || self.partition.groups[part.groups.clone()].iter().map(|group| &group.body);
-        let is_constant = |root: &TensorId| self.program.mutability(*root).loads_non_coherently();
+        let changes = |root: &TensorId| self.program.mutability(*root).changes_in_launch();
         let roots = |tensors: &mut dyn Iterator<Item = TensorId>| -> BTreeSet<TensorId> {
-            tensors.map(|tensor| self.layouts[tensor].root).filter(|root| !is_constant(root)).collect()
+            tensors.map(|tensor| self.layouts[tensor].root).filter(changes).collect()
         };
         RootUses {
             touched: roots(&mut bodies().flat_map(|body| body.operands.iter().chain(&body.outputs)).copied()),
@@ -118,7 +118,7 @@ impl Task<'_> {
     }
 
     /// What one part takes over from those before it and the host, and what it leaves to those behind it and the host.
-    fn exchanged(&self, uses: &[RootUses], at: usize) -> Exchanged {
+    fn exchanged(&self, uses: &[RootUses], at: usize) -> SegmentInterface {
         let root = |tensor: TensorId| self.layouts[tensor].root;
         let given: BTreeSet<TensorId> = self.program.live_in().map(root).collect();
         let taken: BTreeSet<TensorId> = self.program.live_out().map(root).collect();
@@ -127,26 +127,26 @@ impl Task<'_> {
             |root: &&TensorId| given.contains(root) || uses[..at].iter().any(|part| part.written.contains(root));
         let behind =
             |root: &&TensorId| taken.contains(root) || uses[at + 1..].iter().any(|part| part.touched.contains(root));
-        Exchanged {
+        SegmentInterface {
             inputs: touched.iter().filter(before).copied().collect(),
             outputs: written.iter().filter(behind).copied().collect(),
         }
     }
 }
 
-/// The roots that a part uses, but for constants.
+/// The roots that a part uses, of those that a launch changes.
 struct RootUses {
     touched: BTreeSet<TensorId>,
     written: BTreeSet<TensorId>,
 }
 
 /// The inputs and outputs of a part.
-struct Exchanged {
+struct SegmentInterface {
     inputs: Vec<TensorId>,
     outputs: Vec<TensorId>,
 }
 
-impl Exchanged {
+impl SegmentInterface {
     /// A part of `whole` as a program. States are inputs of the parts that read them.
     fn program(self, whole: &TensorProgram) -> TensorProgram {
         let mut program = TensorProgram { inputs: self.inputs, outputs: self.outputs, ..whole.clone() };
@@ -168,7 +168,7 @@ pub fn plan_parts(
     partition: &Partition,
     cost: &dyn KernelCost,
     options: &PlanOptions,
-    parts: &[Part],
+    parts: &[SegmentGroups],
 ) -> Planned {
     let starts = std::iter::once(0).chain(parts.iter().map(|part| part.groups.end));
     let ends = parts.iter().map(|part| part.groups.start).chain([partition.groups.len()]);

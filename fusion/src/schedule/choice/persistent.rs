@@ -13,7 +13,7 @@ use crate::cost::KernelCost;
 use crate::partition::search::Partition;
 use crate::schedule::choice::interplay;
 use crate::schedule::choice::interplay::GroupGraph;
-use crate::schedule::choice::planner::{Draft, Planner};
+use crate::schedule::choice::planner::{PlacedPlan, Planner};
 use crate::schedule::choice::variants;
 use crate::schedule::choice::variants::Variants;
 use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
@@ -39,8 +39,8 @@ pub(crate) fn plan_persistent(
     let promising = search.promising(others, &partition, (by, taggings));
     let other = promising.filter(|(rough, _)| *rough < best.1.rough).map(|(_, other)| other.planned());
     let best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
-    let (planner, draft) = search.with_factors(best);
-    (planner.with_small_arena(draft), planner.origins)
+    let (planner, placed) = search.with_factors(best);
+    (planner.with_small_arena(placed), planner.origins)
 }
 
 /// Whether values may carry their own validity so under the options: tags tell of single tiles.
@@ -55,7 +55,7 @@ pub(crate) fn may_tag(tagging: Tagging, options: &PlanOptions) -> bool {
 const SUMS: [Tagging; 2] = [Tagging::Nothing, Tagging::Sums];
 
 /// A plan that may still be improved on.
-type Found<'a> = (Planner<'a>, Draft);
+type Found<'a> = (Planner<'a>, PlacedPlan);
 
 /// What partitions of one program are planned by.
 struct Search<'a> {

@@ -22,7 +22,7 @@ use crate::schedule::streams::factors;
 use crate::schedule::streams::synchronise;
 use crate::schedule::streams::synchronise::Streams;
 use crate::schedule::streams::tagged as tagged_values;
-use crate::schedule::streams::tagged::{Exchanged, Tagging};
+use crate::schedule::streams::tagged::{TaggedProgram, Tagging};
 use crate::schedule::{memory, simulation as simulate};
 use crate::template::contraction::split;
 use warpweave_plan::plan::backend::BackendReason;
@@ -38,7 +38,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) tagging: Tagging,
     /// The partition, reductions in parts as one group each.
     pub(crate) chosen: Partition,
-    exchanged: Exchanged,
+    exchanged: TaggedProgram,
     /// Per rOperator, the position of its group.
     pub(crate) origins: Vec<usize>,
     operators: Arena<OperatorId, ROperator>,
@@ -49,7 +49,7 @@ pub(crate) struct Planner<'a> {
 }
 
 /// A plan, and the bands and the placement that it came of.
-pub(crate) struct Draft {
+pub(crate) struct PlacedPlan {
     planned: Planned,
     bands: Bands,
     placement: Placement,
@@ -57,7 +57,7 @@ pub(crate) struct Draft {
     pub(crate) rough: f64,
 }
 
-impl Draft {
+impl PlacedPlan {
     pub(crate) fn makespan(&self) -> f64 {
         self.planned.makespan
     }
@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
         let expanded = split::expand(program, layouts, partition);
         let origins = expanded.origins.clone();
         let exchanged = match tagging {
-            Tagging::Nothing => Exchanged::without_tagged_values(expanded),
+            Tagging::Nothing => TaggedProgram::without_tagged_values(expanded),
             Tagging::Sums | Tagging::Factors if !may_tag(tagging, options) => return None,
             Tagging::Sums => tagged_values::exchange(expanded),
             Tagging::Factors => factors::with_boxes(tagged_values::exchange(expanded), cost, options)?,
@@ -87,9 +87,11 @@ impl<'a> Planner<'a> {
         if tagging != Tagging::Nothing && exchanged.tagged_values.is_empty() {
             return None;
         }
-        let is_constant = |tensor: TensorId| exchanged.program.mutability(tensor).loads_before_waits();
+        let loads_before_waits = |tensor: TensorId| exchanged.program.mutability(tensor).loads_before_waits();
         let mut operators: Arena<OperatorId, ROperator> =
-            crate::schedule::choice::price::price(&exchanged.partition.groups, cost, is_constant).into_iter().collect();
+            crate::schedule::choice::price::price(&exchanged.partition.groups, cost, loads_before_waits)
+                .into_iter()
+                .collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.tagged_values);
         for operator in operators.values_mut() {
             operator.task_microseconds +=
@@ -149,14 +151,14 @@ impl<'a> Planner<'a> {
     }
 
     /// With the plan under the options' way of waiting, or under the fastest.
-    pub(crate) fn planned(self) -> (Self, Draft) {
+    pub(crate) fn planned(self) -> (Self, PlacedPlan) {
         let policies: &[SyncPolicy] = match (&self.options.sync, self.tagging) {
             (Some(sync), _) => std::slice::from_ref(sync),
             (None, Tagging::Nothing) => &[SyncPolicy::TILE, SyncPolicy::BARRIER],
             (None, Tagging::Sums | Tagging::Factors) => &[SyncPolicy::TILE],
         };
-        let drafts: Vec<Draft> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
-        let fastest = drafts.into_iter().reduce(Draft::faster).expect("there are policies");
+        let placed: Vec<PlacedPlan> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
+        let fastest = placed.into_iter().reduce(PlacedPlan::faster).expect("there are policies");
         (self, fastest)
     }
 
@@ -165,7 +167,7 @@ impl<'a> Planner<'a> {
         (self.coarse(self.options.sync.unwrap_or(SyncPolicy::TILE)).makespan(), self)
     }
 
-    fn plan(&self, sync: SyncPolicy) -> Draft {
+    fn plan(&self, sync: SyncPolicy) -> PlacedPlan {
         let coarse = self.coarse(sync);
         match sync.waits() {
             WaitGranularity::Device => coarse,
@@ -177,14 +179,14 @@ impl<'a> Planner<'a> {
                 }
                 let fine = || self.justified(self.with_bands(fine, sync));
                 let (coarse, fine) = rayon::join(|| self.justified(coarse), fine);
-                Draft { rough: coarse.rough, ..coarse.faster(fine) }
+                PlacedPlan { rough: coarse.rough, ..coarse.faster(fine) }
             }
         }
     }
 
     /// The plan that waits for whole rOperators, but by tiles for those whose rTasks stay on their units, if waits may be so
     /// fine: each may read back what was written there without waiting for the others.
-    fn coarse(&self, sync: SyncPolicy) -> Draft {
+    fn coarse(&self, sync: SyncPolicy) -> PlacedPlan {
         let bands = match sync.waits() {
             WaitGranularity::Device | WaitGranularity::Operator => Bands::whole_operators(&self.operators),
             WaitGranularity::Band => self.tile_bands(|_| false),
@@ -192,11 +194,11 @@ impl<'a> Planner<'a> {
         self.with_bands(bands, sync)
     }
 
-    fn with_bands(&self, bands: Bands, sync: SyncPolicy) -> Draft {
+    fn with_bands(&self, bands: Bands, sync: SyncPolicy) -> PlacedPlan {
         let PlanOptions { units, costs, arena, .. } = self.options;
         let placement = policies::place(&self.work(&bands), *units, sync, costs);
         let planned = self.under(&bands, &placement, sync, (*arena, self.exchange()));
-        Draft { rough: planned.makespan, planned, bands, placement }
+        PlacedPlan { rough: planned.makespan, planned, bands, placement }
     }
 
     /// Finer bands too, of the rOperators whose rTasks end at such different times that it pays to wait for some of them.
@@ -263,35 +265,35 @@ impl<'a> Planner<'a> {
         Streams { streams: loaded, ..streams }
     }
 
-    /// The draft with its rTasks justified, for as long as that is predicted to be faster. Where rTasks have units of their
+    /// The plan with its rTasks justified, for as long as that is predicted to be faster. Where rTasks have units of their
     /// own there is little to choose.
-    fn justified(&self, mut draft: Draft) -> Draft {
+    fn justified(&self, mut placed: PlacedPlan) -> PlacedPlan {
         let PlanOptions { units, costs, arena, .. } = self.options;
-        let path = self.work(&draft.bands).path(*units, costs) as f64;
-        let is_close = nanoseconds(draft.makespan()) as f64
+        let path = self.work(&placed.bands).path(*units, costs) as f64;
+        let is_close = nanoseconds(placed.makespan()) as f64
             <= path * SearchTuning::DEFAULT.schedule.worthwhile_justification_ratio;
         if is_close || self.affinity.are_given() {
-            return draft;
+            return placed;
         }
         for _ in 0..SearchTuning::DEFAULT.schedule.justifications {
-            let work = self.work(&draft.bands);
-            let placement = justify::justify(&Requirements::new(&work, *units, costs), &draft.placement);
-            if placement.end() >= draft.placement.end() {
+            let work = self.work(&placed.bands);
+            let placement = justify::justify(&Requirements::new(&work, *units, costs), &placed.placement);
+            if placement.end() >= placed.placement.end() {
                 break;
             }
-            let planned = self.under(&draft.bands, &placement, draft.planned.sync, (*arena, self.exchange()));
-            if planned.makespan >= draft.planned.makespan {
+            let planned = self.under(&placed.bands, &placement, placed.planned.sync, (*arena, self.exchange()));
+            if planned.makespan >= placed.planned.makespan {
                 break;
             }
-            draft = Draft { planned, placement, ..draft };
+            placed = PlacedPlan { planned, placement, ..placed };
         }
-        draft
+        placed
     }
 
     /// The same plan with a smaller arena, if that costs next to no time: in whatever order bytes are used, or as they lie
     /// idle.
-    pub(crate) fn with_small_arena(&self, fastest: Draft) -> Planned {
-        let Draft { planned, bands, placement, .. } = fastest;
+    pub(crate) fn with_small_arena(&self, fastest: PlacedPlan) -> Planned {
+        let PlacedPlan { planned, bands, placement, .. } = fastest;
         match self.options.arena {
             ArenaPolicy::Small | ArenaPolicy::Separate => return planned,
             ArenaPolicy::Fast => {}

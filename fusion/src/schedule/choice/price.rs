@@ -8,11 +8,17 @@ use warpweave_plan::body::deduplication::{StructuralKey, deduplicated};
 use warpweave_plan::plan::ROperator;
 use warpweave_plan::template::contraction::AxisClass;
 
-/// Groups under their parameters, at their costs, where `is_constant` tells of their operands. Groups that are alike are
-/// priced once.
-pub fn price(groups: &[FusionGroup], cost: &dyn KernelCost, is_constant: impl Fn(TensorId) -> bool) -> Vec<ROperator> {
-    let sided: Vec<(&FusionGroup, Vec<AxisClass>)> =
-        groups.iter().map(|group| (group, group.params.rules().prefetchable(&group.body, &is_constant))).collect();
+/// Groups under their parameters, at their costs, where `loads_before_waits` tells which operands an rTask may load
+/// before it waits. Groups that are alike are priced once.
+pub fn price(
+    groups: &[FusionGroup],
+    cost: &dyn KernelCost,
+    loads_before_waits: impl Fn(TensorId) -> bool,
+) -> Vec<ROperator> {
+    let sided: Vec<(&FusionGroup, Vec<AxisClass>)> = groups
+        .iter()
+        .map(|group| (group, group.params.rules().prefetchable(&group.body, &loads_before_waits)))
+        .collect();
     let (prices, kinds) = deduplicated(
         &sided,
         |(group, sides)| (StructuralKey::of(&group.body, &group.params), sides.clone()),

@@ -19,17 +19,17 @@ use warpweave_plan::template::tile::ScheduleParams;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Variant {
     pub(crate) params: ScheduleParams,
-    pub(crate) stages: Vec<Stage>,
+    pub(crate) kernels: Vec<VariantKernel>,
 }
 
 /// rTasks side by side.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Stage {
+pub(crate) struct VariantKernel {
     pub(crate) tasks: u32,
     pub(crate) time: Time,
 }
 
-impl Stage {
+impl VariantKernel {
     /// Microseconds of an rTask.
     pub(crate) fn microseconds(&self) -> f64 {
         self.time as f64 / 1000.0
@@ -48,26 +48,26 @@ impl Variant {
         params: ScheduleParams,
         cost: &dyn KernelCost,
     ) -> Self {
-        let stage = |body: &GroupBody, params: &ScheduleParams| {
+        let kernel = |body: &GroupBody, params: &ScheduleParams| {
             let time = nanoseconds(cost.task_microseconds(body, params)).max(1);
-            Stage { tasks: params.tiles(body) as u32, time }
+            VariantKernel { tasks: params.tiles(body) as u32, time }
         };
-        let stages = match split_group(&group.body, &params, TensorId::from_index(program.tensors.len())) {
-            Some((bodies, [parts, sum])) => vec![stage(&bodies.parts, &parts), stage(&bodies.sum, &sum)],
-            None => vec![stage(&group.body, &params.clone().in_one_part())],
+        let kernels = match split_group(&group.body, &params, TensorId::from_index(program.tensors.len())) {
+            Some((bodies, [parts, sum])) => vec![kernel(&bodies.parts, &parts), kernel(&bodies.sum, &sum)],
+            None => vec![kernel(&group.body, &params.clone().in_one_part())],
         };
-        Self { params, stages }
+        Self { params, kernels }
     }
 
     /// Time from start to end on a device of its own.
     pub(crate) fn alone(&self, units: usize, exchange: Time) -> Time {
-        let times = self.stages.iter().map(|stage| stage.rounds(units) * stage.time);
-        times.sum::<Time>() + exchange * (self.stages.len() as Time - 1)
+        let times = self.kernels.iter().map(|kernel| kernel.rounds(units) * kernel.time);
+        times.sum::<Time>() + exchange * (self.kernels.len() as Time - 1)
     }
 
     /// Time of all units together.
     pub(crate) fn work(&self, signal: Time) -> Time {
-        self.stages.iter().map(|stage| u64::from(stage.tasks) * (stage.time + signal)).sum()
+        self.kernels.iter().map(|kernel| u64::from(kernel.tasks) * (kernel.time + signal)).sum()
     }
 }
 

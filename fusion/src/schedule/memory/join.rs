@@ -129,10 +129,10 @@ impl Life {
 /// Gives every root a buffer, and every tensor that of its root.
 fn place(memory: &mut MemoryPlan, program: &TensorProgram, policy: ArenaPolicy, lives: BTreeMap<TensorId, Life>) {
     let mut buffers: BTreeMap<TensorId, Buffer> = BTreeMap::new();
-    let is_constant = |root: &TensorId| {
+    let loads_non_coherently = |root: &TensorId| {
         program.tensors.get(*root).is_some_and(|tensor| tensor.source.mutability().loads_non_coherently())
     };
-    let (constants, variables): (Vec<_>, Vec<_>) = lives.into_iter().partition(|(root, _)| is_constant(root));
+    let (constants, variables): (Vec<_>, Vec<_>) = lives.into_iter().partition(|(root, _)| loads_non_coherently(root));
     for (root, _) in constants {
         let offset = memory.weights_bytes.next_multiple_of(BUFFER_ALIGNMENT);
         let bytes = memory.tensors[root].bytes();

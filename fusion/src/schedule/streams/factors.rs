@@ -13,14 +13,18 @@ use crate::cost::KernelCost;
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::options::PlanOptions;
-use crate::schedule::streams::tagged::{Exchanged, staged_operand_elements};
+use crate::schedule::streams::tagged::{TaggedProgram, staged_operand_elements};
 use warpweave_plan::body::deduplication::{StructuralKey, deduplicated};
 use warpweave_plan::template::contraction::operand_staging::{boxed, boxes};
 
 /// With every factor polled that this is worth, but no two in a row: of rTasks whose ends only polls tell nobody knows for
 /// long when their memory is free. Where rows keep constants on chip there is no room for boxes. `None` if there is no such
 /// factor.
-pub(crate) fn with_boxes(mut exchanged: Exchanged, cost: &dyn KernelCost, options: &PlanOptions) -> Option<Exchanged> {
+pub(crate) fn with_boxes(
+    mut exchanged: TaggedProgram,
+    cost: &dyn KernelCost,
+    options: &PlanOptions,
+) -> Option<TaggedProgram> {
     if exchanged.partition.groups.iter().any(|group| group.params.rules().holds_residents()) {
         return None;
     }
@@ -39,7 +43,7 @@ pub(crate) fn with_boxes(mut exchanged: Exchanged, cost: &dyn KernelCost, option
 }
 
 /// The candidates that save more than they take.
-fn worthwhile(exchanged: &Exchanged, cost: &dyn KernelCost, options: &PlanOptions) -> Vec<Candidate> {
+fn worthwhile(exchanged: &TaggedProgram, cost: &dyn KernelCost, options: &PlanOptions) -> Vec<Candidate> {
     let found = candidates(exchanged);
     let readers: Vec<&Reader> = found.iter().flat_map(|candidate| &candidate.readers).collect();
     let groups = &exchanged.partition.groups;
@@ -66,7 +70,7 @@ fn worthwhile(exchanged: &Exchanged, cost: &dyn KernelCost, options: &PlanOption
 
 /// Of the candidates, by ascending writers, the first of those that follow one another without a counter between them, and
 /// at most one a reader.
-fn not_in_a_row(exchanged: &Exchanged, candidates: Vec<Candidate>) -> Vec<Candidate> {
+fn not_in_a_row(exchanged: &TaggedProgram, candidates: Vec<Candidate>) -> Vec<Candidate> {
     let mut candidates = candidates.into_iter().peekable();
     let mut chosen: Vec<Candidate> = Vec::new();
     let mut polling: BTreeSet<usize> = BTreeSet::new();
@@ -104,8 +108,8 @@ struct Reader {
 }
 
 /// Tensors of which one group writes all, which that group can tag, and whose readers can all poll them.
-fn candidates(exchanged: &Exchanged) -> Vec<Candidate> {
-    let Exchanged { program, layouts, partition: Partition { groups }, tagged_values } = exchanged;
+fn candidates(exchanged: &TaggedProgram) -> Vec<Candidate> {
+    let TaggedProgram { program, layouts, partition: Partition { groups }, tagged_values } = exchanged;
     let mut roots: Arena<TensorId, usize> = program.tensors.values().map(|_| 0).collect();
     layouts.values().for_each(|layout| roots[layout.root] += 1);
     let mut readers: BTreeMap<TensorId, Vec<usize>> = BTreeMap::new();
@@ -151,7 +155,7 @@ fn microseconds_lost(plain: &FusionGroup, boxed: &FusionGroup, cost: &dyn Kernel
 
 /// What writing the tags takes.
 fn microseconds_of_tags(
-    exchanged: &Exchanged,
+    exchanged: &TaggedProgram,
     candidate: &Candidate,
     cost: &dyn KernelCost,
     options: &PlanOptions,

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use warpweave_plan::template::weight_stationary::rules::params_of_tiles;
 use warpweave_plan::template::weight_stationary::rules::whole;
 
-use warpweave_graph::program::{TensorId, TensorProgram};
+use warpweave_graph::program::TensorProgram;
 
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
+use warpweave_plan::template::block::BlockSize;
+use warpweave_plan::template::row::row_bytes;
 use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::{ResidentKey, resident_bytes, resident_elements};
 
@@ -81,13 +83,12 @@ fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, u
     (phase.len() <= units).then(|| params.collect()).flatten()
 }
 
-/// What a group would keep, if its constants may be kept.
+/// What a group would keep, if that may be resident.
 fn key(program: &TensorProgram, group: &FusionGroup) -> Option<ResidentKey> {
     let may = group.params.rules().may_hold_residents();
     let key = ResidentKey::of_body(&group.body).filter(|_| may)?;
-    let is_constant = |tensor: TensorId| program.mutability(tensor).is_resident();
-    let constant = key.tensors().all(is_constant);
-    constant.then_some(key)
+    let are_resident = key.tensors().all(|tensor| program.mutability(tensor).is_resident());
+    are_resident.then_some(key)
 }
 
 /// Bytes of shared memory that the other groups' kernels may need.
@@ -99,9 +100,6 @@ fn other_bytes(partition: &Partition, families: &BTreeMap<ResidentKey, Family>) 
 
 /// Bytes of shared memory that kernels of these groups need at most, but for what they keep and for boxes of factors.
 pub(crate) fn kernel_bytes<'g>(groups: impl Iterator<Item = &'g FusionGroup>) -> usize {
-    groups
-        .map(|group| group.params.rules().shared_bytes(&group.body, &group.params))
-        .max()
-        .unwrap_or(0)
-        .max(warpweave_plan::template::row::ROW_BYTES)
+    let of_group = |group: &FusionGroup| group.params.rules().shared_bytes(&group.body, &group.params);
+    groups.map(of_group).max().unwrap_or(0).max(row_bytes(BlockSize::default()))
 }

@@ -24,7 +24,7 @@ pub struct Streams {
 
 /// A step whose counter is still named by what it counts.
 #[derive(Clone, Copy)]
-enum Draft {
+enum BandStep {
     Step(Instruction),
     Wait(BandId),
     Signal(BandId),
@@ -47,7 +47,7 @@ struct Synchroniser {
     known: Vec<Vec<u32>>,
     /// Per unit and band, whether all of the band is known to have happened. It stays so.
     covered: Vec<Arena<BandId, bool>>,
-    drafts: Vec<Vec<Draft>>,
+    band_steps: Vec<Vec<BandStep>>,
     waited: Arena<BandId, bool>,
     needs: usize,
 }
@@ -114,7 +114,7 @@ impl Synchroniser {
             clocks: (0..bands.len()).map(|_| Vec::new()).collect(),
             known: vec![vec![0; units]; units],
             covered: vec![(0..bands.len()).map(|_| false).collect(); units],
-            drafts: vec![Vec::new(); units],
+            band_steps: vec![Vec::new(); units],
             waited: (0..bands.len()).map(|_| false).collect(),
             needs: 0,
         }
@@ -123,8 +123,8 @@ impl Synchroniser {
     /// All units meet.
     fn meet(&mut self, barrier: usize) {
         let all: Vec<u32> = (0..self.known.len()).map(|unit| self.known[unit][unit]).collect();
-        for (drafts, known) in self.drafts.iter_mut().zip(&mut self.known) {
-            drafts.push(Draft::Meet(barrier));
+        for (stream, known) in self.band_steps.iter_mut().zip(&mut self.known) {
+            stream.push(BandStep::Meet(barrier));
             known.clone_from(&all);
         }
     }
@@ -136,7 +136,7 @@ impl Synchroniser {
         needs.retain(|&band| !self.covered[unit][band]);
         // Waiting for the latest often implies the others; what is left is looked at while the latest is not there yet.
         needs.sort_by_key(|&band| std::cmp::Reverse((self.completed[band], band)));
-        let before = self.drafts[unit].len();
+        let before = self.band_steps[unit].len();
         for &mut band in needs {
             let known = &self.known[unit];
             let is_known = self.lasts[band].iter().all(|&(other, last)| other == unit || known[other] >= last);
@@ -144,15 +144,15 @@ impl Synchroniser {
             if is_known {
                 continue;
             }
-            self.drafts[unit].push(Draft::Wait(band));
+            self.band_steps[unit].push(BandStep::Wait(band));
             self.waited[band] = true;
             join(&mut self.known[unit], &self.clocks[band]);
         }
-        self.drafts[unit][before..].reverse();
-        self.drafts[unit].push(Draft::Step(Instruction::Run(step.task)));
+        self.band_steps[unit][before..].reverse();
+        self.band_steps[unit].push(BandStep::Step(Instruction::Run(step.task)));
         self.known[unit][unit] += 1;
         for band in self.ends[number].into_iter().flatten() {
-            self.drafts[unit].push(Draft::Signal(band));
+            self.band_steps[unit].push(BandStep::Signal(band));
             if self.clocks[band].is_empty() {
                 self.clocks[band].clone_from(&self.known[unit]);
             } else {
@@ -171,21 +171,21 @@ impl Synchroniser {
             self.waited[band].then(|| counters.push(Counter { arrivals }))
         };
         let numbers: Arena<BandId, Option<CounterId>> = self.waited.ids().map(number).collect();
-        let instructions = |draft: Draft| match draft {
-            Draft::Step(instruction) => [Some(instruction), None],
-            Draft::Wait(band) => {
+        let instructions = |step: BandStep| match step {
+            BandStep::Step(instruction) => [Some(instruction), None],
+            BandStep::Wait(band) => {
                 let counter = numbers[band].expect("what is waited for has a number");
                 [Some(Instruction::Wait { counter, signals: counters[counter].arrivals }), None]
             }
-            Draft::Signal(band) => [numbers[band].map(Instruction::Signal), None],
-            Draft::Meet(barrier) => {
+            BandStep::Signal(band) => [numbers[band].map(Instruction::Signal), None],
+            BandStep::Meet(barrier) => {
                 let counter = barriers[barrier];
                 let signals = units as u32;
                 [Some(Instruction::Signal(counter)), Some(Instruction::Wait { counter, signals })]
             }
         };
-        let stream = |drafts: &Vec<Draft>| drafts.iter().flat_map(|&draft| instructions(draft)).flatten().collect();
-        let streams = self.drafts.iter().map(stream).collect();
+        let stream = |steps: &Vec<BandStep>| steps.iter().flat_map(|&step| instructions(step)).flatten().collect();
+        let streams = self.band_steps.iter().map(stream).collect();
         Streams { streams, counters, needs: self.needs }
     }
 }

@@ -22,7 +22,7 @@ use warpweave_plan::plan::{EdgeKind, MemoryPlan, ROperator};
 use warpweave_plan::region::Region;
 use warpweave_plan::template::contraction::operand_staging as boxed;
 use warpweave_plan::template::contraction::operand_staging::stages_operands;
-use warpweave_plan::template::row::ROW_BYTES;
+use warpweave_plan::template::row::row_bytes;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::shared_vectors;
@@ -50,7 +50,7 @@ impl Tagging {
 
 /// What is planned, with the tensors that carry their own validity.
 #[derive(Clone, Debug)]
-pub struct Exchanged {
+pub struct TaggedProgram {
     /// The program, its statements left out.
     pub program: TensorProgram,
     /// The layouts of its tensors.
@@ -84,12 +84,12 @@ pub(crate) fn staged_operand_elements(body: &GroupBody, params: &ScheduleParams)
 }
 
 /// The parts of sums, and everything that rows which keep constants read of one another, as tagged values.
-pub fn exchange(expanded: Expanded) -> Exchanged {
+pub fn exchange(expanded: Expanded) -> TaggedProgram {
     let Expanded { program, layouts, partition, parts, .. } = expanded;
     let memory = unplaced(&program, &layouts, &BTreeSet::new());
     let written = written(&partition, &memory);
     let polls = polls(&partition, &memory, &written);
-    let mut exchanged = Exchanged { program, layouts, partition, tagged_values: parts };
+    let mut exchanged = TaggedProgram { program, layouts, partition, tagged_values: parts };
     let uses = Uses::of(&exchanged);
     for (tensor, polls) in polls {
         if uses.are_polls(tensor, &polls) && exchanged.is_whole(tensor) {
@@ -150,7 +150,7 @@ fn polls(
         let rows: usize = params.tile.iter().product();
         let sums: usize = body.reductions().map(|(_, stage)| stage.expr.numerics().accumulate.bytes()).sum();
         let polled: usize = vectors.iter().map(|read| read.length * read.element(body).bytes()).sum();
-        if rows * sums + polled > ROW_BYTES {
+        if rows * sums + polled > row_bytes(params.rules().block_size()) {
             continue;
         }
         for vector in vectors {
@@ -174,7 +174,7 @@ fn region_of(stage: &Stage, read: ReadId, operand: TensorId, memory: &MemoryPlan
     Some(Region::of(memory, operand, ranges))
 }
 
-impl Exchanged {
+impl TaggedProgram {
     /// Everything exchanged by counters.
     pub fn without_tagged_values(expanded: Expanded) -> Self {
         let Expanded { program, layouts, partition, .. } = expanded;
@@ -214,7 +214,7 @@ struct Uses {
 }
 
 impl Uses {
-    fn of(Exchanged { program, layouts, partition, .. }: &Exchanged) -> Self {
+    fn of(TaggedProgram { program, layouts, partition, .. }: &TaggedProgram) -> Self {
         let mut readers: Arena<TensorId, Vec<usize>> = program.tensors.values().map(|_| Vec::new()).collect();
         for (position, group) in partition.groups.iter().enumerate() {
             group.body.operands.iter().for_each(|&operand| readers[operand].push(position));

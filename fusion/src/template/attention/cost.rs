@@ -15,15 +15,12 @@ use std::ops::Add;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::attention::AttentionKernel;
 use warpweave_plan::template::attention::parameters::KeyBlocks;
-use warpweave_plan::template::attention::phase::{Part, parts, reached};
-use warpweave_plan::template::block::BLOCK_WARPS;
+use warpweave_plan::template::attention::phase::{AttentionPhase, phases, reached};
 use warpweave_plan::template::staged::blocked::WRITTEN_OUT;
 use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// Warps that a scheduler of a multiprocessor has of a block.
-const WARPS_A_SCHEDULER: f64 = BLOCK_WARPS as f64 / 4.0;
 /// Instructions of a lane for each key, beside those of the score: what holds, the maximum, the exponential, the store.
 const KEY_INSTRUCTIONS: f64 = 10.0;
 /// Instructions of a lane for each row: two combinations across lanes, and the state.
@@ -74,26 +71,31 @@ pub(crate) fn attention_phases(
     let grid = params.grid(body);
     let phase = |position: usize| {
         let extents = extents(&kernel.boxes[position]);
-        phase_cycles(&body.staged[position], &extents, reached(kernel, position, &grid), arch)
+        phase_cycles(&body.staged[position], &extents, reached(kernel, position, &grid), (kernel.block_size, arch))
     };
-    let staged = parts(body, params, kernel).into_iter().enumerate().map(|(position, part)| match part {
-        Part::Before(_) => phase(position),
-        Part::Block(_) => blocks * (phase(position) + BARRIER_CYCLES),
-        Part::Weights => blocks * (weights_cycles(kernel, arch) + BARRIER_CYCLES),
-        Part::State => 0.0,
+    let staged = phases(body, params, kernel).into_iter().enumerate().map(|(position, kind)| match kind {
+        AttentionPhase::Before(_) => phase(position),
+        AttentionPhase::Block(_) => blocks * (phase(position) + BARRIER_CYCLES),
+        AttentionPhase::Weights => blocks * (weights_cycles(kernel, arch) + BARRIER_CYCLES),
+        AttentionPhase::State => 0.0,
     });
     staged.chain([product_cycles(kernel, arch)]).collect()
+}
+
+/// Warps that a scheduler of a multiprocessor has of a block.
+fn warps_a_scheduler(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
+    kernel.block_size.warps() as f64 / arch.schedulers.value as f64
 }
 
 /// Cycles in which the scores of one block become weights.
 fn weights_cycles(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
     let rows = kernel.side_by_side() as f64;
-    let trips = (kernel.rows() as f64 / (BLOCK_WARPS as f64 * rows)).ceil();
+    let trips = (kernel.rows() as f64 / (kernel.block_size.warps() as f64 * rows)).ceil();
     let steps = (kernel.block as f64 / 32.0).ceil();
     let score = kernel.attention.softmax.score.operations() as f64;
     let instructions = rows * (steps * (score + KEY_INSTRUCTIONS) + ROW_INSTRUCTIONS);
     let latency = 2.0 * COMBINE_LATENCY + arch.shared_latency_cycles.value;
-    trips * latency.max(WARPS_A_SCHEDULER * instructions)
+    trips * latency.max(warps_a_scheduler(kernel, arch) * instructions)
 }
 
 /// Cycles of the weighted sum over all blocks, and of what follows it.
@@ -101,7 +103,7 @@ fn product_cycles(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
     let step = &kernel.product;
     let elements = (step.rows * step.columns) as f64;
     let exposed = arch.shared_latency_cycles.value / WRITTEN_OUT as f64 + elements;
-    let rescaling = arch.shared_latency_cycles.value + WARPS_A_SCHEDULER * elements;
+    let rescaling = arch.shared_latency_cycles.value + warps_a_scheduler(kernel, arch) * elements;
     let block = arch.load_latency_cycles.value + rescaling + BARRIER_CYCLES;
     kernel.attention.keys as f64 * step.cycles.max(exposed) + kernel.blocks() as f64 * block
 }

@@ -9,7 +9,7 @@ use crate::template::staged::blocked::BlockSides;
 use crate::template::staged::counts::{PhaseBox, PhaseModel, box_counts, lead_counts, lead_model};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::attention::AttentionKernel;
-use warpweave_plan::template::attention::phase::{Part, parts};
+use warpweave_plan::template::attention::phase::{AttentionPhase, phases};
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Combinations of a value across the lanes of a warp.
@@ -30,7 +30,7 @@ pub(crate) fn counts(
     kernel: &AttentionKernel,
     sampling: Sampling,
 ) -> Vec<KernelCounts> {
-    let staged = parts(body, params, kernel).into_iter().enumerate().map(|(position, part)| {
+    let staged = phases(body, params, kernel).into_iter().enumerate().map(|(position, phase)| {
         let stage = &body.staged[position];
         let stream = kernel.attention.streams[position];
         let on_box = |of_box: &dyn Fn(&PhaseBox) -> KernelCounts| {
@@ -39,16 +39,16 @@ pub(crate) fn counts(
                 Some(dimension) => of_blocks(kernel, place, dimension, sampling, of_box),
             })
         };
-        match part {
-            Part::Before(method) | Part::Block(method) => {
-                let model = PhaseModel::new(stage, &kernel.boxes, method);
+        match phase {
+            AttentionPhase::Before(method) | AttentionPhase::Block(method) => {
+                let model = PhaseModel::new(stage, &kernel.boxes, method, kernel.block_size);
                 on_box(&|place| model.counts(place, sampling))
             }
-            Part::Weights => {
+            AttentionPhase::Weights => {
                 let score = Evaluation::new(stage, &kernel.attention.softmax.score, &kernel.boxes);
                 on_box(&|place| weights(body, kernel, &score, place, sampling))
             }
-            Part::State => KernelCounts::default(),
+            AttentionPhase::State => KernelCounts::default(),
         }
     });
     let mut counts: Vec<KernelCounts> = staged.collect();
@@ -120,7 +120,8 @@ fn operations(count: usize) -> KernelCounts {
 /// The weighted sums over all blocks, their rescaling, and what follows them.
 fn product(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKernel, sampling: Sampling) -> KernelCounts {
     let step = &kernel.product;
-    let sides = BlockSides { rows: step.rows, columns: step.columns, across: step.across };
+    let sides =
+        BlockSides { rows: step.rows, columns: step.columns, across: step.across, block_size: kernel.block_size };
     let model = lead_model(body, &kernel.boxes, sides);
     let row = Address::of_word(&body.stages[0].expr, &row_number(body, kernel));
     // Every block's factors, and at last the totals, each with one operation an element.

@@ -1,7 +1,7 @@
 //! What kernels of the contraction template cost.
 
 use crate::cost::bound::BlockShape;
-use crate::cost::bound::Staging;
+use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
@@ -18,8 +18,6 @@ use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::block::BLOCK_THREADS;
-use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
@@ -57,8 +55,8 @@ impl Pricing for ContractionShape {
                 axes.iter().for_each(|&axis| thread[axis] = filled[axis]);
             }
         }
-        let staging = if expr.reducer.is_some() { sliced(expr, &block, self) } else { Staging::Registers };
-        Some(BlockShape { block, thread, staging })
+        let level = if expr.reducer.is_some() { sliced(expr, &block, self) } else { OperandLevel::Registers };
+        Some(BlockShape { block, thread, level })
     }
 
     fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
@@ -73,11 +71,11 @@ impl Pricing for ContractionShape {
 
 /// A slice of one step's points of the reduction. Reads from shared memory do not conflict: lanes read neighbouring
 /// columns, or the same rows.
-fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Staging {
+fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> OperandLevel {
     let reduced: Vec<usize> = expr.reduced().map(Id::index).collect();
     let filled = fill(block, &reduced, shape.k_tile);
     let slice = reduced.into_iter().map(|axis| filled[axis]).collect();
-    Staging::Shared { slice, overlapped: shape.pipeline != Pipeline::Unpipelined, conflict_degree: 1.0 }
+    OperandLevel::Shared { slice, overlapped: shape.pipeline != Pipeline::Unpipelined, conflict_degree: 1.0 }
 }
 
 fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
@@ -94,8 +92,8 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
             latency + fetch + steps * (compute + BARRIER_CYCLES).max(fetch).max(ahead)
         }
     };
-    let elements = (shape.rows * shape.columns * BLOCK_THREADS) as f64;
-    let after = elements * STORE_INSTRUCTIONS / arch.single().lanes.value as f64;
+    let elements = (shape.rows * shape.columns * shape.block_size().threads()) as f64;
+    let after = elements * STORE_INSTRUCTIONS / kernel.rates().lanes;
     loop_cycles + after.max(kernel.transfer(kernel.counts.store_sectors)) + latency
 }
 
@@ -111,19 +109,18 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 /// Cycles of the products of one step, and of what brings the next: the slowest of multiply-adds, shared memory and
 /// instructions.
 fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, work: f64) -> f64 {
-    let multiply_adds = (shape.rows * shape.columns * shape.k_tile * BLOCK_THREADS) as f64;
+    let threads = shape.block_size().threads();
+    let multiply_adds = (shape.rows * shape.columns * shape.k_tile * threads) as f64;
     let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
-    let loads = (reads * shape.k_tile * BLOCK_THREADS) as f64;
+    let loads = (reads * shape.k_tile * threads) as f64;
     let fetched = ((shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) * shape.k_tile) as f64;
     let wavefronts = wavefronts(kernel, shape) * shape.k_tile as f64;
     let instructions = multiply_adds + loads + fetched * work;
-    let accumulate = kernel.body.stages[0].expr.numerics().accumulate;
-    let peak = kernel.arch.peaks.of(shape.unit, accumulate);
-    let (lanes, rate) = (peak.lanes.value as f64, peak.multiply_adds_per_cycle.value);
-    (multiply_adds / rate).max(wavefronts).max(instructions / lanes)
+    let rates = kernel.rates();
+    (multiply_adds / rates.multiply_adds_per_cycle).max(wavefronts).max(instructions / rates.lanes)
 }
 
 /// Wavefronts of a block's reads from shared memory a point of the reduction.
 fn wavefronts(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
-    (BLOCK_WARPS * (shape.rows + shape.columns)) as f64 * kernel.counts.conflict_degree()
+    (shape.block_size().warps() * (shape.rows + shape.columns)) as f64 * kernel.counts.conflict_degree()
 }

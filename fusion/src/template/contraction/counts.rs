@@ -13,17 +13,16 @@ use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
-use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
-use warpweave_plan::template::contraction::tile_load::SideStaging;
+use warpweave_plan::template::contraction::tile_load::SideLoad;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Counts that several shapes share.
 type Known<K> = FxHashMap<K, KernelCounts>;
 
-/// What a side's staging follows from: its class, its tile along its axes, its length, the step and whether copies bring it.
+/// What a side's load follows from: its class, its tile along its axes, its length, the step and whether copies bring it.
 type SideKey = (AxisClass, Vec<usize>, usize, usize, bool);
 
 /// Counts of a contraction under any of its shapes; what shapes have in common is counted once.
@@ -35,8 +34,8 @@ pub struct ContractionModel<'b> {
     factors: [Evaluation; 2],
     /// The tile axes of both sides.
     axes: [Vec<usize>; 2],
-    sides: RefCell<FxHashMap<SideKey, SideStaging>>,
-    fetched: RefCell<Known<(AxisClass, SideStaging, Vec<usize>)>>,
+    sides: RefCell<FxHashMap<SideKey, SideLoad>>,
+    fetched: RefCell<Known<(AxisClass, SideLoad, Vec<usize>)>>,
     finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
 }
 
@@ -91,10 +90,10 @@ impl<'b> ContractionModel<'b> {
         counts
     }
 
-    fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideStaging {
+    fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideLoad {
         let copies = matches!(shape.pipeline, Pipeline::Asynchronous { .. });
         let key = (class, tile.to_vec(), shape.length(class), shape.k_tile, copies);
-        let new = || SideStaging::new(self.body, &self.contraction, class, shape, &params.tile);
+        let new = || SideLoad::new(self.body, &self.contraction, class, shape, &params.tile);
         *self.sides.borrow_mut().entry(key).or_insert_with(new)
     }
 
@@ -120,15 +119,15 @@ impl<'b> ContractionModel<'b> {
             shape.column_width,
             shape.columns,
         );
-        let threads = BLOCK_THREADS as f64;
+        let (threads, warps) = (shape.block_size().threads() as f64, shape.block_size().warps() as f64);
         let products = 2.0 * threads * steps * (shape.rows * shape.columns) as f64;
         let is_integer = self.contraction.element == ElementType::I32;
         KernelCounts {
             operations: if is_integer { 0.0 } else { products },
             integer_operations: if is_integer { products } else { 0.0 },
             shared_loads: threads * steps * (shape.rows + shape.columns) as f64,
-            shared_ideal: BLOCK_WARPS as f64 * steps * (rows.0 + columns.0),
-            shared_wavefronts: BLOCK_WARPS as f64 * steps * (rows.1 + columns.1),
+            shared_ideal: warps * steps * (rows.0 + columns.0),
+            shared_wavefronts: warps * steps * (rows.1 + columns.1),
             ..KernelCounts::default()
         }
     }
@@ -137,12 +136,12 @@ impl<'b> ContractionModel<'b> {
     fn fetches(
         &self,
         tiles: &Tiles,
-        side: &SideStaging,
+        side: &SideLoad,
         factor: &Evaluation,
         axes: &[usize],
         sampling: Sampling,
     ) -> KernelCounts {
-        let length = self.length();
+        let (length, warps) = (self.length(), side.threads / WARP);
         let mut lanes = Lanes::new(self.body.stages[0].expr.axes.len());
         let mut counts = KernelCounts::default();
         let (picked, tile_weight) = Sampling::picks(tiles.count(), sampling.tiles);
@@ -155,9 +154,9 @@ impl<'b> ContractionModel<'b> {
             let (picked, weight) = Sampling::picks(length.div_ceil(side.step), sampling.steps);
             let mut of_steps = KernelCounts::default();
             for step in picked {
-                let (picked, weight) = Sampling::picks(side.trips() * BLOCK_WARPS, sampling.warps.saturating_mul(2));
+                let (picked, weight) = Sampling::picks(side.trips() * warps, sampling.warps.saturating_mul(2));
                 let mut of_warps = KernelCounts::default();
-                for (trip, warp) in picked.map(|number| (number / BLOCK_WARPS, number % BLOCK_WARPS)) {
+                for (trip, warp) in picked.map(|number| (number / warps, number % warps)) {
                     lanes.place(|lane, point| {
                         let Some((in_step, element)) = side.unit(warp * WARP + lane, trip) else { return false };
                         let number = step * side.step + in_step;
@@ -182,6 +181,7 @@ impl<'b> ContractionModel<'b> {
         sampling: Sampling,
     ) -> KernelCounts {
         let [row_axes, column_axes] = &self.axes;
+        let warps = shape.block_size().warps();
         let mut counts = KernelCounts::default();
         let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
         let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
@@ -190,9 +190,9 @@ impl<'b> ContractionModel<'b> {
             let mut lanes = Lanes::new(self.body.stages[stage].expr.axes.len());
             for origin in &origins {
                 let elements = shape.rows * shape.columns;
-                let (picked, weight) = Sampling::picks(elements * BLOCK_WARPS, sampling.warps.saturating_mul(2));
+                let (picked, weight) = Sampling::picks(elements * warps, sampling.warps.saturating_mul(2));
                 let mut of_warps = KernelCounts::default();
-                for (at, warp) in picked.map(|number| (number / BLOCK_WARPS, number % BLOCK_WARPS)) {
+                for (at, warp) in picked.map(|number| (number / warps, number % warps)) {
                     let place = |lanes: &mut Lanes, column: usize| {
                         lanes.place(|lane, point| {
                             point[..origin.len()].copy_from_slice(origin);

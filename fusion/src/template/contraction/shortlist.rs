@@ -32,7 +32,8 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
     let model = ContractionModel::new(body);
     let useful = body.operations() as f64;
     let bound = |params: &ScheduleParams, shape: &ContractionShape, counts: &KernelCounts| {
-        counted_bound(counts, useful, params.tiles(body), overlap(shape.pipeline), arch).fraction
+        let device = (arch, &arch.rates_of(body, params));
+        counted_bound(counts, useful, params.tiles(body), overlap(shape.pipeline), device).fraction
     };
     let with_limit = |shape: ContractionShape| {
         let params = ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, contraction) };

@@ -20,6 +20,7 @@ use crate::partition::search::{FusionGroup, Partition};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::fill::fill;
+use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// The two bodies of a split group, and the type of the tensor between them.
@@ -153,8 +154,9 @@ pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[Sc
     let parts = ScheduleParams { template, tile: [&[1], &params.tile[..]].concat() };
     let extents = bodies.sum.tile_extents();
     let axes: Vec<usize> = (0..extents.len()).collect();
-    let tile = fill(&extents, &axes, warpweave_plan::template::block::BLOCK_THREADS);
-    Some([parts, ScheduleParams { template: Template::Pointwise(Pointwise { per_thread: 1 }), tile }])
+    let sum = Pointwise { per_thread: 1 };
+    let tile = fill(&extents, &axes, sum.block_size().threads());
+    Some([parts, ScheduleParams { template: Template::Pointwise(sum), tile }])
 }
 
 /// A partition with every split group as two groups, and the program and layouts with their temporary tensors.

@@ -1,7 +1,7 @@
 //! What pointwise kernels cost.
 
 use crate::cost::bound::BlockShape;
-use crate::cost::bound::Staging;
+use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
@@ -12,9 +12,9 @@ use crate::template::kernel::reduced;
 use crate::template::pointwise::counts::counts;
 use crate::template::pricing::Pricing;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::pointwise::Pointwise;
+use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
 impl Pricing for Pointwise {
@@ -23,14 +23,13 @@ impl Pricing for Pointwise {
     }
 
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let (lanes, latency) =
-            (kernel.arch.single().multiply_adds_per_cycle.value, kernel.arch.load_latency_cycles.value);
+        let (rate, latency) = (kernel.rates().instructions_per_cycle, kernel.arch.load_latency_cycles.value);
         let stages = &kernel.body.stages;
-        let points = self.per_thread as f64 * BLOCK_THREADS as f64;
+        let points = self.per_thread as f64 * self.block_size().threads() as f64;
         let per_point: f64 = stages.iter().map(|stage| reduced(&stage.expr) * work(&stage.expr)).sum();
         let serial: f64 = stages.iter().map(|stage| reduced(&stage.expr) * latency / 8.0).sum();
         let traffic = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
-        latency + (serial + points * per_point / lanes).max(traffic)
+        latency + (serial + points * per_point / rate).max(traffic)
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
@@ -38,7 +37,7 @@ impl Pricing for Pointwise {
         let mut thread = block.clone();
         let axes: Vec<usize> = (0..body.tile_rank).collect();
         thread[..body.tile_rank].copy_from_slice(&fill(&params.tile, &axes, self.per_thread));
-        Some(BlockShape { block, thread, staging: Staging::Registers })
+        Some(BlockShape { block, thread, level: OperandLevel::Registers })
     }
 
     fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {

@@ -6,7 +6,6 @@ use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combinat
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::{GroupBody, Stage};
-use warpweave_plan::template::block::BLOCK_THREADS;
 use warpweave_plan::template::staged::StagedBox;
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -19,6 +18,7 @@ pub(crate) fn counts(
     sampling: Sampling,
 ) -> KernelCounts {
     let tiles = Tiles::new(body, params);
+    let warps = params.rules().block_size().warps();
     let axes: Vec<usize> = (0..body.tile_rank).collect();
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
@@ -27,7 +27,7 @@ pub(crate) fn counts(
         let model = StageModel::new(&body.stages[stage], boxes, Address::of_output(body, stage));
         let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
         for origin in &origins {
-            let (picked, weight) = Sampling::picks(per_thread * BLOCK_THREADS / WARP, sampling.warps);
+            let (picked, weight) = Sampling::picks(per_thread * warps, sampling.warps);
             let mut of_warps = KernelCounts::default();
             for warp in picked {
                 lanes.place(|lane, point| tiles.place(origin, &axes, warp * WARP + lane, point));

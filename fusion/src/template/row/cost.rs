@@ -1,7 +1,7 @@
 //! What kernels of the row template cost.
 
 use crate::cost::bound::BlockShape;
-use crate::cost::bound::Staging;
+use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
@@ -12,15 +12,14 @@ use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use crate::template::row::counts::counts;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::block::BLOCK_THREADS;
-use warpweave_plan::template::block::BLOCK_WARPS;
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{Round, rounds};
+use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// Cycles that a reduction beside another adds to combining the lanes of a block's warps: five shuffles a warp.
-const SHUFFLE_CYCLES: f64 = 5.0 * BLOCK_WARPS as f64;
+/// Cycles that a reduction beside another adds to combining the lanes of each of a block's warps: five shuffles.
+const SHUFFLE_CYCLES: f64 = 5.0;
 /// Instructions that fetch a run of neighbours: an address and a load.
 const FETCH_INSTRUCTIONS: f64 = 2.0;
 
@@ -32,7 +31,7 @@ impl Pricing for RowThreads {
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let latency = kernel.arch.load_latency_cycles.value;
         let passes = match self {
-            RowThreads::Warp => kernel.params.tile.iter().product::<usize>().div_ceil(BLOCK_WARPS),
+            RowThreads::Warp => kernel.params.tile.iter().product::<usize>().div_ceil(self.block_size().warps()),
             RowThreads::Block => 1,
         };
         let pass: f64 = rounds(kernel.body).iter().map(|round| round_cycles(kernel, round, *self)).sum();
@@ -43,7 +42,7 @@ impl Pricing for RowThreads {
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
         let width = match self {
             Self::Warp => WARP,
-            Self::Block => BLOCK_THREADS,
+            Self::Block => self.block_size().threads(),
         };
         Some(shared_row(body, params, stage, width))
     }
@@ -63,23 +62,24 @@ pub(crate) fn shared_row(body: &GroupBody, params: &ScheduleParams, stage: usize
         *extent = extent.div_ceil(across);
         width /= across;
     }
-    BlockShape { block, thread, staging: Staging::Registers }
+    BlockShape { block, thread, level: OperandLevel::Registers }
 }
 
 /// Cycles of one round on the rows that a block takes at once.
 fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads) -> f64 {
-    let (lanes, latency) = (kernel.arch.single().multiply_adds_per_cycle.value, kernel.arch.load_latency_cycles.value);
+    let (rate, latency) = (kernel.rates().instructions_per_cycle, kernel.arch.load_latency_cycles.value);
+    let block_size = threads.block_size();
     let (rows, width, combine) = match threads {
-        RowThreads::Warp => (BLOCK_WARPS as f64, 32.0, 150.0),
-        RowThreads::Block => (1.0, BLOCK_THREADS as f64, 350.0),
+        RowThreads::Warp => (block_size.warps() as f64, WARP as f64, 150.0),
+        RowThreads::Block => (1.0, block_size.threads() as f64, 350.0),
     };
     let first = round.stages.start;
     let lead = &kernel.body.stages[first].expr;
     let extra = kernel.body.extra_axes(first).into_iter().map(|axis| lead.axes[axis].extent as f64);
     let length = reduced(lead) * extra.product::<f64>();
     let trips = (length / (width * round.run as f64)).ceil();
-    let arithmetic = rows * length * round_work(kernel, round) / lanes;
-    let beside = (round.stages.len() - 1) as f64 * SHUFFLE_CYCLES;
+    let arithmetic = rows * length * round_work(kernel, round) / rate;
+    let beside = ((round.stages.len() - 1) * block_size.warps()) as f64 * SHUFFLE_CYCLES;
     combine + beside + (trips * latency / 4.0).max(arithmetic) + latency
 }
 

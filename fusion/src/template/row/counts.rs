@@ -9,9 +9,9 @@ use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combinat
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{Round, rounds};
+use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
 pub(crate) fn counts(
@@ -26,10 +26,11 @@ pub(crate) fn counts(
         round.stages.clone().map(|stage| StageModel::new(body, stage, round, threads)).collect()
     };
     let stages: Vec<StageModel> = rounds.iter().flat_map(of_round).collect();
-    let trips = params.tile.iter().product::<usize>().div_ceil(BLOCK_WARPS);
+    let warps = threads.block_size().warps();
+    let trips = params.tile.iter().product::<usize>().div_ceil(warps);
     let rows = match threads {
-        RowThreads::Warp => BLOCK_WARPS * trips,
-        RowThreads::Block => BLOCK_WARPS,
+        RowThreads::Warp => warps * trips,
+        RowThreads::Block => warps,
     };
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
@@ -102,7 +103,7 @@ impl StageModel {
             rank: expr.axes.len(),
             width: match threads {
                 RowThreads::Warp => WARP,
-                RowThreads::Block => BLOCK_THREADS,
+                RowThreads::Block => threads.block_size().threads(),
             },
             run: round.run,
             along: axes.into_iter().map(|axis| (axis.index(), expr.axes[axis].extent)).collect(),
@@ -166,14 +167,15 @@ impl StageModel {
 
     /// What combining across lanes, and for a block across warps, takes.
     fn combined(&self, row: &Row) -> KernelCounts {
+        let warps = row.threads.block_size().warps();
         let shuffles = (WARP.ilog2() as usize * WARP * self.combination) as f64;
         match row.threads {
             RowThreads::Warp => KernelCounts { operations: shuffles, ..KernelCounts::default() },
             RowThreads::Block => KernelCounts {
-                operations: shuffles + (BLOCK_WARPS * WARP * self.combination) as f64,
-                shared_loads: (BLOCK_WARPS * WARP) as f64,
-                shared_wavefronts: BLOCK_WARPS as f64,
-                shared_ideal: BLOCK_WARPS as f64,
+                operations: shuffles + (warps * WARP * self.combination) as f64,
+                shared_loads: (warps * WARP) as f64,
+                shared_wavefronts: warps as f64,
+                shared_ideal: warps as f64,
                 ..KernelCounts::default()
             },
         }

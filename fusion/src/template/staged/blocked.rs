@@ -8,17 +8,18 @@ use crate::cost::counts::tiles::set;
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::staged::counts::PhaseBox;
 use warpweave_plan::body::{Stage, StageSource};
-use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT, dense, is_wide, reads};
 use warpweave_plan::template::staged::{StagedBox, is_wide_in_box};
 
-/// The block of a thread, and how threads lie.
+/// The block of a thread, how threads lie, and how many there are.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockSides {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) across: Across,
+    pub(crate) block_size: BlockSize,
 }
 
 /// The model of a phase under a block a thread.
@@ -28,6 +29,7 @@ pub(crate) struct BlockedModel<'b> {
     rows: Side,
     columns: Side,
     across: Across,
+    block_size: BlockSize,
     /// Reduced axes and their extents.
     reduction: Vec<(usize, usize)>,
     /// What follows the reduction, stage by stage.
@@ -85,6 +87,7 @@ impl<'b> BlockedModel<'b> {
             rows: side(AxisClass::Row, sides.rows),
             columns: side(AxisClass::Column, sides.columns),
             across: sides.across,
+            block_size: sides.block_size,
             reduction: expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect(),
             stage,
             after,
@@ -122,7 +125,7 @@ impl<'b> BlockedModel<'b> {
         let blocks = [&self.rows, &self.columns].map(|side| place.points(&side.axes).div_ceil(side.per_thread));
         let total = place.points(&self.batch) * blocks[0] * blocks[1];
         let mut counts = KernelCounts::default();
-        let warps = total.div_ceil(BLOCK_THREADS) * BLOCK_WARPS;
+        let warps = total.div_ceil(self.block_size.threads()) * self.block_size.warps();
         let (picked, weight) = Sampling::picks(warps, sampling.warps);
         for warp in picked.filter(|warp| warp * WARP < total) {
             counts += of_warp(&Warp { place, first: warp * WARP, total, blocks }) * weight;

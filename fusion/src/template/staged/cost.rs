@@ -17,7 +17,7 @@ use crate::template::attention::cost::attention_phases;
 use crate::template::staged::counts::phase_counts;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::attention;
-use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::block::{BlockSize, WARP};
 use warpweave_plan::template::staged::blocked;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Sink, fitting, reduction_length, runs_across_lanes, sink};
@@ -89,10 +89,10 @@ pub(crate) fn phased_cycles(
 /// Estimated cycles of every phase: staged values, then what leaves the group as one.
 fn phases(padded: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox], arch: &GpuArch) -> Vec<f64> {
     let body = &*padded.body;
-    let grid = params.grid(body);
+    let (grid, device) = (params.grid(body), (params.rules().block_size(), arch));
     let staged = body.staged.iter().zip(boxes);
-    let staged = staged.map(|(stage, spans)| phase_cycles(stage, &extents(spans), sink(spans, &grid), arch));
-    let main = body.stages.iter().map(|stage| phase_cycles(stage, &params.tile, Sink::Outputs, arch)).sum();
+    let staged = staged.map(|(stage, spans)| phase_cycles(stage, &extents(spans), sink(spans, &grid), device));
+    let main = body.stages.iter().map(|stage| phase_cycles(stage, &params.tile, Sink::Outputs, device)).sum();
     staged.chain([main]).collect()
 }
 
@@ -126,25 +126,31 @@ fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox])
     read.iter().zip(sizes).map(|(regions, size)| regions.elements() * size as u64).sum()
 }
 
-/// Cycles of one phase: the instructions of the busiest scheduler, no faster than one load after another allows.
-pub(crate) fn phase_cycles(stage: &Stage, extents: &[usize], sink: Sink, arch: &GpuArch) -> f64 {
+/// Cycles of one phase of a block of this size: the instructions of the busiest scheduler, no faster than one load after
+/// another allows.
+pub(crate) fn phase_cycles(
+    stage: &Stage,
+    extents: &[usize],
+    sink: Sink,
+    (block_size, arch): (BlockSize, &GpuArch),
+) -> f64 {
     let expr = &stage.expr;
     let latency = arch.load_latency_cycles.value;
     let points: usize = extents.iter().product();
     let length = reduction_length(expr) as f64;
-    let schedulers = 4.0;
-    let warps = |busy_threads: usize| (busy_threads.min(BLOCK_THREADS).div_ceil(32) as f64 / schedulers).ceil();
-    let steps = match blocked::step(expr, extents, sink.across()) {
+    let (threads, schedulers) = (block_size.threads(), arch.schedulers.value as f64);
+    let warps = |busy_threads: usize| (busy_threads.min(threads).div_ceil(WARP) as f64 / schedulers).ceil();
+    let steps = match blocked::step(expr, extents, sink.across(), block_size) {
         Some(step) => {
             let exposed = read_latency(stage, arch) / blocked::WRITTEN_OUT as f64 + (step.rows * step.columns) as f64;
             step.trips as f64 * length * step.cycles.max(exposed)
         }
-        None if runs_across_lanes(expr, extents, sink) => {
-            let trips = points.div_ceil(BLOCK_WARPS) as f64;
+        None if runs_across_lanes(expr, extents, sink, block_size) => {
+            let trips = points.div_ceil(block_size.warps()) as f64;
             trips * ((length / 32.0).ceil() * (2.0 * work(expr)).max(latency / 8.0) + 150.0)
         }
         None => {
-            let trips = points.div_ceil(BLOCK_THREADS) as f64;
+            let trips = points.div_ceil(threads) as f64;
             trips * length * (warps(points) * work(expr)).max(latency / 8.0)
         }
     };

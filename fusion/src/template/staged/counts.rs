@@ -10,7 +10,7 @@ use crate::template::pointwise::counts as pointwise;
 use crate::template::pointwise::counts::StageModel;
 use crate::template::staged::blocked::{BlockSides, BlockedModel};
 use warpweave_plan::body::{GroupBody, Stage};
-use warpweave_plan::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Method, methods};
@@ -28,7 +28,7 @@ pub fn phase_counts(body: &GroupBody, params: &ScheduleParams, sampling: Samplin
     let body = &*padded.body;
     let staged = methods.into_iter().enumerate();
     let staged = staged.map(|(position, method)| {
-        let model = PhaseModel::new(&body.staged[position], &boxes, method);
+        let model = PhaseModel::new(&body.staged[position], &boxes, method, params.rules().block_size());
         box_counts(body, params, &boxes[position], &body.staged[position], sampling, &|place| {
             model.counts(place, sampling)
         })
@@ -65,13 +65,14 @@ fn main_counts(
     method: Method,
     sampling: Sampling,
 ) -> KernelCounts {
+    let block_size = params.rules().block_size();
     match method {
         Method::Blocked { rows, columns, across } if Contraction::of(body).is_some() => {
-            let model = lead_model(body, boxes, BlockSides { rows, columns, across });
+            let model = lead_model(body, boxes, BlockSides { rows, columns, across, block_size });
             lead_counts(body, params, sampling, &|place| model.counts(place, sampling))
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => {
-            let per_thread = params.tile.iter().product::<usize>().div_ceil(BLOCK_THREADS);
+            let per_thread = params.tile.iter().product::<usize>().div_ceil(block_size.threads());
             pointwise::counts(body, params, boxes, per_thread, sampling)
         }
     }
@@ -181,13 +182,18 @@ pub(crate) enum PhaseModel<'b> {
 }
 
 impl<'b> PhaseModel<'b> {
-    pub(crate) fn new(stage: &'b Stage, boxes: &[StagedBox], method: Method) -> Self {
+    pub(crate) fn new(stage: &'b Stage, boxes: &[StagedBox], method: Method, block_size: BlockSize) -> Self {
         match method {
             Method::Thread => Self::Thread(stage, StageModel::new(stage, boxes, None)),
-            Method::Warp => Self::Warp(WarpModel::new(stage, boxes)),
+            Method::Warp => Self::Warp(WarpModel::new(stage, boxes, block_size)),
             Method::Blocked { rows, columns, across } => {
                 let after = finish(stage, boxes, None);
-                Self::Blocked(BlockedModel::new(stage, boxes, BlockSides { rows, columns, across }, vec![after]))
+                Self::Blocked(BlockedModel::new(
+                    stage,
+                    boxes,
+                    BlockSides { rows, columns, across, block_size },
+                    vec![after],
+                ))
             }
         }
     }
@@ -226,10 +232,11 @@ pub(crate) struct WarpModel<'b> {
     point: Evaluation,
     after: Evaluation,
     combination: usize,
+    block_size: BlockSize,
 }
 
 impl<'b> WarpModel<'b> {
-    fn new(stage: &'b Stage, boxes: &[StagedBox]) -> Self {
+    fn new(stage: &'b Stage, boxes: &[StagedBox], block_size: BlockSize) -> Self {
         let expr = &stage.expr;
         let combination = combination(expr);
         Self {
@@ -238,6 +245,7 @@ impl<'b> WarpModel<'b> {
             after: finish(stage, boxes, None).0,
             stage,
             combination,
+            block_size,
         }
     }
 
@@ -247,7 +255,7 @@ impl<'b> WarpModel<'b> {
         let points = place.points(&axes);
         let mut lanes = Lanes::new(self.stage.expr.axes.len());
         let mut counts = KernelCounts::default();
-        let (picked, weight) = Sampling::picks(points.div_ceil(BLOCK_WARPS) * BLOCK_WARPS, sampling.warps);
+        let (picked, weight) = Sampling::picks(points.next_multiple_of(self.block_size.warps()), sampling.warps);
         for number in picked {
             let (steps, of_step) = Sampling::picks(length.div_ceil(WARP), sampling.steps);
             for step in steps {

@@ -2,8 +2,8 @@
 //!
 //! [`crate::pipeline`] runs them, and verifies what each leaves.
 
+mod concats;
 mod dead_statements;
-mod joins;
 mod quantized_products;
 mod rebuild;
 mod reduction_order;
@@ -14,8 +14,8 @@ mod views;
 
 use super::TensorProgram;
 
+pub use concats::{concat_placement, place_concats};
 pub use dead_statements::remove_dead;
-pub use joins::{join_placement, place_joins};
 pub use quantized_products::quantized_products;
 pub use reduction_order::order_reductions;
 pub use siblings::merge_siblings;
@@ -26,7 +26,7 @@ pub use views::inline_views;
 pub type Pass = fn(&TensorProgram) -> TensorProgram;
 
 /// The name of the pass that plans cannot do without.
-pub const JOIN_PLACEMENT: &str = "join_placement";
+pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
 /// The passes in the order in which they run, by name. Sums may be taken in another order, and of dequantised bytes in
 /// integers; otherwise values are unchanged.
@@ -37,7 +37,7 @@ pub const PASSES: [(&str, Pass); 7] = [
     ("sibling_merging", merge_siblings),
     ("slice_inlining", inline_views),
     ("reduction_ordering", order_reductions),
-    (JOIN_PLACEMENT, join_placement),
+    (CONCAT_PLACEMENT, concat_placement),
 ];
 
 /// Most bytes of constants that are read again for every step of a sequence: with as much again for the recurrence itself,

@@ -59,16 +59,16 @@ impl Rebuild {
         let output = match definition {
             Definition::Compute(expr) => self.builder.compute(expr, &operands),
             Definition::Opaque(opaque) => self.builder.opaque(opaque, &operands),
-            Definition::Join { axis } => self.builder.join(axis, &operands),
+            Definition::Concat { axis } => self.builder.concat(axis, &operands),
         };
         self.map.insert(statement.output, output);
         output
     }
 
-    /// A join of tensors of the new program for what a statement defines.
-    pub(crate) fn join(&mut self, statement: &Statement, axis: usize, parts: &[TensorId]) -> TensorId {
+    /// A concat of tensors of the new program for what a statement defines.
+    pub(crate) fn concat(&mut self, statement: &Statement, axis: usize, parts: &[TensorId]) -> TensorId {
         self.builder.set_origins(statement.origins.clone());
-        let output = self.builder.join(axis, parts);
+        let output = self.builder.concat(axis, parts);
         self.map.insert(statement.output, output);
         output
     }

@@ -54,7 +54,7 @@ impl Set {
 
 /// How an operand takes part in every member of a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum OperandRole {
     /// It is the same for all.
     Shared(TensorId),
     /// A constant of each member, whose columns lie along this dimension.
@@ -89,7 +89,7 @@ fn accepted(program: &TensorProgram) -> Vec<Set> {
 fn composes(program: &TensorProgram, uses: &Uses, reader: StatementId) -> bool {
     let reduces = |statement: StatementId| match &program.statements[statement].definition {
         Definition::Compute(expr) => expr.reducer.is_some(),
-        Definition::Opaque(_) | Definition::Join { .. } => false,
+        Definition::Opaque(_) | Definition::Concat { .. } => false,
     };
     let statement = &program.statements[reader];
     let is_compute = matches!(statement.definition, Definition::Compute(_));
@@ -100,7 +100,7 @@ fn composes(program: &TensorProgram, uses: &Uses, reader: StatementId) -> bool {
 
 /// Products of which two or more read the same.
 fn products(program: &TensorProgram) -> Vec<Set> {
-    let mut groups: Vec<(TensorExpr, Vec<Part>, Set)> = Vec::new();
+    let mut groups: Vec<(TensorExpr, Vec<OperandRole>, Set)> = Vec::new();
     for (id, statement) in program.statements.iter() {
         let Definition::Compute(expr) = &statement.definition else { continue };
         let is_product =
@@ -108,7 +108,8 @@ fn products(program: &TensorProgram) -> Vec<Set> {
         let Some((column, parts)) = is_product.then(|| columns(program, statement, expr, None)).flatten() else {
             continue;
         };
-        let shares = |part: &Part| matches!(part, Part::Shared(tensor) if program.packable(*tensor).is_none());
+        let shares =
+            |part: &OperandRole| matches!(part, OperandRole::Shared(tensor) if program.packable(*tensor).is_none());
         if !parts.iter().any(shares) {
             continue;
         }
@@ -124,7 +125,7 @@ fn products(program: &TensorProgram) -> Vec<Set> {
 /// The statements that follow each member of the set with this number, element by element, if they are siblings too.
 fn followers(program: &TensorProgram, uses: &Uses, set: &Set, number: usize) -> Option<Set> {
     let mut members = Vec::with_capacity(set.members.len());
-    let mut first: Option<(TensorExpr, Vec<Part>, AxisId)> = None;
+    let mut first: Option<(TensorExpr, Vec<OperandRole>, AxisId)> = None;
     for &member in &set.members {
         let output = program.statements[member].output;
         let &[reader] = uses.readers(output) else { return None };
@@ -162,9 +163,9 @@ fn columns(
     statement: &Statement,
     expr: &TensorExpr,
     member: Option<MemberRead>,
-) -> Option<(AxisId, Vec<Part>)> {
+) -> Option<(AxisId, Vec<OperandRole>)> {
     expr.parallel().find_map(|column| {
-        let part = |(position, &operand): (usize, &TensorId)| -> Option<Part> {
+        let part = |(position, &operand): (usize, &TensorId)| -> Option<OperandRole> {
             let reads = expr.reads.values().filter(|read| read.operand == position);
             let mut dimensions = reads.map(|read| dimension(read, column));
             let first = dimensions.next()??;
@@ -173,16 +174,18 @@ fn columns(
             }
             let whole = |at: usize| expr.operands[position].shape[at] == expr.axes[column].extent;
             match (first, member.filter(|member| member.tensor == operand)) {
-                (Dimension::At(at), Some(member)) => (at == member.dimension).then_some(Part::Member(member.set, at)),
+                (Dimension::At(at), Some(member)) => {
+                    (at == member.dimension).then_some(OperandRole::Member(member.set, at))
+                }
                 (Dimension::None, Some(_)) => None,
-                (Dimension::None, None) => Some(Part::Shared(operand)),
+                (Dimension::None, None) => Some(OperandRole::Shared(operand)),
                 (Dimension::At(at), None) => {
-                    (program.packable(operand).is_some() && whole(at)).then_some(Part::Constant(at))
+                    (program.packable(operand).is_some() && whole(at)).then_some(OperandRole::Constant(at))
                 }
             }
         };
-        let parts: Vec<Part> = statement.operands.iter().enumerate().map(part).collect::<Option<_>>()?;
-        let varies = parts.iter().any(|part| !matches!(part, Part::Shared(_)));
+        let parts: Vec<OperandRole> = statement.operands.iter().enumerate().map(part).collect::<Option<_>>()?;
+        let varies = parts.iter().any(|part| !matches!(part, OperandRole::Shared(_)));
         (varies && !positions_depend_on(expr, column)).then_some((column, parts))
     })
 }
@@ -232,16 +235,16 @@ fn positions_depend_on(expr: &TensorExpr, column: AxisId) -> bool {
 }
 
 /// The expression with one column.
-fn normalised(expr: &TensorExpr, column: AxisId, parts: &[Part]) -> TensorExpr {
+fn normalised(expr: &TensorExpr, column: AxisId, parts: &[OperandRole]) -> TensorExpr {
     with_columns(expr, column, parts, 1)
 }
 
 /// The expression with this many columns.
-fn with_columns(expr: &TensorExpr, column: AxisId, parts: &[Part], count: usize) -> TensorExpr {
+fn with_columns(expr: &TensorExpr, column: AxisId, parts: &[OperandRole], count: usize) -> TensorExpr {
     let mut expr = expr.clone();
     expr.axes[column].extent = count;
     for (ty, part) in expr.operands.iter_mut().zip(parts) {
-        if let Part::Constant(at) | Part::Member(_, at) = *part {
+        if let OperandRole::Constant(at) | OperandRole::Member(_, at) = *part {
             *ty = resized(ty, at, count);
         }
     }
@@ -294,17 +297,17 @@ impl Merging<'_> {
         }
     }
 
-    fn operand(&mut self, set: &Set, position: usize, part: Part) -> TensorId {
+    fn operand(&mut self, set: &Set, position: usize, part: OperandRole) -> TensorId {
         match part {
-            Part::Shared(tensor) => self.builder.map(tensor),
-            Part::Member(read, _) => self.merged[read].expect("a set comes after those that it reads"),
-            Part::Constant(dimension) => {
+            OperandRole::Shared(tensor) => self.builder.map(tensor),
+            OperandRole::Member(read, _) => self.merged[read].expect("a set comes after those that it reads"),
+            OperandRole::Constant(dimension) => {
                 let value = |&member: &StatementId| {
                     let tensor = self.program.statements[member].operands[position];
                     self.program.packable(tensor).expect("the operand is a constant")
                 };
                 let parts: Vec<&Tensor> = set.members.iter().map(value).collect();
-                self.builder.constant(join(&parts, dimension))
+                self.builder.constant(concat(&parts, dimension))
             }
         }
     }
@@ -313,7 +316,7 @@ impl Merging<'_> {
 fn compute(statement: &Statement) -> &TensorExpr {
     match &statement.definition {
         Definition::Compute(expr) => expr,
-        Definition::Opaque(_) | Definition::Join { .. } => unreachable!("joins are no siblings"),
+        Definition::Opaque(_) | Definition::Concat { .. } => unreachable!("concats are no siblings"),
     }
 }
 
@@ -329,7 +332,7 @@ fn slice(ty: &TensorType, dimension: usize, first: usize, extent: usize) -> Tens
 }
 
 /// Tensors end to end along a dimension.
-fn join(parts: &[&Tensor], dimension: usize) -> Tensor {
+fn concat(parts: &[&Tensor], dimension: usize) -> Tensor {
     let first = parts[0].ty();
     let outer: usize = first.shape[..dimension].iter().product();
     let extent = parts.iter().map(|part| part.shape()[dimension]).sum();

@@ -90,7 +90,7 @@ fn rebuild(program: &TensorProgram, sliced: &BTreeMap<StatementId, usize>) -> Te
                 let output = slicer.compute(statement, expr.clone());
                 slicer.builder.replace(statement.output, output);
             }
-            Definition::Opaque(_) | Definition::Join { .. } => _ = slicer.builder.keep(statement),
+            Definition::Opaque(_) | Definition::Concat { .. } => _ = slicer.builder.keep(statement),
         }
     }
     slicer.builder.finish(program)

@@ -6,7 +6,7 @@ use crate::expr::{TensorExpr, merge_operands, substitute};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 
 /// The program with every statement that only moves data composed into its readers. Such a statement remains only where
-/// its tensor is an output or joined into another.
+/// its tensor is an output or part of a concat.
 pub fn inline_views(program: &TensorProgram) -> TensorProgram {
     let mut builder = Rebuild::new(program);
     for statement in program.statements.values() {

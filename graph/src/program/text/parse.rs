@@ -246,9 +246,9 @@ impl<'t> Parser<'t> {
 
 /// What a statement computes over operands of these types.
 fn definition(reader: &mut Reader<'_>, types: Vec<TensorType>, output: &TensorType) -> Parsed<Definition> {
-    if reader.eat_word("join") {
+    if reader.eat_word("concat") {
         reader.keyword("axis")?;
-        return Ok(Definition::Join { axis: reader.integer("an axis")? });
+        return Ok(Definition::Concat { axis: reader.integer("an axis")? });
     }
     if !matches!(reader.peek(), Some("sort" | "suppress")) {
         return TensorExpr::read(reader, types, output.element).map(Definition::Compute);

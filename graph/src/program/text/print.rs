@@ -68,7 +68,7 @@ fn statement_line(program: &TensorProgram, id: StatementId, statement: &Statemen
     let _ = match &statement.definition {
         Definition::Compute(expr) => write!(line, "{expr}"),
         Definition::Opaque(opaque) => write!(line, "{opaque}"),
-        Definition::Join { axis } => write!(line, "join axis {axis}"),
+        Definition::Concat { axis } => write!(line, "concat axis {axis}"),
     };
     if !statement.origins.is_empty() {
         let _ = write!(line, " from {}", list(&mut statement.origins.iter().map(ToString::to_string)));

@@ -59,7 +59,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         }
         let mut results = Vec::new();
         for case in &cases {
-            progress.stage(&format!("{device} {}", case.name));
+            progress.step(&format!("{device} {}", case.name));
             let result = run(device, case);
             failures += usize::from(result.is_err());
             let _ = match &result {

@@ -69,13 +69,13 @@ output v1
 "#,
     ),
     (
-        "join",
-        r#"graph "join"
+        "concat",
+        r#"graph "concat"
 v0 "a": f32[8x20] = input
 v1 "b": f32[8x30] = input
 v2 "c": f32[8x20] = Exp "exp" (v0)
 v3 "d": f32[8x30] = Abs "abs" (v1)
-v4 "e": f32[8x50] = Concat "join" (v2, v3) {axis = int 1}
+v4 "e": f32[8x50] = Concat "concat" (v2, v3) {axis = int 1}
 v5 "f": f32[8x50] = Softmax "softmax" (v4) {axis = int -1}
 input v0, v1
 output v5

@@ -18,7 +18,7 @@ const SWAPS: usize = 2000;
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
     suite.trial("refused texts are told where", places);
-    for name in ["join", "convolutions", "gather", "softmax"] {
+    for name in ["concat", "convolutions", "gather", "softmax"] {
         suite.trial(format!("hostile texts from {name}"), move || {
             let sample = samples::all().into_iter().find(|sample| sample.name == name).expect("there is such a sample");
             let compiled = compile(&sample.program, 3, FusionLevel::Full);
@@ -43,7 +43,8 @@ fn places() {
     plan(&format!("{empty}vEU 0: run o0.0"), (3, 12), "an rOperator");
     plan(&format!("{empty}vEU 1:"), (3, 5), "unit 0");
     plan(&format!("{empty}o0: tiled"), (3, 5), "a template");
-    let operator = format!("{empty}o0: staged tile none, 0.5 us a task, 0.0 early tile axes 0, reads [], writes []\n");
+    let operator =
+        format!("{empty}o0: staged tile none, 0.5 us a task, 0.0 prologue tile axes 0, reads [], writes []\n");
     plan(&format!("{operator}vEU 0: run o0.0-4294967295"), (4, 16), "instructions");
     plan(&format!("{operator}vEU 0: run o0.4-3"), (4, 16), "a later tile");
     let kernels = |text: &str, place: (usize, usize), part: &str| {

@@ -39,7 +39,7 @@ struct Phase {
 
 /// Where an rTask stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Place {
+struct StreamPosition {
     phase: usize,
     unit: usize,
     position: usize,
@@ -47,7 +47,7 @@ struct Place {
 
 /// The order of a segment's rTasks.
 pub struct Order {
-    places: Vec<Place>,
+    places: Vec<StreamPosition>,
     /// Words of a row.
     words: usize,
     /// Per phase, in an order of execution, the phases before it.
@@ -58,7 +58,7 @@ impl Order {
     /// The order that a segment's streams imply.
     pub fn new(segment: &PersistentSegment, accesses: &Accesses) -> Result<Self, Disorder> {
         let mut phases: Vec<Phase> = Vec::new();
-        let mut places: Vec<Option<Place>> = vec![None; accesses.tasks.len()];
+        let mut places: Vec<Option<StreamPosition>> = vec![None; accesses.tasks.len()];
         for (unit, stream) in segment.streams.iter().enumerate() {
             phases.push(Phase { unit, ..Phase::default() });
             for (position, instruction) in stream.iter().enumerate() {
@@ -79,7 +79,7 @@ impl Order {
                 match *instruction {
                     Instruction::Run(task) => {
                         let task = accesses.number(task).ok_or(Disorder::Unknown)?;
-                        if places[task as usize].replace(Place { phase, unit, position }).is_some() {
+                        if places[task as usize].replace(StreamPosition { phase, unit, position }).is_some() {
                             return Err(Disorder::TaskCount(task));
                         }
                         phases[phase].runs = true;
@@ -100,9 +100,9 @@ impl Order {
         let (order, rank) = execute(&phases, segment, &places)?;
         let words = phases.len().div_ceil(64);
         let rows = closure(&phases, &order, &rank, &counters, words);
-        let ranked = |place: Option<Place>| {
+        let ranked = |place: Option<StreamPosition>| {
             let place = place.expect("every rTask has its place");
-            Place { phase: rank[place.phase], ..place }
+            StreamPosition { phase: rank[place.phase], ..place }
         };
         Ok(Self { places: places.into_iter().map(ranked).collect(), words, rows })
     }
@@ -180,7 +180,7 @@ impl Signals {
 fn execute(
     phases: &[Phase],
     segment: &PersistentSegment,
-    places: &[Option<Place>],
+    places: &[Option<StreamPosition>],
 ) -> Result<(Vec<usize>, Vec<usize>), Disorder> {
     let mut given: Arena<CounterId, u32> = segment.counters.values().map(|_| 0).collect();
     let mut order = Vec::with_capacity(phases.len());

@@ -73,19 +73,11 @@ impl Shared {
     /// Records a read of consecutive words by `lane`; the first problem, and its word.
     #[inline]
     pub fn read(&mut self, words: Range<usize>, lane: u32, by: &Accessor) -> Option<(usize, Conflict)> {
-        let start = words.start;
-        let mut problem = None;
-        for (offset, history) in self.histories[words].iter_mut().enumerate() {
+        self.touch(words, |history| {
             let ordered = history.write.phase != by.phase && history.call == by.call && !history.in_flight;
             let noted = history.read.phase == by.phase && history.read.thread == MANY;
-            if !(ordered && noted) {
-                let found = read_word(history, by.first_thread + lane, by);
-                if let (Some(found), None) = (found, &problem) {
-                    problem = Some((start + offset, found));
-                }
-            }
-        }
-        problem
+            if ordered && noted { None } else { read_word(history, by.first_thread + lane, by) }
+        })
     }
 
     /// Tags consecutive words as being copied to, or as no longer so. What they held is gone.
@@ -97,12 +89,20 @@ impl Shared {
     /// Records a write of consecutive words by `lane`; the first problem, and its word.
     #[inline]
     pub fn write(&mut self, words: Range<usize>, lane: u32, by: &Accessor) -> Option<(usize, Conflict)> {
-        let start = words.start;
+        self.touch(words, |history| write_word(history, by.first_thread + lane, by))
+    }
+
+    /// Touches each of consecutive words; the first problem, and its word.
+    #[inline]
+    fn touch(
+        &mut self,
+        words: Range<usize>,
+        mut of_word: impl FnMut(&mut History) -> Option<Conflict>,
+    ) -> Option<(usize, Conflict)> {
         let mut problem = None;
-        for (offset, history) in self.histories[words].iter_mut().enumerate() {
-            let found = write_word(history, by.first_thread + lane, by);
-            if let (Some(found), None) = (found, &problem) {
-                problem = Some((start + offset, found));
+        for (word, history) in words.clone().zip(&mut self.histories[words]) {
+            if let (Some(found), None) = (of_word(history), &problem) {
+                problem = Some((word, found));
             }
         }
         problem

@@ -16,7 +16,7 @@ use warpweave_graph::online_softmax::{Named, OnlineSoftmax};
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::Template;
-use crate::template::block::BLOCK_WARPS;
+use crate::template::block::BlockSize;
 use crate::template::contraction::Contraction;
 use crate::template::staged::blocked::{BlockedStep, one_trip};
 use crate::template::staged::phase::tiles;
@@ -73,7 +73,8 @@ impl Attention {
         let dimension = stage.expr.parallel().position(|axis| axis == softmax.axis)?;
         let alone = readers(body, weights).count() == 1
             && readers(body, total).count() == 1
-            && readers(body, maximum).all(|(stage, _)| [Place::Staged(weights), Place::Staged(total)].contains(&stage));
+            && readers(body, maximum)
+                .all(|(stage, _)| [StageIndex::Staged(weights), StageIndex::Staged(total)].contains(&stage));
         let keys = stage.expr.axes[softmax.axis].extent;
         let mut found = Self { softmax, weights, read, maximum, total, keys, streams: vec![None; body.staged.len()] };
         (alone && keys == body.stages[0].expr.axes[along].extent).then_some(())?;
@@ -91,19 +92,19 @@ impl Attention {
         let dimensions = body.staged[position].expr.parallel().count();
         (0..dimensions).find(|&dimension| {
             readers(body, position)
-                .all(|(place, read)| self.key_axis(body, place).is_some_and(|axis| is_walked(read, dimension, axis)))
+                .all(|(reader, read)| self.key_axis(body, reader).is_some_and(|axis| is_walked(read, dimension, axis)))
         })
     }
 
     /// The axis along which a stage takes one key after another.
-    fn key_axis(&self, body: &GroupBody, place: Place) -> Option<AxisId> {
-        match place {
-            Place::Main(0) => body.stages[0].expr.reduced().next(),
-            Place::Main(_) => None,
-            Place::Staged(position) if [self.maximum, self.total].contains(&position) => {
+    fn key_axis(&self, body: &GroupBody, reader: StageIndex) -> Option<AxisId> {
+        match reader {
+            StageIndex::Main(0) => body.stages[0].expr.reduced().next(),
+            StageIndex::Main(_) => None,
+            StageIndex::Staged(position) if [self.maximum, self.total].contains(&position) => {
                 body.staged[position].expr.reduced().next()
             }
-            Place::Staged(position) => body.staged[position].expr.parallel().nth(self.streams[position]?),
+            StageIndex::Staged(position) => body.staged[position].expr.parallel().nth(self.streams[position]?),
         }
     }
 
@@ -116,18 +117,18 @@ impl Attention {
 
 /// A reader of a staged value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum StageIndex {
     Staged(usize),
     Main(usize),
 }
 
 /// Every read of a staged value.
-fn readers(body: &GroupBody, position: usize) -> impl Iterator<Item = (Place, &Read)> {
-    let staged = body.staged.iter().enumerate().map(|(at, stage)| (Place::Staged(at), stage));
-    let main = body.stages.iter().enumerate().map(|(at, stage)| (Place::Main(at), stage));
-    staged.chain(main).flat_map(move |(place, stage)| {
+fn readers(body: &GroupBody, position: usize) -> impl Iterator<Item = (StageIndex, &Read)> {
+    let staged = body.staged.iter().enumerate().map(|(at, stage)| (StageIndex::Staged(at), stage));
+    let main = body.stages.iter().enumerate().map(|(at, stage)| (StageIndex::Main(at), stage));
+    staged.chain(main).flat_map(move |(reader, stage)| {
         let of_value = move |read: &&Read| stage.sources[read.operand] == StageSource::Staged(position);
-        stage.expr.reads.values().filter(of_value).map(move |read| (place, read))
+        stage.expr.reads.values().filter(of_value).map(move |read| (reader, read))
     })
 }
 
@@ -155,6 +156,8 @@ pub struct AttentionKernel {
     pub attention: Attention,
     /// Keys of a block.
     pub block: usize,
+    /// The size of the kernel's blocks of threads.
+    pub block_size: BlockSize,
     /// The box of every staged value: of one block where it is computed block by block.
     pub boxes: Vec<StagedBox>,
     /// The block of the weighted sum that each thread keeps.
@@ -179,8 +182,9 @@ impl AttentionKernel {
                 spans[dimension] = StagedSpan { steps, first: 0, extent: block, whole: attention.keys };
             }
         }
-        let product = one_trip(&body.stages[0].expr, &params.tile)?;
-        let mut kernel = Self { attention: attention.clone(), block, boxes, product, bytes: 0 };
+        let block_size = params.rules().block_size();
+        let product = one_trip(&body.stages[0].expr, &params.tile, block_size)?;
+        let mut kernel = Self { attention: attention.clone(), block, block_size, boxes, product, bytes: 0 };
         kernel.bytes = kernel.shared_bytes(body);
         let possible = block > 0 && block <= KEYS[KEYS.len() - 1];
         (possible && kernel.bytes <= STAGED_BYTES).then_some(kernel)
@@ -213,7 +217,7 @@ impl AttentionKernel {
 
     /// Rows that a warp turns into weights side by side; where there are several, all warps have as many.
     pub fn side_by_side(&self) -> usize {
-        let even = |rows: &usize| self.rows().is_multiple_of(BLOCK_WARPS * rows);
+        let even = |rows: &usize| self.rows().is_multiple_of(self.block_size.warps() * rows);
         [MOST_SIDE_BY_SIDE, MOST_SIDE_BY_SIDE / 2].into_iter().find(even).unwrap_or(1)
     }
 

@@ -8,7 +8,7 @@ use crate::template::tile::ScheduleParams;
 
 /// What is done for a staged value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum AttentionPhase {
     /// It is computed whole, before the blocks.
     Before(Method),
     /// It is computed with every block.
@@ -20,20 +20,21 @@ pub enum Part {
 }
 
 /// What is done for each staged value of a body whose padding has been found.
-pub fn parts(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKernel) -> Vec<Part> {
+pub fn phases(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKernel) -> Vec<AttentionPhase> {
     let grid = params.grid(body);
     let attention = &kernel.attention;
-    let part = |position: usize| {
+    let phase = |position: usize| {
         let spans = &kernel.boxes[position];
-        let method = || method(&body.staged[position].expr, &extents(spans), reached(kernel, position, &grid));
+        let sink = || reached(kernel, position, &grid);
+        let method = || method(&body.staged[position].expr, &extents(spans), sink(), kernel.block_size);
         match attention.streams[position] {
-            Some(_) if position == attention.weights => Part::Weights,
-            Some(_) => Part::Block(method()),
-            None if [attention.maximum, attention.total].contains(&position) => Part::State,
-            None => Part::Before(method()),
+            Some(_) if position == attention.weights => AttentionPhase::Weights,
+            Some(_) => AttentionPhase::Block(method()),
+            None if [attention.maximum, attention.total].contains(&position) => AttentionPhase::State,
+            None => AttentionPhase::Before(method()),
         }
     };
-    (0..body.staged.len()).map(part).collect()
+    (0..body.staged.len()).map(phase).collect()
 }
 
 /// Where the values of a phase lie: the last block may reach beyond the keys.

@@ -11,7 +11,7 @@ use warpweave_graph::expr::{Axis, AxisKind, Guard, Index, Literal, Read, Scalar,
 use warpweave_graph::types::TensorType;
 
 use crate::body::{GroupBody, Stage, StageSource};
-use crate::template::block::BLOCK_THREADS;
+use crate::template::block::BlockSize;
 use crate::template::contraction::Contraction;
 use crate::template::staged;
 use crate::template::staged::padded::padding;
@@ -101,15 +101,16 @@ pub struct Filling {
 
 impl Filling {
     /// In as few rounds as possible, of as few elements as possible; along a dimension in which no tile leaves the tensor.
-    pub fn of(spans: &StagedBox, grid: &[usize]) -> Self {
+    pub fn of(spans: &StagedBox, grid: &[usize], block_size: BlockSize) -> Self {
         let volume: usize = extents(spans).into_iter().product();
+        let rounds = move |count: usize| (volume / count).div_ceil(block_size.threads());
         let along = |dimension: usize| {
             let extent = spans[dimension].extent;
             let counts = (1..=MOST_AT_ONCE).filter(move |count| extent.is_multiple_of(*count));
-            counts.map(move |count| Self { dimension, count, rounds: (volume / count).div_ceil(BLOCK_THREADS) })
+            counts.map(move |count| Self { dimension, count, rounds: rounds(count) })
         };
         let inside = (0..spans.len()).filter(|&dimension| spans[dimension].stays_inside(grid));
-        let single = Self { dimension: 0, count: 1, rounds: volume.div_ceil(BLOCK_THREADS) };
+        let single = Self { dimension: 0, count: 1, rounds: rounds(1) };
         let all = inside.flat_map(along).chain([single]);
         all.min_by_key(|filling| (filling.rounds, filling.count, filling.dimension)).expect("there is a single one")
     }

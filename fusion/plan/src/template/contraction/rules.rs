@@ -7,10 +7,12 @@ use warpweave_graph::program::TensorId;
 
 use crate::body::{GroupBody, StageSource};
 use crate::template::Template;
+use crate::template::block::BlockSize;
 use crate::template::contraction::operand_staging::boxes;
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
+use crate::template::contraction::unit::ComputeUnit;
 use crate::template::contraction::{AxisClass, Contraction};
-use crate::template::rules::{IsConstant, Rules, reads_directly, require};
+use crate::template::rules::{LoadsBeforeWaits, Rules, reads_directly, require};
 use crate::template::tile::ScheduleParams;
 
 impl Rules for ContractionShape {
@@ -18,8 +20,12 @@ impl Rules for ContractionShape {
         "contraction"
     }
 
-    fn threads(&self) -> usize {
-        self.block_threads()
+    fn block_size(&self) -> BlockSize {
+        ContractionShape::block_size(self)
+    }
+
+    fn compute_unit(&self) -> ComputeUnit {
+        self.unit
     }
 
     fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,7 +69,7 @@ impl Rules for ContractionShape {
         self.tile_bytes(Contraction::of(body).map_or(Numerics::SINGLE, |contraction| contraction.numerics()))
     }
 
-    fn prefetchable(&self, body: &GroupBody, is_constant: IsConstant<'_>) -> Vec<AxisClass> {
+    fn prefetchable(&self, body: &GroupBody, loads_before_waits: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {
         match self.pipeline {
             Pipeline::Unpipelined => return Vec::new(),
             Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => {}
@@ -76,12 +82,13 @@ impl Rules for ContractionShape {
                 StageSource::Stage(_) | StageSource::Staged(_) => None,
             }
         };
-        let constant = |class: &AxisClass| {
+        let is_prefetchable = |class: &AxisClass| {
             let mut reads = stage.expr.reads_of(contraction.factor(*class)).into_iter().peekable();
             reads.peek().is_some()
-                && reads.all(|read| tensor(stage.sources[stage.expr.reads[read].operand]).is_some_and(is_constant))
+                && reads
+                    .all(|read| tensor(stage.sources[stage.expr.reads[read].operand]).is_some_and(loads_before_waits))
         };
-        [AxisClass::Row, AxisClass::Column].into_iter().filter(constant).collect()
+        [AxisClass::Row, AxisClass::Column].into_iter().filter(is_prefetchable).collect()
     }
 
     fn parts(&self) -> usize {

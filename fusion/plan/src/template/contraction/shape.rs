@@ -1,7 +1,7 @@
 //! How a contraction's block divides its tile.
 
 use crate::body::GroupBody;
-use crate::template::block::BLOCK_THREADS;
+use crate::template::block::BlockSize;
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::unit::{ComputeUnit, WarpTile};
@@ -59,7 +59,7 @@ impl ContractionShape {
     pub fn is_possible(&self) -> bool {
         let Self { rows, columns, row_threads, column_width, k_tile, pipeline, split_k, unit: ComputeUnit::Simt } =
             *self;
-        let stages = match pipeline {
+        let buffered = match pipeline {
             Pipeline::Unpipelined | Pipeline::RegisterPrefetch => true,
             Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
         };
@@ -67,7 +67,7 @@ impl ContractionShape {
         let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
         // Only where there are threads along rows.
         let lanes = || self.warp().covers(row_threads, self.column_threads());
-        stages
+        buffered
             && powers
             && sides
             && lanes()
@@ -76,14 +76,14 @@ impl ContractionShape {
             && (8..=64).contains(&k_tile)
     }
 
-    /// Threads of the block.
-    pub fn block_threads(&self) -> usize {
-        BLOCK_THREADS
+    /// The size of the block.
+    pub fn block_size(&self) -> BlockSize {
+        BlockSize::default()
     }
 
     /// Threads along columns.
     pub fn column_threads(&self) -> usize {
-        self.block_threads() / self.row_threads
+        self.block_size().threads() / self.row_threads
     }
 
     /// How the lanes of a warp lie over the threads.

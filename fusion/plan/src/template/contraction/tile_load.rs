@@ -25,7 +25,7 @@ pub enum Fetch {
 
 /// One factor's tile of one step: `step` rows of `length` elements, each row followed by `padding` elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct SideStaging {
+pub struct SideLoad {
     /// Rows or columns of the block tile.
     pub length: usize,
     /// Steps along the reduction.
@@ -42,8 +42,8 @@ pub struct SideStaging {
     pub threads: usize,
 }
 
-impl SideStaging {
-    /// The staging of one side under a shape and a tile of the body's axes.
+impl SideLoad {
+    /// The load of one side under a shape and a tile of the body's axes.
     pub fn new(
         body: &GroupBody,
         contraction: &Contraction,
@@ -72,7 +72,7 @@ impl SideStaging {
             width,
             padding: 0,
             storage,
-            threads: shape.block_threads(),
+            threads: shape.block_size().threads(),
         };
         without.padded()
     }

@@ -9,6 +9,8 @@ use std::fmt;
 use warpweave_graph::procedure::{self, Procedure};
 
 use crate::body::{GroupBody, Stage, StageSource};
+use crate::template::Opaque;
+use crate::template::rules::Rules;
 
 /// Why a body with a procedure is none that a kernel takes, if it is not.
 pub fn check(body: &GroupBody) -> Result<(), &'static str> {
@@ -53,10 +55,10 @@ impl fmt::Display for RowWork {
 }
 
 fn of_row(procedure: Procedure, stage: &Stage) -> RowWork {
-    let length = procedure::Opaque::row(&stage.expr);
+    let (length, block_size) = (procedure::Opaque::row(&stage.expr), Opaque.block_size());
     match procedure {
-        Procedure::Sort(_) => sort::of_row(length),
-        Procedure::Suppress { most } => suppress::of_row(length, most),
+        Procedure::Sort(_) => sort::of_row(length, block_size),
+        Procedure::Suppress { most } => suppress::of_row(length, most, block_size),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a sort costs: a bitonic network over pairs of key and place, of which a block holds [`CHUNK`] in shared memory.
 
-use crate::template::block::BLOCK_THREADS;
+use crate::template::block::BlockSize;
 use crate::template::opaque::RowWork;
 use warpweave_graph::numerics::WORD_BYTES;
 
@@ -8,13 +8,13 @@ use warpweave_graph::numerics::WORD_BYTES;
 pub const CHUNK: usize = 1 << 12;
 
 /// The work of a row of this length.
-pub(super) fn of_row(length: usize) -> RowWork {
+pub(super) fn of_row(length: usize, block_size: BlockSize) -> RowWork {
     let padded = length.next_power_of_two().max(2);
     let (levels, inner) = (padded.trailing_zeros(), padded.min(CHUNK).trailing_zeros());
     // Level l of the network has l steps, of which those over short distances stay in a chunk.
     let all = levels * (levels + 1) / 2;
     let outer = (levels - inner) * (levels - inner + 1) / 2;
-    let rounds = (padded / 2).div_ceil(BLOCK_THREADS) as f64;
+    let rounds = (padded / 2).div_ceil(block_size.threads()) as f64;
     let chunks = (padded / padded.min(CHUNK)) as f64;
     // Between the steps over long distances, chunks are brought and written back.
     let moved = if levels > inner { f64::from(2 * (levels - inner) + 1) * 2.0 * rounds } else { 0.0 };

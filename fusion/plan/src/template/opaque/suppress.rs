@@ -1,6 +1,6 @@
 //! What a greedy suppression costs: a warp's width of places at a time against all before them that stay.
 
-use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use crate::template::block::BlockSize;
 use crate::template::opaque::RowWork;
 use warpweave_graph::numerics::WORD_BYTES;
 
@@ -8,7 +8,7 @@ use warpweave_graph::numerics::WORD_BYTES;
 const BATCH: f64 = 32.0;
 
 /// The work of a row of this length of which at most `most` places stay, as if as many did.
-pub(super) fn of_row(length: usize, most: u64) -> RowWork {
+pub(super) fn of_row(length: usize, most: u64, block_size: BlockSize) -> RowWork {
     let count = length as f64;
     let staying = count.min(most as f64);
     let batches = (count / BATCH).ceil();
@@ -16,10 +16,10 @@ pub(super) fn of_row(length: usize, most: u64) -> RowWork {
     let pairs = staying * (count - staying / 2.0);
     RowWork {
         evaluations: pairs + count,
-        shared_steps: batches * (BATCH + batches / (2.0 * BLOCK_WARPS as f64)),
+        shared_steps: batches * (BATCH + batches / (2.0 * block_size.warps() as f64)),
         global_steps: 0.0,
         barriers: 3.0 * batches,
-        shared_bytes: WORD_BYTES * (BLOCK_THREADS + 32 + length.div_ceil(32)),
+        shared_bytes: WORD_BYTES * (block_size.threads() + 32 + length.div_ceil(32)),
         length: count,
         sequential: count,
     }

@@ -2,7 +2,7 @@
 
 use crate::body::GroupBody;
 use crate::template::pointwise::Pointwise;
-use crate::template::row::ROW_BYTES;
+use crate::template::row::row_bytes;
 use crate::template::rules::Rules;
 use crate::template::rules::require;
 use crate::template::tile::ScheduleParams;
@@ -34,6 +34,6 @@ impl Rules for Pointwise {
     }
 
     fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
-        ROW_BYTES
+        row_bytes(self.block_size())
     }
 }

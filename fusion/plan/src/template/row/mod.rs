@@ -8,7 +8,7 @@ use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::words;
 
-use crate::template::block::BLOCK_THREADS;
+use crate::template::block::BlockSize;
 
 /// How many threads share a row of the row template.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -23,8 +23,11 @@ words!(RowThreads { Warp => "warp", Block => "block" });
 
 /// Words of shared memory a thread in which rows are combined or finished, at most.
 const ROW_WORDS: usize = 8;
-/// Bytes of shared memory in which rows are combined or finished, at most.
-pub const ROW_BYTES: usize = ROW_WORDS * BLOCK_THREADS * WORD_BYTES;
+
+/// Bytes of shared memory in which a block of this size combines or finishes rows, at most.
+pub fn row_bytes(block_size: BlockSize) -> usize {
+    ROW_WORDS * block_size.threads() * WORD_BYTES
+}
 
 /// The parameters that come next.
 pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<RowThreads> {

@@ -1,8 +1,8 @@
 //! What kernels of the row template need and can do.
 
 use crate::body::GroupBody;
-use crate::template::row::ROW_BYTES;
 use crate::template::row::RowThreads;
+use crate::template::row::row_bytes;
 use crate::template::rules::Rules;
 use crate::template::tile::ScheduleParams;
 use std::fmt;
@@ -31,7 +31,7 @@ impl Rules for RowThreads {
     }
 
     fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
-        ROW_BYTES
+        row_bytes(self.block_size())
     }
 
     fn may_hold_residents(&self) -> bool {

@@ -3,7 +3,7 @@
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::{ElementType, Numerics};
 
-use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use crate::template::block::{BlockSize, WARP};
 use crate::template::contraction::{AxisClass, Contraction};
 
 /// Steps of the innermost reduced axis that a thread takes at a time where its extent is a multiple of them; elements of a
@@ -11,7 +11,6 @@ use crate::template::contraction::{AxisClass, Contraction};
 pub const WRITTEN_OUT: usize = Numerics::SINGLE.access_elements();
 /// Banks of shared memory, and words of a line of the first-level cache.
 const LINE: usize = 32;
-const WARP: usize = 32;
 
 /// Extents of a contraction's box by class of axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,13 +60,13 @@ pub struct BlockedStep {
 
 /// The cheapest of a few blocks for a box and of these ways across it, if the expression is a contraction of more than one
 /// element.
-pub fn step(expr: &TensorExpr, extents: &[usize], across: &[Across]) -> Option<BlockedStep> {
-    cheapest(steps(expr, extents, across)?)
+pub fn step(expr: &TensorExpr, extents: &[usize], across: &[Across], block_size: BlockSize) -> Option<BlockedStep> {
+    cheapest(steps(expr, extents, across, block_size)?)
 }
 
 /// The cheapest of those that cover the box of what leaves a group in one trip, so that each thread may keep its block.
-pub fn one_trip(expr: &TensorExpr, extents: &[usize]) -> Option<BlockedStep> {
-    cheapest(steps(expr, extents, &[Across::Columns])?.into_iter().filter(|step| step.trips == 1))
+pub fn one_trip(expr: &TensorExpr, extents: &[usize], block_size: BlockSize) -> Option<BlockedStep> {
+    cheapest(steps(expr, extents, &[Across::Columns], block_size)?.into_iter().filter(|step| step.trips == 1))
 }
 
 fn cheapest(steps: impl IntoIterator<Item = BlockedStep>) -> Option<BlockedStep> {
@@ -76,22 +75,28 @@ fn cheapest(steps: impl IntoIterator<Item = BlockedStep>) -> Option<BlockedStep>
 }
 
 /// The prices of all blocks, if the expression is a contraction of more than one element.
-fn steps(expr: &TensorExpr, extents: &[usize], across: &[Across]) -> Option<Vec<BlockedStep>> {
+fn steps(expr: &TensorExpr, extents: &[usize], across: &[Across], block_size: BlockSize) -> Option<Vec<BlockedStep>> {
     let contraction = Contraction::of_expression(expr).filter(|found| found.element == ElementType::F32)?;
     let sides = Sides::of(expr, &contraction, extents);
     let choices = [(4, 4), (4, 2), (2, 4), (2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1)];
     let loads = [AxisClass::Row, AxisClass::Column].map(|side| SideLoads::of(expr, &contraction, side));
     let loads = &loads;
     let priced = across.iter().flat_map(|&across| {
-        choices.into_iter().map(move |(rows, columns)| price(loads, sides, [rows, columns], across))
+        choices.into_iter().map(move |(rows, columns)| price(loads, sides, [rows, columns], across, block_size))
     });
     (sides.rows * sides.columns > 1).then(|| priced.collect())
 }
 
-fn price(loads: &[SideLoads; 2], sides: Sides, [rows, columns]: [usize; 2], across: Across) -> BlockedStep {
+fn price(
+    loads: &[SideLoads; 2],
+    sides: Sides,
+    [rows, columns]: [usize; 2],
+    across: Across,
+    block_size: BlockSize,
+) -> BlockedStep {
     let (row_blocks, column_blocks) = (sides.rows.div_ceil(rows), sides.columns.div_ceil(columns));
     let blocks = sides.batch * row_blocks * column_blocks;
-    let busy = blocks.min(BLOCK_THREADS).div_ceil(WARP).min(BLOCK_WARPS);
+    let busy = blocks.min(block_size.threads()).div_ceil(WARP);
     let [of_rows, of_columns] = loads;
     let instructions =
         (rows * columns) as f64 + of_rows.instructions * rows as f64 + of_columns.instructions * columns as f64;
@@ -105,7 +110,7 @@ fn price(loads: &[SideLoads; 2], sides: Sides, [rows, columns]: [usize; 2], acro
     };
     let loads = of_rows.wavefronts(row_lanes) * rows as f64 + of_columns.wavefronts(column_lanes) * columns as f64;
     let cycles = (busy.div_ceil(4) as f64 * instructions).max(busy as f64 * loads);
-    BlockedStep { rows, columns, across, trips: blocks.div_ceil(BLOCK_THREADS), cycles }
+    BlockedStep { rows, columns, across, trips: blocks.div_ceil(block_size.threads()), cycles }
 }
 
 /// What bringing a factor for one row, or one column, takes at one step.

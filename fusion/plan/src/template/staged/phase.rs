@@ -4,7 +4,7 @@ use warpweave_graph::expr::{AxisId, TensorExpr};
 
 use crate::body::GroupBody;
 use crate::template::Template;
-use crate::template::block::{BLOCK_THREADS, BLOCK_WARPS};
+use crate::template::block::{BlockSize, WARP};
 use crate::template::staged::blocked;
 use crate::template::staged::blocked::Across;
 use crate::template::staged::padded::PaddedBody;
@@ -83,35 +83,35 @@ impl Sink {
     }
 }
 
-/// The method of a phase that computes an expression on a box with one extent a parallel axis.
-pub fn method(expr: &TensorExpr, extents: &[usize], sink: Sink) -> Method {
-    match blocked::step(expr, extents, sink.across()) {
+/// The method of a phase in which a block computes an expression on a box with one extent a parallel axis.
+pub fn method(expr: &TensorExpr, extents: &[usize], sink: Sink, block_size: BlockSize) -> Method {
+    match blocked::step(expr, extents, sink.across(), block_size) {
         Some(step) => Method::Blocked { rows: step.rows, columns: step.columns, across: step.across },
-        None if runs_across_lanes(expr, extents, sink) => Method::Warp,
+        None if runs_across_lanes(expr, extents, sink, block_size) => Method::Warp,
         None => Method::Thread,
     }
 }
 
 /// Whether a warp an element takes fewer steps than a thread an element.
-pub fn runs_across_lanes(expr: &TensorExpr, extents: &[usize], sink: Sink) -> bool {
+pub fn runs_across_lanes(expr: &TensorExpr, extents: &[usize], sink: Sink, block_size: BlockSize) -> bool {
     let points: usize = extents.iter().product();
     let length = reduction_length(expr);
-    let one_by_one = points.div_ceil(BLOCK_THREADS) * length;
-    let across = points.div_ceil(BLOCK_WARPS) * (length.div_ceil(32) + 12);
+    let one_by_one = points.div_ceil(block_size.threads()) * length;
+    let across = points.div_ceil(block_size.warps()) * (length.div_ceil(WARP) + 12);
     expr.reducer.is_some() && sink == Sink::Inside && across < one_by_one
 }
 
 /// The methods of a staged kernel's phases, as it evaluates them: those of the staged values in order, and that of the lead of
 /// what leaves the group.
 pub fn methods(body: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox]) -> (Vec<Method>, Method) {
-    let grid = params.grid(&body.body);
+    let (grid, block_size) = (params.grid(&body.body), params.rules().block_size());
     let staged = body
         .body
         .staged
         .iter()
         .zip(boxes)
-        .map(|(stage, spans)| method(&stage.expr, &extents(spans), sink(spans, &grid)));
-    (staged.collect(), method(&body.body.stages[0].expr, &params.tile, Sink::Outputs))
+        .map(|(stage, spans)| method(&stage.expr, &extents(spans), sink(spans, &grid), block_size));
+    (staged.collect(), method(&body.body.stages[0].expr, &params.tile, Sink::Outputs, block_size))
 }
 
 /// Where a staged value's phase writes.

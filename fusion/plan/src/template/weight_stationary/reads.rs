@@ -5,12 +5,9 @@ use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, StageSource};
-use crate::template::block::BLOCK_THREADS;
+use crate::template::block::WARP;
 use crate::template::row::rounds::{RUN, rounds};
 use crate::template::tile::ScheduleParams;
-
-/// Most rows of a tile: a thread finishes each.
-pub const MOST_ROWS: usize = BLOCK_THREADS;
 
 /// One place of memory that a reduction walks along: a row of elements a point of the tile, or one for all of them.
 #[derive(Clone, Copy, Debug)]
@@ -118,13 +115,11 @@ pub fn sum_groups(count: usize) -> impl Iterator<Item = usize> {
 
 /// Shuffles with which a warp combines `count` sums: in a group each lane ends with one of them.
 pub fn shuffles(count: usize) -> usize {
-    sum_groups(count).map(|size| size - 1 + (LANES / size).ilog2() as usize).sum()
+    sum_groups(count).map(|size| size - 1 + (WARP / size).ilog2() as usize).sum()
 }
 
 /// Most sums that are combined together.
 const MOST_SUMS: usize = 16;
-/// Lanes of a warp.
-const LANES: usize = 32;
 
 /// What decides which elements the tiles of a group keep, but for the number of the tile. Groups with equal keys keep the same.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -6,10 +6,10 @@
 use crate::body::GroupBody;
 use crate::template::Template;
 use crate::template::WeightStationary;
-use crate::template::row::ROW_BYTES;
+use crate::template::row::row_bytes;
 use crate::template::rules::{Rules, require};
 use crate::template::tile::ScheduleParams;
-use crate::template::weight_stationary::reads::{MOST_ROWS, resident_elements, resident_reads};
+use crate::template::weight_stationary::reads::{resident_elements, resident_reads};
 
 /// Most elements that a tile keeps.
 const MOST_RESIDENT: usize = 1 << 18;
@@ -25,7 +25,7 @@ impl Rules for WeightStationary {
     }
 
     fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
-        !resident_reads(body).is_empty() && params.tile.iter().product::<usize>() <= MOST_ROWS
+        !resident_reads(body).is_empty() && params.tile.iter().product::<usize>() <= most_rows()
     }
 
     fn can_tag(&self) -> bool {
@@ -37,12 +37,17 @@ impl Rules for WeightStationary {
     }
 
     fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
-        ROW_BYTES
+        row_bytes(self.block_size())
     }
 
     fn holds_residents(&self) -> bool {
         true
     }
+}
+
+/// Most rows of a tile: a thread finishes each.
+fn most_rows() -> usize {
+    WeightStationary.block_size().threads()
 }
 
 /// The parameters under which a body has at most `tiles` tiles: the innermost axes whole, one divided evenly. `None` where
@@ -56,7 +61,7 @@ pub fn params_of_tiles(body: &GroupBody, tiles: usize) -> Option<ScheduleParams>
         left /= extent.div_ceil(*length).max(1);
     }
     let rows: usize = tile.iter().product();
-    (1..=MOST_ROWS).contains(&rows).then_some(ScheduleParams { template: Template::WeightStationary, tile })
+    (1..=most_rows()).contains(&rows).then_some(ScheduleParams { template: Template::WeightStationary, tile })
 }
 
 /// The parameters under which a body has one tile, whatever its rows.

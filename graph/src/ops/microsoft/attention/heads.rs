@@ -123,7 +123,7 @@ impl Heads {
             _ => part,
         });
         let [keys, values] = [(keys, pasts[0]), (values, pasts[1])].map(|(part, past)| match past {
-            Some(past) => program.join(2, &[past, part]),
+            Some(past) => program.concat(2, &[past, part]),
             None => part,
         });
         let output = attend(program, dot_product_attention::Heads { queries, keys, values }, &scoring).output;

@@ -131,6 +131,6 @@ impl Operator for ProjectedAttention {
         let single = self.heads.history(&extents, extents.keys, extents.width).shape;
         let stacked: Shape = [1].into_iter().chain(single.iter().copied()).collect();
         let parts = [keys, values].map(|part| movement::reshape(program, part, &stacked));
-        vec![output, program.join(0, &parts)]
+        vec![output, program.concat(0, &parts)]
     }
 }

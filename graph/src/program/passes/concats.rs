@@ -1,4 +1,4 @@
-//! Parts of joins produced in the buffers of the joins.
+//! Parts of concats produced in the buffers of the concats.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use crate::program::{Definition, Origins, TensorId, TensorProgram};
 
 /// The program with a copy wherever a tensor could not be produced in place.
 ///
-/// Afterwards every part of a join has a statement of its own that writes it into the join's buffer, every output is
+/// Afterwards every part of a concat has a statement of its own that writes it into the concat's buffer, every output is
 /// produced by a statement and occurs once, and what states become is produced by statements.
-pub fn join_placement(program: &TensorProgram) -> TensorProgram {
+pub fn concat_placement(program: &TensorProgram) -> TensorProgram {
     let mut builder = Rebuild::new(program);
     let wanted: BTreeSet<TensorId> = program.live_out().collect();
     let mut placed: BTreeSet<TensorId> = BTreeSet::new();
     for statement in program.statements.values() {
-        let Definition::Join { axis } = statement.definition else {
+        let Definition::Concat { axis } = statement.definition else {
             builder.keep(statement);
             continue;
         };
@@ -28,7 +28,7 @@ pub fn join_placement(program: &TensorProgram) -> TensorProgram {
             placed.insert(home);
             parts.push(home);
         }
-        builder.join(statement, axis, &parts);
+        builder.concat(statement, axis, &parts);
     }
     let mut produced = |tensor: TensorId, is_taken: bool| {
         let new = builder.map(tensor);
@@ -43,9 +43,9 @@ pub fn join_placement(program: &TensorProgram) -> TensorProgram {
     builder.finish_with(program, LiveOut { outputs, states })
 }
 
-/// The program after [`join_placement`], and each tensor's layout.
-pub fn place_joins(program: &TensorProgram) -> (TensorProgram, Arena<TensorId, Layout>) {
-    let placed = join_placement(program);
+/// The program after [`concat_placement`], and each tensor's layout.
+pub fn place_concats(program: &TensorProgram) -> (TensorProgram, Arena<TensorId, Layout>) {
+    let placed = concat_placement(program);
     let layouts = layouts(&placed);
     (placed, layouts)
 }
