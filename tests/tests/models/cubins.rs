@@ -12,6 +12,7 @@ use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::plan::plan::{ROperator, Segment};
 use warpweave::plan::tables;
 use warpweave::plan::tables::node_name;
+use warpweave::plan::template::Template;
 use warpweave::runtime::target::Target;
 use warpweave_tests::pipeline::{compile_parts, compile_under};
 use warpweave_tests::sketch::{Sketch, Window};
@@ -98,8 +99,13 @@ fn share_a_body() {
     let program = sketch.finish(&outputs);
     let compiled = compile(&program, &CompileOptions::default()).expect("the program compiles");
     let operators = &compiled.plan.plan().persistent().operators;
-    // A reduction in parts has one tile axis more, and a second rOperator that sums them.
-    let kind = |operator: &ROperator| (operator.params.template, operator.body.tile_rank);
+    // A reduction in parts has one tile axis more, and a second rOperator that sums them, in a loop that is written out.
+    let kind = |operator: &ROperator| {
+        let sums = matches!(operator.params.template, Template::Pointwise(_));
+        let lead = &operator.body.stages[0].expr;
+        let parts: Vec<usize> = lead.reduced().filter(|_| sums).map(|axis| lead.axes[axis].extent).collect();
+        (operator.params.template, operator.body.tile_rank, parts)
+    };
     let kinds: BTreeSet<_> = operators.values().map(kind).collect();
     assert!(operators.len() >= 5);
     assert!(kinds.len() < 5, "{kinds:?}");
