@@ -4,9 +4,11 @@ pub mod control;
 pub mod error;
 pub mod evaluate;
 pub mod instruction;
+pub mod machine;
 pub mod operand;
 pub mod operation;
 pub mod program;
+pub mod simulate;
 pub mod trace;
 
 use std::process::Command;

@@ -27,6 +27,9 @@ pub enum Pipe {
     Tensor,
 }
 
+/// Pipes.
+pub const PIPES: usize = 10;
+
 macro_rules! operations {
     ($($variant:ident $name:literal $pipe:ident),* $(,)?) => {
         /// An operation, modifiers apart.
@@ -78,7 +81,7 @@ operations! {
     Uimad "UIMAD" Uniform, Umov "UMOV" Uniform, Usel "USEL" Uniform, Uplop3 "UPLOP3" Uniform, Uprmt "UPRMT" Uniform,
     Uflo "UFLO" Uniform, Upopc "UPOPC" Uniform, Voteu "VOTEU" Uniform, Uldc "ULDC" Uniform, Usgxt "USGXT" Uniform,
     Ubmsk "UBMSK" Uniform, Up2ur "UP2UR" Uniform, Ur2up "UR2UP" Uniform, Uf2fp "UF2FP" Uniform, Ubrev "UBREV" Uniform,
-    Ldc "LDC" Constant, S2r "S2R" Constant, S2ur "S2UR" Constant, R2ur "R2UR" Constant, B2r "B2R" Constant,
+    Ldc "LDC" Constant, S2r "S2R" Constant, S2ur "S2UR" Constant, R2ur "R2UR" Alu, B2r "B2R" Constant,
     Redux "REDUX" Constant, Match "MATCH" Constant,
     Ldg "LDG" Memory, Stg "STG" Memory, Lds "LDS" Memory, Sts "STS" Memory, Ldl "LDL" Memory, Stl "STL" Memory,
     Ldgsts "LDGSTS" Memory, Ldgdepbar "LDGDEPBAR" Memory, Shfl "SHFL" Memory, Atomg "ATOMG" Memory, Redg "REDG" Memory,

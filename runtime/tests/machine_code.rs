@@ -1,0 +1,69 @@
+//! The timing model of machine code against programs that were measured on an H200.
+
+use std::path::Path;
+
+use warpweave_runtime::sass::Sass;
+use warpweave_runtime::sass::evaluate::evaluate;
+use warpweave_runtime::sass::evaluate::launch::Launch;
+use warpweave_runtime::sass::machine::MachineModel;
+use warpweave_runtime::sass::program::MachineCode;
+use warpweave_runtime::sass::simulate::{Surroundings, Timing, simulate};
+use warpweave_runtime::sass::trace::Trace;
+
+const QUIET: Surroundings = Surroundings { cached: true, crowded: false };
+
+fn machine_code(name: &str) -> MachineCode {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cubins").join(name);
+    let cubin = std::fs::read(path).expect("the cubin belongs to the repository");
+    MachineCode::parse(Sass::of(&cubin).expect("nvdisasm reads it").listing()).expect("its instructions are known")
+}
+
+fn timed(code: &MachineCode, entry: &str, launch: &mut Launch, watched: &[&str]) -> (Trace, Timing) {
+    let trace = evaluate(code, entry, launch).expect("it can be evaluated");
+    let function = code.function(entry).expect("it has the entry");
+    let places = (function.start..function.end).filter(|place| {
+        watched.iter().any(|text| code.code[*place].text.contains(text))
+    });
+    let places: Vec<usize> = places.collect();
+    let timing = simulate(code, &trace, &MachineModel::h200(), QUIET, &places).expect("it can be timed");
+    (trace, timing)
+}
+
+/// Cycles between the two reads of the clock by the first warp.
+fn clocked(code: &MachineCode, entry: &str, threads: u32, repetitions: u32) -> f64 {
+    let mut launch = Launch::new(threads, 0, 132, &[0x10_0000, 0, repetitions, 0, 0x20_0000, 0]);
+    let (trace, timing) = timed(code, entry, &mut launch, &["SR_CLOCKLO"]);
+    assert_eq!((trace.unknowns.polls, trace.unknowns.addresses), (0, 0));
+    let cycles: Vec<u64> = timing.watched.iter().map(|(_, cycle)| *cycle).collect();
+    let [begin, end] = cycles[..] else { panic!("the clock is read twice, not {} times", cycles.len()) };
+    (end - begin) as f64
+}
+
+#[track_caller]
+fn assert_near(what: &str, model: f64, measured: f64, tolerance: f64) {
+    let error = model / measured - 1.0;
+    println!("{what}: {model:.1}, measured {measured:.1} ({:+.1} %)", 100.0 * error);
+    assert!(error.abs() <= tolerance, "{what}: {model:.1}, measured {measured:.1}");
+}
+
+#[test]
+fn multiplications_take_the_measured_time() {
+    let code = machine_code("a_comp.cubin");
+    for (threads, measured) in [(128, 107.3), (256, 121.9), (512, 119.4), (1024, 120.7)] {
+        let repetitions = 400;
+        let cycles = clocked(&code, "_Z6k_ffmaILi16EEvPfiPx", threads, repetitions);
+        let rate = f64::from(repetitions * 16 * threads) / cycles;
+        assert_near(&format!("FFMA a cycle, {threads} threads"), rate, measured, 0.05);
+    }
+}
+
+#[test]
+fn shared_memory_takes_the_measured_time() {
+    let code = machine_code("a_comp.cubin");
+    for (threads, measured) in [(128, 113.5), (256, 121.3), (512, 125.6), (1024, 125.8)] {
+        let repetitions = 200;
+        let cycles = clocked(&code, "_Z6k_smemPfiPx", threads, repetitions);
+        let rate = f64::from(repetitions * 8 * 16 * threads) / cycles;
+        assert_near(&format!("bytes a cycle, {threads} threads"), rate, measured, 0.05);
+    }
+}
