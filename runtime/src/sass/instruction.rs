@@ -66,6 +66,11 @@ impl Code {
         })
     }
 
+    /// The same with another text.
+    pub fn named(self, text: &str) -> Self {
+        Self { text: rest_with_guard(text), ..self }
+    }
+
     /// Whether it carries a modifier.
     pub fn has(&self, modifier: Modifier) -> bool {
         self.modifiers.contains(&modifier)

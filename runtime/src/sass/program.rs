@@ -29,6 +29,7 @@ pub struct MachineCode {
     /// The functions, in order.
     pub functions: Vec<Function>,
     labels: HashMap<String, usize>,
+    unknown: HashMap<usize, CodeError>,
 }
 
 impl MachineCode {
@@ -40,7 +41,7 @@ impl MachineCode {
         for line in listing.lines() {
             let trimmed = line.trim();
             if let (Some((text, lower)), Some(upper)) = (pending, encoding(trimmed)) {
-                machine.code.push(Code::parse(text, [lower, upper])?);
+                machine.push(text, [lower, upper])?;
                 pending = None;
             } else if let Some((text, lower)) = instruction(trimmed) {
                 pending = Some((text, lower));
@@ -56,6 +57,27 @@ impl MachineCode {
         machine.close(section);
         machine.resolve()?;
         Ok(machine)
+    }
+
+    /// Adds an instruction. One that is not known matters only where it is executed.
+    fn push(&mut self, text: &str, encoding: [u64; 2]) -> Result<(), CodeError> {
+        let code = match Code::parse(text, encoding) {
+            Ok(code) => code,
+            Err(error) => {
+                self.unknown.insert(self.code.len(), error);
+                Code::parse("NOP", encoding)?.named(text)
+            }
+        };
+        self.code.push(code);
+        Ok(())
+    }
+
+    /// The instruction at a place.
+    pub fn at(&self, place: usize) -> Result<&Code, CodeError> {
+        if let Some(error) = self.unknown.get(&place) {
+            return Err(error.clone());
+        }
+        self.code.get(place).ok_or_else(|| CodeError::Outside(place.to_string()))
     }
 
     fn close(&mut self, section: Option<(String, usize)>) {

@@ -72,7 +72,7 @@ fn run(warp: &mut Warp, ways: &Ways<'_>, memories: &mut Memories<'_>) -> Result<
         };
         let mask = warp.lanes(|state| state == LaneState::Runs)
             & (0..LANES).filter(|lane| warp.places[*lane] == place).fold(0, |mask, lane| mask | 1 << lane);
-        let code = ways.machine.code.get(place).ok_or_else(|| CodeError::Outside(place.to_string()))?;
+        let code = ways.machine.at(place)?;
         let effect = step(warp, ways, place, code, mask, memories)?;
         let steps = &mut memories.trace.warps[warp.number];
         steps.push(Step { place: place as u32, effect });

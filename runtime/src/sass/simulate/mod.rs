@@ -155,7 +155,13 @@ impl<'a> Block<'a> {
             (Pipe::Memory, _) => self.access(scheduler, warp, step, &issue, cycle),
             (pipe, _) => {
                 let (latency, cause) = self.latency(pipe);
-                self.hold(warp, &issue, cycle, (cycle + latency, cause), cycle + latency.min(self.machine.operand_latency.value));
+                self.hold(
+                    warp,
+                    &issue,
+                    cycle,
+                    (cycle + latency, cause),
+                    cycle + latency.min(self.machine.operand_latency.value),
+                );
             }
         }
         if self.warps[warp].ended() {
