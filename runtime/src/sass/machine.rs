@@ -63,8 +63,12 @@ pub struct MachineModel {
     pub address_cycles: Figure,
     /// Memory instructions that wait for that in each scheduler before it stops to issue them.
     pub queue_entries: Figure,
+    /// Bytes a cycle through the data path of shared memory and the first-level cache; a pass has 128.
+    pub data_path_bytes: Figure,
     /// Cycles until a load from shared memory that takes one pass is there.
     pub shared_latency: Figure,
+    /// Cycles in which one register of all lanes comes back to a scheduler's register file.
+    pub return_cycles: Figure,
     /// Cycles until a shuffle is there.
     pub shuffle_latency: Figure,
     /// Cycles until a load that hits the first-level cache is there.
@@ -115,7 +119,12 @@ impl MachineModel {
             special_register_latency: figure(26, Assumed("as constant memory")),
             address_cycles: figure(4, HUERTA),
             queue_entries: figure(5, HUERTA),
+            data_path_bytes: figure(125, Measured("reads of shared memory by 1,024 threads of an H200")),
             shared_latency: figure(29, LOADS),
+            return_cycles: figure(
+                2,
+                Documented("Huerta et al.: loads of 32, 64 and 128 bits take 32, 34 and 38 cycles"),
+            ),
             shuffle_latency: figure(24, Assumed("shared memory without the access to the banks")),
             first_level_latency: figure(41, Assumed("as reported for an H100 by Luo et al., 2024")),
             second_level_latency: figure(287, LOADS),
@@ -129,7 +138,7 @@ impl MachineModel {
                 594,
                 Derived("one-way signal on an H200, 1,168 cycles, less a poll, a store's way and half a poll's period"),
             ),
-            jump_cycles: figure(10, Fitted("FFMA loop of one warp a scheduler")),
+            jump_cycles: figure(10, Fitted("FFMA loop of one warp a scheduler on an H200")),
             port_window: figure(3, HUERTA),
         }
     }

@@ -58,6 +58,8 @@ pub struct Issue {
     pub write: Option<Scoreboard>,
     /// Released when the operands have been read.
     pub read: Option<Scoreboard>,
+    /// Registers that each lane loads, if it is a load.
+    pub registers: u64,
     /// The registers that it reads through the ports of the register file: the operand's place, the register, and whether it stays
     /// in the operand cache.
     pub sources: Vec<(usize, u8, bool)>,
@@ -77,6 +79,7 @@ impl Issue {
             wait: code.control.wait,
             write: code.control.write,
             read: code.control.read,
+            registers: u64::from(code.bytes().div_ceil(4)),
             sources: if arithmetic { sources.collect() } else { Vec::new() },
         }
     }

@@ -7,6 +7,7 @@ use super::super::machine::MachineModel;
 use super::causes::Cause;
 
 const SECTOR_BYTES: f64 = 32.0;
+const PASS_BYTES: f64 = 128.0;
 
 /// Where constants and tensors are before the block loads them, and who else loads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +47,33 @@ pub enum Access<'a> {
     Invalidate,
 }
 
+impl Access<'_> {
+    /// Passes through the data path.
+    pub fn passes(&self) -> u64 {
+        match *self {
+            Self::Idle | Self::Invalidate => 0,
+            Self::Shuffle => 1,
+            Self::Shared(passes) => passes,
+            Self::Load { wavefronts, .. } | Self::Store { wavefronts, .. } => wavefronts,
+        }
+    }
+}
+
+/// A memory instruction on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The warp.
+    pub warp: usize,
+    /// Its number among the warp's.
+    pub number: u64,
+    /// What it does.
+    pub access: Access<'a>,
+    /// The cycle in which it was issued.
+    pub issued: u64,
+    /// Registers that each lane loads.
+    pub registers: u64,
+}
+
 /// When a memory instruction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
@@ -61,9 +89,10 @@ pub struct Completion {
 pub struct MemoryPath<'a> {
     machine: &'a MachineModel,
     surroundings: Surroundings,
-    queues: Vec<VecDeque<u64>>,
+    queues: Vec<VecDeque<Request<'a>>>,
     address_free: Vec<u64>,
-    data_free: u64,
+    turn: usize,
+    data_free: f64,
     incoming_free: f64,
     outgoing_free: f64,
     held: HashMap<u64, u64>,
@@ -78,51 +107,68 @@ impl<'a> MemoryPath<'a> {
             surroundings,
             queues: vec![VecDeque::new(); schedulers],
             address_free: vec![0; schedulers],
-            data_free: 0,
+            turn: 0,
+            data_free: 0.0,
             incoming_free: 0.0,
             outgoing_free: 0.0,
             held: HashMap::new(),
         }
     }
 
-    /// The first cycle from `cycle` on in which a scheduler's queue takes an instruction.
-    pub fn accepts(&mut self, scheduler: usize, cycle: u64) -> u64 {
-        let queue = &mut self.queues[scheduler];
-        while queue.front().is_some_and(|start| *start <= cycle) {
-            queue.pop_front();
-        }
-        let most = self.machine.queue_entries.value as usize;
-        if queue.len() < most { cycle } else { queue[queue.len() - most] }
+    /// Whether a scheduler's queue takes an instruction.
+    pub fn accepts(&self, scheduler: usize) -> bool {
+        self.queues[scheduler].len() < self.machine.queue_entries.value as usize
     }
 
-    /// Takes an instruction that a scheduler issues in a cycle.
-    pub fn issue(&mut self, scheduler: usize, cycle: u64, access: Access<'_>) -> Completion {
-        let start = (cycle + 1).max(self.address_free[scheduler]);
-        let passes = match access {
-            Access::Idle | Access::Invalidate => 0,
-            Access::Shuffle => 1,
-            Access::Shared(passes) => passes,
-            Access::Load { wavefronts, .. } | Access::Store { wavefronts, .. } => wavefronts,
-        };
-        let enters = start.max(self.data_free);
-        self.data_free = enters + passes;
-        self.queues[scheduler].push_back(enters);
-        self.address_free[scheduler] = (start + self.machine.address_cycles.value).max(enters);
-        let behind = enters - (cycle + 1);
-        let read = cycle + self.machine.operand_latency.value + behind + passes.saturating_sub(1);
-        let after = |latency: u64| cycle + behind + latency + passes.saturating_sub(1);
+    /// Takes an instruction that a scheduler issues.
+    pub fn push(&mut self, scheduler: usize, request: Request<'a>) {
+        self.queues[scheduler].push_back(request);
+    }
+
+    /// The first cycle in which something enters the data path, if anything waits.
+    pub fn next(&self) -> Option<u64> {
+        (0..self.queues.len()).filter_map(|scheduler| self.enters(scheduler)).min()
+    }
+
+    /// When the first instruction of a scheduler's queue can enter the data path.
+    fn enters(&self, scheduler: usize) -> Option<u64> {
+        let request = self.queues[scheduler].front()?;
+        Some((request.issued + 1).max(self.address_free[scheduler]).max(self.data_free as u64))
+    }
+
+    /// Lets an instruction enter the data path in a cycle, the schedulers in turn.
+    pub fn serve(&mut self, cycle: u64) -> Option<(Request<'a>, Completion)> {
+        let count = self.queues.len();
+        let ready = (0..count).map(|distance| (self.turn + distance) % count);
+        let scheduler = ready
+            .into_iter()
+            .filter(|scheduler| self.enters(*scheduler).is_some_and(|enters| enters <= cycle))
+            .min_by_key(|scheduler| self.queues[*scheduler].front().map(|request| request.issued))?;
+        let request = self.queues[scheduler].pop_front()?;
+        self.turn = (scheduler + 1) % count;
+        self.address_free[scheduler] = cycle + self.machine.address_cycles.value;
+        let cycles = PASS_BYTES / self.machine.data_path_bytes.value as f64;
+        self.data_free = self.data_free.max(cycle as f64) + cycles * request.access.passes() as f64;
+        let behind = cycle.saturating_sub(request.issued + 1);
+        Some((request, self.completion(&request, request.issued + behind)))
+    }
+
+    /// The end of an access that would have been issued at `start` if nothing had been before it.
+    fn completion(&mut self, request: &Request<'a>, start: u64) -> Completion {
+        let access = request.access;
+        let behind = access.passes().saturating_sub(1);
+        let returned = behind.max(self.machine.return_cycles.value * request.registers.saturating_sub(1));
+        let read = start + self.machine.operand_latency.value + behind;
         let (done, cause) = match access {
-            Access::Idle => (after(1), Cause::Operands),
+            Access::Idle => (start + 1, Cause::Operands),
             Access::Invalidate => {
                 self.held.clear();
-                (after(1), Cause::Operands)
+                (start + 1, Cause::Operands)
             }
-            Access::Shuffle => (after(self.machine.shuffle_latency.value), Cause::Shared),
-            Access::Shared(_) => (after(self.machine.shared_latency.value), Cause::Shared),
-            Access::Load { sectors, cached, .. } => {
-                (self.load(cycle + behind, sectors, cached) + passes.saturating_sub(1), Cause::Global)
-            }
-            Access::Store { sectors, .. } => (self.store(cycle + behind, sectors), Cause::Global),
+            Access::Shuffle => (start + self.machine.shuffle_latency.value, Cause::Shared),
+            Access::Shared(_) => (start + self.machine.shared_latency.value + returned, Cause::Shared),
+            Access::Load { sectors, cached, .. } => (self.load(start, sectors, cached) + returned, Cause::Global),
+            Access::Store { sectors, .. } => (self.store(start, sectors), Cause::Global),
         };
         Completion { done, read, cause }
     }

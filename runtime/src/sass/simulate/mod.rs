@@ -18,9 +18,9 @@ use super::trace::{Effect, Step, Trace};
 pub use causes::{CAUSES, Cause, Cycles, InstructionCost, Timing};
 use issue::{Issue, Kind};
 pub use memory_path::Surroundings;
-use memory_path::{Access, MemoryPath};
+use memory_path::{Access, Completion, MemoryPath, Request};
 use scheduler::Scheduler;
-use warp::WarpState;
+use warp::{UNKNOWN, Use, WarpState};
 
 /// The timing of a block whose warps execute `trace`. Issues of the instructions at the places of `watched` are noted.
 pub fn simulate(
@@ -83,6 +83,9 @@ struct Candidate {
 impl<'a> Block<'a> {
     /// Issues what can be issued in a cycle; the next cycle in which something may be.
     fn cycle(&mut self, cycle: u64, watched: &[usize]) -> Option<u64> {
+        while let Some((request, completion)) = self.memory.serve(cycle) {
+            self.served(request, completion);
+        }
         let mut next: Option<u64> = None;
         for scheduler in 0..self.schedulers.len() {
             let mut earliest: Option<u64> = None;
@@ -104,7 +107,8 @@ impl<'a> Block<'a> {
             }
             next = [next, earliest].into_iter().flatten().min();
         }
-        next.map(|next| next.max(cycle + 1))
+        let next = next.filter(|next| *next != UNKNOWN);
+        [next, self.memory.next()].into_iter().flatten().min().map(|next| next.max(cycle + 1))
     }
 
     fn step(&self, warp: usize) -> Option<Step> {
@@ -112,7 +116,7 @@ impl<'a> Block<'a> {
         warp.steps.get(warp.next).copied()
     }
 
-    fn candidate(&mut self, scheduler: usize, warp: usize, cycle: u64) -> Option<Candidate> {
+    fn candidate(&self, scheduler: usize, warp: usize, cycle: u64) -> Option<Candidate> {
         let step = self.step(warp).filter(|_| !self.warps[warp].at_barrier)?;
         let issue = &self.issues[step.place as usize];
         let released = self.warps[warp].released(issue);
@@ -120,10 +124,8 @@ impl<'a> Block<'a> {
             return Some(Candidate { warp, released, issued: released });
         }
         let pipe = self.schedulers[scheduler].accepts(warp, issue, cycle, self.machine);
-        let queue = match issue.pipe {
-            Pipe::Memory => self.memory.accepts(scheduler, cycle),
-            _ => cycle,
-        };
+        let full = issue.pipe == Pipe::Memory && !self.memory.accepts(scheduler);
+        let queue = if full { UNKNOWN } else { cycle };
         let issued = if queue > pipe { (queue, Cause::Queue) } else { (pipe, Cause::Pipe) };
         let issued = if issued.0 > cycle { issued } else { (cycle, Cause::Turn) };
         Some(Candidate { warp, released, issued })
@@ -161,6 +163,7 @@ impl<'a> Block<'a> {
                     cycle,
                     (cycle + latency, cause),
                     cycle + latency.min(self.machine.operand_latency.value),
+                    None,
                 );
             }
         }
@@ -200,13 +203,13 @@ impl<'a> Block<'a> {
         }
     }
 
-    fn hold(&mut self, warp: usize, issue: &Issue, cycle: u64, write: (u64, Cause), read: u64) {
+    fn hold(&mut self, warp: usize, issue: &Issue, cycle: u64, write: (u64, Cause), read: u64, request: Option<u64>) {
         let state = &mut self.warps[warp];
         if let Some(scoreboard) = issue.write {
-            state.hold(scoreboard.index(), cycle, write);
+            state.hold(scoreboard.index(), cycle, Use { end: write, request, reads: false });
         }
         if let Some(scoreboard) = issue.read {
-            state.hold(scoreboard.index(), cycle, (read, Cause::Operands));
+            state.hold(scoreboard.index(), cycle, Use { end: (read, Cause::Operands), request, reads: true });
         }
     }
 
@@ -214,7 +217,7 @@ impl<'a> Block<'a> {
         let trace = self.trace;
         let access = match (step.effect, issue.kind) {
             (Effect::Skipped, _) => {
-                self.hold(warp, issue, cycle, (cycle + 2, Cause::Operands), cycle + 2);
+                self.hold(warp, issue, cycle, (cycle + 2, Cause::Operands), cycle + 2, None);
                 return;
             }
             (_, Kind::Shuffle) => Access::Shuffle,
@@ -230,22 +233,27 @@ impl<'a> Block<'a> {
             }
             _ => Access::Idle,
         };
-        let completion = self.memory.issue(scheduler, cycle, access);
-        self.timing.instructions[step.place as usize].wavefronts += match access {
-            Access::Shared(passes) => passes,
-            Access::Shuffle => 1,
-            Access::Load { wavefronts, .. } | Access::Store { wavefronts, .. } => wavefronts,
-            Access::Idle | Access::Invalidate => 0,
-        };
+        self.timing.instructions[step.place as usize].wavefronts += access.passes();
         let state = &mut self.warps[warp];
+        state.requests += 1;
+        state.unserved += 1;
+        let number = state.requests;
+        state.kinds.push_back(issue.kind);
+        self.memory.push(scheduler, Request { warp, number, access, issued: cycle, registers: issue.registers });
+        self.hold(warp, issue, cycle, (UNKNOWN, completion_cause(&access)), UNKNOWN, Some(number));
+    }
+
+    /// Notes that an instruction has entered the data path. Those of a warp do so in order.
+    fn served(&mut self, request: Request<'_>, completion: Completion) {
+        let state = &mut self.warps[request.warp];
         let mut done = (completion.done, completion.cause);
-        match issue.kind {
-            Kind::GlobalStore => state.stored = state.stored.max(completion.done),
-            Kind::Copy { .. } => state.copied = state.copied.max(completion.done),
-            Kind::CopyGroup => done = (state.copied.max(cycle + 1), Cause::Global),
+        match state.kinds.pop_front() {
+            Some(Kind::GlobalStore) => state.stored = state.stored.max(completion.done),
+            Some(Kind::Copy { .. }) => state.copied = state.copied.max(completion.done),
+            Some(Kind::CopyGroup) => done = (state.copied.max(completion.done), Cause::Global),
             _ => {}
         }
-        self.hold(warp, issue, cycle, done, completion.read);
+        state.served(request.number, done, completion.read);
     }
 
     fn arrive(&mut self, warp: usize, cycle: u64) {
@@ -265,5 +273,14 @@ impl<'a> Block<'a> {
             warp.at_barrier = false;
             warp.ready = (warp.ready.0.max(release), Cause::Barrier);
         }
+    }
+}
+
+/// What one waits for who waits for an access that has not entered the data path.
+fn completion_cause(access: &Access<'_>) -> Cause {
+    match access {
+        Access::Shuffle | Access::Shared(_) => Cause::Shared,
+        Access::Load { .. } | Access::Store { .. } => Cause::Global,
+        Access::Idle | Access::Invalidate => Cause::Operands,
     }
 }
