@@ -7,6 +7,7 @@ pub mod instruction;
 pub mod machine;
 pub mod operand;
 pub mod operation;
+pub mod price;
 pub mod program;
 pub mod simulate;
 pub mod trace;
