@@ -108,6 +108,7 @@ fn width(modifier: Modifier) -> Option<u32> {
 }
 
 fn rest_with_guard(text: &str) -> String {
+    let text = text.split("(*").next().unwrap_or(text);
     text.trim().trim_end_matches(';').trim().to_owned()
 }
 

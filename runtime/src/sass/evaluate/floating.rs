@@ -35,9 +35,7 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
         O::F2i if !code.has(Modifier::F64) && !is_wide(code) => to_integer(warp, code, mask, &form()?)?,
         O::Hfma2 if is_move(code) => form()?.write(warp, 0, mask, &Value::splat(code.immediate)),
         O::Dadd | O::Dmul | O::Dfma => data(warp, mask, &form()?, 2),
-        O::F2f | O::I2f | O::F2i | O::Frnd if code.has(Modifier::F64) || is_wide(code) => {
-            data(warp, mask, &form()?, 2);
-        }
+        O::F2f | O::I2f | O::F2i | O::Frnd if has_wide_result(code) => data(warp, mask, &form()?, 2),
         O::Hfma2
         | O::Hadd2
         | O::Hmul2
@@ -67,6 +65,14 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
 
 fn is_wide(code: &Code) -> bool {
     code.has(Modifier::S64) || code.has(Modifier::U64) || code.has(Modifier::Bits64)
+}
+
+/// The first type that a conversion names is that of its result.
+fn has_wide_result(code: &Code) -> bool {
+    match code.operation {
+        Operation::F2i => code.has(Modifier::S64) || code.has(Modifier::U64),
+        _ => code.modifiers.first() == Some(&Modifier::F64),
+    }
 }
 
 /// Constants are also moved as `-0 * 0 + (high, low)`.
