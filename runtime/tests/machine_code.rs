@@ -113,8 +113,7 @@ fn the_figures_are_those_that_were_held_against_measurements() {
 #[track_caller]
 fn assert_near(what: &str, model: f64, measured: f64, tolerance: f64) {
     let error = model / measured - 1.0;
-    println!("{what}: {model:.1}, measured {measured:.1} ({:+.1} %)", 100.0 * error);
-    assert!(error.abs() <= tolerance, "{what}: {model:.1}, measured {measured:.1}");
+    assert!(error.abs() <= tolerance, "{what}: {model:.1}, measured {measured:.1} ({:+.1} %)", 100.0 * error);
 }
 
 #[test]

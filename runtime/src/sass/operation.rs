@@ -33,10 +33,9 @@ pub const PIPES: usize = 10;
 macro_rules! operations {
     ($($variant:ident $name:literal $pipe:ident),* $(,)?) => {
         /// An operation, modifiers apart.
-        #[allow(missing_docs)]
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Operation {
-            $($variant),*
+            $(#[doc = concat!("`", $name, "`.")] $variant),*
         }
 
         impl Operation {
@@ -97,10 +96,9 @@ operations! {
 macro_rules! modifiers {
     ($($variant:ident $name:literal),* $(,)?) => {
         /// What narrows an operation down.
-        #[allow(missing_docs)]
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Modifier {
-            $($variant),*
+            $(#[doc = concat!("`.", $name, "`.")] $variant),*
         }
 
         impl Modifier {

@@ -103,7 +103,7 @@ fn add(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>, launch: &Launch
         ones += u64::from(adjustment.negative);
     }
     let carries = if code.has(Modifier::X) { [form.input(warp, 0), form.input(warp, 1)] } else { [Bits::FALSE; 2] };
-    let carries = carries.map(|carry| as_value(carry));
+    let carries = carries.map(as_value);
     let total =
         |[a, b, c, d, e]: [u32; 5]| u64::from(a) + u64::from(b) + u64::from(c) + u64::from(d) + u64::from(e) + ones;
     let sources = [&words[0], &words[1], &words[2], &carries[0], &carries[1]];
@@ -241,9 +241,9 @@ fn decided(table: u32, sources: &[Value; 3], lanes: &mut [u32; LANES]) -> u32 {
     for (place, masks) in [(0, [0xf0, 0x0f]), (1, [0xcc, 0x33]), (2, [0xaa, 0x55])] {
         let when_zero = table & masks[1];
         if when_zero == 0 || when_zero == masks[1] {
-            for lane in 0..LANES {
+            for (lane, word) in lanes.iter_mut().enumerate() {
                 if sources[place].known >> lane & 1 == 1 && sources[place].lanes[lane] == 0 {
-                    lanes[lane] = if when_zero == 0 { 0 } else { u32::MAX };
+                    *word = if when_zero == 0 { 0 } else { u32::MAX };
                     decided |= 1 << lane;
                 }
             }

@@ -1,6 +1,5 @@
 //! The registers of a warp, and how operands are read from them.
 
-use super::super::control::SCOREBOARDS;
 use super::super::error::CodeError;
 use super::super::instruction::Code;
 use super::super::operand::{Adjustment, Operand, Part, Predicate, Register, Special, TRUE, UNIFORM_ZERO, ZERO};
@@ -51,7 +50,6 @@ pub struct Warp {
 impl Warp {
     /// A warp that begins at a place.
     pub fn new(number: usize, place: usize) -> Self {
-        debug_assert!(SCOREBOARDS < BARRIERS);
         Self {
             number,
             registers: vec![Value::UNKNOWN; 255],
