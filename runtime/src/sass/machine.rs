@@ -129,7 +129,7 @@ impl MachineModel {
             first_level_latency: figure(41, Assumed("as reported for an H100 by Luo et al., 2024")),
             second_level_latency: figure(287, LOADS),
             memory_latency: figure(695, LOADS),
-            second_level_bytes_alone: figure(64, PULLS),
+            second_level_bytes_alone: figure(119, PULLS),
             second_level_bytes_shared: figure(33, PULLS),
             operand_latency: figure(11, HUERTA),
             barrier_latency: figure(22, Assumed("as reported for a V100 by Zhang et al., 2020")),
