@@ -6,6 +6,7 @@ use warpweave::codegen::print::ENTRY_NAME;
 use warpweave::explain::machine_code::{KernelPrice, PricedCode, price_kernels};
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::tables::node_name;
+use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::operation::Operation;
@@ -29,7 +30,8 @@ const LISTED: usize = 4;
 pub fn execute(name: &str, build: &Build, kernel: Option<&str>, output: &Output) -> Result<Passed, CliError> {
     let nvrtc = Nvrtc::locate()?;
     let (part, compiled) = build.part_with_code(TARGET, &ChildProcess::new(&nvrtc), &mut |_| {})?;
-    let priced = price_kernels(&part, &compiled, &build.arch(TARGET))?;
+    let costs = build.options(BundleTarget::Gpu(TARGET))?.plan_options().costs;
+    let priced = price_kernels(&part, &compiled, &build.arch(TARGET), &costs)?;
     let Some(wanted) = kernel else {
         output.result("explain", &kernels_value(name, &part, &priced), &kernels(name, &part, &priced));
         return Ok(true);
@@ -60,8 +62,8 @@ fn kernels(name: &str, part: &Part, priced: &PricedCode) -> String {
         let _ = write!(text, "  k{:<4} {template:<26} {:>6} {:>9.3}", kernel.kernel, kernel.tasks, kernel.searched);
         match (&kernel.price, kernel.priced) {
             (Ok(price), Some(code)) => {
-                searched += kernel.searched * kernel.tasks as f64;
-                coded += code * kernel.tasks as f64;
+                searched += kernel.searched_all;
+                coded += kernel.priced_all.unwrap_or(0.0);
                 let _ = writeln!(
                     text,
                     " {code:>9.3} {:>6.2} {:>7} {:>4.0} % {:>4.0} % {:>5}  {}, {}",
@@ -86,6 +88,14 @@ fn kernels(name: &str, part: &Part, priced: &PricedCode) -> String {
         "  all rTasks, one after another: {searched:.1} by the search, {coded:.1} by the code, ratio {:.2}",
         coded / searched
     );
+    if let Some(code) = priced.priced {
+        let _ = writeln!(
+            text,
+            "  the schedule, launch left out: {:.1} by the search, {code:.1} with the prices of the code, ratio {:.2}",
+            priced.searched,
+            code / priced.searched
+        );
+    }
     if unknown > 0 {
         let _ = writeln!(text, "  {unknown} kernels have no price by their code");
     }
@@ -101,7 +111,13 @@ fn mix(price: &TaskPrice) -> String {
 
 fn kernels_value(name: &str, part: &Part, priced: &PricedCode) -> Value {
     let kernels: Vec<Value> = priced.kernels.iter().map(|kernel| kernel_figures(part, priced, kernel)).collect();
-    json!({ "model": name, "target": TARGET.to_string(), "kernels": kernels })
+    json!({
+        "model": name,
+        "target": TARGET.to_string(),
+        "search_makespan_microseconds": priced.searched,
+        "code_makespan_microseconds": priced.priced,
+        "kernels": kernels,
+    })
 }
 
 fn kernel_figures(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> Value {
@@ -113,6 +129,8 @@ fn kernel_figures(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> Val
         "tasks": kernel.tasks,
         "search_microseconds": kernel.searched,
         "code_microseconds": kernel.priced,
+        "search_microseconds_of_all": kernel.searched_all,
+        "code_microseconds_of_all": kernel.priced_all,
         "registers": kernel.registers,
     });
     match &kernel.price {
