@@ -191,6 +191,29 @@ fn products_of_matrices_take_the_measured_time() {
     }
 }
 
+/// `mma.sync` fed by `ldmatrix` from padded rows: rows and columns of a warp's tile in units of 16 and 8, whether the second
+/// factor stays in registers, and multiplications a cycle of 4, 8, 12 and 16 warps.
+#[test]
+fn products_from_shared_memory_take_the_measured_time() {
+    let code = machine_code("a_comp.cubin");
+    let repetitions = 60;
+    for (rows, columns, held, measured) in [
+        (4, 4, 0, [919.0, 1215.0, 1258.0, 1259.0]),
+        (2, 4, 0, [749.0, 998.0, 992.0, 998.0]),
+        (2, 2, 0, [348.0, 599.0, 673.0, 678.0]),
+        (4, 4, 1, [1088.0, 1283.0, 1288.0, 1289.0]),
+        (4, 2, 1, [399.0, 754.0, 971.0, 1017.0]),
+        (1, 8, 0, [381.0, 682.0, 800.0, 812.0]),
+    ] {
+        for (warps, measured) in [4, 8, 12, 16].into_iter().zip(measured) {
+            let entry = format!("_Z7k_ldmmaILi{rows}ELi{columns}ELb{held}EEvPfiPx");
+            let cycles = clocked(&code, &entry, 32 * warps, repetitions);
+            let rate = f64::from(repetitions * 16 * rows * columns * warps * 2048) / cycles;
+            assert_near(&format!("multiplications a cycle, {entry}, {warps} warps"), rate, measured, 0.08);
+        }
+    }
+}
+
 /// Bytes a cycle from the second-level cache into one multiprocessor, in loops that load 1, 4 or 8 times 16 bytes a thread.
 #[test]
 fn loads_from_the_second_level_cache_take_the_measured_time() {

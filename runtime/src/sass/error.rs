@@ -39,7 +39,7 @@ pub enum CodeError {
     #[error("no warp can go on: {0}")]
     Deadlock(String),
     /// A block that executes too many instructions.
-    #[error("a block executes more than {0} instructions of a warp; price less work at once")]
+    #[error("the warps of a block execute more than {0} instructions; choose smaller tiles")]
     TooLong(usize),
     /// A block of a size that no multiprocessor takes.
     #[error("a block of {0} threads is no whole number of warps, or above 1,024 threads")]

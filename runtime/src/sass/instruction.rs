@@ -81,6 +81,15 @@ impl Code {
         self.modifiers.iter().find_map(|modifier| width(*modifier)).unwrap_or(4)
     }
 
+    /// Matrices that a load of matrices brings, a register of each lane each.
+    pub fn matrices(&self) -> u32 {
+        match (self.has(Modifier::Four), self.has(Modifier::Two)) {
+            (true, _) => 4,
+            (false, true) => 2,
+            (false, false) => 1,
+        }
+    }
+
     /// The general registers that it reads as operands of an arithmetic pipe, with the place of each among its sources and whether it stays in
     /// the operand cache.
     pub fn sources(&self) -> impl Iterator<Item = (usize, Register, bool)> {

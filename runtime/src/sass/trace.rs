@@ -54,6 +54,8 @@ pub struct Trace {
     pub warps: Vec<Vec<Step>>,
     /// The sectors that accesses to global memory touch, each access's consecutive, by their number.
     pub sectors: Vec<u64>,
+    /// Steps of all warps together.
+    pub count: usize,
     /// What could not be known.
     pub unknowns: Unknowns,
 }

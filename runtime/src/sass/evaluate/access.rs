@@ -43,7 +43,8 @@ pub fn execute(
         O::Ldgsts => copy(warp, code, mask, memories)?,
         O::Atomg => atomic(warp, code, mask, memories)?,
         O::Membar | O::Errbar | O::Cgaerrbar | O::Cctl | O::Fence | O::Ldgdepbar => Effect::None,
-        O::Ldl | O::Stl | O::Atoms | O::Ldsm => return Err(CodeError::Operation(code.operation.name().to_owned())),
+        O::Ldsm => load_matrices(warp, code, mask, memories)?,
+        O::Ldl | O::Stl | O::Atoms => return Err(CodeError::Operation(code.operation.name().to_owned())),
         _ => return Ok(None),
     }))
 }
@@ -80,10 +81,9 @@ fn addresses(warp: &Warp, address: Address) -> ([u64; LANES], u32) {
         }
     }
     if let Some(uniform) = address.uniform.filter(|uniform| *uniform != UNIFORM_ZERO) {
-        let index = usize::from(uniform.0);
-        add(&warp.uniform[index], 0, 1);
+        add(&warp.uniform_register(uniform, 0), 0, 1);
         if address.wide {
-            add(&warp.uniform[index + 1], 32, 1);
+            add(&warp.uniform_register(uniform, 1), 32, 1);
         }
     }
     (words, known)
@@ -112,6 +112,19 @@ fn load_shared(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories<
     let load = |place: u64| (memories.shared.load(place as u32), false);
     write_loaded(warp, code, mask, destination, &places, load);
     Ok(shared_effect(&places, mask, code.bytes()))
+}
+
+/// Loads matrices of 8 rows of 16 bytes; each row's address is given by a lane, and each matrix passes by itself.
+fn load_matrices(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories<'_>) -> Result<Effect, CodeError> {
+    let (_, address) = memory_operand(code)?;
+    let count = code.matrices();
+    let rows = mask & (u32::MAX >> (32 - 8 * count));
+    let places = shared_addresses(warp, address, rows, memories.trace);
+    let destination = register(code, code.operands.first())?;
+    for distance in 0..count {
+        warp.write(destination, distance as u8, mask, &Value::UNKNOWN);
+    }
+    Ok(Effect::Shared { wavefronts: wavefronts::matrices(&places) })
 }
 
 /// Writes the words at these places. What is not known is polled or data.

@@ -181,7 +181,7 @@ fn move_barrier(warp: &mut Warp, code: &Code, mask: u32) -> Result<(), CodeError
 /// Only the barrier of the whole block is known.
 fn bar(warp: &mut Warp, code: &Code, mask: u32) -> Result<(), CodeError> {
     let whole = matches!(code.operands.first(), Some(Operand::Integer(0)));
-    let rest = code.operands[1..].iter().all(|operand| matches!(operand, Operand::Predicate(..)));
+    let rest = code.operands.iter().skip(1).all(|operand| matches!(operand, Operand::Predicate(..)));
     if !whole || !rest || code.has(Modifier::Arrive) {
         return Err(CodeError::Form(code.text.clone()));
     }

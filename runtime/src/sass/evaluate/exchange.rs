@@ -29,7 +29,7 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
         }
         O::Vote | O::Voteu => vote(warp, code, mask)?,
         O::B2r => {
-            for operand in &code.operands[1..] {
+            for operand in code.operands.iter().skip(1) {
                 if let Some((name, _)) = predicate_of(operand) {
                     warp.write_predicate(name, mask, warp.reduced);
                 }

@@ -33,8 +33,8 @@ use reach::Reach;
 use value::{Bits, LANES};
 use warp::{LaneState, Warp};
 
-/// Instructions that a warp may execute.
-pub const LIMIT: usize = 8 << 20;
+/// Instructions that the warps of a block may execute together.
+pub const LIMIT: usize = 16 << 20;
 const MOST_THREADS: u32 = 1024;
 
 /// What the warps of one block execute from the entry on.
@@ -74,9 +74,9 @@ fn run(warp: &mut Warp, ways: &Ways<'_>, memories: &mut Memories<'_>) -> Result<
             & (0..LANES).filter(|lane| warp.places[*lane] == place).fold(0, |mask, lane| mask | 1 << lane);
         let code = ways.machine.at(place)?;
         let effect = step(warp, ways, place, code, mask, memories)?;
-        let steps = &mut memories.trace.warps[warp.number];
-        steps.push(Step { place: place as u32, effect });
-        if steps.len() > LIMIT {
+        memories.trace.warps[warp.number].push(Step { place: place as u32, effect });
+        memories.trace.count += 1;
+        if memories.trace.count > LIMIT {
             return Err(CodeError::TooLong(LIMIT));
         }
     }

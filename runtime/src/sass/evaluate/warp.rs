@@ -2,7 +2,9 @@
 
 use super::super::error::CodeError;
 use super::super::instruction::Code;
-use super::super::operand::{Adjustment, Operand, Part, Predicate, Register, Special, TRUE, UNIFORM_ZERO, ZERO};
+use super::super::operand::{
+    Adjustment, Operand, Part, Predicate, Register, Special, TRUE, UNIFORM_ZERO, UniformRegister, ZERO,
+};
 use super::launch::Launch;
 use super::value::{ALL, Bits, LANES, Value};
 
@@ -83,6 +85,12 @@ impl Warp {
         if register == ZERO { Value::splat(0) } else { self.register(Register(register.0.saturating_add(distance))) }
     }
 
+    /// The uniform register of this distance behind another.
+    pub fn uniform_register(&self, register: UniformRegister, distance: u8) -> Value {
+        let index = usize::from(register.0) + usize::from(distance);
+        self.uniform.get(index).copied().unwrap_or(Value::UNKNOWN)
+    }
+
     /// Writes a register in the lanes of `mask`.
     pub fn write(&mut self, register: Register, distance: u8, mask: u32, value: &Value) {
         let index = usize::from(register.0) + usize::from(distance);
@@ -143,17 +151,14 @@ impl Warp {
         Ok(match operand {
             Operand::Register(register, adjustment) => (self.register_after(*register, distance), *adjustment),
             Operand::Uniform(UNIFORM_ZERO, adjustment) => (Value::splat(0), *adjustment),
-            Operand::Uniform(register, adjustment) => {
-                let index = usize::from(register.0) + usize::from(distance);
-                (self.uniform.get(index).copied().unwrap_or(Value::UNKNOWN), *adjustment)
-            }
+            Operand::Uniform(register, adjustment) => (self.uniform_register(*register, distance), *adjustment),
             Operand::Constant(bank, address, adjustment) => {
                 let mut offset = Value::splat(address.offset as u32);
                 if let Some(register) = address.base {
                     offset = Value::map([&offset, &self.register(register)], |[left, right]| left.wrapping_add(right));
                 }
                 if let Some(register) = address.uniform.filter(|register| *register != UNIFORM_ZERO) {
-                    let uniform = self.uniform[usize::from(register.0)];
+                    let uniform = self.uniform_register(register, 0);
                     offset = Value::map([&offset, &uniform], |[left, right]| left.wrapping_add(right));
                 }
                 (launch.constants(*bank, &offset, u32::from(distance) * 4), *adjustment)

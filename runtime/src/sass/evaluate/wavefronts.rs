@@ -42,6 +42,11 @@ fn conflicts(group: &[Option<u64>], bytes: u32) -> u16 {
     words.iter().map(Vec::len).max().unwrap_or(0) as u16
 }
 
+/// Passes of a load of matrices whose rows of 16 bytes lie at these addresses, eight a matrix.
+pub fn matrices(rows: &[Option<u64>; 32]) -> u16 {
+    rows.chunks(8).map(|matrix| conflicts(matrix, 16)).sum()
+}
+
 /// The sectors of an access to global memory.
 pub fn sectors(addresses: &[Option<u64>; 32], bytes: u32) -> Vec<u64> {
     let touched = |address: &u64| address / SECTOR_BYTES..(address + u64::from(bytes)).div_ceil(SECTOR_BYTES);
@@ -81,6 +86,8 @@ mod tests {
         assert_eq!(shared(&at(|_| 0), 16), 2);
         assert_eq!(shared(&at(|lane| 4096 + 16 * (lane / 2)), 16), 2, "neighbours share");
         assert_eq!(shared(&[None; 32], 4), 0);
+        assert_eq!(matrices(&at(|lane| 528 * lane)), 4, "rows apart by a line and a row");
+        assert_eq!(matrices(&at(|lane| 512 * lane)), 32, "rows in the same banks");
     }
 
     #[test]

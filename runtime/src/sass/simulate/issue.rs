@@ -79,7 +79,10 @@ impl Issue {
             wait: code.control.wait,
             write: code.control.write,
             read: code.control.read,
-            registers: u64::from(code.bytes().div_ceil(4)),
+            registers: u64::from(match code.operation {
+                Operation::Ldsm => code.matrices(),
+                _ => code.bytes().div_ceil(4),
+            }),
             sources: if arithmetic { sources.collect() } else { Vec::new() },
         }
     }
