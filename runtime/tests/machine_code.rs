@@ -39,10 +39,14 @@ fn clocked(code: &MachineCode, entry: &str, threads: u32, repetitions: u32) -> f
     (end - begin) as f64
 }
 
-/// A listing of instructions with these stall counts, scoreboards to wait for and to write.
+/// A listing of instructions with these stall counts, scoreboards to wait for and to write. The label `.loop` stands before
+/// the seventh.
 fn listing(lines: &[(&str, u64, u64, u64)]) -> MachineCode {
     let mut text = String::from(".text.f:\n");
     for (place, (instruction, stall, wait, write)) in lines.iter().enumerate() {
+        if place == 6 {
+            text += ".loop:\n";
+        }
         let control = (stall | 1 << 4 | write << 5 | 7 << 8 | wait << 11) << 41;
         text += &format!("        /*{:04x}*/  {instruction} ; /* 0x{:016x} */\n", 16 * place, 0);
         text += &format!("        /* 0x{control:016x} */\n");
@@ -101,6 +105,74 @@ fn trip_counts_come_from_the_code() {
     assert!(matches!(evaluate(&code, "g", &mut launch), Err(CodeError::Function(_))));
     let unknown = listing(&[("FROB R1, R2", 1, 0, NONE), ("EXIT", 5, 0, NONE)]);
     assert_eq!(evaluate(&unknown, "f", &mut launch), Err(CodeError::Operation("FROB".to_owned())));
+}
+
+/// How often the instruction with this text is issued by a block of 64 threads, and what could not be known.
+fn issues_of(lines: &[(&str, u64, u64, u64)], text: &str) -> (u64, Trace) {
+    let code = listing(lines);
+    let mut launch = Launch::new(64, 0, 1, &[0x1000, 0]);
+    let (trace, timing) = timed(&code, "f", &mut launch, &[]);
+    let places = (0..code.code.len()).filter(|place| code.code[*place].text == text);
+    (places.map(|place| timing.instructions[place].issues).sum(), trace)
+}
+
+#[test]
+fn lanes_that_part_meet_again() {
+    let parts = [
+        ("S2R R0, SR_LANEID", 5, 0, 0),
+        ("BSSY B0, `(.text.f)", 5, 1, NONE),
+        ("ISETP.GE.AND P0, PT, R0, 0x8, PT", 13, 0, NONE),
+        ("@P0 BRA `(.loop)", 5, 0, NONE),
+        ("IADD3 R1, R0, 0x1, RZ", 5, 0, NONE),
+        ("IADD3 R1, R1, 0x1, RZ", 5, 0, NONE),
+        ("BSYNC B0", 5, 0, NONE),
+        ("IADD3 R2, R0, 0x2, RZ", 5, 0, NONE),
+        ("EXIT", 5, 0, NONE),
+    ];
+    assert_eq!(issues_of(&parts, "IADD3 R1, R1, 0x1, RZ").0, 2, "by the lanes that do not jump");
+    assert_eq!(issues_of(&parts, "IADD3 R2, R0, 0x2, RZ").0, 2, "once a warp, by all lanes together");
+}
+
+#[test]
+fn integers_go_through_shared_memory_and_barriers() {
+    // Each thread stores its number; the warps read what the other one stored, and loop as often.
+    let lines = [
+        ("S2R R0, SR_TID.X", 5, 0, 0),
+        ("LEA R1, R0, 0x400, 0x2", 5, 1, NONE),
+        ("STS [R1], R0", 5, 0, NONE),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", 5, 0, NONE),
+        ("MOV R2, 0x40c", 5, 0, NONE),
+        ("LDS R3, [R2]", 5, 0, 0),
+        ("IADD3 R3, R3, -0x1, RZ", 5, 1, NONE),
+        ("ISETP.NE.AND P0, PT, R3, RZ, PT", 13, 0, NONE),
+        ("@P0 BRA `(.loop)", 5, 0, NONE),
+        ("EXIT", 5, 0, NONE),
+    ];
+    let (count, trace) = issues_of(&lines, "IADD3 R3, R3, -0x1, RZ");
+    assert_eq!((count, trace.unknowns.jumps), (2 * 3, 0), "thread 3 stored the trip count of both warps");
+}
+
+#[test]
+fn what_is_not_known_is_counted() {
+    let jump = |load: &'static str| {
+        [
+            ("MOV R2, 0x1000", 5, 0, NONE),
+            ("MOV R3, RZ", 5, 0, NONE),
+            (load, 5, 0, 0),
+            ("ISETP.NE.AND P0, PT, R4, RZ, PT", 13, 1, NONE),
+            ("@P0 BRA `(.loop)", 5, 0, NONE),
+            ("EXIT", 5, 0, NONE),
+            ("NOP", 5, 0, NONE),
+            ("NOP", 5, 0, NONE),
+        ]
+    };
+    let (_, polled) = issues_of(&jump("LDG.E.STRONG.GPU R4, desc[UR4][R2.64]"), "EXIT");
+    assert_eq!((polled.unknowns.polls, polled.unknowns.jumps), (2, 0));
+    let (_, data) = issues_of(&jump("LDG.E R4, desc[UR4][R2.64]"), "EXIT");
+    assert_eq!((data.unknowns.polls, data.unknowns.jumps), (0, 2));
+    let guarded = [("@P0 IADD3 R1, R1, 0x1, RZ", 5, 0, NONE), ("LDS R0, [R9]", 5, 0, 0), ("EXIT", 5, 1, NONE)];
+    let (_, unknown) = issues_of(&guarded, "EXIT");
+    assert_eq!((unknown.unknowns.guards, unknown.unknowns.addresses), (2, 2));
 }
 
 /// What the model is held against holds for these figures and no others.
