@@ -104,6 +104,12 @@ impl CubinInfo {
     }
 }
 
+/// The bytes of an entry's constant bank 2, where the compiler keeps tables of jumps; none where it has no table.
+pub fn jump_tables<'a>(cubin: &'a [u8], entry: &str) -> Result<&'a [u8], CubinError> {
+    let elf = Elf::read(cubin)?;
+    Ok(elf.section(&format!(".nv.constant2.{entry}")).map_or(&[], |section| section.bytes))
+}
+
 /// The assembler notes its command line; `-arch` is followed by the target.
 fn noted_target(elf: &Elf<'_>) -> Option<Target> {
     let note = elf.section(".note.nv.tkinfo")?.bytes;

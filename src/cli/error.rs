@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use warpweave::bench::BenchError;
 use warpweave::compiler::CompileError;
+use warpweave::explain::machine_code::MachineCodeError;
 use warpweave::frontend::ImportError;
 use warpweave::graph::arithmetic::{highest, lowest};
 use warpweave::graph::legible::{escaped, legible};
@@ -257,6 +258,16 @@ impl From<CubinError> for CliError {
 impl From<SassError> for CliError {
     fn from(error: SassError) -> Self {
         Self::Usage(format!("cannot disassemble the code: {error}"))
+    }
+}
+
+impl From<MachineCodeError> for CliError {
+    fn from(error: MachineCodeError) -> Self {
+        match error {
+            MachineCodeError::Disassemble(error) => error.into(),
+            MachineCodeError::Cubin(error) => error.into(),
+            MachineCodeError::Code(error) => Self::Usage(format!("cannot price the machine code: {error}")),
+        }
     }
 }
 

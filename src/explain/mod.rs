@@ -3,6 +3,7 @@
 mod clock;
 mod colours;
 mod comparison;
+pub mod machine_code;
 pub mod partition;
 mod picture;
 mod timeline;

@@ -12,7 +12,7 @@ use warpweave::runtime::json::{self, Value};
 use warpweave::runtime::target::Target;
 use warpweave::{Build, Model};
 
-use crate::support::tool::{Folder, fail, model, succeed, tool};
+use crate::support::tool::{Folder, fail, has_nvrtc, model, succeed, tool};
 
 #[test]
 fn a_plan_is_explained_in_figures_picture_and_trace() {
@@ -128,4 +128,35 @@ fn nodes_are_named_as_the_model_names_them() {
     assert!(trace.contains("\"nodes\":\"") && picture.contains("&quot;"), "both have names");
     let told = tool(&["explain", &path, "--plan"]).stdout;
     assert!(String::from_utf8_lossy(&told).contains("(Gemm \""), "text has names");
+}
+
+#[test]
+fn kernels_are_priced_by_their_machine_code() {
+    if !has_nvrtc() {
+        return;
+    }
+    for name in ["bert", "lstm", "mobilenet_v2"] {
+        let path = model(name, "torchscript.onnx");
+        let told = succeed(&["explain", &path, "--machine-code"]);
+        let kernels = told["kernels"].as_array().expect("there are kernels");
+        assert!(!kernels.is_empty());
+        for kernel in kernels {
+            assert!(kernel.get("error").is_none(), "{name}: {kernel}");
+            let price = kernel["code_microseconds"].as_f64().expect("a price");
+            let issues = kernel["issues"].as_f64().expect("issues");
+            let cycles = kernel["cycles"].as_f64().expect("cycles");
+            assert!(price > 0.05 && issues > 0.0 && issues <= 4.0 * cycles, "{name}: {kernel}");
+            assert!(kernel["search_microseconds"].as_f64().is_some_and(|searched| searched > 0.0));
+            let mix = kernel["mix"].as_array().expect("a mix");
+            let mixed: f64 = mix.iter().filter_map(|part| part["issues"].as_f64()).sum();
+            assert_eq!(mixed, issues, "{name}: every issue is of an operation");
+        }
+        let first = kernels[0]["kernel"].as_str().expect("a name");
+        let listed = succeed(&["explain", &path, "--machine-code", "--kernel", first]);
+        let instructions = listed["instructions"].as_array().expect("a listing");
+        let listed: f64 = instructions.iter().filter_map(|code| code["issues"].as_f64()).sum();
+        assert!(listed >= kernels[0]["issues"].as_f64().expect("issues"), "{name}: the listing has every issue");
+    }
+    let path = model("bert", "torchscript.onnx");
+    assert!(fail(2, "usage", &["explain", &path, "--machine-code", "--kernel", "k999"]).contains("k0"));
 }

@@ -17,6 +17,7 @@ use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
+use super::explain_machine_code;
 use super::explain_partition;
 use super::explain_text as text;
 use crate::cli::arguments::import::ImportArguments;
@@ -39,6 +40,13 @@ pub struct Arguments {
     /// neighbours stay apart
     #[arg(long, value_name = "NODE|STATEMENT", conflicts_with = "plan")]
     node: Option<String>,
+    /// Compare, for each kernel, the search's price of an rTask with that of its machine code for sm_90a: a timing of the
+    /// disassembled instructions on a model of a multiprocessor
+    #[arg(long, conflicts_with_all = ["plan", "node", "directory"])]
+    machine_code: bool,
+    /// The listing of one kernel, such as k7: how often each instruction is issued, and the cycles that warps stand before it
+    #[arg(long, value_name = "KERNEL", requires = "machine_code")]
+    kernel: Option<String>,
     /// How far operators are fused: none, register or full
     #[arg(long, value_name = "LEVEL", default_value_t = FusionLevel::Full)]
     fusion: FusionLevel,
@@ -100,6 +108,10 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut build = Build::new(model, &mut |_| {});
     (build.arch, build.fusion, build.timings) = (arch, Some(arguments.fusion), timings);
     build.limit = arguments.search.limit();
+    if arguments.machine_code {
+        build.backend = BackendChoice::Auto;
+        return explain_machine_code::execute(&name, &build, arguments.kernel.as_deref(), output);
+    }
     let compile = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
     let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };
     if !arguments.plan {

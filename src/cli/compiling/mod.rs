@@ -5,5 +5,6 @@ pub mod check_text;
 pub mod compile;
 pub mod device_compile;
 pub mod explain;
+pub mod explain_machine_code;
 pub mod explain_partition;
 pub mod explain_text;

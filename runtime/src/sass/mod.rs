@@ -1,5 +1,17 @@
 //! Disassembly of cubins, and the gates on it.
 
+pub mod control;
+pub mod error;
+pub mod evaluate;
+pub mod instruction;
+pub mod machine;
+pub mod operand;
+pub mod operation;
+pub mod price;
+pub mod program;
+pub mod simulate;
+pub mod trace;
+
 use std::process::Command;
 use std::time::Duration;
 

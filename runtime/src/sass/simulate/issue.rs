@@ -1,0 +1,115 @@
+//! What the scheduler has to know of each instruction, taken from it once.
+
+use super::super::control::Scoreboard;
+use super::super::instruction::Code;
+use super::super::operand::Operand;
+use super::super::operation::{Modifier, Operation, Pipe};
+
+/// The kind of an instruction, as far as the scheduler treats it specially.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Nothing special.
+    Plain,
+    /// The barrier of the block.
+    Barrier,
+    /// A fence for the device.
+    Fence,
+    /// A load from global memory.
+    GlobalLoad {
+        /// Whether the first-level cache may answer.
+        cached: bool,
+    },
+    /// A copy from global to shared memory.
+    Copy {
+        /// Whether the first-level cache may answer.
+        cached: bool,
+    },
+    /// The end of a group of copies.
+    CopyGroup,
+    /// A wait until at most so many groups of a scoreboard are under way.
+    GroupWait {
+        /// The scoreboard.
+        scoreboard: usize,
+        /// The groups.
+        pending: usize,
+    },
+    /// A store, or an operation in memory.
+    GlobalStore,
+    /// A shuffle.
+    Shuffle,
+    /// Everything that the first-level cache holds is forgotten.
+    Invalidate,
+}
+
+/// What the scheduler has to know of an instruction.
+#[derive(Clone, Debug)]
+pub struct Issue {
+    /// Where it is executed.
+    pub pipe: Pipe,
+    /// Its kind.
+    pub kind: Kind,
+    /// Cycles until the warp's next instruction.
+    pub stall: u64,
+    /// Whether another warp should go first.
+    pub yields: bool,
+    /// A bit for each scoreboard to wait for.
+    pub wait: u8,
+    /// Released when the result is there.
+    pub write: Option<Scoreboard>,
+    /// Released when the operands have been read.
+    pub read: Option<Scoreboard>,
+    /// Registers that each lane loads, if it is a load.
+    pub registers: u64,
+    /// The registers that it reads through the ports of the register file: the operand's place, the register, and whether it stays
+    /// in the operand cache.
+    pub sources: Vec<(usize, u8, bool)>,
+}
+
+impl Issue {
+    /// Of an instruction.
+    pub fn of(code: &Code) -> Self {
+        let pipe = code.operation.pipe();
+        let arithmetic = matches!(pipe, Pipe::Fma | Pipe::FmaHeavy | Pipe::Alu | Pipe::Double | Pipe::Tensor);
+        let sources = code.sources().map(|(place, register, reuse)| (place, register.0, reuse));
+        Self {
+            pipe,
+            kind: kind(code),
+            stall: u64::from(code.control.stall.max(1)),
+            yields: code.control.yields,
+            wait: code.control.wait,
+            write: code.control.write,
+            read: code.control.read,
+            registers: u64::from(match code.operation {
+                Operation::Ldsm => code.matrices(),
+                _ => code.bytes().div_ceil(4),
+            }),
+            sources: if arithmetic { sources.collect() } else { Vec::new() },
+        }
+    }
+}
+
+fn kind(code: &Code) -> Kind {
+    let device = [Modifier::Gpu, Modifier::Sys].into_iter().any(|scope| code.has(scope));
+    match code.operation {
+        Operation::Bar => Kind::Barrier,
+        Operation::Membar if device => Kind::Fence,
+        Operation::Ldg => Kind::GlobalLoad { cached: !code.has(Modifier::Strong) },
+        Operation::Ldgsts => Kind::Copy { cached: !code.has(Modifier::Bypass) },
+        Operation::Ldgdepbar => Kind::CopyGroup,
+        Operation::Depbar => group_wait(code),
+        Operation::Stg | Operation::Redg | Operation::Red => Kind::GlobalStore,
+        Operation::Atomg => Kind::GlobalLoad { cached: false },
+        Operation::Shfl => Kind::Shuffle,
+        Operation::Cctl => Kind::Invalidate,
+        _ => Kind::Plain,
+    }
+}
+
+fn group_wait(code: &Code) -> Kind {
+    match code.operands[..] {
+        [Operand::Scoreboard(scoreboard), Operand::Integer(pending)] => {
+            Kind::GroupWait { scoreboard: usize::from(scoreboard), pending: pending as usize }
+        }
+        _ => Kind::Plain,
+    }
+}

@@ -1,0 +1,238 @@
+//! What `explain --machine-code` says: the price of each kernel by the search and by its machine code, and its listing.
+
+use std::fmt::Write;
+
+use warpweave::codegen::print::ENTRY_NAME;
+use warpweave::explain::machine_code::{KernelPrice, PricedCode, price_kernels};
+use warpweave::plan::plan::ROperator;
+use warpweave::plan::tables::node_name;
+use warpweave::runtime::bundle::BundleTarget;
+use warpweave::runtime::json::{Value, json};
+use warpweave::runtime::nvrtc::Nvrtc;
+use warpweave::runtime::sass::operation::Operation;
+use warpweave::runtime::sass::price::TaskPrice;
+use warpweave::runtime::sass::program::Function;
+use warpweave::runtime::sass::simulate::Cause;
+use warpweave::runtime::target::Target;
+use warpweave::{Build, Part};
+
+use super::device_compile::ChildProcess;
+use crate::cli::error::{CliError, Passed};
+use crate::cli::output::Output;
+
+/// What the timing model describes.
+const TARGET: Target = Target::Sm90a;
+
+/// Operations of a kernel's mix that are listed.
+const LISTED: usize = 4;
+
+/// Prices all kernels, or shows the listing of one, `k7`.
+pub fn execute(name: &str, build: &Build, kernel: Option<&str>, output: &Output) -> Result<Passed, CliError> {
+    let nvrtc = Nvrtc::locate()?;
+    let (part, compiled) = build.part_with_code(TARGET, &ChildProcess::new(&nvrtc), &mut |_| {})?;
+    let costs = build.options(BundleTarget::Gpu(TARGET))?.plan_options().costs;
+    let priced = price_kernels(&part, &compiled, &build.arch(TARGET), &costs)?;
+    let Some(wanted) = kernel else {
+        output.result("explain", &kernels_value(name, &part, &priced), &kernels(name, &part, &priced));
+        return Ok(true);
+    };
+    let found = priced.kernels.iter().find(|kernel| format!("k{}", kernel.kernel) == wanted);
+    let kernel = found.ok_or_else(|| {
+        let names: Vec<String> = priced.kernels.iter().map(|kernel| format!("k{}", kernel.kernel)).collect();
+        CliError::Usage(format!("there is no kernel `{wanted}`; the kernels are {}", names.join(", ")))
+    })?;
+    output.result("explain", &kernel_value(&part, &priced, kernel), &listing(&part, &priced, kernel));
+    Ok(true)
+}
+
+fn operator(part: &Part, kernel: &KernelPrice) -> ROperator {
+    part.plan.plan.plan().operators()[kernel.operator].clone()
+}
+
+fn kernels(name: &str, part: &Part, priced: &PricedCode) -> String {
+    let mut text = format!("{name} for {TARGET}: microseconds of one rTask, by the search and by its machine code\n");
+    let _ = writeln!(
+        text,
+        "  {:<5} {:<26} {:>6} {:>9} {:>9} {:>6} {:>7} {:>6} {:>6} {:>5}  waits for, instructions",
+        "", "template", "rTasks", "search", "code", "ratio", "issued", "slots", "FFMA", "regs"
+    );
+    let (mut searched, mut coded, mut unknown) = (0.0, 0.0, 0);
+    for kernel in &priced.kernels {
+        let template = operator(part, kernel).params.to_string();
+        let _ = write!(text, "  k{:<4} {template:<26} {:>6} {:>9.3}", kernel.kernel, kernel.tasks, kernel.searched);
+        match (&kernel.price, kernel.priced) {
+            (Ok(price), Some(code)) => {
+                searched += kernel.searched_all;
+                coded += kernel.priced_all.unwrap_or(0.0);
+                let _ = writeln!(
+                    text,
+                    " {code:>9.3} {:>6.2} {:>7} {:>4.0} % {:>4.0} % {:>5}  {}, {}",
+                    code / kernel.searched,
+                    price.issues,
+                    100.0 * price.issue_share(&priced.machine),
+                    100.0 * price.share(Operation::Ffma),
+                    kernel.registers,
+                    price.waits_for().map_or("nothing", Cause::name),
+                    mix(price)
+                );
+            }
+            (Err(error), _) => {
+                unknown += 1;
+                let _ = writeln!(text, "         –      –  {error}");
+            }
+            (Ok(_), None) => {}
+        }
+    }
+    let _ = writeln!(
+        text,
+        "  all rTasks, one after another: {searched:.1} by the search, {coded:.1} by the code, ratio {:.2}",
+        coded / searched
+    );
+    if let Some(code) = priced.priced {
+        let _ = writeln!(
+            text,
+            "  the schedule, launch left out: {:.1} by the search, {code:.1} with the prices of the code, ratio {:.2}",
+            priced.searched,
+            code / priced.searched
+        );
+    }
+    if unknown > 0 {
+        let _ = writeln!(text, "  {unknown} kernels have no price by their code");
+    }
+    text
+}
+
+fn mix(price: &TaskPrice) -> String {
+    let part = |(operation, issues): &(Operation, u64)| {
+        format!("{} {:.0} %", operation.name(), 100.0 * *issues as f64 / price.issues.max(1) as f64)
+    };
+    price.mix.iter().take(LISTED).map(part).collect::<Vec<_>>().join(", ")
+}
+
+fn kernels_value(name: &str, part: &Part, priced: &PricedCode) -> Value {
+    let kernels: Vec<Value> = priced.kernels.iter().map(|kernel| kernel_figures(part, priced, kernel)).collect();
+    json!({
+        "model": name,
+        "target": TARGET.to_string(),
+        "search_makespan_microseconds": priced.searched,
+        "code_makespan_microseconds": priced.priced,
+        "kernels": kernels,
+    })
+}
+
+fn kernel_figures(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> Value {
+    let template = operator(part, kernel).params.to_string();
+    let mut value = json!({
+        "kernel": format!("k{}", kernel.kernel),
+        "template": template,
+        "operators": kernel.operators,
+        "tasks": kernel.tasks,
+        "search_microseconds": kernel.searched,
+        "code_microseconds": kernel.priced,
+        "search_microseconds_of_all": kernel.searched_all,
+        "code_microseconds_of_all": kernel.priced_all,
+        "registers": kernel.registers,
+    });
+    match &kernel.price {
+        Ok(price) => {
+            let causes: Vec<Value> = Cause::ALL
+                .into_iter()
+                .filter(|cause| price.idle.of(*cause) > 0)
+                .map(|cause| json!({ "waits_for": cause.name(), "scheduler_cycles": price.idle.of(cause) }))
+                .collect();
+            let mix: Vec<Value> = price
+                .mix
+                .iter()
+                .map(|(operation, issues)| json!({ "operation": operation.name(), "issues": issues }))
+                .collect();
+            value["cycles"] = json!(price.cycles);
+            value["issues"] = json!(price.issues);
+            value["issue_share"] = json!(price.issue_share(&priced.machine));
+            value["idle"] = json!(causes);
+            value["mix"] = json!(mix);
+            value["unknown"] = json!({
+                "polls": price.unknowns.polls,
+                "jumps": price.unknowns.jumps,
+                "guards": price.unknowns.guards,
+                "addresses": price.unknowns.addresses,
+            });
+        }
+        Err(error) => value["error"] = json!(error.to_string()),
+    }
+    value
+}
+
+/// The functions that a kernel's rTask runs through.
+fn functions<'a>(priced: &'a PricedCode, kernel: &KernelPrice) -> Vec<&'a Function> {
+    let node = node_name(kernel.kernel);
+    let own = format!("k{}", kernel.kernel);
+    let names = [own.as_str(), node.as_str(), ENTRY_NAME];
+    let functions = priced.code.functions.iter().filter(|function| names.contains(&function.name.as_str()));
+    let mut functions: Vec<&Function> = functions.collect();
+    functions.sort_by_key(|function| names.iter().position(|name| *name == function.name));
+    functions
+}
+
+fn listing(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> String {
+    let price = match &kernel.price {
+        Ok(price) => price,
+        Err(error) => return format!("k{} has no price: {error}\n", kernel.kernel),
+    };
+    let template = operator(part, kernel).params.to_string();
+    let mut text = format!(
+        "k{}, {template}: {} cycles, {:.3} microseconds by the search, {:.3} by the code\n",
+        kernel.kernel,
+        price.cycles,
+        kernel.searched,
+        kernel.priced.unwrap_or(0.0)
+    );
+    let stalled: u64 = price.instructions.iter().map(|cost| cost.stalls.total()).sum();
+    let _ = writeln!(text, "  {:>7} {:>9} {:>5} {:<10} {:>6}", "issues", "stalls", "", "most for", "passes");
+    for function in functions(priced, kernel) {
+        let places = function.start..function.end;
+        if price.instructions[places.clone()].iter().all(|cost| cost.issues == 0) {
+            continue;
+        }
+        let _ = writeln!(text, "{}:", function.name);
+        for place in places {
+            let cost = &price.instructions[place];
+            if cost.issues == 0 {
+                continue;
+            }
+            let _ = writeln!(
+                text,
+                "  {:>7} {:>9} {:>3.0} % {:<10} {:>6}  {:05x} {}",
+                cost.issues,
+                cost.stalls.total(),
+                100.0 * cost.stalls.total() as f64 / stalled.max(1) as f64,
+                cost.stalls.most().map_or("", Cause::name),
+                cost.wavefronts,
+                16 * (place - function.start),
+                priced.code.code[place].text
+            );
+        }
+    }
+    text
+}
+
+fn kernel_value(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> Value {
+    let mut value = kernel_figures(part, priced, kernel);
+    let Ok(price) = &kernel.price else { return value };
+    let mut instructions = Vec::new();
+    for function in functions(priced, kernel) {
+        for place in (function.start..function.end).filter(|place| price.instructions[*place].issues > 0) {
+            let cost = &price.instructions[place];
+            instructions.push(json!({
+                "function": function.name,
+                "address": 16 * (place - function.start),
+                "text": priced.code.code[place].text,
+                "issues": cost.issues,
+                "stalls": cost.stalls.total(),
+                "waits_for": cost.stalls.most().map(Cause::name),
+                "passes": cost.wavefronts,
+            }));
+        }
+    }
+    value["instructions"] = json!(instructions);
+    value
+}

@@ -1,0 +1,185 @@
+//! What the machine code of a plan's kernels costs, beside what the search took it to cost.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use warpweave_codegen::print::ENTRY_NAME;
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::schedule::simulation::Jitter;
+use warpweave_fusion::schedule::simulation::plan::simulate_plan;
+use warpweave_plan::plan::backend::Backend;
+use warpweave_plan::plan::{ExecutionPlan, OperatorId, Segment};
+use warpweave_plan::tables::{Binding, node_name};
+use warpweave_runtime::cubin::{CubinError, CubinInfo};
+use warpweave_runtime::sass::error::CodeError;
+use warpweave_runtime::sass::machine::MachineModel;
+use warpweave_runtime::sass::price::{PriceError, Runner, Subject, Task, TaskPrice, price};
+use warpweave_runtime::sass::program::MachineCode;
+use warpweave_runtime::sass::simulate::Surroundings;
+use warpweave_runtime::sass::{Sass, SassError};
+
+use crate::build::{CompiledCode, Part};
+
+/// Why machine code is not priced.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineCodeError {
+    /// The code cannot be disassembled.
+    #[error(transparent)]
+    Disassemble(#[from] SassError),
+    /// The listing cannot be read.
+    #[error(transparent)]
+    Code(#[from] CodeError),
+    /// The cubin cannot be read.
+    #[error(transparent)]
+    Cubin(#[from] CubinError),
+}
+
+/// A kernel's prices.
+#[derive(Debug)]
+pub struct KernelPrice {
+    /// Position among the program's kernels.
+    pub kernel: u32,
+    /// Of the rOperators with this kernel, the one whose rTask takes longest by the search.
+    pub operator: OperatorId,
+    /// rOperators with this kernel.
+    pub operators: usize,
+    /// Their rTasks.
+    pub tasks: u64,
+    /// What the search takes one rTask of that rOperator to cost, in microseconds.
+    pub searched: f64,
+    /// What its code costs.
+    pub price: Result<TaskPrice, PriceError>,
+    /// The same in microseconds.
+    pub priced: Option<f64>,
+    /// What the search takes all rTasks of the kernel to cost, in microseconds.
+    pub searched_all: f64,
+    /// What their code costs.
+    pub priced_all: Option<f64>,
+    /// Registers of a thread of the entry that runs it.
+    pub registers: u32,
+}
+
+/// The code of a plan and the prices of its kernels.
+#[derive(Debug)]
+pub struct PricedCode {
+    /// The instructions.
+    pub code: MachineCode,
+    /// The multiprocessor.
+    pub machine: MachineModel,
+    /// The prices, by kernel.
+    pub kernels: Vec<KernelPrice>,
+    /// Microseconds of the plan with the search's prices, launch left out.
+    pub searched: f64,
+    /// Microseconds of the same schedule if rTasks take what their code costs, where every kernel has a price.
+    pub priced: Option<f64>,
+}
+
+/// The prices of a part's kernels: of one rTask of each rOperator, in the middle of its grid, that finds its operands in the
+/// second-level cache while the other multiprocessors are silent.
+pub fn price_kernels(
+    part: &Part,
+    compiled: &CompiledCode,
+    arch: &GpuArch,
+    costs: &SyncCosts,
+) -> Result<PricedCode, MachineCodeError> {
+    let cubin = &compiled.code.cubin;
+    let code = MachineCode::parse(Sass::of(cubin)?.listing())?;
+    let info = CubinInfo::read(cubin)?;
+    let machine = MachineModel::h200();
+    let subject = Subject {
+        cubin,
+        code: &code,
+        operands: &part.plan.operands,
+        threads: compiled.code.threads,
+        entry: ENTRY_NAME,
+        machine: &machine,
+        surroundings: Surroundings { cached: true, crowded: false },
+    };
+    let plan = part.plan.plan.plan();
+    let priced = price_operators(part, &subject);
+    let microseconds = |price: &Price| {
+        price.as_ref().as_ref().ok().map(|price| price.cycles as f64 / arch.cycles_per_microsecond.value)
+    };
+    let mut kernels: BTreeMap<u32, KernelPrice> = BTreeMap::new();
+    for ((id, operator), (price, runner)) in plan.operators().iter().zip(&priced) {
+        let kernel = part.plan.bindings[id].kernel;
+        let entry = kernels.entry(kernel).or_insert_with(|| KernelPrice {
+            kernel,
+            operator: id,
+            operators: 0,
+            tasks: 0,
+            searched: f64::NEG_INFINITY,
+            price: price.as_ref().clone(),
+            priced: None,
+            searched_all: 0.0,
+            priced_all: Some(0.0),
+            registers: info.entry(&entry_of(*runner, kernel)).map_or(0, |entry| entry.registers),
+        });
+        let (own, tasks) = (microseconds(price), f64::from(operator.tasks()));
+        entry.operators += 1;
+        entry.tasks += u64::from(operator.tasks());
+        entry.searched_all += operator.task_microseconds * tasks;
+        entry.priced_all = entry.priced_all.zip(own).map(|(all, own)| all + own * tasks);
+        if operator.task_microseconds > entry.searched {
+            (entry.operator, entry.searched, entry.priced) = (id, operator.task_microseconds, own);
+            entry.price = price.as_ref().clone();
+        }
+    }
+    let times: Option<Vec<f64>> = priced.iter().map(|(price, _)| microseconds(price)).collect();
+    let searched = simulate_plan(plan, costs, Jitter::None).makespan;
+    let priced = times.map(|times| simulate_plan(&with_times(plan, &times), costs, Jitter::None).makespan);
+    Ok(PricedCode { code, machine, kernels: kernels.into_values().collect(), searched, priced })
+}
+
+/// A price that several rOperators may share.
+type Price = Rc<Result<TaskPrice, PriceError>>;
+
+/// What tells the rTasks of one rOperator from those of another: the kernel, how many there are, and what the search takes
+/// them to cost.
+type Kind = (u32, u32, u64);
+
+/// The price of each rOperator of a plan, and what runs it. Those of one kind have one price.
+fn price_operators(part: &Part, subject: &Subject<'_>) -> Vec<(Price, Runner)> {
+    let plan = part.plan.plan.plan();
+    let runners = plan.segments.iter().flat_map(|segment| {
+        let runner = match segment.backend() {
+            Backend::Persistent => Runner::Stream,
+            Backend::CudaGraph => Runner::Node,
+        };
+        vec![runner; segment.operators().len()]
+    });
+    let mut known: BTreeMap<Kind, Price> = BTreeMap::new();
+    let operators = plan.operators();
+    let each = operators.iter().zip(runners).map(|((id, operator), runner)| {
+        let Binding { kernel, operands, .. } = part.plan.bindings[id];
+        let kind = (kernel, operator.tasks(), operator.task_microseconds.to_bits());
+        let task = Task { kernel, operands, tile: operator.tasks() / 2, runner };
+        (Rc::clone(known.entry(kind).or_insert_with(|| Rc::new(price(subject, task)))), runner)
+    });
+    each.collect()
+}
+
+fn entry_of(runner: Runner, kernel: u32) -> String {
+    match runner {
+        Runner::Stream => ENTRY_NAME.to_owned(),
+        Runner::Node => node_name(kernel),
+    }
+}
+
+/// A plan whose rTasks take these times, by rOperator.
+fn with_times(plan: &ExecutionPlan, times: &[f64]) -> ExecutionPlan {
+    let mut plan = plan.clone();
+    let mut times = times.iter();
+    for segment in &mut plan.segments {
+        let operators = match segment {
+            Segment::Persistent(segment) => &mut segment.operators,
+            Segment::CudaGraph(segment) => &mut segment.operators,
+        };
+        for (operator, time) in operators.values_mut().zip(&mut times) {
+            operator.task_microseconds = *time;
+            operator.prologue_microseconds = operator.prologue_microseconds.min(*time);
+        }
+    }
+    plan
+}
