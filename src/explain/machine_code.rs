@@ -19,7 +19,7 @@ use warpweave_runtime::sass::program::MachineCode;
 use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::sass::{Sass, SassError};
 
-use crate::build::{CompiledCode, Part};
+use crate::build::{CompiledCode, TargetPart};
 
 /// Why machine code is not priced.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +78,7 @@ pub struct PricedCode {
 /// The prices of a part's kernels: of one rTask of each rOperator, in the middle of its grid, that finds its operands in the
 /// second-level cache while the other multiprocessors are silent.
 pub fn price_kernels(
-    part: &Part,
+    part: &TargetPart,
     compiled: &CompiledCode,
     arch: &GpuArch,
     costs: &SyncCosts,
@@ -140,7 +140,7 @@ type Price = Rc<Result<TaskPrice, PriceError>>;
 type Kind = (u32, u32, u64);
 
 /// The price of each rOperator of a plan, and what runs it. Those of one kind have one price.
-fn price_operators(part: &Part, subject: &Subject<'_>) -> Vec<(Price, Runner)> {
+fn price_operators(part: &TargetPart, subject: &Subject<'_>) -> Vec<(Price, Runner)> {
     let plan = part.plan.plan.plan();
     let runners = plan.segments.iter().flat_map(|segment| {
         let runner = match segment.backend() {

@@ -14,7 +14,7 @@ use warpweave::runtime::sass::price::TaskPrice;
 use warpweave::runtime::sass::program::Function;
 use warpweave::runtime::sass::simulate::Cause;
 use warpweave::runtime::target::Target;
-use warpweave::{Build, Part};
+use warpweave::{Build, TargetPart};
 
 use super::device_compile::ChildProcess;
 use crate::cli::error::{CliError, Passed};
@@ -45,11 +45,11 @@ pub fn execute(name: &str, build: &Build, kernel: Option<&str>, output: &Output)
     Ok(true)
 }
 
-fn operator(part: &Part, kernel: &KernelPrice) -> ROperator {
+fn operator(part: &TargetPart, kernel: &KernelPrice) -> ROperator {
     part.plan.plan.plan().operators()[kernel.operator].clone()
 }
 
-fn kernels(name: &str, part: &Part, priced: &PricedCode) -> String {
+fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
     let mut text = format!("{name} for {TARGET}: microseconds of one rTask, by the search and by its machine code\n");
     let _ = writeln!(
         text,
@@ -109,7 +109,7 @@ fn mix(price: &TaskPrice) -> String {
     price.mix.iter().take(LISTED).map(part).collect::<Vec<_>>().join(", ")
 }
 
-fn kernels_value(name: &str, part: &Part, priced: &PricedCode) -> Value {
+fn kernels_value(name: &str, part: &TargetPart, priced: &PricedCode) -> Value {
     let kernels: Vec<Value> = priced.kernels.iter().map(|kernel| kernel_figures(part, priced, kernel)).collect();
     json!({
         "model": name,
@@ -120,7 +120,7 @@ fn kernels_value(name: &str, part: &Part, priced: &PricedCode) -> Value {
     })
 }
 
-fn kernel_figures(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> Value {
+fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Value {
     let template = operator(part, kernel).params.to_string();
     let mut value = json!({
         "kernel": format!("k{}", kernel.kernel),
@@ -173,7 +173,7 @@ fn functions<'a>(priced: &'a PricedCode, kernel: &KernelPrice) -> Vec<&'a Functi
     functions
 }
 
-fn listing(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> String {
+fn listing(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> String {
     let price = match &kernel.price {
         Ok(price) => price,
         Err(error) => return format!("k{} has no price: {error}\n", kernel.kernel),
@@ -215,7 +215,7 @@ fn listing(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> String {
     text
 }
 
-fn kernel_value(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> Value {
+fn kernel_value(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Value {
     let mut value = kernel_figures(part, priced, kernel);
     let Ok(price) = &kernel.price else { return value };
     let mut instructions = Vec::new();
