@@ -7,9 +7,8 @@ use std::thread;
 
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::LoweredProgram;
-use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::UnitSize;
-use warpweave_codegen::print::{cuda, entry_names};
+use warpweave_codegen::print::{entry_names, whole_source};
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::{FusionGroup, FusionLevel, Partition, SearchReport};
@@ -370,7 +369,7 @@ pub fn device_code(
         shared_bytes: program.shared_bytes(),
         node_shared_bytes: program.node_shared_bytes(),
         kernel_ir: kernel_ir::encode(target, program)?,
-        source: device_source(&cuda(program)),
+        source: whole_source(program),
         cubin,
         // Code of one major version loads with every driver of that version.
         minimum_driver: (compiler.version().0, 0),

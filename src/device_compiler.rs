@@ -6,8 +6,7 @@ use std::thread::{self, available_parallelism};
 use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_codegen::prelude::device_source;
-use warpweave_codegen::print::{DeviceUnits, UnitSize, cuda, device_units};
+use warpweave_codegen::print::{DeviceUnits, UnitSize, device_units, whole_source};
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::gates::registers_per_thread;
 use warpweave_runtime::linker::{LinkError, Linker};
@@ -41,7 +40,7 @@ pub fn compile_program(
     compiler: &dyn DeviceCompiler,
 ) -> Result<ProgramCode, DeviceCompileError> {
     let whole = || {
-        let cubin = compiler.compile(&device_source(&cuda(program)), target, UnitKind::Whole)?;
+        let cubin = compiler.compile(&whole_source(program), target, UnitKind::Whole)?;
         Ok(ProgramCode { cubin, units: 1 })
     };
     let linker = if target.can_link() { Linker::locate()? } else { None };

@@ -7,7 +7,10 @@
 #define WW_FUNCTION static __device__ __forceinline__
 // Kernels are called: a compiler's time grows faster than the length of what it is given at once. They take values only,
 // since what is passed by reference needs an address and therefore local memory.
-#if defined(WW_LINKED)
+#if defined(WW_NODES)
+// Kernels that are nodes: each stands beside the only entry that calls it.
+#define WW_KERNEL static __device__ __forceinline__
+#elif defined(WW_LINKED)
 // A kernel of a unit that is linked. Calls between units follow a convention: what a callee must keep for its caller is
 // little, so that a kernel has registers enough without any of them, and the entry needs no more.
 #define WW_KERNEL _Pragma("nv_abi preserve_n_data(16)") extern "C" __device__ __noinline__

@@ -31,6 +31,11 @@ pub fn device_source(body: &str) -> String {
     [COMMON, DEVICE, INDICES, DEVICE_MATH, DIVISION, POWERS, TRIGONOMETRY, body].concat()
 }
 
+/// `body`, kernels that are nodes with their entries, as a translation unit, which may be linked with others.
+pub fn nodes_source(body: &str) -> String {
+    ["#define WW_NODES\n", &device_source(body)].concat()
+}
+
 /// `body`, kernels or an entry that calls kernels of other units, as a translation unit to be linked with those.
 pub fn linked_source(body: &str) -> String {
     ["#define WW_LINKED\n", &device_source(body)].concat()

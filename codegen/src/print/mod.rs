@@ -26,7 +26,7 @@ use warpweave_plan::tables::node_name;
 use crate::kernel_ir::{Body, Entry, Kernel, KernelId, Program, SharedId};
 use scope::Declarations;
 use takes::Takes;
-pub use units::{DeviceUnits, UnitSize, device_units};
+pub use units::{DeviceUnits, UnitSize, device_units, whole_source};
 
 /// The name of the entry function that walks streams, with C linkage.
 pub const ENTRY_NAME: &str = "warpweave_persistent";

@@ -6,15 +6,15 @@
 use std::fmt::Write;
 
 use super::{INFALLIBLE, Printer};
-use crate::kernel_ir::Program;
-use crate::prelude::{device_source, linked_source};
+use crate::kernel_ir::{Entry, Program};
+use crate::prelude::{device_source, linked_source, nodes_source};
 
 /// The translation units of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DeviceUnits {
     /// All of it.
     Whole(String),
-    /// Parts to be linked with one another, that of what is launched last.
+    /// Parts to be linked with one another: that of a persistent entry last, nodes beside their kernels.
     Linked(Vec<String>),
 }
 
@@ -41,9 +41,15 @@ impl Default for UnitSize {
 /// As [`super::cuda`].
 pub fn device_units(program: &Program, size: UnitSize) -> DeviceUnits {
     let printer = Printer::new(program);
+    if let Entry::Nodes(nodes) = &program.entry {
+        let texts = nodes.iter().map(|(id, node)| printer.kernel(id) + &printer.node(id, node) + "\n");
+        let units: Vec<String> =
+            groups(texts.collect(), size).iter().map(|group| nodes_source(&group.concat())).collect();
+        return if units.len() > 1 { DeviceUnits::Linked(units) } else { DeviceUnits::Whole(whole_source(program)) };
+    }
     let groups = groups(program.kernels.ids().map(|id| printer.kernel(id)).collect(), size);
     if groups.len() <= 1 {
-        return DeviceUnits::Whole(device_source(&super::cuda(program)));
+        return DeviceUnits::Whole(whole_source(program));
     }
     let mut declarations = String::new();
     for id in program.kernels.ids() {
@@ -52,6 +58,18 @@ pub fn device_units(program: &Program, size: UnitSize) -> DeviceUnits {
     let kernels = groups.iter().map(|group| group.concat());
     let units = kernels.chain([declarations + &printer.entries()]);
     DeviceUnits::Linked(units.map(|body| linked_source(&body)).collect())
+}
+
+/// `program` as one translation unit.
+///
+/// # Panics
+/// As [`super::cuda`].
+pub fn whole_source(program: &Program) -> String {
+    let text = super::cuda(program);
+    match program.entry {
+        Entry::Nodes(_) => nodes_source(&text),
+        Entry::Persistent(_) | Entry::Mixed(_) => device_source(&text),
+    }
 }
 
 /// The printed kernels, unit by unit, in order; the units are about equally long.
