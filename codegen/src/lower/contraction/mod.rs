@@ -171,19 +171,19 @@ impl<'l> Loop<'l> {
     fn fetch_first(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let step = self.step(emitter, Expression::i32(0))?;
         if !self.prologue.is_empty() {
-            self.prologue.iter().try_for_each(|side| side.fetch(emitter, &step))?;
+            fetch(emitter, self.prologue.iter().copied(), &step)?;
             let loaded = self.prologue.iter().map(|side| side.fetched).collect();
             emitter.push(Statement::Await { order: MemoryOrder::Acquire, loaded });
         }
         let (boxed, plain): (Vec<&Side>, Vec<&Side>) = self.behind_waits.iter().partition(|side| side.stages_operands);
-        plain.into_iter().try_for_each(|side| side.fetch(emitter, &step))?;
+        fetch(emitter, plain, &step)?;
         self.boxes.fill(emitter)?;
-        boxed.into_iter().try_for_each(|side| side.fetch(emitter, &step))
+        fetch(emitter, boxed, &step)
     }
 
     fn fetch(&self, emitter: &mut Emitter, step: Expression) -> Result<(), LowerError> {
         let step = self.step(emitter, step)?;
-        self.sides.iter().try_for_each(|side| side.fetch(emitter, &step))
+        fetch(emitter, self.sides, &step)
     }
 
     fn copy<'s>(
@@ -202,7 +202,7 @@ impl<'l> Loop<'l> {
 
     fn step(&self, emitter: &mut Emitter, step: Expression) -> Result<Step<'_>, LowerError> {
         let k_tile = self.products.shape.k_tile;
-        let first = emitter.bind(ScalarType::I32, multiply(step, Expression::i32(k_tile as i32)));
+        let first = emitter.bind(ScalarType::I32, multiply(step.clone(), Expression::i32(k_tile as i32)));
         let (axes, extents, tile) = (&self.axes, &self.extents, self.tile);
         let is_aligned = extents.last().is_some_and(|innermost| innermost.is_multiple_of(k_tile));
         let origin = match extents.len() {
@@ -211,7 +211,9 @@ impl<'l> Loop<'l> {
             _ => None,
         };
         let length: usize = extents.iter().product();
-        let reached = || self.length.clone().map(|length| less(first, length));
+        // There is a first step wherever there is a kernel.
+        let is_first = step == Expression::i32(0);
+        let reached = || self.length.clone().filter(|_| !is_first).map(|length| less(first, length));
         Ok(match length.is_multiple_of(k_tile) {
             true => Step { axes, extents, first, origin, exists: reached(), length: None, tile },
             false => Step { axes, extents, first, origin, exists: None, length: self.length.as_ref(), tile },
@@ -221,4 +223,15 @@ impl<'l> Loop<'l> {
     fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
         self.sides.iter().try_for_each(|side| side.place(emitter, buffer))
     }
+}
+
+/// Evaluates factors on the thread's elements of a step, zero where there is nothing.
+fn fetch<'s, 'l: 's>(
+    emitter: &mut Emitter,
+    sides: impl IntoIterator<Item = &'s Side<'l>>,
+    step: &Step,
+) -> Result<(), LowerError> {
+    let sides: Vec<&Side> = sides.into_iter().collect();
+    sides.iter().try_for_each(|side| side.clear(emitter))?;
+    emitter.when(step.exists.clone(), |emitter| sides.iter().try_for_each(|side| side.fetch(emitter, step)))
 }

@@ -167,18 +167,22 @@ impl<'a> Side<'a> {
         (units < self.load.threads).then(|| less(self.thread, Expression::i32(units as i32)))
     }
 
-    /// Evaluates the factor on the thread's elements of a step, zero where there is nothing.
-    pub(crate) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
-        let (trips, width) = (Expression::i32(self.load.trips() as i32), self.load.width);
-        emitter.repeat(trips.clone(), true, |emitter, trip| {
+    /// Sets what the thread fetches to zero.
+    pub(crate) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        let width = self.load.width;
+        emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
             for part in 0..width {
                 let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
                 emitter.push(set(self.fetched, at, zero(self.scalar)));
             }
-            Ok::<(), LowerError>(())
-        })?;
-        emitter.when(step.exists.clone(), |emitter| {
-            emitter.repeat(trips, true, |emitter, trip| self.fetch_trip(emitter, step, trip))
+            Ok(())
+        })
+    }
+
+    /// Evaluates the factor on the thread's elements of a step that exists, where they do.
+    pub(crate) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
+        emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
+            self.fetch_trip(emitter, step, trip)
         })
     }
 
