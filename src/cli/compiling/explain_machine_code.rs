@@ -12,7 +12,7 @@ use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::operation::Operation;
 use warpweave::runtime::sass::price::TaskPrice;
 use warpweave::runtime::sass::program::Function;
-use warpweave::runtime::sass::simulate::Cause;
+use warpweave::runtime::sass::simulate::{Cause, Surroundings};
 use warpweave::runtime::target::Target;
 use warpweave::{Build, Part};
 
@@ -26,13 +26,22 @@ const TARGET: Target = Target::Sm90a;
 /// Operations of a kernel's mix that are listed.
 const LISTED: usize = 4;
 
+/// What is priced, and how it is shown.
+pub struct Request<'a> {
+    /// The kernel whose listing is shown; all kernels in figures without.
+    pub kernel: Option<&'a str>,
+    /// Whether all other multiprocessors load too.
+    pub crowded: bool,
+}
+
 /// Prices all kernels, or shows the listing of one, `k7`.
-pub fn execute(name: &str, build: &Build, kernel: Option<&str>, output: &Output) -> Result<Passed, CliError> {
+pub fn execute(name: &str, build: &Build, request: &Request<'_>, output: &Output) -> Result<Passed, CliError> {
     let nvrtc = Nvrtc::locate()?;
     let (part, compiled) = build.part_with_code(TARGET, &ChildProcess::new(&nvrtc), &mut |_| {})?;
     let costs = build.options(BundleTarget::Gpu(TARGET))?.plan_options().costs;
-    let priced = price_kernels(&part, &compiled, &build.arch(TARGET), &costs)?;
-    let Some(wanted) = kernel else {
+    let surroundings = Surroundings { cached: true, crowded: request.crowded };
+    let priced = price_kernels(&part, &compiled, &build.arch(TARGET), &costs, surroundings)?;
+    let Some(wanted) = request.kernel else {
         output.result("explain", &kernels_value(name, &part, &priced), &kernels(name, &part, &priced));
         return Ok(true);
     };
