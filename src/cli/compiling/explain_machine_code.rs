@@ -195,6 +195,7 @@ fn listing(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> String {
         kernel.searched,
         kernel.priced.unwrap_or(0.0)
     );
+    let _ = writeln!(text, "  cycles of the schedulers: {}", shares(priced, price));
     let stalled: u64 = price.instructions.iter().map(|cost| cost.stalls.total()).sum();
     let _ = writeln!(text, "  {:>7} {:>9} {:>5} {:<10} {:>6}", "issues", "stalls", "", "most for", "passes");
     for function in functions(priced, kernel) {
@@ -222,6 +223,16 @@ fn listing(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> String {
         }
     }
     text
+}
+
+/// Where the cycles of all schedulers go, most first.
+fn shares(priced: &PricedCode, price: &TaskPrice) -> String {
+    let all = (price.cycles * priced.machine.schedulers.value).max(1) as f64;
+    let idle = Cause::ALL.into_iter().map(|cause| (cause.name(), price.idle.of(cause)));
+    let mut parts: Vec<(&str, u64)> = idle.chain([("issue", price.issues)]).filter(|(_, cycles)| *cycles > 0).collect();
+    parts.sort_by_key(|(_, cycles)| std::cmp::Reverse(*cycles));
+    let part = |(name, cycles): &(&str, u64)| format!("{name} {:.1} %", 100.0 * *cycles as f64 / all);
+    parts.iter().map(part).collect::<Vec<_>>().join(", ")
 }
 
 fn kernel_value(part: &Part, priced: &PricedCode, kernel: &KernelPrice) -> Value {
