@@ -1,11 +1,13 @@
 //! What `explain --machine-code` says: the price of each kernel by the search and by its machine code, and its listing.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warpweave::codegen::print::ENTRY_NAME;
 use warpweave::explain::machine_code::{KernelPrice, PricedCode, price_kernels};
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::tables::node_name;
+use warpweave::plan::template::text::names;
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
@@ -65,14 +67,12 @@ fn kernels(name: &str, part: &Part, priced: &PricedCode) -> String {
         "  {:<5} {:<26} {:>6} {:>9} {:>9} {:>6} {:>7} {:>6} {:>6} {:>5}  waits for, instructions",
         "", "template", "rTasks", "search", "code", "ratio", "issued", "slots", "FFMA", "regs"
     );
-    let (mut searched, mut coded, mut unknown) = (0.0, 0.0, 0);
+    let unknown = priced.kernels.iter().filter(|kernel| kernel.priced_all.is_none()).count();
     for kernel in &priced.kernels {
         let template = operator(part, kernel).params.to_string();
         let _ = write!(text, "  k{:<4} {template:<26} {:>6} {:>9.3}", kernel.kernel, kernel.tasks, kernel.searched);
         match (&kernel.price, kernel.priced) {
             (Ok(price), Some(code)) => {
-                searched += kernel.searched_all;
-                coded += kernel.priced_all.unwrap_or(0.0);
                 let _ = writeln!(
                     text,
                     " {code:>9.3} {:>6.2} {:>7} {:>4.0} % {:>4.0} % {:>5}  {}, {}",
@@ -86,17 +86,19 @@ fn kernels(name: &str, part: &Part, priced: &PricedCode) -> String {
                 );
             }
             (Err(error), _) => {
-                unknown += 1;
                 let _ = writeln!(text, "         –      –  {error}");
             }
             (Ok(_), None) => {}
         }
     }
-    let _ = writeln!(
-        text,
-        "  all rTasks, one after another: {searched:.1} by the search, {coded:.1} by the code, ratio {:.2}",
-        coded / searched
-    );
+    let _ = writeln!(text, "  all rTasks, one after another");
+    for (template, Totals { kernels, searched, priced }) in totals(part, priced) {
+        let ratio = priced / searched;
+        let _ = writeln!(
+            text,
+            "  {template:<18} {kernels:>3} kernels {searched:>12.1} by the search {priced:>12.1} by the code, ratio {ratio:.2}"
+        );
+    }
     if let Some(code) = priced.priced {
         let _ = writeln!(
             text,
@@ -111,6 +113,31 @@ fn kernels(name: &str, part: &Part, priced: &PricedCode) -> String {
     text
 }
 
+/// Sums over kernels that have a price by their code, in microseconds.
+#[derive(Default)]
+struct Totals {
+    kernels: usize,
+    searched: f64,
+    priced: f64,
+}
+
+/// The sums by template, and over all.
+fn totals(part: &Part, priced: &PricedCode) -> BTreeMap<String, Totals> {
+    let mut sums: BTreeMap<String, Totals> = BTreeMap::new();
+    for kernel in &priced.kernels {
+        let Some(code) = kernel.priced_all else { continue };
+        let params = operator(part, kernel).params.to_string();
+        let name = names().find(|name| params.starts_with(name)).unwrap_or("other");
+        for name in [name, "all"] {
+            let sum = sums.entry(name.to_owned()).or_default();
+            sum.kernels += 1;
+            sum.searched += kernel.searched_all;
+            sum.priced += code;
+        }
+    }
+    sums
+}
+
 fn mix(price: &TaskPrice) -> String {
     let part = |(operation, issues): &(Operation, u64)| {
         format!("{} {:.0} %", operation.name(), 100.0 * *issues as f64 / price.issues.max(1) as f64)
@@ -120,11 +147,23 @@ fn mix(price: &TaskPrice) -> String {
 
 fn kernels_value(name: &str, part: &Part, priced: &PricedCode) -> Value {
     let kernels: Vec<Value> = priced.kernels.iter().map(|kernel| kernel_figures(part, priced, kernel)).collect();
+    let templates: Vec<Value> = totals(part, priced)
+        .into_iter()
+        .map(|(template, sum)| {
+            json!({
+                "template": template,
+                "kernels": sum.kernels,
+                "search_microseconds": sum.searched,
+                "code_microseconds": sum.priced,
+            })
+        })
+        .collect();
     json!({
         "model": name,
         "target": TARGET.to_string(),
         "search_makespan_microseconds": priced.searched,
         "code_makespan_microseconds": priced.priced,
+        "templates": templates,
         "kernels": kernels,
     })
 }
