@@ -75,13 +75,13 @@ pub struct PricedCode {
     pub priced: Option<f64>,
 }
 
-/// The prices of a part's kernels: of one rTask of each rOperator, in the middle of its grid, that finds its operands in the
-/// second-level cache while the other multiprocessors are silent.
+/// The prices of a part's kernels: of one rTask of each rOperator, in the middle of its grid.
 pub fn price_kernels(
     part: &TargetPart,
     compiled: &CompiledCode,
     arch: &GpuArch,
     costs: &SyncCosts,
+    surroundings: Surroundings,
 ) -> Result<PricedCode, MachineCodeError> {
     let cubin = &compiled.code.cubin;
     let code = MachineCode::parse(Sass::of(cubin)?.listing())?;
@@ -94,7 +94,7 @@ pub fn price_kernels(
         threads: compiled.code.threads,
         entry: ENTRY_NAME,
         machine: &machine,
-        surroundings: Surroundings { cached: true, crowded: false },
+        surroundings,
     };
     let plan = part.plan.plan.plan();
     let priced = price_operators(part, &subject);

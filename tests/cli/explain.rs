@@ -140,6 +140,13 @@ fn kernels_are_priced_by_their_machine_code() {
         let told = succeed(&["explain", &path, "--machine-code"]);
         let kernels = told["kernels"].as_array().expect("there are kernels");
         assert!(!kernels.is_empty());
+        let templates = told["templates"].as_array().expect("there are templates");
+        let all = templates.iter().find(|sum| sum["template"] == "all").expect("a sum over all");
+        assert_eq!(all["kernels"].as_u64(), Some(kernels.len() as u64));
+        assert!(
+            told["code_makespan_microseconds"].as_f64()
+                > told["search_makespan_microseconds"].as_f64().map(|time| time / 4.0)
+        );
         for kernel in kernels {
             assert!(kernel.get("error").is_none(), "{name}: {kernel}");
             let price = kernel["code_microseconds"].as_f64().expect("a price");

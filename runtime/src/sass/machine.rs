@@ -49,7 +49,7 @@ pub struct MachineModel {
     pub tensor_cycles: Figure,
     /// Cycles of the port to constant memory and special registers.
     pub constant_cycles: Figure,
-    /// Cycles until a transcendental function or a double is there.
+    /// Cycles until a transcendental function or a slow conversion is there, where a scoreboard waits for it.
     pub special_latency: Figure,
     /// Cycles until a double is there, where a scoreboard waits for it.
     pub double_latency: Figure,
@@ -101,6 +101,8 @@ impl MachineModel {
         use Source::{Assumed, Derived, Documented, Fitted, Measured};
         const GUIDE: Source = Documented("CUDA C++ programming guide, arithmetic throughput, compute capability 9.0");
         const HUERTA: Source = Documented("Huerta et al., Analyzing Modern NVIDIA GPU Cores, 2025, on an RTX A6000");
+        const QUOTED: Source =
+            Assumed("as quoted from Huerta et al., 2025, for an RTX A6000, not checked with the text");
         const LOADS: Source = Measured("pointer chase on an H200");
         const PULLS: Source = Measured("bandwidth of one persistent block a multiprocessor on an H200");
         Self {
@@ -115,23 +117,20 @@ impl MachineModel {
             special_latency: figure(23, Assumed("as reported for Volta to Ampere, 18 to 26")),
             double_latency: figure(16, Assumed("as reported for A100 and H100")),
             tensor_latency: figure(24, Measured("dependent chain of mma.sync on an H200")),
-            constant_latency: figure(26, HUERTA),
+            constant_latency: figure(26, QUOTED),
             special_register_latency: figure(26, Assumed("as constant memory")),
-            address_cycles: figure(4, HUERTA),
-            queue_entries: figure(5, HUERTA),
+            address_cycles: figure(4, QUOTED),
+            queue_entries: figure(5, QUOTED),
             data_path_bytes: figure(125, Measured("reads of shared memory by 1,024 threads of an H200")),
             shared_latency: figure(29, LOADS),
-            return_cycles: figure(
-                2,
-                Documented("Huerta et al.: loads of 32, 64 and 128 bits take 32, 34 and 38 cycles"),
-            ),
+            return_cycles: figure(2, QUOTED),
             shuffle_latency: figure(24, Assumed("shared memory without the access to the banks")),
             first_level_latency: figure(41, Assumed("as reported for an H100 by Luo et al., 2024")),
             second_level_latency: figure(287, LOADS),
             memory_latency: figure(695, LOADS),
             second_level_bytes_alone: figure(119, PULLS),
             second_level_bytes_shared: figure(33, PULLS),
-            operand_latency: figure(11, HUERTA),
+            operand_latency: figure(11, QUOTED),
             barrier_latency: figure(22, Assumed("as reported for a V100 by Zhang et al., 2020")),
             barrier_cycles: figure(2, Assumed("as reported for a V100 by Zhang et al., 2020")),
             fence_latency: figure(

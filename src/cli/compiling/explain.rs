@@ -17,7 +17,7 @@ use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
-use super::explain_machine_code;
+use super::explain_machine_code::{self, Request};
 use super::explain_partition;
 use super::explain_text as text;
 use crate::cli::arguments::import::ImportArguments;
@@ -47,6 +47,9 @@ pub struct Arguments {
     /// The listing of one kernel, such as k7: how often each instruction is issued, and the cycles that warps stand before it
     #[arg(long, value_name = "KERNEL", requires = "machine_code")]
     kernel: Option<String>,
+    /// Price loads as if all other multiprocessors loaded too; they are silent otherwise
+    #[arg(long, requires = "machine_code")]
+    crowded: bool,
     /// How far operators are fused: none, register or full
     #[arg(long, value_name = "LEVEL", default_value_t = FusionLevel::Full)]
     fusion: FusionLevel,
@@ -110,7 +113,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     build.limit = arguments.search.limit();
     if arguments.machine_code {
         build.backend = BackendChoice::Auto;
-        return explain_machine_code::execute(&name, &build, arguments.kernel.as_deref(), output);
+        let request = Request { kernel: arguments.kernel.as_deref(), crowded: arguments.crowded };
+        return explain_machine_code::execute(&name, &build, &request, output);
     }
     let compile = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
     let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };

@@ -1,18 +1,20 @@
 //! What `explain --machine-code` says: the price of each kernel by the search and by its machine code, and its listing.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warpweave::codegen::print::ENTRY_NAME;
 use warpweave::explain::machine_code::{KernelPrice, PricedCode, price_kernels};
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::tables::node_name;
+use warpweave::plan::template::text::names;
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::operation::Operation;
 use warpweave::runtime::sass::price::TaskPrice;
 use warpweave::runtime::sass::program::Function;
-use warpweave::runtime::sass::simulate::Cause;
+use warpweave::runtime::sass::simulate::{Cause, Surroundings};
 use warpweave::runtime::target::Target;
 use warpweave::{Build, TargetPart};
 
@@ -26,13 +28,22 @@ const TARGET: Target = Target::Sm90a;
 /// Operations of a kernel's mix that are listed.
 const LISTED: usize = 4;
 
+/// What is priced, and how it is shown.
+pub struct Request<'a> {
+    /// The kernel whose listing is shown; all kernels in figures without.
+    pub kernel: Option<&'a str>,
+    /// Whether all other multiprocessors load too.
+    pub crowded: bool,
+}
+
 /// Prices all kernels, or shows the listing of one, `k7`.
-pub fn execute(name: &str, build: &Build, kernel: Option<&str>, output: &Output) -> Result<Passed, CliError> {
+pub fn execute(name: &str, build: &Build, request: &Request<'_>, output: &Output) -> Result<Passed, CliError> {
     let nvrtc = Nvrtc::locate()?;
     let (part, compiled) = build.part_with_code(TARGET, &ChildProcess::new(&nvrtc), &mut |_| {})?;
     let costs = build.options(BundleTarget::Gpu(TARGET))?.plan_options().costs;
-    let priced = price_kernels(&part, &compiled, &build.arch(TARGET), &costs)?;
-    let Some(wanted) = kernel else {
+    let surroundings = Surroundings { cached: true, crowded: request.crowded };
+    let priced = price_kernels(&part, &compiled, &build.arch(TARGET), &costs, surroundings)?;
+    let Some(wanted) = request.kernel else {
         output.result("explain", &kernels_value(name, &part, &priced), &kernels(name, &part, &priced));
         return Ok(true);
     };
@@ -56,14 +67,12 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
         "  {:<5} {:<26} {:>6} {:>9} {:>9} {:>6} {:>7} {:>6} {:>6} {:>5}  waits for, instructions",
         "", "template", "rTasks", "search", "code", "ratio", "issued", "slots", "FFMA", "regs"
     );
-    let (mut searched, mut coded, mut unknown) = (0.0, 0.0, 0);
+    let unknown = priced.kernels.iter().filter(|kernel| kernel.priced_all.is_none()).count();
     for kernel in &priced.kernels {
         let template = operator(part, kernel).params.to_string();
         let _ = write!(text, "  k{:<4} {template:<26} {:>6} {:>9.3}", kernel.kernel, kernel.tasks, kernel.searched);
         match (&kernel.price, kernel.priced) {
             (Ok(price), Some(code)) => {
-                searched += kernel.searched_all;
-                coded += kernel.priced_all.unwrap_or(0.0);
                 let _ = writeln!(
                     text,
                     " {code:>9.3} {:>6.2} {:>7} {:>4.0} % {:>4.0} % {:>5}  {}, {}",
@@ -77,17 +86,19 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
                 );
             }
             (Err(error), _) => {
-                unknown += 1;
                 let _ = writeln!(text, "         –      –  {error}");
             }
             (Ok(_), None) => {}
         }
     }
-    let _ = writeln!(
-        text,
-        "  all rTasks, one after another: {searched:.1} by the search, {coded:.1} by the code, ratio {:.2}",
-        coded / searched
-    );
+    let _ = writeln!(text, "  all rTasks, one after another");
+    for (template, Totals { kernels, searched, priced }) in totals(part, priced) {
+        let ratio = priced / searched;
+        let _ = writeln!(
+            text,
+            "  {template:<18} {kernels:>3} kernels {searched:>12.1} by the search {priced:>12.1} by the code, ratio {ratio:.2}"
+        );
+    }
     if let Some(code) = priced.priced {
         let _ = writeln!(
             text,
@@ -102,6 +113,31 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
     text
 }
 
+/// Sums over kernels that have a price by their code, in microseconds.
+#[derive(Default)]
+struct Totals {
+    kernels: usize,
+    searched: f64,
+    priced: f64,
+}
+
+/// The sums by template, and over all.
+fn totals(part: &TargetPart, priced: &PricedCode) -> BTreeMap<String, Totals> {
+    let mut sums: BTreeMap<String, Totals> = BTreeMap::new();
+    for kernel in &priced.kernels {
+        let Some(code) = kernel.priced_all else { continue };
+        let params = operator(part, kernel).params.to_string();
+        let name = names().find(|name| params.starts_with(name)).unwrap_or("other");
+        for name in [name, "all"] {
+            let sum = sums.entry(name.to_owned()).or_default();
+            sum.kernels += 1;
+            sum.searched += kernel.searched_all;
+            sum.priced += code;
+        }
+    }
+    sums
+}
+
 fn mix(price: &TaskPrice) -> String {
     let part = |(operation, issues): &(Operation, u64)| {
         format!("{} {:.0} %", operation.name(), 100.0 * *issues as f64 / price.issues.max(1) as f64)
@@ -111,11 +147,23 @@ fn mix(price: &TaskPrice) -> String {
 
 fn kernels_value(name: &str, part: &TargetPart, priced: &PricedCode) -> Value {
     let kernels: Vec<Value> = priced.kernels.iter().map(|kernel| kernel_figures(part, priced, kernel)).collect();
+    let templates: Vec<Value> = totals(part, priced)
+        .into_iter()
+        .map(|(template, sum)| {
+            json!({
+                "template": template,
+                "kernels": sum.kernels,
+                "search_microseconds": sum.searched,
+                "code_microseconds": sum.priced,
+            })
+        })
+        .collect();
     json!({
         "model": name,
         "target": TARGET.to_string(),
         "search_makespan_microseconds": priced.searched,
         "code_makespan_microseconds": priced.priced,
+        "templates": templates,
         "kernels": kernels,
     })
 }
@@ -186,6 +234,7 @@ fn listing(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Stri
         kernel.searched,
         kernel.priced.unwrap_or(0.0)
     );
+    let _ = writeln!(text, "  cycles of the schedulers: {}", shares(priced, price));
     let stalled: u64 = price.instructions.iter().map(|cost| cost.stalls.total()).sum();
     let _ = writeln!(text, "  {:>7} {:>9} {:>5} {:<10} {:>6}", "issues", "stalls", "", "most for", "passes");
     for function in functions(priced, kernel) {
@@ -213,6 +262,16 @@ fn listing(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Stri
         }
     }
     text
+}
+
+/// Where the cycles of all schedulers go, most first.
+fn shares(priced: &PricedCode, price: &TaskPrice) -> String {
+    let all = (price.cycles * priced.machine.schedulers.value).max(1) as f64;
+    let idle = Cause::ALL.into_iter().map(|cause| (cause.name(), price.idle.of(cause)));
+    let mut parts: Vec<(&str, u64)> = idle.chain([("issue", price.issues)]).filter(|(_, cycles)| *cycles > 0).collect();
+    parts.sort_by_key(|(_, cycles)| std::cmp::Reverse(*cycles));
+    let part = |(name, cycles): &(&str, u64)| format!("{name} {:.1} %", 100.0 * *cycles as f64 / all);
+    parts.iter().map(part).collect::<Vec<_>>().join(", ")
 }
 
 fn kernel_value(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Value {

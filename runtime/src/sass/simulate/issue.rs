@@ -37,6 +37,8 @@ pub enum Kind {
     GlobalStore,
     /// A shuffle.
     Shuffle,
+    /// The load of a special register.
+    SpecialRegister,
     /// Everything that the first-level cache holds is forgotten.
     Invalidate,
 }
@@ -100,6 +102,7 @@ fn kind(code: &Code) -> Kind {
         Operation::Stg | Operation::Redg | Operation::Red => Kind::GlobalStore,
         Operation::Atomg => Kind::GlobalLoad { cached: false },
         Operation::Shfl => Kind::Shuffle,
+        Operation::S2r | Operation::S2ur => Kind::SpecialRegister,
         Operation::Cctl => Kind::Invalidate,
         _ => Kind::Plain,
     }

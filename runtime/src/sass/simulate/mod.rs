@@ -156,7 +156,7 @@ impl<'a> Block<'a> {
             }
             (Pipe::Memory, _) => self.access(scheduler, warp, step, &issue, cycle),
             (pipe, _) => {
-                let (latency, cause) = self.latency(pipe);
+                let (latency, cause) = self.latency(pipe, issue.kind);
                 self.hold(
                     warp,
                     &issue,
@@ -193,9 +193,12 @@ impl<'a> Block<'a> {
         self.timing.issues += 1;
     }
 
-    fn latency(&self, pipe: Pipe) -> (u64, Cause) {
+    fn latency(&self, pipe: Pipe, kind: Kind) -> (u64, Cause) {
         let machine = self.machine;
         match pipe {
+            Pipe::Constant if kind == Kind::SpecialRegister => {
+                (machine.special_register_latency.value, Cause::Constant)
+            }
             Pipe::Constant | Pipe::Uniform => (machine.constant_latency.value, Cause::Constant),
             Pipe::Double => (machine.double_latency.value, Cause::Arithmetic),
             Pipe::Tensor => (machine.tensor_latency.value, Cause::Arithmetic),
