@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use warpweave::codegen::kernel_ir::Entry;
 use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::print::{ENTRY_NAME, entry_names};
 use warpweave::compiler::{CompileOptions, compile};
