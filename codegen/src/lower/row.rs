@@ -328,19 +328,36 @@ fn emit_numbered<'b>(
     let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
     let points: usize = extents.iter().product();
     let width = row.width() * run;
-    let trips = emitter.operand(points.div_ceil(width) as i64)?;
-    let points = emitter.operand(points as i64)?;
-    emitter.repeat(trips, false, |emitter, trip| {
-        let lane = if run == 1 { row.lane.into() } else { multiply(row.lane, Expression::i32(run as i32)) };
+    let trips = points.div_ceil(width);
+    let together = if trips <= WRITTEN_OUT { trips } else { TOGETHER };
+    let lane = if run == 1 { row.lane.into() } else { multiply(row.lane, Expression::i32(run as i32)) };
+    let limit = match points.is_multiple_of(width * together) {
+        true => None,
+        false => Some(emitter.operand(points as i64)?),
+    };
+    let at_trip = |emitter: &mut Emitter<'b>, trip: Expression| {
         let number = add(multiply(trip, Expression::i32(width as i32)), lane);
         let number = emitter.bind(ScalarType::I32, number);
-        emitter.when(Some(less(number, points)), |emitter| {
+        emitter.when(limit.map(|limit| less(number, limit)), |emitter| {
             let inner = decode_box(emitter, &extents, number.into())?;
             let coordinates = row.coordinates.iter().cloned().chain(inner).collect();
             body(emitter, number, coordinates)
         })
+    };
+    let each = Expression::i32(together as i32);
+    if trips == together {
+        return emitter.repeat(each, true, |emitter, trip| at_trip(emitter, trip.into()));
+    }
+    let rounds = emitter.operand(trips.div_ceil(together) as i64)?;
+    emitter.repeat(rounds, false, |emitter, round| {
+        emitter.repeat(each.clone(), true, |emitter, part| at_trip(emitter, add(multiply(round, each), part)))
     })
 }
+
+/// Trips along a row that are written out, all of them; where there are more, so many at a time. Their loads are under way
+/// together.
+const WRITTEN_OUT: usize = 8;
+const TOGETHER: usize = 4;
 
 /// The running value of one reduction.
 #[derive(Clone)]
