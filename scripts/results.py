@@ -2,7 +2,7 @@
 
     python3 scripts/results.py [PART ...] [--warpweave target/release/warpweave]
 
-Parts: models (the files of tests/models), fusion and schedules (predictions for the benchmark models at full size), zoo
+Parts: models (the files of tests/models), fusion, prices and schedules (predictions for the benchmark models at full size), zoo
 (their compilation within bars). Without a part all are written. Needs Python 3, and for zoo 12 GB of disk.
 """
 
@@ -71,7 +71,16 @@ def zoo(warpweave):
     return "The benchmark models at full size, compiled for the host and sm_90a on this machine.", ["```", *said.splitlines(), "```"]
 
 
-PARTS = {"fusion": fusion, "models": models, "schedules": schedules, "zoo": zoo}
+def prices(warpweave):
+    said = run(sys.executable, "scripts/compare_prices.py", "--warpweave", warpweave)
+    return (
+        "What the search takes an rTask of each kernel to cost, and what a model of its machine code takes it to, for an H200 in "
+        "FP32: code over search, so that above 1 the search flatters. Times of models are those of the whole schedule under either "
+        "price, launch left out; those of templates are sums over rTasks. **Nothing here was measured, and no measurement covers "
+        "multiply-adds mixed with reads of shared memory.** docs/explain.md says what the model of machine code knows."), table(said)
+
+
+PARTS = {"fusion": fusion, "models": models, "prices": prices, "schedules": schedules, "zoo": zoo}
 
 
 def main():
