@@ -36,8 +36,8 @@ pub fn smaller<E>(case: &Case, fails: &mut dyn FnMut(&Case) -> Result<bool, E>) 
             };
             match candidate {
                 Some(candidate) if does_fail => (smallest, extent) = (candidate, tried),
-                _ if tried > 1 => break,
-                _ => {}
+                _ if tried == 1 && extent > 2 => {}
+                _ => break,
             }
             tried = extent.div_ceil(2);
         }
@@ -167,4 +167,32 @@ fn beginning(tensor: &Tensor, ty: &TensorType) -> Option<Tensor> {
         bytes.extend_from_slice(&tensor.bytes()[place * width..(place + 1) * width]);
     }
     Tensor::from_bytes(ty.clone(), bytes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use warpweave_graph::ElementType;
+    use warpweave_graph::ops::relu::Relu;
+    use warpweave_graph::program::ProgramBuilder;
+
+    use super::*;
+
+    /// The extent that is left of a vector's, where the program fails from `least` elements on.
+    fn left(extent: usize, least: usize) -> usize {
+        let mut builder = ProgramBuilder::new();
+        let x = builder.input(TensorType::new(ElementType::F32, [extent]));
+        let y = builder.apply(&Relu, &[Some(x)], 1)[0];
+        let case =
+            Case { program: builder.finish(vec![y]), inputs: vec![Tensor::new([extent], &vec![1.0f32; extent])] };
+        let mut fails = |case: &Case| Ok::<bool, Infallible>(case.inputs[0].shape().elements() >= least);
+        smaller(&case, &mut fails).expect("nobody refuses").inputs[0].shape().elements()
+    }
+
+    #[test]
+    fn an_extent_is_halved_as_far_as_it_fails() {
+        assert_eq!([left(1, 1), left(64, 1), left(64, 5), left(64, 64)], [1, 1, 8, 64]);
+        assert_eq!([left(2, 2), left(3, 2), left(3, 3), left(4, 2), left(5, 3)], [2, 2, 3, 2, 3]);
+    }
 }
