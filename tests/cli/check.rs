@@ -47,7 +47,7 @@ fn a_missing_wait_is_found_and_seen() {
 /// Buffers are used again as wholes: here every rTask would only overwrite what it has read itself.
 #[test]
 fn a_missing_wait_before_bytes_are_used_again_is_found() {
-    let told = without(&model("bert", "torchscript.onnx"), "20");
+    let told = without(&model("squeezenet", "torchscript.onnx"), "510");
     let [violation] = list(&told, "violations") else { panic!("one violation: {told}") };
     assert!(violation["message"].as_str().is_some_and(|message| message.contains("share bytes")), "{told}");
     assert!(violation["tasks"].is_null() && told["emulated"].is_null(), "{told}");
@@ -55,7 +55,7 @@ fn a_missing_wait_before_bytes_are_used_again_is_found() {
 
 #[test]
 fn a_wait_of_a_barrier_that_nothing_rests_on_is_not_missed() {
-    let told = without(&model("dlrm", "torchscript.onnx"), "20");
+    let told = without(&model("resnet_bottleneck", "torchscript.onnx"), "116");
     assert!(list(&told, "violations").is_empty() && told["emulated"].is_null(), "{told}");
 }
 
