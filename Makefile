@@ -31,9 +31,9 @@ fetch:
 check: fetch
 	$(CARGO) fmt --all --check
 	$(TIMED) check 180 sh -c '\
-	    $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings && \
+	    $(CARGO) clippy --target-dir target/lints --workspace --all-targets --quiet -- -D warnings & lints=$$!; \
 	    $(CARGO) test --quiet $(TESTED) --test suite --test bound --test recorded --test search --test simulator \
-	        --test tidy --test conformance --test filetests -- --skip Nvrtc'
+	        --test tidy --test conformance --test filetests -- --skip Nvrtc; tests=$$?; wait $$lints && exit $$tests'
 
 # Everything that continuous integration runs; each suite prints its time and fails above its budget.
 test: fetch
