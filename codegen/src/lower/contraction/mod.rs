@@ -211,8 +211,7 @@ impl<'l> Loop<'l> {
             _ => None,
         };
         let length: usize = extents.iter().product();
-        // There is a first step wherever there is a kernel.
-        let is_first = step == Expression::i32(0);
+        let is_first = step == Expression::i32(0) && length > 0;
         let reached = || self.length.clone().filter(|_| !is_first).map(|length| less(first, length));
         Ok(match length.is_multiple_of(k_tile) {
             true => Step { axes, extents, first, origin, exists: reached(), length: None, tile },
