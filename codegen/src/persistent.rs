@@ -30,7 +30,7 @@ pub fn entry(kernels: &Arena<KernelId, Kernel>) -> Kernel {
     cases[OPCODE_WAIT as usize] = wait(epoch, position, &words, satisfied, stopped);
     cases[OPCODE_SIGNAL as usize] =
         vec![on_first_thread(vec![Statement::Signal { counter: words[1].into(), order: MemoryOrder::Release }])];
-    cases.extend(kernels.iter().map(|(id, kernel)| match kernel.awaits() {
+    cases.extend(kernels.iter().map(|(id, kernel)| match kernel.owns_instructions() {
         false => run(id, &words, None),
         true => run_with_waits(id, &words, position, stopped),
     }));

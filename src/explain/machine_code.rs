@@ -1,6 +1,6 @@
 //! What the machine code of a plan's kernels costs, beside what the search took it to cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use warpweave_codegen::print::ENTRY_NAME;
@@ -10,7 +10,8 @@ use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_plan::plan::backend::Backend;
 use warpweave_plan::plan::{ExecutionPlan, OperatorId, Segment};
-use warpweave_plan::tables::{Binding, node_name};
+use warpweave_graph::arena::Arena;
+use warpweave_plan::tables::{Binding, INSTRUCTION_WORDS, OPCODE_RUN, Tables, node_name};
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::sass::error::CodeError;
 use warpweave_runtime::sass::machine::MachineModel;
@@ -135,9 +136,9 @@ pub fn price_kernels(
 /// A price that several rOperators may share.
 type Price = Rc<Result<TaskPrice, PriceError>>;
 
-/// What tells the rTasks of one rOperator from those of another: the kernel, how many there are, and what the search takes
-/// them to cost.
-type Kind = (u32, u32, u64);
+/// What tells the rTasks of one rOperator from those of another: the kernel, how many there are, what the search takes
+/// them to cost, and how many a call runs.
+type Kind = (u32, u32, u64, usize);
 
 /// The price of each rOperator of a plan, and what runs it. Those of one kind have one price.
 fn price_operators(part: &TargetPart, subject: &Subject<'_>) -> Vec<(Price, Runner)> {
@@ -151,13 +152,34 @@ fn price_operators(part: &TargetPart, subject: &Subject<'_>) -> Vec<(Price, Runn
     });
     let mut known: BTreeMap<Kind, Price> = BTreeMap::new();
     let operators = plan.operators();
+    let calls = calls(&part.plan.tables(), &part.plan.bindings);
     let each = operators.iter().zip(runners).map(|((id, operator), runner)| {
         let Binding { kernel, operands, .. } = part.plan.bindings[id];
-        let kind = (kernel, operator.tasks(), operator.task_microseconds.to_bits());
-        let task = Task { kernel, operands, tile: operator.tasks() / 2, runner };
+        let tile = operator.tasks() / 2;
+        let call = calls.get(&(operands, tile)).map_or(&[][..], |call| call);
+        let kind = (kernel, operator.tasks(), operator.task_microseconds.to_bits(), call.len());
+        let task = Task { kernel, operands, tile, runner, call };
         (Rc::clone(known.entry(kind).or_insert_with(|| Rc::new(price(subject, task)))), runner)
     });
     each.collect()
+}
+
+/// By first operand and tile of an rTask, the first operands of the rTasks that its call runs, where these are several.
+fn calls(tables: &Tables, bindings: &Arena<OperatorId, Binding>) -> BTreeMap<(u32, u32), Rc<[u32]>> {
+    let stepping: BTreeSet<u32> =
+        bindings.values().filter(|own| own.shared_operands.is_some()).map(|own| own.kernel).collect();
+    let instructions: Vec<&[i32]> = tables.instructions.chunks_exact(INSTRUCTION_WORDS).collect();
+    let mut found = BTreeMap::new();
+    for (position, words) in instructions.iter().enumerate() {
+        let (kernel, own) = (words[0] - OPCODE_RUN, words[3]);
+        if own == 0 || !u32::try_from(kernel).is_ok_and(|kernel| stepping.contains(&kernel)) {
+            continue;
+        }
+        let call = instructions[position..=position + own as usize].iter().filter(|words| words[0] >= OPCODE_RUN);
+        let call: Rc<[u32]> = call.map(|words| words[1] as u32).collect();
+        found.extend(call.iter().map(|operands| ((*operands, words[2] as u32), Rc::clone(&call))));
+    }
+    found
 }
 
 fn entry_of(runner: Runner, kernel: u32) -> String {

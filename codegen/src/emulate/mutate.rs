@@ -25,22 +25,22 @@ impl ProgramMutation {
     pub const ALL: [Self; 4] =
         [Self::DropBarrierAfterRun, Self::DropBarrierAfterWait, Self::RelaxSignal, Self::RelaxWait];
 
-    /// `program` with this error in its entry, and in the waits that kernels do themselves; nodes have no such statements.
+    /// `program` with this error in its entry, and in the waits and signals of kernels; nodes have no such statements.
     pub fn apply(self, program: &Program) -> Program {
         let mut mutant = program.clone();
         if let Some(entry) = mutant.entry.persistent_mut() {
             self.change(&mut entry.body);
         }
-        mutant.kernels.values_mut().for_each(|kernel| self.change_own_waits(&mut kernel.body));
+        mutant.kernels.values_mut().for_each(|kernel| self.change_own_instructions(&mut kernel.body));
         mutant
     }
 
-    fn change_own_waits(self, block: &mut Block) {
+    fn change_own_instructions(self, block: &mut Block) {
         for statement in block {
-            if let Statement::Await { order, .. } = statement
-                && self == Self::RelaxWait
-            {
-                *order = MemoryOrder::Relaxed;
+            match statement {
+                Statement::Await { order, .. } if self == Self::RelaxWait => *order = MemoryOrder::Relaxed,
+                Statement::Steps { order, .. } if self == Self::RelaxSignal => *order = MemoryOrder::Relaxed,
+                _ => {}
             }
         }
     }
@@ -148,7 +148,7 @@ pub enum PlanMutation {
         /// Which signal.
         number: usize,
     },
-    /// A signal comes before the run that it follows, and before the waits that are the run's own.
+    /// A signal comes before the run that it follows, and before the instructions that are the run's own.
     SignalBeforeRun {
         /// Which signal among those that directly follow a run.
         number: usize,
@@ -186,4 +186,4 @@ impl PlanMutation {
 }
 
 /// An opcode without a case: the entry goes on to the next instruction.
-const NO_OPERATION: i32 = i32::MAX;
+const NO_OPERATION: i32 = -1;

@@ -57,7 +57,7 @@ macro_rules! parts {
             Self::If { condition, then, otherwise } => {
                 Parts::new().reads(Role::Condition, BOOL, [condition]).holds([then, otherwise])
             }
-            Self::Loop { body } => Parts::new().holds([body]),
+            Self::Loop { body } | Self::Steps { body, .. } => Parts::new().holds([body]),
             Self::Break => Parts::new(),
             Self::Switch { selector, cases } => Parts::new().reads(Role::Condition, I32, [selector]).holds(cases),
             Self::Call { operands, tile, waits: None, .. } => Parts::new().reads(Role::Word, I32, [operands, tile]),
@@ -181,6 +181,13 @@ impl Statement {
                 arrays: loaded,
                 uniform: block(UniformPart::ControlFlow, "an await's control flow"),
                 order: Order::OwnWaits,
+                ..Effects::NONE
+            },
+            Self::Steps { .. } => Effects {
+                home: Home::Kernel("Steps"),
+                control: Control::Repeat,
+                uniform: block(UniformPart::ControlFlow, "the control flow of steps"),
+                order: Order::OwnSteps,
                 ..Effects::NONE
             },
             Self::BlockBarrier | Self::BlockBarrierOr { .. } => Effects {

@@ -233,6 +233,8 @@ pub enum Order {
     Barrier(Scope),
     /// What other blocks did, by the waits of the call; then the block.
     OwnWaits,
+    /// Each rTask of the call and what other blocks do once it is signalled; then the block.
+    OwnSteps,
     /// What the node before did.
     Dependencies,
 }

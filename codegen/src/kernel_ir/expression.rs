@@ -73,6 +73,8 @@ pub enum UnaryOp {
     Sqrt,
     /// Hyperbolic tangent of an `F32`.
     Tanh,
+    /// 1 / (1 + e⁻ˣ) of an `F32`.
+    Logistic,
     /// Gauss error function of an `F32`.
     Erf,
     /// Sine of an `F32`.

@@ -59,6 +59,16 @@ impl Kernel {
         self.body.iter().any(|statement| statement.effects().order == Order::OwnWaits)
     }
 
+    /// Whether a call may be of several rTasks, one after another.
+    pub fn takes_steps(&self) -> bool {
+        self.body.iter().any(|statement| statement.effects().order == Order::OwnSteps)
+    }
+
+    /// Whether instructions behind that of a call are the kernel's own: its waits, or its further rTasks and their signals.
+    pub fn owns_instructions(&self) -> bool {
+        self.awaits() || self.takes_steps()
+    }
+
     /// Bytes of shared memory beside the kept array, each array aligned to 16 bytes.
     pub fn shared_bytes(&self) -> u32 {
         let own = self.shared.iter().filter(|(id, _)| Some(*id) != self.kept);

@@ -211,6 +211,17 @@ pub enum Statement {
         /// Arrays whose loads stand before the waits and are to be under way meanwhile.
         loaded: Vec<ArrayId>,
     },
+    /// `body` for the rTask of the call, then for every other that is the call's own, one after another: those that the
+    /// instructions say which follow the call's and are its own, and the signals between them are given. Behind each rTask
+    /// the block meets. An operand in `body` is that of the rTask at hand.
+    ///
+    /// Stands at most once in a kernel, in none of its inner blocks.
+    Steps {
+        /// [`MemoryOrder::Release`] in every correct program.
+        order: MemoryOrder,
+        /// One rTask.
+        body: Block,
+    },
     /// All threads of the block meet; what each did before happens before what each does after.
     BlockBarrier,
     /// A block barrier that also tells every thread whether `condition` held in any.

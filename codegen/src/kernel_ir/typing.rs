@@ -19,6 +19,7 @@ pub fn unary_result(op: UnaryOp, scalar: ScalarType) -> Option<ScalarType> {
         | UnaryOp::Log
         | UnaryOp::Sqrt
         | UnaryOp::Tanh
+        | UnaryOp::Logistic
         | UnaryOp::Erf
         | UnaryOp::Sin
         | UnaryOp::Cos

@@ -46,6 +46,7 @@ pub(crate) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression
         | UnaryOp::Log
         | UnaryOp::Sqrt
         | UnaryOp::Tanh
+        | UnaryOp::Logistic
         | UnaryOp::Erf
         | UnaryOp::Sin
         | UnaryOp::Cos

@@ -11,7 +11,7 @@ use warpweave_plan::template::staged::StagedBox;
 use crate::kernel_ir::expression::magic;
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
-use crate::kernel_ir::memory::{GlobalSpace, MemoryType};
+use crate::kernel_ir::memory::{GlobalSpace, MemoryOrder, MemoryType};
 use crate::kernel_ir::program::{Kernel, RegisterArray, SharedArray};
 use crate::kernel_ir::statement::{Block, Place, Statement};
 use crate::lower::error::LowerError;
@@ -34,6 +34,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) staged: Vec<StagedArray>,
     kernel: Kernel,
     operands: Vec<i32>,
+    shared_operands: Option<u32>,
     blocks: Vec<Block>,
 }
 
@@ -46,6 +47,7 @@ impl<'a> Emitter<'a> {
             staged: Vec::new(),
             kernel: Kernel::default(),
             operands: Vec::new(),
+            shared_operands: None,
             blocks: vec![Block::new()],
         }
     }
@@ -138,6 +140,21 @@ impl<'a> Emitter<'a> {
         let local = self.declare(scalar);
         self.assign(local, value);
         local
+    }
+
+    /// What `body` emits, for each rTask of a call. Its operands are those of the rTask; all before are the call's.
+    pub(crate) fn steps<E>(&mut self, body: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        self.shared_operands = Some(self.operands.len() as u32);
+        self.open();
+        body(self)?;
+        let body = self.close();
+        self.push(Statement::Steps { order: MemoryOrder::Release, body });
+        Ok(())
+    }
+
+    /// How many leading operands the rTasks of a call share, where it may run several.
+    pub(crate) fn shared_operands(&self) -> Option<u32> {
+        self.shared_operands
     }
 
     /// `for variable in 0..extent { body }`; the body gets the variable.

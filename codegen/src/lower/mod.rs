@@ -74,12 +74,13 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
             (kernel.index() as u32, first)
         };
         let prologue = if awaits { prefetch::prologue_sides(operator, &plan.memory) } else { Vec::new() };
-        let (kernel, first) = bind(lower_operator(id, operator, &plan.memory, &prologue)?);
+        let (lowered, shared_operands) = lower_operator(id, operator, &plan.memory, &prologue)?;
+        let (kernel, first) = bind(lowered);
         let keep = match operator.params.rules().holds_residents() {
             true => Some(bind(lower_hold(id, operator, &plan.memory)?)),
             false => None,
         };
-        bindings.push(Binding { kernel, operands: first, keep });
+        bindings.push(Binding { kernel, operands: first, keep, shared_operands });
     }
     let entry = match plan.backend() {
         PlanBackend::Persistent => Entry::Persistent(persistent::entry(&kernels)),
@@ -120,18 +121,22 @@ fn lower_hold(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Resu
     Ok((hoist::hoist_operands(kernel), operands))
 }
 
-/// The kernel of one rOperator, which fetches the sides `prologue` before its waits and then does them itself, and its operands.
+/// A kernel and its operands.
+type LoweredKernel = (Kernel, Vec<i32>);
+
+/// The kernel of one rOperator, which fetches the sides `prologue` before its waits and then does them itself, and its
+/// operands. Then, where a call may run several rTasks, how many leading operands they share.
 fn lower_operator(
     id: OperatorId,
     operator: &ROperator,
     memory: &MemoryPlan,
     prologue: &[AxisClass],
-) -> Result<(Kernel, Vec<i32>), LowerError> {
+) -> Result<(LoweredKernel, Option<u32>), LowerError> {
     let padded = PaddedBody::of(&operator.body);
     let seen = ROperator { body: padded.body.clone().into_owned().into(), ..operator.clone() };
     let mut emitter = Emitter::new(id, &seen, memory);
     if operator.tasks() == 0 {
-        return Ok(emitter.finish());
+        return Ok((emitter.finish(), None));
     }
     match operator.params.template {
         Template::Pointwise(own) => pointwise::emit(&mut emitter, own.per_thread)?,
@@ -142,6 +147,7 @@ fn lower_operator(
         Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
         Template::Attention(_) => attention::emit(&mut emitter, &operator.body, &padded)?,
     }
+    let shared_operands = emitter.shared_operands();
     let (kernel, operands) = emitter.finish();
-    Ok((hoist::hoist_operands(kernel), operands))
+    Ok(((hoist::hoist_operands(kernel), operands), shared_operands))
 }

@@ -250,14 +250,14 @@ pub(crate) fn fetch_run(
 }
 
 /// A place in memory that several stages of a round may read.
-type SharedPlace<'b> = (StageSource, &'b [Index], &'b Guard);
+pub(crate) type SharedPlace<'b> = (StageSource, &'b [Index], &'b Guard);
 
-fn place_of<'b>(stage: &'b Stage, read: &'b Read) -> SharedPlace<'b> {
+pub(crate) fn place_of<'b>(stage: &'b Stage, read: &'b Read) -> SharedPlace<'b> {
     (stage.sources[read.operand], &read.index, &read.guard)
 }
 
 /// Every reduction of a round at one point; what several read is loaded once.
-fn accumulate_point<'b>(
+pub(crate) fn accumulate_point<'b>(
     emitter: &mut Emitter<'b>,
     coordinates: &[Expression],
     accumulators: &[Accumulator],

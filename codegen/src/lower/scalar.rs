@@ -93,6 +93,10 @@ impl<'p> Point<'p> {
     }
 
     fn compute(&mut self, emitter: &mut Emitter, expr: &TensorExpr, scalar: &Scalar) -> Result<Expression, LowerError> {
+        if let Some(argument) = logistic_argument(expr, scalar) {
+            let argument = self.emit(emitter, argument)?;
+            return Ok(Expression::Unary(UnaryOp::Logistic, Box::new(argument)));
+        }
         match scalar {
             Scalar::Literal(literal) => emit_literal(emitter, *literal),
             Scalar::Reduced => Ok(self.reduced.clone().expect("an epilogue runs after its reduction")),
@@ -352,6 +356,18 @@ impl<'p> Point<'p> {
     pub(crate) fn coordinates(&self) -> Coordinates<'_> {
         Coordinates { axes: &self.axes, places: &self.places }
     }
+}
+
+/// x of 1 / (1 + e⁻ˣ) in singles.
+fn logistic_argument<'s>(expr: &TensorExpr, scalar: &'s Scalar) -> Option<&'s Scalar> {
+    let is_one = |scalar: &Scalar| matches!(scalar, Scalar::Literal(literal) if literal.to_f64() == 1.0);
+    let Scalar::Binary(expr::BinaryOp::Divide, one, sum) = scalar else { return None };
+    let Scalar::Binary(expr::BinaryOp::Add, left, right) = &**sum else { return None };
+    let power = if is_one(left) { right } else { left };
+    let Scalar::Unary(expr::UnaryOp::Exp, negated) = &**power else { return None };
+    let Scalar::Unary(expr::UnaryOp::Negate, argument) = &**negated else { return None };
+    let in_singles = expr.element_of(scalar) == ElementType::F32;
+    (in_singles && is_one(one) && (is_one(left) || is_one(right))).then_some(argument)
 }
 
 /// The number in a box, whose dimensions have these first coordinates and extents, of the element at an index.

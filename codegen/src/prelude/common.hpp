@@ -66,6 +66,12 @@ struct ww_own_waits {
   ww_u32 first, count;
 };
 
+// Where a kernel stands that is called for several tasks: the next of its own instructions, and the table of operands.
+struct ww_steps {
+  int const* operands;
+  ww_u32 done;
+};
+
 // Words from one counter to the next: a 128-byte line each.
 constexpr ww_u32 ww_counter_stride = 32;
 constexpr ww_u32 ww_control_words = 32;
@@ -84,6 +90,9 @@ WW_FUNCTION ww_u64 ww_extend(ww_u32 value) { return (ww_u64)(long long)(int)valu
 WW_FUNCTION ww_own_waits ww_waits_of(ww_arguments const& arguments, ww_u32 first, ww_u32 count) {
   return {arguments.counters, arguments.instructions, first, count};
 }
+
+// The opcodes that a kernel finds among its own instructions.
+constexpr int ww_signal_opcode = 2, ww_run_opcode = 3;
 
 // A tag of the launch: the bits of a signalling NaN, which no arithmetic delivers.
 constexpr ww_u32 ww_tags = 65536;

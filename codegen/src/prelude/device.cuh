@@ -249,13 +249,19 @@ WW_FUNCTION ww_u32 ww_add_control(ww_arguments const& arguments, ww_control_word
   return before;
 }
 
+template <bool release> WW_FUNCTION void ww_signal(int* counters, ww_u32 counter) {
+  int* const word = counters + (ww_u64)counter * ww_counter_stride;
+  if (release) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" :: "l"(word) : "memory");
+  } else {
+    asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" :: "l"(word) : "memory");
+  }
+}
 WW_FUNCTION void ww_signal_release(ww_arguments const& arguments, ww_u32 counter) {
-  asm volatile("red.release.gpu.global.add.u32 [%0], 1;"
-               :: "l"(arguments.counters + (ww_u64)counter * ww_counter_stride) : "memory");
+  ww_signal<true>(arguments.counters, counter);
 }
 WW_FUNCTION void ww_signal_relaxed(ww_arguments const& arguments, ww_u32 counter) {
-  asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;"
-               :: "l"(arguments.counters + (ww_u64)counter * ww_counter_stride) : "memory");
+  ww_signal<false>(arguments.counters, counter);
 }
 
 WW_FUNCTION ww_u32 ww_load_acquire(int const* word) {
@@ -369,6 +375,51 @@ WW_FUNCTION bool ww_await_acquire(ww_exchange const& exchange, ww_own_waits cons
 }
 WW_FUNCTION bool ww_await_relaxed(ww_exchange const& exchange, ww_own_waits const& waits) {
   return ww_await<false>(exchange, waits);
+}
+
+// The rTasks of a call. An instruction says where the operands of its rTask begin, from the beginning of their table on.
+WW_FUNCTION ww_steps ww_steps_of(ww_own_waits const& waits, int const* operands) {
+  if (waits.count == 0u) return {operands, 0u};
+  int const* const own = waits.instructions + 4 * (ww_u64)(waits.first - 1u);
+  return {operands - (int)ww_table(own, 1u), 0u};
+}
+
+// Gives the signals up to the next rTask and finds its operands; whether there is one.
+template <bool release>
+WW_FUNCTION bool ww_next_step(
+    ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
+  while (steps.done < waits.count) {
+    int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
+    int const opcode = (int)ww_table(words, 0u);
+    ww_u32 const word = ww_table(words, 1u);
+    ++steps.done;
+    if (opcode >= ww_run_opcode) {
+      operands = steps.operands + (int)word;
+      return true;
+    }
+    if (opcode == ww_signal_opcode && ww_thread() == 0u) ww_signal<release>(waits.counters, word);
+  }
+  return false;
+}
+WW_FUNCTION bool ww_next_step_release(
+    ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
+  return ww_next_step<true>(exchange, waits, steps, operands);
+}
+WW_FUNCTION bool ww_next_step_relaxed(
+    ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
+  return ww_next_step<false>(exchange, waits, steps, operands);
+}
+
+// Asks for the lines that hold the next rTask's operands: it is the next instruction's, or that of the one behind a signal.
+WW_FUNCTION void ww_ask_for_next(ww_steps const& steps, ww_own_waits const& waits, ww_u32 count) {
+  ww_u32 const left = waits.count - steps.done, line = 32u * ww_thread();
+  if (left == 0u || line >= count + 31u) return;
+  int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
+  bool const is_run = (int)ww_table(words, 0u) >= ww_run_opcode;
+  ww_u32 const word = ww_table(is_run || left == 1u ? words : words + 4, 1u);
+  int const* const next = steps.operands + (int)word + (line < count ? line : count - 1u);
+  ww_u32 value;
+  asm volatile(WW_CONSTANT_LOAD "u32 %0, [%1];" : "=r"(value) : "l"(next));
 }
 
 // The value and its tag are one access, so whoever sees the tag sees the value.

@@ -34,7 +34,19 @@ WW_FUNCTION float ww_maximum(float x, float y) {
 WW_FUNCTION float ww_absolute(float x) { return fabsf(x); }
 WW_FUNCTION float ww_exp(float x) { return expf(x); }
 WW_FUNCTION float ww_log(float x) { return logf(x); }
-WW_FUNCTION float ww_tanh(float x) { return tanhf(x); }
+// Right within 3 units in the last place; the sum is 1 or more, so its approximate reciprocal is as good as a quotient.
+WW_FUNCTION float ww_logistic(float x) { return ww_reciprocal(1.0f + expf(-x)); }
+// Right within 3 units in the last place: an odd polynomial near zero, 1 - 2 / (e^2x + 1) elsewhere. Both are computed, so
+// that threads do not part.
+WW_FUNCTION float ww_tanh(float x) {
+  float const magnitude = fabsf(x), square = x * x;
+  float const far = __fmaf_rn(-2.0f, ww_reciprocal(1.0f + expf(2.0f * magnitude)), 1.0f);
+  float series = __fmaf_rn(0.01521813f, square, -0.05195784f);
+  series = __fmaf_rn(series, square, 0.13308169f);
+  series = __fmaf_rn(series, square, -0.33332311f);
+  float const near = __fmaf_rn(series * square, x, x);
+  return magnitude < 0.625f ? near : copysignf(far, x);
+}
 WW_FUNCTION float ww_erf(float x) { return erff(x); }
 WW_FUNCTION float ww_atan(float x) { return atanf(x); }
 WW_FUNCTION float ww_floor(float x) { return floorf(x); }

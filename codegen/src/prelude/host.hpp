@@ -210,11 +210,14 @@ WW_FUNCTION int* ww_counter(int* counters, ww_u32 counter) {
   ww_u64 const word = ww_host::counters.at("the counters", (ww_u64)counter * ww_counter_stride, 4, 1) / 4;
   return counters + word;
 }
+template <int order> static void ww_signal(int* counters, ww_u32 counter) {
+  __atomic_fetch_add(ww_counter(counters, counter), 1, order);
+}
 WW_FUNCTION void ww_signal_release(ww_arguments const& arguments, ww_u32 counter) {
-  __atomic_fetch_add(ww_counter(arguments.counters, counter), 1, __ATOMIC_RELEASE);
+  ww_signal<__ATOMIC_RELEASE>(arguments.counters, counter);
 }
 WW_FUNCTION void ww_signal_relaxed(ww_arguments const& arguments, ww_u32 counter) {
-  __atomic_fetch_add(ww_counter(arguments.counters, counter), 1, __ATOMIC_RELAXED);
+  ww_signal<__ATOMIC_RELAXED>(arguments.counters, counter);
 }
 
 WW_FUNCTION ww_u32 ww_multiprocessor() { return ww_block(); }
@@ -308,6 +311,40 @@ WW_FUNCTION bool ww_await_relaxed(ww_exchange const& exchange, ww_own_waits cons
   return ww_await<__ATOMIC_RELAXED>(exchange, waits);
 }
 
+// The rTasks of a call. An instruction says where the operands of its rTask begin, from the beginning of their table on.
+WW_FUNCTION ww_steps ww_steps_of(ww_own_waits const& waits, int const* operands) {
+  if (waits.count == 0u) return {operands, 0u};
+  int const* const own = waits.instructions + 4 * (ww_u64)(waits.first - 1u);
+  return {operands - (int)ww_table(own, 1u), 0u};
+}
+
+// Gives the signals up to the next rTask and finds its operands; whether there is one.
+template <int order>
+static bool ww_next_step(
+    ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
+  while (steps.done < waits.count) {
+    int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
+    int const opcode = (int)ww_table(words, 0u);
+    ww_u32 const word = ww_table(words, 1u);
+    ++steps.done;
+    if (opcode >= ww_run_opcode) {
+      operands = steps.operands + (int)word;
+      return true;
+    }
+    if (opcode == ww_signal_opcode && ww_thread() == 0u) ww_signal<order>(waits.counters, word);
+  }
+  return false;
+}
+WW_FUNCTION bool ww_next_step_release(
+    ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
+  return ww_next_step<__ATOMIC_RELEASE>(exchange, waits, steps, operands);
+}
+WW_FUNCTION bool ww_next_step_relaxed(
+    ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
+  return ww_next_step<__ATOMIC_RELAXED>(exchange, waits, steps, operands);
+}
+WW_FUNCTION void ww_ask_for_next(ww_steps const&, ww_own_waits const&, ww_u32) {}
+
 WW_FUNCTION ww_u64* ww_tagged(ww_buffers const& buffers, ww_u64 index) {
   return (ww_u64*)(buffers.arena + ww_host::arena.at("the arena", index, 8, 1));
 }
@@ -369,6 +406,7 @@ WW_FUNCTION float ww_log(float x) { return std::log(x); }
 WW_FUNCTION float ww_sqrt(float x) { return std::sqrt(x); }
 WW_FUNCTION float ww_divide(float x, float y) { return x / y; }
 WW_FUNCTION float ww_tanh(float x) { return std::tanh(x); }
+WW_FUNCTION float ww_logistic(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 WW_FUNCTION float ww_erf(float x) { return std::erf(x); }
 WW_FUNCTION float ww_atan(float x) { return std::atan(x); }
 WW_FUNCTION float ww_floor(float x) { return std::floor(x); }

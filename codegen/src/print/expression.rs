@@ -161,6 +161,7 @@ impl Printer<'_> {
             UnaryOp::Log => "ww_log",
             UnaryOp::Sqrt => "ww_sqrt",
             UnaryOp::Tanh => "ww_tanh",
+            UnaryOp::Logistic => "ww_logistic",
             UnaryOp::Erf => "ww_erf",
             UnaryOp::Sin => "ww_sin",
             UnaryOp::Cos => "ww_cos",

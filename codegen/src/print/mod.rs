@@ -137,7 +137,7 @@ fn function(kernel: &Kernel, head: &Head) -> String {
     let declarations = Declarations::of(kernel);
     let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *resident_bytes));
     statement::body(kernel, &|local| declarations.locals.contains(&local), takes, &mut text);
-    if kernel.awaits() {
+    if kernel.owns_instructions() {
         text.push_str("  return false;\n");
     }
     text.push_str("}\n");

@@ -6,6 +6,7 @@ use super::takes::Takes;
 use super::types::suffix;
 use warpweave_graph::arena::Arena;
 
+use crate::kernel_ir::location::visit;
 use crate::kernel_ir::{
     ArrayId, Block, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
     MemoryType, Place, SharedId, ShuffleMode, SpecialRegister, Statement, Table, Width,
@@ -154,6 +155,7 @@ impl Printer<'_> {
             Statement::For { variable, extent, unroll, body } => self.counted_loop(*variable, extent, *unroll, body),
             Statement::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
             Statement::Loop { body } => self.endless_loop(body),
+            Statement::Steps { order, body } => self.steps(*order, body),
             Statement::Break => self.leave(),
             Statement::Switch { selector, cases } => self.switch(selector, cases),
             Statement::Call { kernel, operands, tile, waits } => {
@@ -314,6 +316,27 @@ impl Printer<'_> {
         }
     }
 
+    /// Behind the first barrier of an rTask the operands of the next are asked for.
+    fn steps(&mut self, order: MemoryOrder, body: &Block) {
+        let order = match order {
+            MemoryOrder::Release => "release",
+            MemoryOrder::Relaxed | MemoryOrder::Acquire => "relaxed",
+        };
+        let barrier = body.iter().position(|statement| *statement == Statement::BlockBarrier);
+        let (first, rest) = body.split_at(barrier.map_or(0, |at| at + 1));
+        self.line("for (ww_steps steps = ww_steps_of(waits, operands);;) {");
+        self.nested(&first.to_vec());
+        self.depth += 1;
+        self.line(&format!("ww_ask_for_next(steps, waits, {}u);", operand_count(self.kernel)));
+        self.depth -= 1;
+        self.nested(&rest.to_vec());
+        self.depth += 1;
+        self.line("ww_barrier();");
+        self.line(&format!("if (!ww_next_step_{order}(exchange, waits, steps, operands)) break;"));
+        self.depth -= 1;
+        self.line("}");
+    }
+
     fn leave(&mut self) {
         let direct = matches!(self.enclosing.last(), Some(Enclosing::Loop { .. }));
         let innermost = self.enclosing.iter_mut().rev().find_map(|enclosing| match enclosing {
@@ -344,6 +367,23 @@ impl Printer<'_> {
         self.enclosing.pop();
         self.line("}");
     }
+}
+
+/// How many operands a kernel has.
+fn operand_count(kernel: &Kernel) -> u32 {
+    let mut count = 0;
+    visit(&kernel.body, &mut |statement, _| {
+        let mut expressions: Vec<&Expression> = statement.parts().reads.iter().map(|read| read.expression).collect();
+        while let Some(expression) = expressions.pop() {
+            match expression {
+                Expression::Operand(operand) => count = count.max(operand + 1),
+                Expression::FastDivide(_, operand) => count = count.max(operand + 2),
+                _ => {}
+            }
+            expressions.extend(expression.children());
+        }
+    });
+    count
 }
 
 fn space_name(space: GlobalSpace) -> &'static str {

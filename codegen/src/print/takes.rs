@@ -9,13 +9,13 @@ use crate::kernel_ir::{Block, Kernel};
 pub(super) struct Takes {
     /// What polls, tags and waits need.
     pub exchange: bool,
-    /// Its own waits; it then returns whether they gave up.
+    /// Its own instructions; it then returns whether its waits gave up.
     pub waits: bool,
 }
 
 impl Takes {
     pub fn of(kernel: &Kernel) -> Self {
-        let waits = kernel.awaits();
+        let waits = kernel.owns_instructions();
         Self { exchange: waits || exchanges(&kernel.body), waits }
     }
 }

@@ -138,7 +138,7 @@ impl Checker<'_, '_> {
             Control::Leave if self.loops == 0 => self.report(Problem::StrayBreak),
             Control::Call { kernel, waits } => {
                 self.types(|types| _ = types.declared(&self.program.kernels, kernel));
-                if self.program.kernels.get(kernel).is_some_and(|kernel| kernel.awaits() != waits) {
+                if self.program.kernels.get(kernel).is_some_and(|kernel| kernel.owns_instructions() != waits) {
                     self.report(Problem::CallWaits(kernel));
                 }
             }
@@ -149,8 +149,9 @@ impl Checker<'_, '_> {
             | Control::Leave
             | Control::Select => {}
         }
-        if effects.order == Order::OwnWaits && (self.path.len() > 1 || std::mem::replace(&mut self.awaited, true)) {
-            self.report(Problem::Misplaced("a second await, or one in an inner block"));
+        let is_own = matches!(effects.order, Order::OwnWaits | Order::OwnSteps);
+        if is_own && (self.path.len() > 1 || std::mem::replace(&mut self.awaited, true)) {
+            self.report(Problem::Misplaced("a second await or second steps, or some in an inner block"));
         }
     }
 

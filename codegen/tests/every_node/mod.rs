@@ -32,7 +32,7 @@ pub fn program() -> Program {
     entry.body.extend(words.iter().map(|word| assign(*word, Expression::Builtin(Builtin::Block))));
     for (kernel, body) in kernels.iter() {
         let waits = || CallWaits { first: value(), count: Expression::i32(1), stopped: Place::Local(flag) };
-        let waits = body.awaits().then(waits);
+        let waits = body.owns_instructions().then(waits);
         entry.body.push(Statement::Call { kernel, operands: value(), tile: Expression::i32(3), waits });
     }
     for table in [Table::StreamStart, Table::Instructions, Table::Operands] {
@@ -155,6 +155,7 @@ fn expressions() -> Kernel {
         UnaryOp::Log,
         UnaryOp::Sqrt,
         UnaryOp::Tanh,
+        UnaryOp::Logistic,
         UnaryOp::Erf,
         UnaryOp::Sin,
         UnaryOp::Cos,

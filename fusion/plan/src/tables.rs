@@ -17,7 +17,8 @@ pub const OPCODE_END: i32 = 0;
 pub const OPCODE_WAIT: i32 = 1;
 /// Opcode: `[OPCODE_SIGNAL, counter, 0, 0]`.
 pub const OPCODE_SIGNAL: i32 = 2;
-/// Opcode: `[OPCODE_RUN + kernel, first operand, tile, n]`; the `n` waits that follow are the kernel's own.
+/// Opcode: `[OPCODE_RUN + kernel, first operand, tile, n]`; the `n` instructions that follow are the kernel's own: waits, or
+/// further rTasks of the same call and the signals between them.
 pub const OPCODE_RUN: i32 = 3;
 
 /// What a program reads: the operands of the rOperators and a stream of instructions for every vEU of its persistent
@@ -131,6 +132,8 @@ pub struct Binding {
     pub operands: u32,
     /// Position of the kernel that brings what the rOperator keeps on chip, and of its first operand.
     pub keep: Option<(u32, u32)>,
+    /// Where a call of the kernel may run several rTasks one after another, how many leading operands they then share.
+    pub shared_operands: Option<u32>,
 }
 
 /// The tables of a plan whose rOperators, numbered through its segments, are run like this. So are its counters.
@@ -169,10 +172,15 @@ fn encode_streams(
     for stream in &segment.streams {
         tables.stream_start.push((tables.instructions.len() / INSTRUCTION_WORDS) as i32);
         let mut begun = None;
+        let mut called = 0;
         for (position, instruction) in stream.iter().enumerate() {
             tables.instructions.extend(match *instruction {
                 Instruction::Run(task) if begun == Some(task) => continue,
-                Instruction::Run(task) => run(binding(task.operator), task, 0),
+                Instruction::Run(task) => {
+                    let own = if position < called { 0 } else { own_steps(&stream[position..], binding, &tables.operands) };
+                    called = called.max(position + own + 1);
+                    run(binding(task.operator), task, own)
+                }
                 Instruction::Prefetch(task) => {
                     begun = Some(task);
                     run(binding(task.operator), task, leading_waits(&stream[position + 1..]))
@@ -193,9 +201,29 @@ fn encode_streams(
     }
 }
 
-/// An rTask whose kernel does this many waits itself.
-fn run(binding: Binding, task: RTask, waits: usize) -> [i32; INSTRUCTION_WORDS] {
-    [OPCODE_RUN + binding.kernel as i32, binding.operands as i32, task.tile as i32, waits as i32]
+/// How many instructions behind the first, an rTask, belong to its call: up to the last rTask of the same kernel, tile and
+/// shared operands that nothing but signals parts from it.
+fn own_steps(stream: &[Instruction], binding: &impl Fn(OperatorId) -> Binding, operands: &[i32]) -> usize {
+    let Some(&Instruction::Run(first)) = stream.first() else { return 0 };
+    let lead = binding(first.operator);
+    let Some(count) = lead.shared_operands else { return 0 };
+    let shared = |binding: Binding| operands.get(binding.operands as usize..(binding.operands + count) as usize);
+    let joins = |task: RTask| {
+        let own = binding(task.operator);
+        task.tile == first.tile && own.kernel == lead.kernel && shared(own) == shared(lead)
+    };
+    let own = stream.iter().skip(1).take_while(|instruction| match instruction {
+        Instruction::Run(task) => joins(*task),
+        Instruction::Signal(_) => true,
+        Instruction::Hold(_) | Instruction::Prefetch(_) | Instruction::Wait { .. } => false,
+    });
+    let own: Vec<&Instruction> = own.collect();
+    own.iter().rposition(|instruction| matches!(instruction, Instruction::Run(_))).map_or(0, |last| last + 1)
+}
+
+/// An rTask whose kernel does so many further instructions itself.
+fn run(binding: Binding, task: RTask, own: usize) -> [i32; INSTRUCTION_WORDS] {
+    [OPCODE_RUN + binding.kernel as i32, binding.operands as i32, task.tile as i32, own as i32]
 }
 
 /// The name of the entry of a kernel as a node, by the kernel's position in its program.

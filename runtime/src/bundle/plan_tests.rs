@@ -63,7 +63,7 @@ fn cases() -> [Case; 2] {
         &parts,
     )
     .plan;
-    let kernel = Binding { kernel: 0, operands: 0, keep: None };
+    let kernel = Binding { kernel: 0, operands: 0, keep: None, shared_operands: None };
     let bindings = mixed.operators().values().map(|_| kernel).collect();
     [case(BundleTarget::Host, one, Arena::new()), case(BundleTarget::Gpu(Target::Sm90a), mixed, bindings)]
 }

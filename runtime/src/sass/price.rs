@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_plan::tables::{CONTROL_WORDS, INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, STATUS_WORDS, node_name};
+use warpweave_plan::tables::{CONTROL_WORDS, OPCODE_END, OPCODE_RUN, STATUS_WORDS, node_name};
 
 use super::error::CodeError;
 use super::evaluate::evaluate;
@@ -36,7 +36,7 @@ pub enum Runner {
 
 /// An rTask of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Task {
+pub struct Task<'c> {
     /// Position of the kernel in the program.
     pub kernel: u32,
     /// Position of its first operand.
@@ -45,6 +45,8 @@ pub struct Task {
     pub tile: u32,
     /// How it is run.
     pub runner: Runner,
+    /// Positions of the first operands of the rTasks that its call runs, in their order; empty for it alone.
+    pub call: &'c [u32],
 }
 
 /// A program whose rTasks are to be priced.
@@ -84,6 +86,13 @@ pub struct TaskPrice {
 }
 
 impl TaskPrice {
+    /// That of one rTask, of what two take.
+    fn halved(mut self) -> Self {
+        self.issues /= 2;
+        self.mix.iter_mut().for_each(|(_, issues)| *issues /= 2);
+        self
+    }
+
     /// The share of the issues that an operation has.
     pub fn share(&self, operation: Operation) -> f64 {
         let issues = self.mix.iter().find(|(other, _)| *other == operation).map_or(0, |(_, issues)| *issues);
@@ -116,16 +125,36 @@ const BLOCKS: u32 = 132;
 
 /// The price of one rTask that has nothing to wait for, dispatch included.
 ///
-/// Of a stream it is what a stream with the rTask takes beyond an empty one.
-pub fn price(subject: &Subject<'_>, task: Task) -> Result<TaskPrice, PriceError> {
-    let (with, unknowns) = match task.runner {
-        Runner::Stream => stream(subject, &[task])?,
-        Runner::Node => node(subject, task)?,
-    };
-    let without = match task.runner {
-        Runner::Stream => Some(stream(subject, &[])?.0),
-        Runner::Node => None,
-    };
+/// Of a stream it is what a stream with the rTask takes beyond an empty one. Of a call of several rTasks it is an even share
+/// of what the call takes: the first, and each further as what four take beyond two.
+pub fn price(subject: &Subject<'_>, task: Task<'_>) -> Result<TaskPrice, PriceError> {
+    match (task.runner, task.call.len()) {
+        (Runner::Stream, ..MOST_TIMED) => beyond(stream(subject, Some(task))?, Some(stream(subject, None)?.0), subject),
+        (Runner::Node, _) => beyond(node(subject, task)?, None, subject),
+        (Runner::Stream, _) => {
+            let own = task.call.iter().position(|operands| *operands == task.operands).unwrap_or(0);
+            let first = own.min(task.call.len() - MOST_TIMED);
+            let leading = |count: usize| {
+                let call = &task.call[first..first + count];
+                stream(subject, Some(Task { call, operands: call[0], ..task }))
+            };
+            let alone = leading(1)?.0.cycles - stream(subject, None)?.0.cycles;
+            let further = beyond(leading(MOST_TIMED)?, Some(leading(MOST_TIMED - 2)?.0), subject)?;
+            let calls = task.call.len() as u64;
+            Ok(TaskPrice { cycles: (alone + (calls - 1) * further.cycles / 2) / calls, ..further.halved() })
+        }
+    }
+}
+
+/// RTasks of a call that are timed.
+const MOST_TIMED: usize = 4;
+
+/// What a stream takes beyond another.
+fn beyond(
+    (with, unknowns): (Timing, Unknowns),
+    without: Option<Timing>,
+    subject: &Subject<'_>,
+) -> Result<TaskPrice, PriceError> {
     let base = |figure: fn(&Timing) -> u64| without.as_ref().map_or(0, figure);
     let mut idle = Cycles::default();
     for cause in Cause::ALL {
@@ -159,13 +188,18 @@ fn unsigned(words: &[i32]) -> Vec<u32> {
     words.iter().map(|word| *word as u32).collect()
 }
 
-/// A block of the entry that walks a stream of these rTasks.
-fn stream(subject: &Subject<'_>, tasks: &[Task]) -> Result<(Timing, Unknowns), PriceError> {
+/// A block of the entry that walks a stream of this call, or of nothing.
+fn stream(subject: &Subject<'_>, task: Option<Task<'_>>) -> Result<(Timing, Unknowns), PriceError> {
     let pointers = [ARENA, WEIGHTS, STREAM_START, INSTRUCTIONS, OPERANDS, CONTROL, COUNTERS, STATUS, TIME_LIMIT_NS];
     let mut launch = Launch::new(subject.threads, 0, BLOCKS, &words(&pointers));
-    let mut instructions: Vec<i32> = Vec::with_capacity((tasks.len() + 1) * INSTRUCTION_WORDS);
-    for task in tasks {
-        instructions.extend([OPCODE_RUN + task.kernel as i32, task.operands as i32, task.tile as i32, 0]);
+    let mut instructions: Vec<i32> = Vec::new();
+    if let Some(task) = task {
+        let alone = [task.operands];
+        let call = if task.call.is_empty() { &alone } else { task.call };
+        for (position, operands) in call.iter().enumerate() {
+            let own = if position == 0 { call.len() - 1 } else { 0 };
+            instructions.extend([OPCODE_RUN + task.kernel as i32, *operands as i32, task.tile as i32, own as i32]);
+        }
     }
     instructions.extend([OPCODE_END, 0, 0, 0]);
     let mut control = vec![0; CONTROL_WORDS];
@@ -177,7 +211,7 @@ fn stream(subject: &Subject<'_>, tasks: &[Task]) -> Result<(Timing, Unknowns), P
 }
 
 /// A block of the entry of a kernel as a node.
-fn node(subject: &Subject<'_>, task: Task) -> Result<(Timing, Unknowns), PriceError> {
+fn node(subject: &Subject<'_>, task: Task<'_>) -> Result<(Timing, Unknowns), PriceError> {
     let mut parameters = words(&[ARENA, WEIGHTS, OPERANDS]);
     parameters.extend([task.operands, 0]);
     parameters.extend(words(&[STATUS]));

@@ -280,6 +280,11 @@ pub enum Instruction {
         count: Slot,
         stopped: Slot,
     },
+    /// Gives the signals up to the next rTask of the call and goes back to `head` with its operands, if there is one.
+    NextStep {
+        order: MemoryOrder,
+        head: u32,
+    },
     /// Leaves the body.
     Return,
     /// Leaves the kernel, with the copies that are under way, where the condition holds: the waits of its call gave up.

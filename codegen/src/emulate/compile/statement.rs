@@ -146,6 +146,12 @@ impl Compiler<'_> {
                 self.emit(Instruction::Pop);
                 self.depth -= 1;
             }
+            Statement::Steps { order, body } => {
+                let head = self.here();
+                self.inner(0, body)?;
+                self.emit(Instruction::BlockBarrier);
+                self.emit(Instruction::NextStep { order: *order, head });
+            }
             Statement::Break => {
                 let (depth, _) = *self.loops.last().expect("a verified break stands in a loop");
                 let at = self.emit(Instruction::Break { depth, end: 0 });

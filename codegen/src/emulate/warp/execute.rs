@@ -355,6 +355,17 @@ impl Core {
                     };
                     self.waits = OwnWaits { first, count, stopped: Some(stopped) };
                 }
+                Instruction::NextStep { order, head } => match self.next_step(order, world) {
+                    Ok(true) => {
+                        prepare_operands(frame, body, self, world);
+                        pc = head;
+                        if *executed > budget {
+                            return self.over_budget(body, at, world);
+                        }
+                    }
+                    Ok(false) => {}
+                    Err(fault) => return self.fatal(body, at, fault, world),
+                },
                 Instruction::ReturnIf(stopped) => {
                     if frame.holds(stopped, ALL) != 0 {
                         self.copies = Copies::default();

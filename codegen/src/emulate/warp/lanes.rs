@@ -190,6 +190,7 @@ impl Frame {
                 Log,
                 Sqrt,
                 Tanh,
+                Logistic,
                 Erf,
                 Sin,
                 Cos,

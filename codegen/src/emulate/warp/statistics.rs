@@ -93,6 +93,7 @@ fn is_float_unary(op: NarrowUnary) -> bool {
         | NarrowUnary::Log
         | NarrowUnary::Sqrt
         | NarrowUnary::Tanh
+        | NarrowUnary::Logistic
         | NarrowUnary::Erf
         | NarrowUnary::Sin
         | NarrowUnary::Cos

@@ -1,10 +1,10 @@
 //! Plan tables, control words and counters.
 
-use warpweave_plan::tables::Awaited;
+use warpweave_plan::tables::{Awaited, INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL};
 
 use crate::kernel_ir::{ControlWord, MemoryOrder, Table};
 
-use super::execute::Core;
+use super::execute::{Core, OwnWaits};
 use super::lanes::Frame;
 use super::lanes::lanes;
 use crate::emulate::bytecode::scalar::truth;
@@ -49,18 +49,40 @@ impl Core {
 
     /// Adds one to a counter for every active lane.
     pub fn signal(&self, counter: Slot, order: MemoryOrder, frame: &Frame, world: &mut World) -> Result<(), Fault> {
-        for lane in lanes(self.active) {
-            let index = frame.lanes(counter)[lane];
-            let released = match order {
-                MemoryOrder::Release => Some(world.clocks.release(self.id)),
-                MemoryOrder::Relaxed | MemoryOrder::Acquire => None,
+        lanes(self.active).try_for_each(|lane| self.signal_once(frame.lanes(counter)[lane], order, world))
+    }
+
+    /// Goes on to the next rTask of the call, past signals, which the first warp gives; whether there is one.
+    pub fn next_step(&mut self, order: MemoryOrder, world: &mut World) -> Result<bool, Fault> {
+        while self.waits.count > 0 {
+            let first = self.waits.first as usize * INSTRUCTION_WORDS;
+            let (table, length) = (Table::Instructions, world.tables.instructions.len());
+            let Some(&[opcode, word, ..]) = world.tables.instructions.get(first..first + INSTRUCTION_WORDS) else {
+                return Err(Fault::TableOutOfBounds { table, index: first as i64, length });
             };
-            let counters = world.counters.len();
-            let counter = world.counters.get_mut(index as usize);
-            let counter = counter.ok_or(Fault::CounterOutOfBounds { counter: index as i32, counters })?;
-            counter.signal(released);
-            world.woken.append(&mut counter.waiting);
+            self.waits = OwnWaits { first: self.waits.first + 1, count: self.waits.count - 1, ..self.waits };
+            match opcode {
+                OPCODE_RUN.. => {
+                    self.operands = i64::from(word);
+                    return Ok(true);
+                }
+                OPCODE_SIGNAL if self.index == 0 => self.signal_once(word as u32, order, world)?,
+                _ => {}
+            }
         }
+        Ok(false)
+    }
+
+    fn signal_once(&self, index: u32, order: MemoryOrder, world: &mut World) -> Result<(), Fault> {
+        let released = match order {
+            MemoryOrder::Release => Some(world.clocks.release(self.id)),
+            MemoryOrder::Relaxed | MemoryOrder::Acquire => None,
+        };
+        let counters = world.counters.len();
+        let counter = world.counters.get_mut(index as usize);
+        let counter = counter.ok_or(Fault::CounterOutOfBounds { counter: index as i32, counters })?;
+        counter.signal(released);
+        world.woken.append(&mut counter.waiting);
         Ok(())
     }
 

@@ -60,6 +60,7 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
             Statement::If { condition, then, otherwise }
         }
         "loop" => Statement::Loop { body: block(reader, scope)? },
+        "steps" => Statement::Steps { order: reader.named("a memory order")?, body: block(reader, scope)? },
         "break" => Statement::Break,
         "switch" => {
             let selector = expression(reader, scope)?;
@@ -301,6 +302,10 @@ fn show(f: &mut fmt::Formatter<'_>, statement: &Statement, depth: usize) -> fmt:
             writeln!(f, "{indent}loop {{")?;
             show_block(f, body, depth + 1)?;
         }
+        Statement::Steps { order, body } => {
+            writeln!(f, "{indent}steps {} {{", order.word())?;
+            show_block(f, body, depth + 1)?;
+        }
         Statement::Switch { selector, cases } => {
             writeln!(f, "{indent}switch {selector} {{")?;
             for case in cases {
@@ -369,7 +374,11 @@ fn line(statement: &Statement) -> String {
         Statement::Signal { counter, order } => format!("signal {} counter {counter}", order.word()),
         Statement::DependencyWait => "dependencies wait".to_owned(),
         Statement::DependentLaunch => "dependents launch".to_owned(),
-        Statement::For { .. } | Statement::If { .. } | Statement::Loop { .. } | Statement::Switch { .. } => {
+        Statement::For { .. }
+        | Statement::If { .. }
+        | Statement::Loop { .. }
+        | Statement::Steps { .. }
+        | Statement::Switch { .. } => {
             unreachable!("statements with blocks take several lines")
         }
     }

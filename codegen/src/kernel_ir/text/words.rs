@@ -33,6 +33,7 @@ words!(UnaryOp {
     Log => "log",
     Sqrt => "sqrt",
     Tanh => "tanh",
+    Logistic => "logistic",
     Erf => "erf",
     Sin => "sin",
     Cos => "cos",

@@ -1,4 +1,5 @@
-//! The weight-stationary template: rows of constants stay in shared memory for the whole launch.
+//! The weight-stationary template: rows of constants stay on chip for the whole launch.
 
+pub mod passes;
 pub mod reads;
 pub mod rules;

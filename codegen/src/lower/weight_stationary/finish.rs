@@ -1,0 +1,100 @@
+//! What follows the sums of a row: a thread a row.
+
+use warpweave_graph::expr::{Guard, Index, ReadId, Scalar};
+use warpweave_plan::body::StageSource;
+
+use crate::kernel_ir::expression::{Expression, ScalarType};
+use crate::kernel_ir::ids::{LocalId, SharedId};
+use crate::kernel_ir::memory::Width;
+use crate::kernel_ir::statement::{Place, Statement};
+use crate::lower::emitter::{Emitter, add};
+use crate::lower::error::LowerError;
+use crate::lower::row::Row;
+use crate::lower::scalar::Point;
+use crate::lower::store::{output, store};
+use crate::lower::types::scalar_type;
+
+/// What the finishing thread reads of memory, by stage, loaded.
+pub(super) type LoadedReads = Vec<Vec<(ReadId, LocalId)>>;
+
+/// Loads what the finishing thread reads; what several stages read is loaded once.
+pub(super) fn load_finishing_reads(emitter: &mut Emitter, row: &Row) -> Result<LoadedReads, LowerError> {
+    let body = emitter.body();
+    let mut stages = Vec::new();
+    let mut known: Vec<((StageSource, &[Index], &Guard), LocalId)> = Vec::new();
+    for (stage, own) in body.stages.iter().enumerate() {
+        let mut loaded = Vec::new();
+        for id in finishing_reads(emitter, stage) {
+            let read = &own.expr.reads[id];
+            let place = (own.sources[read.operand], &read.index[..], &read.guard);
+            if let Some(&(_, local)) = known.iter().find(|(other, _)| *other == place && read.guard.is_always()) {
+                loaded.push((id, local));
+                continue;
+            }
+            let value = Point::new(stage, row.coordinates.clone(), &[]).emit(emitter, &Scalar::Read(id))?;
+            if let Expression::Local(local) = value {
+                loaded.push((id, local));
+                if read.index.iter().all(Index::is_free_of_reads) {
+                    known.push((place, local));
+                }
+            }
+        }
+        stages.push(loaded);
+    }
+    Ok(stages)
+}
+
+/// The reads of what follows a stage's reduction, or of all of it without one, that are of memory.
+fn finishing_reads(emitter: &Emitter, stage: usize) -> Vec<ReadId> {
+    let stage = &emitter.body().stages[stage];
+    let scalar = if stage.expr.reducer.is_some() { stage.expr.epilogue.as_ref() } else { Some(&stage.expr.body) };
+    let mut found = Vec::new();
+    if let Some(scalar) = scalar {
+        scalar.visit(&mut |scalar| {
+            if let Scalar::Read(read) = scalar {
+                let in_memory = matches!(stage.sources[stage.expr.reads[*read].operand], StageSource::Operand(_));
+                if in_memory && !found.contains(read) {
+                    found.push(*read);
+                }
+            }
+        });
+    }
+    found
+}
+
+/// All stages on the thread's row, its sums from shared memory from an element on. What others poll is stored first.
+pub(super) fn finish(
+    emitter: &mut Emitter,
+    row: &Row,
+    loaded: &LoadedReads,
+    (sums, first): (SharedId, LocalId),
+) -> Result<(), LowerError> {
+    let mut stages: Vec<Option<LocalId>> = Vec::new();
+    let mut position = 0;
+    for (stage, reads) in loaded.iter().enumerate() {
+        let expr = &emitter.body().stages[stage].expr;
+        let known = stages.clone();
+        let mut point = Point::new(stage, row.coordinates.clone(), &known);
+        reads.iter().for_each(|&(id, local)| point.known_read(id, local));
+        if expr.reducer.is_some() {
+            let sum = emitter.declare(ScalarType::F32);
+            let index = add(first, Expression::i32(position));
+            emitter.push(Statement::LoadShared { place: Place::Local(sum), array: sums, width: Width::One, index });
+            point.reduced = Some(sum.into());
+            position += 1;
+        }
+        let result = match (&expr.epilogue, point.reduced.clone()) {
+            (Some(epilogue), _) => point.emit(emitter, epilogue)?,
+            (None, Some(sum)) => sum,
+            (None, None) => point.emit(emitter, &expr.body)?,
+        };
+        stages.push(Some(emitter.bind(scalar_type(emitter, expr.element)?, result)));
+    }
+    let is_polled = |stage: usize| output(emitter, stage).is_some_and(|(tensor, _)| emitter.is_tagged(tensor));
+    let (polled, others): (Vec<usize>, Vec<usize>) = (0..stages.len()).partition(|&stage| is_polled(stage));
+    for stage in polled.into_iter().chain(others) {
+        let value = stages[stage].expect("every stage has its value");
+        store(emitter, &mut Point::new(stage, row.coordinates.clone(), &stages), stage, value)?;
+    }
+    Ok(())
+}
