@@ -13,7 +13,7 @@ use warpweave_plan::template::row::rounds::{RUN, Round, is_shared, rounds};
 use warpweave_plan::template::rules::Rules;
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
-use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
+use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::memory::WARP_SIZE;
 use crate::kernel_ir::memory::{MemoryType, ShuffleMode, Width};
 use crate::kernel_ir::statement::{Place, Statement};
@@ -170,49 +170,10 @@ fn accumulate_round(
             accumulate_point(emitter, &coordinates, accumulators, stages, HashMap::new())
         });
     }
-    let sources = vec![RunSource::Memory; reads.len()];
-    accumulate_runs(emitter, row, round, accumulators, &sources, stages)
-}
-
-/// Where a run of neighbours along a row comes from.
-#[derive(Clone, Copy)]
-pub(crate) enum RunSource {
-    /// The memory of the tensor.
-    Memory,
-    /// Shared memory, where the row begins at this element.
-    Shared {
-        /// The array.
-        array: SharedId,
-        /// The element of the row's first point.
-        first: LocalId,
-    },
-}
-
-/// The walk along the row in runs, the round's reads from `sources`, in the order of [`Round::reads`].
-pub(crate) fn accumulate_runs(
-    emitter: &mut Emitter,
-    row: &Row,
-    round: &Round,
-    accumulators: &[Accumulator],
-    sources: &[RunSource],
-    stages: &[Option<LocalId>],
-) -> Result<(), LowerError> {
-    let stage = round.stages.start;
-    let reads = round.reads(emitter.body());
-    let axes: Vec<AxisId> = emitter.body().stages[stage].expr.reduced().collect();
-    emit_numbered(emitter, row, stage, &axes, round.run, |emitter, number, coordinates| {
+    emit_points(emitter, row, stage, &axes, round.run, |emitter, coordinates| {
         let mut runs: Vec<ArrayId> = Vec::with_capacity(reads.len());
-        for (&(stage, id, _), source) in reads.iter().zip(sources) {
-            runs.push(match *source {
-                RunSource::Memory => fetch_run(emitter, stage, id, &coordinates, stages)?,
-                RunSource::Shared { array: from, first } => {
-                    let array = emitter.array(ScalarType::F32, round.run);
-                    let place = Place::Element(array, Expression::i32(0));
-                    let index = add(first, number);
-                    emitter.push(Statement::LoadShared { place, array: from, width: Width::Four, index });
-                    array
-                }
-            });
+        for &(stage, id, _) in &reads {
+            runs.push(fetch_run(emitter, stage, id, &coordinates, stages)?);
         }
         emitter.repeat(Expression::i32(round.run as i32), true, |emitter, step| {
             let mut loaded = HashMap::new();
@@ -312,18 +273,6 @@ fn emit_points<'b>(
     run: usize,
     body: impl FnOnce(&mut Emitter<'b>, Vec<Expression>) -> Result<(), LowerError>,
 ) -> Result<(), LowerError> {
-    emit_numbered(emitter, row, stage, axes, run, |emitter, _, coordinates| body(emitter, coordinates))
-}
-
-/// The same; `body` also gets the number of the point in the box.
-fn emit_numbered<'b>(
-    emitter: &mut Emitter<'b>,
-    row: &Row,
-    stage: usize,
-    axes: &[AxisId],
-    run: usize,
-    body: impl FnOnce(&mut Emitter<'b>, LocalId, Vec<Expression>) -> Result<(), LowerError>,
-) -> Result<(), LowerError> {
     let expr = &emitter.body().stages[stage].expr;
     let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
     let points: usize = extents.iter().product();
@@ -341,7 +290,7 @@ fn emit_numbered<'b>(
         emitter.when(limit.map(|limit| less(number, limit)), |emitter| {
             let inner = decode_box(emitter, &extents, number.into())?;
             let coordinates = row.coordinates.iter().cloned().chain(inner).collect();
-            body(emitter, number, coordinates)
+            body(emitter, coordinates)
         })
     };
     let each = Expression::i32(together as i32);

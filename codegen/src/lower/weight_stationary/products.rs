@@ -15,7 +15,7 @@ use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::row::{
-    Accumulator, Row, RunSource, accumulate_point, accumulate_runs, emit_row, fetch_run, place_of, spread_across_lanes,
+    Accumulator, Row, accumulate_point, emit_row, fetch_run, place_of, spread_across_lanes,
 };
 use crate::lower::tile::{TileAxes, decode_box};
 
@@ -29,10 +29,18 @@ pub(super) struct Warp {
 /// A row and where its constants are.
 struct KeptRow {
     row: Row,
-    /// By stage and read, the first element in shared memory.
-    firsts: HashMap<(usize, ReadId), LocalId>,
+    /// By the length of a read's rows, the element of shared memory where the lane's part of this one begins, from the
+    /// first row of the read on.
+    firsts: HashMap<usize, LocalId>,
     /// By stage and read, the registers that hold them.
     registers: HashMap<(usize, ReadId), ArrayId>,
+}
+
+/// Where the first row of a read lies in shared memory, and how long a row is.
+#[derive(Clone, Copy)]
+struct KeptRead {
+    start: usize,
+    length: usize,
 }
 
 /// The products of a tile.
@@ -44,6 +52,10 @@ pub(super) struct Products {
     rows: Vec<KeptRow>,
     /// That of the last pass where it is the only one whose constants are not.
     last: Option<KeptRow>,
+    /// By stage and read, where constants lie.
+    reads: HashMap<(usize, ReadId), KeptRead>,
+    /// The first element of a row that a lane takes.
+    own: LocalId,
 }
 
 impl Products {
@@ -54,7 +66,14 @@ impl Products {
         warp: Warp,
         (kept, passes): (SharedId, Passes),
     ) -> Result<Self, LowerError> {
-        let mut products = Self { warp, kept, passes, rows: Vec::new(), last: None };
+        let rows: usize = emitter.operator.params.tile.iter().product();
+        let (mut reads, mut start) = (HashMap::new(), 0);
+        for read in resident_reads(emitter.body()) {
+            reads.insert((read.stage, read.id), KeptRead { start, length: read.length });
+            start += rows * read.length;
+        }
+        let own = emitter.bind(ScalarType::I32, multiply(warp.lane, Expression::i32(RUN as i32)));
+        let mut products = Self { warp, kept, passes, rows: Vec::new(), last: None, reads, own };
         for pass in 0..passes.in_registers {
             let mut row = products.row(emitter, tile, Expression::i32(pass as i32))?;
             for round in reducing_rounds(emitter.body()) {
@@ -82,60 +101,60 @@ impl Products {
             None => number.into(),
         };
         let own = emitter.bind(ScalarType::I32, own);
-        let rows: usize = emitter.operator.params.tile.iter().product();
-        let (mut firsts, mut offset) = (HashMap::new(), 0);
+        let mut firsts = HashMap::new();
         for read in resident_reads(emitter.body()) {
-            let (start, length) = (emitter.operand(offset as i64)?, emitter.operand(read.length as i64)?);
-            let first = emitter.bind(ScalarType::I32, add(multiply(own, length), start));
-            firsts.insert((read.stage, read.id), first);
-            offset += rows * read.length;
+            firsts.entry(read.length).or_insert_with(|| {
+                let first = multiply(own, Expression::i32(read.length as i32));
+                emitter.bind(ScalarType::I32, add(first, self.own))
+            });
         }
         Ok(KeptRow { row, firsts, registers: HashMap::new() })
+    }
+
+    /// The element of shared memory where the lane's run of a trip begins; `None` if it is not kept.
+    fn kept_run(&self, row: &KeptRow, name: (usize, ReadId), trip: &Expression) -> Option<Expression> {
+        let &KeptRead { start, length } = self.reads.get(&name)?;
+        let from = add(row.firsts[&length], multiply(trip.clone(), Expression::i32(WIDTH as i32)));
+        Some(add(from, Expression::i32(start as i32)))
     }
 
     fn load_row(&self, emitter: &mut Emitter, round: &Round, row: &mut KeptRow) -> Result<(), LowerError> {
         let length = points(emitter.body(), round).div_ceil(WIDTH) * RUN;
         for (stage, id, _) in round.reads(emitter.body()) {
-            let Some(&first) = row.firsts.get(&(stage, id)) else { continue };
+            if !self.reads.contains_key(&(stage, id)) {
+                continue;
+            }
             let array = emitter.array(ScalarType::F32, length);
-            row.registers.insert((stage, id), array);
-            self.each_run(emitter, round, |emitter, trip, number| {
-                let place = Place::Element(array, multiply(trip, Expression::i32(RUN as i32)));
-                let index = add(first, number);
+            self.each_run(emitter, round, true, |emitter, trip| {
+                let place = Place::Element(array, multiply(trip.clone(), Expression::i32(RUN as i32)));
+                let index = self.kept_run(row, (stage, id), trip).expect("the read is kept");
                 emitter.push(Statement::LoadShared { place, array: self.kept, width: Width::Four, index });
                 Ok(())
             })?;
+            row.registers.insert((stage, id), array);
         }
         Ok(())
     }
 
-    /// The runs of a lane along a round's rows, written out; `body` gets the trip and the number of the run's first point.
+    /// The runs of a lane along a round's rows; `body` gets the trip.
     fn each_run<'b>(
         &self,
         emitter: &mut Emitter<'b>,
         round: &Round,
-        mut body: impl FnMut(&mut Emitter<'b>, Expression, LocalId) -> Result<(), LowerError>,
+        unroll: bool,
+        mut body: impl FnMut(&mut Emitter<'b>, &Expression) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
-        let (points, lane) = (points(emitter.body(), round), self.warp.lane);
-        let at_trip = |emitter: &mut Emitter<'b>, trip: Expression| {
-            let own = multiply(lane, Expression::i32(RUN as i32));
-            let number = add(multiply(trip.clone(), Expression::i32(WIDTH as i32)), own);
-            let number = emitter.bind(ScalarType::I32, number);
-            Ok::<_, LowerError>((trip, number))
-        };
+        let points = points(emitter.body(), round);
         let whole = points / WIDTH;
         if whole > 0 {
-            emitter.repeat(Expression::i32(whole as i32), true, |emitter, trip| {
-                let (trip, number) = at_trip(emitter, trip.into())?;
-                body(emitter, trip, number)
-            })?;
+            emitter.repeat(Expression::i32(whole as i32), unroll, |emitter, trip| body(emitter, &trip.into()))?;
         }
-        if points.is_multiple_of(WIDTH) {
+        let rest = (points % WIDTH) as i32;
+        if rest == 0 {
             return Ok(());
         }
-        let (trip, number) = at_trip(emitter, Expression::i32(whole as i32))?;
-        let limit = Expression::i32(points as i32);
-        emitter.when(Some(less(number, limit)), |emitter| body(emitter, trip, number))
+        let inside = less(self.own, Expression::i32(rest));
+        emitter.when(Some(inside), |emitter| body(emitter, &Expression::i32(whole as i32)))
     }
 
     /// All sums, into shared memory.
@@ -146,23 +165,20 @@ impl Products {
         polled: &[PolledVector],
         sums: SharedId,
     ) -> Result<(), LowerError> {
-        let mut own: Vec<Vec<Accumulator>> = vec![Vec::new(); self.rows.len()];
+        let mut accumulators = Vec::new();
         if !self.rows.is_empty() {
-            for round in reducing_rounds(emitter.body()) {
-                let accumulators = self.register_products(emitter, &round, polled)?;
-                own.iter_mut().zip(accumulators).for_each(|(own, round)| own.extend(round));
-            }
+            let rows: Vec<&KeptRow> = self.rows.iter().collect();
+            accumulators.extend(self.products(emitter, &rows, true, polled)?);
         }
-        let mut accumulators: Vec<Accumulator> = own.into_iter().flatten().collect();
         match &self.last {
-            Some(last) => accumulators.extend(self.shared_products(emitter, last, polled)?),
+            Some(last) => accumulators.extend(self.products(emitter, &[last], false, polled)?),
             None if self.passes.in_shared() > 0 => {
                 let count = emitter.operand(self.passes.in_shared() as i64)?;
                 emitter.repeat(count, false, |emitter, trip| {
                     let pass = add(trip, Expression::i32(self.passes.in_registers as i32));
                     let pass = emitter.bind(ScalarType::I32, pass);
                     let row = self.row(emitter, tile, pass.into())?;
-                    let accumulators = self.shared_products(emitter, &row, polled)?;
+                    let accumulators = self.products(emitter, &[&row], false, polled)?;
                     let first = multiply(pass, Expression::i32(self.passes.sums as i32));
                     self.combine(emitter, &accumulators, first, sums)
                 })?;
@@ -172,106 +188,101 @@ impl Products {
         self.combine(emitter, &accumulators, Expression::i32(0), sums)
     }
 
-    /// Per row, the accumulators of a round of the rows whose constants are in registers.
-    fn register_products(
+    /// The accumulators of rows, row by row; `unroll` if their constants are in registers.
+    fn products(
+        &self,
+        emitter: &mut Emitter,
+        rows: &[&KeptRow],
+        unroll: bool,
+        polled: &[PolledVector],
+    ) -> Result<Vec<Accumulator>, LowerError> {
+        let mut found: Vec<Vec<Accumulator>> = vec![Vec::new(); rows.len()];
+        for round in reducing_rounds(emitter.body()) {
+            let mut accumulators: Vec<Vec<Accumulator>> = Vec::with_capacity(rows.len());
+            for _ in rows {
+                let own: Result<_, LowerError> =
+                    round.stages.clone().map(|stage| Accumulator::emit(emitter, stage)).collect();
+                accumulators.push(own?);
+            }
+            // A warp without a row of its own leaves the paths to shared memory to the others.
+            let real = if unroll { None } else { rows[0].row.real.clone() };
+            emitter.when(real, |emitter| {
+                self.each_run(emitter, &round, unroll, |emitter, trip| {
+                    self.products_of_run(emitter, &round, (rows, &accumulators), trip, polled)
+                })
+            })?;
+            found.iter_mut().zip(accumulators).for_each(|(found, own)| found.extend(own));
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// The products of a lane's run of every row.
+    fn products_of_run(
         &self,
         emitter: &mut Emitter,
         round: &Round,
+        (rows, accumulators): (&[&KeptRow], &[Vec<Accumulator>]),
+        trip: &Expression,
         polled: &[PolledVector],
-    ) -> Result<Vec<Vec<Accumulator>>, LowerError> {
-        let mut accumulators: Vec<Vec<Accumulator>> = Vec::with_capacity(self.rows.len());
-        for _ in &self.rows {
-            let own: Result<_, LowerError> =
-                round.stages.clone().map(|stage| Accumulator::emit(emitter, stage)).collect();
-            accumulators.push(own?);
-        }
-        let reads = round.reads(emitter.body());
-        let expr = &emitter.body().stages[round.stages.start].expr;
+    ) -> Result<(), LowerError> {
+        let body = emitter.body();
+        let (reads, expr) = (round.reads(body), &body.stages[round.stages.start].expr);
         let lengths: Vec<usize> = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
-        self.each_run(emitter, round, |emitter, trip, number| {
-            let inner = decode_box(emitter, &lengths, number.into())?;
-            let mut vectors: HashMap<(usize, ReadId), ArrayId> = HashMap::new();
-            for (kept, accumulators) in self.rows.iter().zip(&accumulators) {
-                let coordinates: Vec<_> = kept.row.coordinates.iter().cloned().chain(inner.iter().cloned()).collect();
-                let mut runs = Vec::with_capacity(reads.len());
-                for &(stage, id, _) in &reads {
-                    runs.push(match (kept.registers.get(&(stage, id)), vectors.get(&(stage, id))) {
-                        (Some(&array), _) => (array, Some(multiply(trip.clone(), Expression::i32(RUN as i32)))),
-                        (None, Some(&array)) => (array, None),
-                        (None, None) => {
-                            let polled = polled.iter().find(|vector| (vector.stage, vector.id) == (stage, id));
-                            let array = match polled {
-                                Some(vector) => {
-                                    let array = emitter.array(ScalarType::F32, RUN);
-                                    let place = Place::Element(array, Expression::i32(0));
-                                    let (width, index) = (Width::Four, number.into());
-                                    emitter.push(Statement::LoadShared { place, array: vector.array, width, index });
-                                    array
-                                }
-                                None => fetch_run(emitter, stage, id, &coordinates, &[])?,
-                            };
-                            if self.is_common(emitter, stage, id) {
-                                vectors.insert((stage, id), array);
-                            }
-                            (array, None)
-                        }
-                    });
+        let number = add(self.own, multiply(trip.clone(), Expression::i32(WIDTH as i32)));
+        let inner = decode_box(emitter, &lengths, number)?;
+        let mut vectors: HashMap<(usize, ReadId), ArrayId> = HashMap::new();
+        for (kept, accumulators) in rows.iter().zip(accumulators) {
+            let coordinates: Vec<_> = kept.row.coordinates.iter().cloned().chain(inner.iter().cloned()).collect();
+            let mut runs = Vec::with_capacity(reads.len());
+            for &(stage, id, _) in &reads {
+                let name = (stage, id);
+                if let Some(&array) = kept.registers.get(&name) {
+                    runs.push((array, Some(multiply(trip.clone(), Expression::i32(RUN as i32)))));
+                    continue;
                 }
-                emitter.repeat(Expression::i32(RUN as i32), true, |emitter, step| {
-                    let mut loaded = HashMap::new();
-                    for (&(stage, _, read), (array, first)) in reads.iter().zip(&runs) {
-                        let at = match first {
-                            Some(first) => add(first.clone(), step),
-                            None => step.into(),
-                        };
-                        let value = emitter.bind(ScalarType::F32, Expression::Element(*array, Box::new(at)));
-                        loaded.insert(place_of(&emitter.body().stages[stage], read), value);
-                    }
-                    accumulate_point(emitter, &coordinates, accumulators, &[], loaded)
-                })?;
+                let array = match vectors.get(&name) {
+                    Some(&array) => array,
+                    None => self.fetch(emitter, (kept, &coordinates), name, trip, polled)?,
+                };
+                if shared_vectors(body).iter().any(|vector| (vector.stage, vector.id) == name) {
+                    vectors.insert(name, array);
+                }
+                runs.push((array, None));
             }
-            Ok(())
-        })?;
-        Ok(accumulators)
+            emitter.repeat(Expression::i32(RUN as i32), true, |emitter, step| {
+                let mut loaded = HashMap::new();
+                for (&(stage, _, read), (array, first)) in reads.iter().zip(&runs) {
+                    let at = first.clone().map_or(step.into(), |first| add(first, step));
+                    let value = emitter.bind(ScalarType::F32, Expression::Element(*array, Box::new(at)));
+                    loaded.insert(place_of(&body.stages[stage], read), value);
+                }
+                accumulate_point(emitter, &coordinates, accumulators, &[], loaded)
+            })?;
+        }
+        Ok(())
     }
 
-    /// Whether a read is the same for every row.
-    fn is_common(&self, emitter: &Emitter, stage: usize, id: ReadId) -> bool {
-        shared_vectors(emitter.body()).iter().any(|vector| (vector.stage, vector.id) == (stage, id))
-    }
-
-    /// The accumulators of a row whose constants are in shared memory.
-    fn shared_products(
+    /// A run of a row or of a vector, from wherever it is.
+    fn fetch(
         &self,
         emitter: &mut Emitter,
-        kept: &KeptRow,
+        (kept, coordinates): (&KeptRow, &[Expression]),
+        name: (usize, ReadId),
+        trip: &Expression,
         polled: &[PolledVector],
-    ) -> Result<Vec<Accumulator>, LowerError> {
-        let mut found = Vec::new();
-        for round in reducing_rounds(emitter.body()) {
-            let mut accumulators: Vec<Accumulator> = Vec::with_capacity(round.stages.len());
-            for stage in round.stages.clone() {
-                accumulators.push(Accumulator::emit(emitter, stage)?);
+    ) -> Result<ArrayId, LowerError> {
+        let vector = polled.iter().find(|vector| (vector.stage, vector.id) == name);
+        let (from, index) = match (self.kept_run(kept, name, trip), vector) {
+            (Some(index), _) => (self.kept, index),
+            (None, Some(vector)) => {
+                (vector.array, add(self.own, multiply(trip.clone(), Expression::i32(WIDTH as i32))))
             }
-            let mut sources = Vec::new();
-            for (stage, id, _) in round.reads(emitter.body()) {
-                let vector = polled.iter().find(|vector| (vector.stage, vector.id) == (stage, id));
-                sources.push(match (kept.firsts.get(&(stage, id)), vector) {
-                    (Some(&first), _) => RunSource::Shared { array: self.kept, first },
-                    (None, Some(vector)) => {
-                        let first = emitter.bind(ScalarType::I32, Expression::i32(0));
-                        RunSource::Shared { array: vector.array, first }
-                    }
-                    (None, None) => RunSource::Memory,
-                });
-            }
-            // A warp without a row of its own leaves the paths to shared memory to the others.
-            emitter.when(kept.row.real.clone(), |emitter| {
-                accumulate_runs(emitter, &kept.row, &round, &accumulators, &sources, &[])
-            })?;
-            found.extend(accumulators);
-        }
-        Ok(found)
+            (None, None) => return fetch_run(emitter, name.0, name.1, coordinates, &[]),
+        };
+        let array = emitter.array(ScalarType::F32, RUN);
+        let place = Place::Element(array, Expression::i32(0));
+        emitter.push(Statement::LoadShared { place, array: from, width: Width::Four, index });
+        Ok(array)
     }
 
     /// Combines accumulators across the lanes of the warp and puts the sums into shared memory, from the warp's element of
