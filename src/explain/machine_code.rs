@@ -41,7 +41,8 @@ pub enum MachineCodeError {
 pub struct KernelPrice {
     /// Position among the program's kernels.
     pub kernel: u32,
-    /// Of the rOperators with this kernel, the one whose rTask takes longest by the search.
+    /// Of the rOperators with this kernel, the one whose rTask takes longest by the search; of these, one whose call runs
+    /// most rTasks.
     pub operator: OperatorId,
     /// rOperators with this kernel.
     pub operators: usize,
@@ -103,7 +104,8 @@ pub fn price_kernels(
         price.as_ref().as_ref().ok().map(|price| price.cycles as f64 / arch.cycles_per_microsecond.value)
     };
     let mut kernels: BTreeMap<u32, KernelPrice> = BTreeMap::new();
-    for ((id, operator), (price, runner)) in plan.operators().iter().zip(&priced) {
+    let mut longest: BTreeMap<u32, usize> = BTreeMap::new();
+    for ((id, operator), (price, runner, call)) in plan.operators().iter().zip(&priced) {
         let kernel = part.plan.bindings[id].kernel;
         let entry = kernels.entry(kernel).or_insert_with(|| KernelPrice {
             kernel,
@@ -122,12 +124,15 @@ pub fn price_kernels(
         entry.tasks += u64::from(operator.tasks());
         entry.searched_all += operator.task_microseconds * tasks;
         entry.priced_all = entry.priced_all.zip(own).map(|(all, own)| all + own * tasks);
-        if operator.task_microseconds > entry.searched {
+        let longest = longest.entry(kernel).or_default();
+        let is_longer = operator.task_microseconds == entry.searched && call > longest;
+        if operator.task_microseconds > entry.searched || is_longer {
+            *longest = *call;
             (entry.operator, entry.searched, entry.priced) = (id, operator.task_microseconds, own);
             entry.price = price.as_ref().clone();
         }
     }
-    let times: Option<Vec<f64>> = priced.iter().map(|(price, _)| microseconds(price)).collect();
+    let times: Option<Vec<f64>> = priced.iter().map(|(price, ..)| microseconds(price)).collect();
     let searched = simulate_plan(plan, costs, Jitter::None).makespan;
     let priced = times.map(|times| simulate_plan(&with_times(plan, &times), costs, Jitter::None).makespan);
     Ok(PricedCode { code, machine, kernels: kernels.into_values().collect(), searched, priced })
@@ -140,8 +145,9 @@ type Price = Rc<Result<TaskPrice, PriceError>>;
 /// them to cost, and how many a call runs.
 type Kind = (u32, u32, u64, usize);
 
-/// The price of each rOperator of a plan, and what runs it. Those of one kind have one price.
-fn price_operators(part: &TargetPart, subject: &Subject<'_>) -> Vec<(Price, Runner)> {
+/// The price of each rOperator of a plan, what runs it, and how many rTasks its call runs where these are several. Those of
+/// one kind have one price.
+fn price_operators(part: &TargetPart, subject: &Subject<'_>) -> Vec<(Price, Runner, usize)> {
     let plan = part.plan.plan.plan();
     let runners = plan.segments.iter().flat_map(|segment| {
         let runner = match segment.backend() {
@@ -159,7 +165,7 @@ fn price_operators(part: &TargetPart, subject: &Subject<'_>) -> Vec<(Price, Runn
         let call = calls.get(&(operands, tile)).map_or(&[][..], |call| call);
         let kind = (kernel, operator.tasks(), operator.task_microseconds.to_bits(), call.len());
         let task = Task { kernel, operands, tile, runner, call };
-        (Rc::clone(known.entry(kind).or_insert_with(|| Rc::new(price(subject, task)))), runner)
+        (Rc::clone(known.entry(kind).or_insert_with(|| Rc::new(price(subject, task)))), runner, call.len())
     });
     each.collect()
 }
