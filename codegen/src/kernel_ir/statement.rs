@@ -212,8 +212,8 @@ pub enum Statement {
         loaded: Vec<ArrayId>,
     },
     /// `body` for the rTask of the call, then for every other that is the call's own, one after another: those that the
-    /// instructions say which follow the call's and are its own, and the signals between them are given. Behind each rTask
-    /// the block meets. An operand in `body` is that of the rTask at hand.
+    /// instructions say which follow the call's and are its own, and the signals between them are given; before a
+    /// signal the block meets. An operand in `body` is that of the rTask at hand.
     ///
     /// Stands at most once in a kernel, in none of its inner blocks.
     Steps {

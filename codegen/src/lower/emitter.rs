@@ -144,6 +144,8 @@ impl<'a> Emitter<'a> {
 
     /// What `body` emits, for each rTask of a call. Its operands are those of the rTask; all before are the call's.
     pub(crate) fn steps<E>(&mut self, body: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        // Those of the rTask begin where four are loaded at once.
+        self.operands.resize(self.operands.len().next_multiple_of(4), 0);
         self.shared_operands = Some(self.operands.len() as u32);
         self.open();
         body(self)?;

@@ -68,11 +68,35 @@ fn hoist(block: &mut Block, kernel: &mut Kernel) {
                     hoist(body, kernel);
                 }
             }
+            Statement::Steps { body, .. } => hoist_steps(body, kernel),
             other => other.blocks_mut().into_iter().for_each(|inner| hoist(inner, kernel)),
         }
         found.push(statement);
     }
     *block = found;
+}
+
+/// The operands of a step: those of what follows a barrier are loaded before it.
+fn hoist_steps(body: &mut Block, kernel: &mut Kernel) {
+    let mut parts: Vec<Block> = vec![Block::new()];
+    for statement in std::mem::take(body) {
+        let is_barrier = statement == Statement::BlockBarrier;
+        parts.last_mut().expect("there is a part").push(statement);
+        if is_barrier {
+            parts.push(Block::new());
+        }
+    }
+    for mut part in parts {
+        let used = operands(&mut part);
+        if used.len() <= MOST_RESIDENT {
+            let loads = keep(used, &mut part, kernel);
+            let before = body.len() - usize::from(!body.is_empty());
+            body.splice(before..before, loads);
+        } else {
+            hoist(&mut part, kernel);
+        }
+        body.append(&mut part);
+    }
 }
 
 /// The operands that a block's expressions name.

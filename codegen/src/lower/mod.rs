@@ -45,6 +45,9 @@ use crate::kernel_ir::program::{Entry, Kernel, MixedEntries, Program};
 use crate::lower::emitter::Emitter;
 use crate::{nodes, persistent};
 
+/// Words at a multiple of which the operands of every rOperator begin, so that four are loaded at once.
+const OPERAND_ALIGNMENT: usize = 4;
+
 /// A program and, per rOperator, its kernel and operands; those of all segments are numbered through.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LoweredProgram {
@@ -69,6 +72,7 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
     for ((id, operator), awaits) in plan.operators().iter().zip(awaiting) {
         let mut bind = |(kernel, own): (Kernel, Vec<i32>)| {
             let kernel = *known.entry(kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
+            operands.resize(operands.len().next_multiple_of(OPERAND_ALIGNMENT), 0);
             let first = operands.len() as u32;
             operands.extend(own);
             (kernel.index() as u32, first)

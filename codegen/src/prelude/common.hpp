@@ -70,6 +70,8 @@ struct ww_own_waits {
 struct ww_steps {
   int const* operands;
   ww_u32 done;
+  // The next instruction: its opcode, 0 if there is none, and the word behind it.
+  ww_u32 opcode, word;
 };
 
 // Words from one counter to the next: a 128-byte line each.

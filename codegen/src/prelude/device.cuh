@@ -40,6 +40,12 @@ WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {
   return value;
 }
 
+// Four words from a multiple of four on.
+WW_FUNCTION void ww_table4(int const* table, ww_u32 index, ww_u32& a, ww_u32& b, ww_u32& c, ww_u32& d) {
+  asm(WW_CONSTANT_LOAD "v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(table + (int)index));
+}
+
 // Loads and stores of `bytes`-byte elements that registers hold as `type`. `load` and `store` are PTX types.
 #define WW_DEFINE_ACCESS(name, type, bytes, load, store, constraint)                                                   \
   WW_FUNCTION type ww_arena_load_##name(ww_buffers const& buffers, ww_u64 index) {                                     \
@@ -379,27 +385,34 @@ WW_FUNCTION bool ww_await_relaxed(ww_exchange const& exchange, ww_own_waits cons
 
 // The rTasks of a call. An instruction says where the operands of its rTask begin, from the beginning of their table on.
 WW_FUNCTION ww_steps ww_steps_of(ww_own_waits const& waits, int const* operands) {
-  if (waits.count == 0u) return {operands, 0u};
+  if (waits.count == 0u) return {operands, 0u, 0u, 0u};
   int const* const own = waits.instructions + 4 * (ww_u64)(waits.first - 1u);
-  return {operands - (int)ww_table(own, 1u), 0u};
+  return {operands - (int)ww_table(own, 1u), 0u, 0u, 0u};
 }
 
-// Gives the signals up to the next rTask and finds its operands; whether there is one.
+WW_FUNCTION void ww_look_ahead(ww_steps& steps, ww_own_waits const& waits) {
+  bool const is_last = steps.done >= waits.count;
+  int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
+  steps.opcode = is_last ? 0u : ww_table(words, 0u);
+  steps.word = is_last ? 0u : ww_table(words, 1u);
+}
+
+// Gives the signals up to the next rTask, behind a barrier, and finds its operands; whether there is one.
 template <bool release>
 WW_FUNCTION bool ww_next_step(
-    ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
-  while (steps.done < waits.count) {
-    int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
-    int const opcode = (int)ww_table(words, 0u);
-    ww_u32 const word = ww_table(words, 1u);
-    ++steps.done;
-    if (opcode >= ww_run_opcode) {
-      operands = steps.operands + (int)word;
-      return true;
-    }
-    if (opcode == ww_signal_opcode && ww_thread() == 0u) ww_signal<release>(waits.counters, word);
+    ww_exchange const&, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
+  if (steps.opcode != 0u && (int)steps.opcode < ww_run_opcode) {
+    ww_barrier();
+    do {
+      ++steps.done;
+      if (steps.opcode == ww_signal_opcode && ww_thread() == 0u) ww_signal<release>(waits.counters, steps.word);
+      ww_look_ahead(steps, waits);
+    } while (steps.opcode != 0u && (int)steps.opcode < ww_run_opcode);
   }
-  return false;
+  if (steps.opcode == 0u) return false;
+  ++steps.done;
+  operands = steps.operands + (int)steps.word;
+  return true;
 }
 WW_FUNCTION bool ww_next_step_release(
     ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
@@ -410,16 +423,20 @@ WW_FUNCTION bool ww_next_step_relaxed(
   return ww_next_step<false>(exchange, waits, steps, operands);
 }
 
-// Asks for the lines that hold the next rTask's operands: it is the next instruction's, or that of the one behind a signal.
-WW_FUNCTION void ww_ask_for_next(ww_steps const& steps, ww_own_waits const& waits, ww_u32 count) {
-  ww_u32 const left = waits.count - steps.done, line = 32u * ww_thread();
-  if (left == 0u || line >= count + 31u) return;
-  int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
-  bool const is_run = (int)ww_table(words, 0u) >= ww_run_opcode;
-  ww_u32 const word = ww_table(is_run || left == 1u ? words : words + 4, 1u);
-  int const* const next = steps.operands + (int)word + (line < count ? line : count - 1u);
+// Looks at the next instruction, and asks for the operands of the next rTask: it is that instruction's, or that of the one
+// behind a signal.
+WW_FUNCTION void ww_ask_for_next(ww_steps& steps, ww_own_waits const& waits, ww_u32 count) {
+  ww_look_ahead(steps, waits);
+  ww_u32 const sector = 8u * ww_thread();
+  if (sector >= count + 7u || steps.opcode == 0u) return;
+  ww_u32 word = steps.word;
+  if (steps.opcode == ww_signal_opcode) {
+    if (steps.done + 1u >= waits.count) return;
+    word = ww_table(waits.instructions + 4 * (ww_u64)(waits.first + steps.done + 1u), 1u);
+  }
   ww_u32 value;
-  asm volatile(WW_CONSTANT_LOAD "u32 %0, [%1];" : "=r"(value) : "l"(next));
+  asm volatile(WW_CONSTANT_LOAD "u32 %0, [%1];"
+               : "=r"(value) : "l"(steps.operands + (int)word + (int)(sector < count ? sector : count - 1u)));
 }
 
 // The value and its tag are one access, so whoever sees the tag sees the value.

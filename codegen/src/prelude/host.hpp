@@ -54,6 +54,10 @@ WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {
   }
   ww_host::fail("a read of a plan table is out of bounds");
 }
+WW_FUNCTION void ww_table4(int const* table, ww_u32 index, ww_u32& a, ww_u32& b, ww_u32& c, ww_u32& d) {
+  a = ww_table(table, index), b = ww_table(table, index + 1u);
+  c = ww_table(table, index + 2u), d = ww_table(table, index + 3u);
+}
 
 // Loads and stores of elements that memory holds as `memory` and registers as `type`.
 #define WW_DEFINE_ACCESS(name, type, memory)                                                                           \
@@ -313,27 +317,34 @@ WW_FUNCTION bool ww_await_relaxed(ww_exchange const& exchange, ww_own_waits cons
 
 // The rTasks of a call. An instruction says where the operands of its rTask begin, from the beginning of their table on.
 WW_FUNCTION ww_steps ww_steps_of(ww_own_waits const& waits, int const* operands) {
-  if (waits.count == 0u) return {operands, 0u};
+  if (waits.count == 0u) return {operands, 0u, 0u, 0u};
   int const* const own = waits.instructions + 4 * (ww_u64)(waits.first - 1u);
-  return {operands - (int)ww_table(own, 1u), 0u};
+  return {operands - (int)ww_table(own, 1u), 0u, 0u, 0u};
 }
 
-// Gives the signals up to the next rTask and finds its operands; whether there is one.
+WW_FUNCTION void ww_look_ahead(ww_steps& steps, ww_own_waits const& waits) {
+  bool const is_last = steps.done >= waits.count;
+  int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
+  steps.opcode = is_last ? 0u : ww_table(words, 0u);
+  steps.word = is_last ? 0u : ww_table(words, 1u);
+}
+
+// Gives the signals up to the next rTask, behind a barrier, and finds its operands; whether there is one.
 template <int order>
 static bool ww_next_step(
-    ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
-  while (steps.done < waits.count) {
-    int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
-    int const opcode = (int)ww_table(words, 0u);
-    ww_u32 const word = ww_table(words, 1u);
-    ++steps.done;
-    if (opcode >= ww_run_opcode) {
-      operands = steps.operands + (int)word;
-      return true;
-    }
-    if (opcode == ww_signal_opcode && ww_thread() == 0u) ww_signal<order>(waits.counters, word);
+    ww_exchange const&, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
+  if (steps.opcode != 0u && (int)steps.opcode < ww_run_opcode) {
+    ww_barrier();
+    do {
+      ++steps.done;
+      if (steps.opcode == ww_signal_opcode && ww_thread() == 0u) ww_signal<order>(waits.counters, steps.word);
+      ww_look_ahead(steps, waits);
+    } while (steps.opcode != 0u && (int)steps.opcode < ww_run_opcode);
   }
-  return false;
+  if (steps.opcode == 0u) return false;
+  ++steps.done;
+  operands = steps.operands + (int)steps.word;
+  return true;
 }
 WW_FUNCTION bool ww_next_step_release(
     ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
@@ -343,7 +354,7 @@ WW_FUNCTION bool ww_next_step_relaxed(
     ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
   return ww_next_step<__ATOMIC_RELAXED>(exchange, waits, steps, operands);
 }
-WW_FUNCTION void ww_ask_for_next(ww_steps const&, ww_own_waits const&, ww_u32) {}
+WW_FUNCTION void ww_ask_for_next(ww_steps& steps, ww_own_waits const& waits, ww_u32) { ww_look_ahead(steps, waits); }
 
 WW_FUNCTION ww_u64* ww_tagged(ww_buffers const& buffers, ww_u64 index) {
   return (ww_u64*)(buffers.arena + ww_host::arena.at("the arena", index, 8, 1));

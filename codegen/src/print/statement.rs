@@ -20,7 +20,7 @@ pub(super) fn body(
     takes: &Arena<KernelId, Takes>,
     text: &mut String,
 ) {
-    let mut printer = Printer { kernel, is_declared, takes, text, depth: 1, loops: 0, enclosing: Vec::new() };
+    let mut printer = Printer { kernel, is_declared, takes, text, depth: 1, loops: 0, enclosing: Vec::new(), in_steps: false };
     printer.block(&kernel.body);
 }
 
@@ -42,6 +42,8 @@ struct Printer<'a> {
     depth: usize,
     loops: u32,
     enclosing: Vec<Enclosing>,
+    /// Whether the operands are those of a step.
+    in_steps: bool,
 }
 
 impl Printer<'_> {
@@ -54,8 +56,16 @@ impl Printer<'_> {
     }
 
     fn block(&mut self, block: &Block) {
-        for statement in block {
-            self.statement(statement);
+        let mut rest = &block[..];
+        while let Some(statement) = rest.first() {
+            if let Some(four) = aligned_operands(rest).filter(|_| self.in_steps) {
+                let [a, b, c, d] = four.places.map(|place| place.to_string());
+                self.line(&format!("ww_table4(operands, {}u, {a}, {b}, {c}, {d});", four.first));
+                rest = &rest[four.places.len()..];
+            } else {
+                self.statement(statement);
+                rest = &rest[1..];
+            }
         }
     }
 
@@ -325,13 +335,14 @@ impl Printer<'_> {
         let barrier = body.iter().position(|statement| *statement == Statement::BlockBarrier);
         let (first, rest) = body.split_at(barrier.map_or(0, |at| at + 1));
         self.line("for (ww_steps steps = ww_steps_of(waits, operands);;) {");
+        self.in_steps = true;
         self.nested(&first.to_vec());
         self.depth += 1;
         self.line(&format!("ww_ask_for_next(steps, waits, {}u);", operand_count(self.kernel)));
         self.depth -= 1;
         self.nested(&rest.to_vec());
         self.depth += 1;
-        self.line("ww_barrier();");
+        self.in_steps = false;
         self.line(&format!("if (!ww_next_step_{order}(exchange, waits, steps, operands)) break;"));
         self.depth -= 1;
         self.line("}");
@@ -367,6 +378,24 @@ impl Printer<'_> {
         self.enclosing.pop();
         self.line("}");
     }
+}
+
+/// Locals that take four operands, one after another from a multiple of four on.
+struct FourOperands {
+    first: u32,
+    places: [LocalId; 4],
+}
+
+/// The operands that the first four statements load, if they are such. The operands of an rTask are aligned to four words.
+fn aligned_operands(statements: &[Statement]) -> Option<FourOperands> {
+    let loaded = |at: usize| match statements.get(at)? {
+        Statement::Assign { place: Place::Local(local), value: Expression::Operand(operand) } => Some((*local, *operand)),
+        _ => None,
+    };
+    let (_, first) = loaded(0)?;
+    let place = |at: u32| loaded(at as usize).filter(|(_, operand)| *operand == first + at).map(|(local, _)| local);
+    let places = [place(0)?, place(1)?, place(2)?, place(3)?];
+    first.is_multiple_of(4).then_some(FourOperands { first, places })
 }
 
 /// How many operands a kernel has.

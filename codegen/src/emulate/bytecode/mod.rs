@@ -280,7 +280,7 @@ pub enum Instruction {
         count: Slot,
         stopped: Slot,
     },
-    /// Gives the signals up to the next rTask of the call and goes back to `head` with its operands, if there is one.
+    /// Gives the signals up to the next rTask of the call, behind a barrier, and goes back to `head` with its operands, if there is one.
     NextStep {
         order: MemoryOrder,
         head: u32,

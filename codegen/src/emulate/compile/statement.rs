@@ -149,7 +149,6 @@ impl Compiler<'_> {
             Statement::Steps { order, body } => {
                 let head = self.here();
                 self.inner(0, body)?;
-                self.emit(Instruction::BlockBarrier);
                 self.emit(Instruction::NextStep { order: *order, head });
             }
             Statement::Break => {

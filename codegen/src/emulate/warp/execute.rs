@@ -66,6 +66,8 @@ pub struct Core {
     pub tile: i32,
     /// The waits that the kernel of the call does itself.
     pub waits: OwnWaits,
+    /// The block has met before the signals behind an rTask.
+    pub met: bool,
     /// The wait at which the warp stands has been counted.
     pub counted: bool,
     /// The byte where the warp polls, and the bits of the tag, which is not there.
@@ -128,6 +130,7 @@ impl Warp {
             operands: 0,
             tile: 0,
             waits: OwnWaits::default(),
+            met: false,
             counted: false,
             polled: None,
             copies: Copies::default(),
@@ -354,6 +357,15 @@ impl Core {
                         return self.fatal(body, at, Fault::DivergentControl, world);
                     };
                     self.waits = OwnWaits { first, count, stopped: Some(stopped) };
+                }
+                Instruction::NextStep { .. } if !self.met && self.signals_next(world) => {
+                    if self.active != ALL {
+                        return self.fatal(body, at, Fault::DivergentBarrier, world);
+                    }
+                    self.met = true;
+                    *barrier = Some(AtBarrier { kernel: self.running, pc: at, or: None });
+                    self.pc = at;
+                    return Event::Stop(Stop::Barrier);
                 }
                 Instruction::NextStep { order, head } => match self.next_step(order, world) {
                     Ok(true) => {

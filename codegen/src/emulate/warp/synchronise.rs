@@ -52,8 +52,15 @@ impl Core {
         lanes(self.active).try_for_each(|lane| self.signal_once(frame.lanes(counter)[lane], order, world))
     }
 
+    /// Whether the next instruction of the call is a signal.
+    pub fn signals_next(&self, world: &World) -> bool {
+        let first = self.waits.first as usize * INSTRUCTION_WORDS;
+        self.waits.count > 0 && world.tables.instructions.get(first) == Some(&OPCODE_SIGNAL)
+    }
+
     /// Goes on to the next rTask of the call, past signals, which the first warp gives; whether there is one.
     pub fn next_step(&mut self, order: MemoryOrder, world: &mut World) -> Result<bool, Fault> {
+        self.met = false;
         while self.waits.count > 0 {
             let first = self.waits.first as usize * INSTRUCTION_WORDS;
             let (table, length) = (Table::Instructions, world.tables.instructions.len());

@@ -2,7 +2,7 @@
 //!
 //! A call runs the rTasks of several steps: it loads what registers can hold of the kept rows once. In a step a row's sums
 //! are combined across the lanes of its warp and put into shared memory; when all rows have theirs, a thread a row
-//! computes what follows them. What that reads of global memory is loaded before the products. Vectors that carry their
+//! computes what follows them. What that reads of global memory is loaded behind the polls, before the products. Vectors that carry their
 //! own validity are polled once a tile, by as many threads at once as there are, and put into shared memory for all rows.
 
 mod finish;
@@ -38,11 +38,16 @@ pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let warp = Warp { number, lane };
     let products = Products::load(emitter, &tile, warp, (kept, passes))?;
     emitter.steps(|emitter| {
-        let loaded = finish::load_finishing_reads(emitter, &finishing)?;
         poll::poll_vectors(emitter, &tile, &polled)?;
+        let loaded = finish::load_finishing_reads(emitter, &finishing)?;
         products.emit(emitter, &tile, &polled, sums)?;
         emitter.push(Statement::BlockBarrier);
-        emitter.when(finishing.real.clone(), |emitter| finish::finish(emitter, &finishing, &loaded, (sums, first)))
+        emitter.when(finishing.real.clone(), |emitter| finish::finish(emitter, &finishing, &loaded, (sums, first)))?;
+        // Else the sums of the next step are written behind the barrier that follows its polls.
+        if polled.is_empty() {
+            emitter.push(Statement::BlockBarrier);
+        }
+        Ok(())
     })
 }
 
