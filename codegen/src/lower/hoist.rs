@@ -76,27 +76,14 @@ fn hoist(block: &mut Block, kernel: &mut Kernel) {
     *block = found;
 }
 
-/// The operands of a step: those of what follows a barrier are loaded before it.
+/// The operands of a step are loaded at its beginning.
 fn hoist_steps(body: &mut Block, kernel: &mut Kernel) {
-    let mut parts: Vec<Block> = vec![Block::new()];
-    for statement in std::mem::take(body) {
-        let is_barrier = statement == Statement::BlockBarrier;
-        parts.last_mut().expect("there is a part").push(statement);
-        if is_barrier {
-            parts.push(Block::new());
-        }
+    let used = operands(body);
+    if used.len() > MOST_RESIDENT {
+        return hoist(body, kernel);
     }
-    for mut part in parts {
-        let used = operands(&mut part);
-        if used.len() <= MOST_RESIDENT {
-            let loads = keep(used, &mut part, kernel);
-            let before = body.len() - usize::from(!body.is_empty());
-            body.splice(before..before, loads);
-        } else {
-            hoist(&mut part, kernel);
-        }
-        body.append(&mut part);
-    }
+    let loads = keep(used, body, kernel);
+    body.splice(0..0, loads);
 }
 
 /// The operands that a block's expressions name.

@@ -40,9 +40,9 @@ WW_FUNCTION ww_u32 ww_table(int const* table, ww_u32 index) {
   return value;
 }
 
-// Four words from a multiple of four on.
+// Four words from a multiple of four on, asked for here and not only where they are used.
 WW_FUNCTION void ww_table4(int const* table, ww_u32 index, ww_u32& a, ww_u32& b, ww_u32& c, ww_u32& d) {
-  asm(WW_CONSTANT_LOAD "v4.u32 {%0, %1, %2, %3}, [%4];"
+  asm volatile(WW_CONSTANT_LOAD "v4.u32 {%0, %1, %2, %3}, [%4];"
       : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(table + (int)index));
 }
 
@@ -423,20 +423,14 @@ WW_FUNCTION bool ww_next_step_relaxed(
   return ww_next_step<false>(exchange, waits, steps, operands);
 }
 
-// Looks at the next instruction, and asks for the operands of the next rTask: it is that instruction's, or that of the one
+// Looks at the next instruction and finds the operands of the next rTask: it is that instruction's, or that of the one
 // behind a signal.
-WW_FUNCTION void ww_ask_for_next(ww_steps& steps, ww_own_waits const& waits, ww_u32 count) {
+WW_FUNCTION int const* ww_next_operands(ww_steps& steps, ww_own_waits const& waits, int const* operands) {
   ww_look_ahead(steps, waits);
-  ww_u32 const sector = 8u * ww_thread();
-  if (sector >= count + 7u || steps.opcode == 0u) return;
-  ww_u32 word = steps.word;
-  if (steps.opcode == ww_signal_opcode) {
-    if (steps.done + 1u >= waits.count) return;
-    word = ww_table(waits.instructions + 4 * (ww_u64)(waits.first + steps.done + 1u), 1u);
-  }
-  ww_u32 value;
-  asm volatile(WW_CONSTANT_LOAD "u32 %0, [%1];"
-               : "=r"(value) : "l"(steps.operands + (int)word + (int)(sector < count ? sector : count - 1u)));
+  if (steps.opcode == 0u) return operands;
+  if ((int)steps.opcode >= ww_run_opcode) return steps.operands + (int)steps.word;
+  if (steps.done + 1u >= waits.count) return operands;
+  return steps.operands + (int)ww_table(waits.instructions + 4 * (ww_u64)(waits.first + steps.done + 1u), 1u);
 }
 
 // The value and its tag are one access, so whoever sees the tag sees the value.

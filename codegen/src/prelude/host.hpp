@@ -354,7 +354,12 @@ WW_FUNCTION bool ww_next_step_relaxed(
     ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
   return ww_next_step<__ATOMIC_RELAXED>(exchange, waits, steps, operands);
 }
-WW_FUNCTION void ww_ask_for_next(ww_steps& steps, ww_own_waits const& waits, ww_u32) { ww_look_ahead(steps, waits); }
+WW_FUNCTION int const* ww_next_operands(ww_steps& steps, ww_own_waits const& waits, int const* operands) {
+  ww_look_ahead(steps, waits);
+  if ((int)steps.opcode >= ww_run_opcode) return steps.operands + (int)steps.word;
+  if (steps.opcode == 0u || steps.done + 1u >= waits.count) return operands;
+  return steps.operands + (int)ww_table(waits.instructions + 4 * (ww_u64)(waits.first + steps.done + 1u), 1u);
+}
 
 WW_FUNCTION ww_u64* ww_tagged(ww_buffers const& buffers, ww_u64 index) {
   return (ww_u64*)(buffers.arena + ww_host::arena.at("the arena", index, 8, 1));

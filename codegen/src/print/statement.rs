@@ -6,7 +6,6 @@ use super::takes::Takes;
 use super::types::suffix;
 use warpweave_graph::arena::Arena;
 
-use crate::kernel_ir::location::visit;
 use crate::kernel_ir::{
     ArrayId, Block, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
     MemoryType, Place, SharedId, ShuffleMode, SpecialRegister, Statement, Table, Width,
@@ -326,22 +325,36 @@ impl Printer<'_> {
         }
     }
 
-    /// Behind the first barrier of an rTask the operands of the next are asked for.
+    /// The first four operands are loaded ahead: behind the first barrier of the rTask before.
     fn steps(&mut self, order: MemoryOrder, body: &Block) {
         let order = match order {
             MemoryOrder::Release => "release",
             MemoryOrder::Relaxed | MemoryOrder::Acquire => "relaxed",
         };
         let barrier = body.iter().position(|statement| *statement == Statement::BlockBarrier);
-        let (first, rest) = body.split_at(barrier.map_or(0, |at| at + 1));
+        let ahead = aligned_operands(body).filter(|_| barrier.is_some());
+        let skipped = ahead.as_ref().map_or(0, |ahead| ahead.places.len());
+        let (first, rest) = body.split_at(barrier.map_or(body.len(), |at| at + 1));
+        let load = |ahead: &FourOperands, from: &str| {
+            format!("ww_table4({from}, {}u, ahead[0], ahead[1], ahead[2], ahead[3]);", ahead.first)
+        };
+        if let Some(ahead) = &ahead {
+            self.line("ww_u32 ahead[4];");
+            self.line(&load(ahead, "operands"));
+        }
         self.line("for (ww_steps steps = ww_steps_of(waits, operands);;) {");
+        self.depth += 1;
         self.in_steps = true;
-        self.nested(&first.to_vec());
-        self.depth += 1;
-        self.line(&format!("ww_ask_for_next(steps, waits, {}u);", operand_count(self.kernel)));
-        self.depth -= 1;
-        self.nested(&rest.to_vec());
-        self.depth += 1;
+        for (at, place) in ahead.iter().flat_map(|ahead| ahead.places.iter().enumerate()) {
+            self.line(&format!("{place} = ahead[{at}];"));
+        }
+        self.block(&first[skipped..].to_vec());
+        let next = "ww_next_operands(steps, waits, operands)";
+        match &ahead {
+            Some(ahead) => self.line(&load(ahead, next)),
+            None => self.line(&format!("{next};")),
+        }
+        self.block(&rest.to_vec());
         self.in_steps = false;
         self.line(&format!("if (!ww_next_step_{order}(exchange, waits, steps, operands)) break;"));
         self.depth -= 1;
@@ -396,23 +409,6 @@ fn aligned_operands(statements: &[Statement]) -> Option<FourOperands> {
     let place = |at: u32| loaded(at as usize).filter(|(_, operand)| *operand == first + at).map(|(local, _)| local);
     let places = [place(0)?, place(1)?, place(2)?, place(3)?];
     first.is_multiple_of(4).then_some(FourOperands { first, places })
-}
-
-/// How many operands a kernel has.
-fn operand_count(kernel: &Kernel) -> u32 {
-    let mut count = 0;
-    visit(&kernel.body, &mut |statement, _| {
-        let mut expressions: Vec<&Expression> = statement.parts().reads.iter().map(|read| read.expression).collect();
-        while let Some(expression) = expressions.pop() {
-            match expression {
-                Expression::Operand(operand) => count = count.max(operand + 1),
-                Expression::FastDivide(_, operand) => count = count.max(operand + 2),
-                _ => {}
-            }
-            expressions.extend(expression.children());
-        }
-    });
-    count
 }
 
 fn space_name(space: GlobalSpace) -> &'static str {
