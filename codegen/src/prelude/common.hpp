@@ -70,7 +70,7 @@ struct ww_own_waits {
 struct ww_steps {
   int const* operands;
   ww_u32 done;
-  // The next instruction: its opcode, 0 if there is none, and the word behind it.
+  // The next instruction, which is the call's own if fewer than all of these are done: its opcode and the word behind it.
   ww_u32 opcode, word;
 };
 

@@ -390,26 +390,26 @@ WW_FUNCTION ww_steps ww_steps_of(ww_own_waits const& waits, int const* operands)
   return {operands - (int)ww_table(own, 1u), 0u, 0u, 0u};
 }
 
+// Asks for the next instruction; every stream ends with one.
 WW_FUNCTION void ww_look_ahead(ww_steps& steps, ww_own_waits const& waits) {
-  bool const is_last = steps.done >= waits.count;
   int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
-  steps.opcode = is_last ? 0u : ww_table(words, 0u);
-  steps.word = is_last ? 0u : ww_table(words, 1u);
+  asm volatile(WW_CONSTANT_LOAD "v2.u32 {%0, %1}, [%2];" : "=r"(steps.opcode), "=r"(steps.word) : "l"(words));
 }
 
 // Gives the signals up to the next rTask, behind a barrier, and finds its operands; whether there is one.
 template <bool release>
 WW_FUNCTION bool ww_next_step(
     ww_exchange const&, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
-  if (steps.opcode != 0u && (int)steps.opcode < ww_run_opcode) {
+  if (steps.done >= waits.count) return false;
+  if ((int)steps.opcode < ww_run_opcode) {
     ww_barrier();
     do {
       ++steps.done;
       if (steps.opcode == ww_signal_opcode && ww_thread() == 0u) ww_signal<release>(waits.counters, steps.word);
       ww_look_ahead(steps, waits);
-    } while (steps.opcode != 0u && (int)steps.opcode < ww_run_opcode);
+    } while (steps.done < waits.count && (int)steps.opcode < ww_run_opcode);
+    if (steps.done >= waits.count) return false;
   }
-  if (steps.opcode == 0u) return false;
   ++steps.done;
   operands = steps.operands + (int)steps.word;
   return true;
@@ -423,11 +423,9 @@ WW_FUNCTION bool ww_next_step_relaxed(
   return ww_next_step<false>(exchange, waits, steps, operands);
 }
 
-// Looks at the next instruction and finds the operands of the next rTask: it is that instruction's, or that of the one
-// behind a signal.
-WW_FUNCTION int const* ww_next_operands(ww_steps& steps, ww_own_waits const& waits, int const* operands) {
-  ww_look_ahead(steps, waits);
-  if (steps.opcode == 0u) return operands;
+// The operands of the next rTask: it is the next instruction's, or that of the one behind a signal.
+WW_FUNCTION int const* ww_next_operands(ww_steps const& steps, ww_own_waits const& waits, int const* operands) {
+  if (steps.done >= waits.count) return operands;
   if ((int)steps.opcode >= ww_run_opcode) return steps.operands + (int)steps.word;
   if (steps.done + 1u >= waits.count) return operands;
   return steps.operands + (int)ww_table(waits.instructions + 4 * (ww_u64)(waits.first + steps.done + 1u), 1u);

@@ -322,26 +322,26 @@ WW_FUNCTION ww_steps ww_steps_of(ww_own_waits const& waits, int const* operands)
   return {operands - (int)ww_table(own, 1u), 0u, 0u, 0u};
 }
 
+// Asks for the next instruction; every stream ends with one.
 WW_FUNCTION void ww_look_ahead(ww_steps& steps, ww_own_waits const& waits) {
-  bool const is_last = steps.done >= waits.count;
   int const* const words = waits.instructions + 4 * (ww_u64)(waits.first + steps.done);
-  steps.opcode = is_last ? 0u : ww_table(words, 0u);
-  steps.word = is_last ? 0u : ww_table(words, 1u);
+  steps.opcode = ww_table(words, 0u), steps.word = ww_table(words, 1u);
 }
 
 // Gives the signals up to the next rTask, behind a barrier, and finds its operands; whether there is one.
 template <int order>
 static bool ww_next_step(
     ww_exchange const&, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
-  if (steps.opcode != 0u && (int)steps.opcode < ww_run_opcode) {
+  if (steps.done >= waits.count) return false;
+  if ((int)steps.opcode < ww_run_opcode) {
     ww_barrier();
     do {
       ++steps.done;
       if (steps.opcode == ww_signal_opcode && ww_thread() == 0u) ww_signal<order>(waits.counters, steps.word);
       ww_look_ahead(steps, waits);
-    } while (steps.opcode != 0u && (int)steps.opcode < ww_run_opcode);
+    } while (steps.done < waits.count && (int)steps.opcode < ww_run_opcode);
+    if (steps.done >= waits.count) return false;
   }
-  if (steps.opcode == 0u) return false;
   ++steps.done;
   operands = steps.operands + (int)steps.word;
   return true;
@@ -354,10 +354,10 @@ WW_FUNCTION bool ww_next_step_relaxed(
     ww_exchange const& exchange, ww_own_waits const& waits, ww_steps& steps, int const*& operands) {
   return ww_next_step<__ATOMIC_RELAXED>(exchange, waits, steps, operands);
 }
-WW_FUNCTION int const* ww_next_operands(ww_steps& steps, ww_own_waits const& waits, int const* operands) {
-  ww_look_ahead(steps, waits);
+WW_FUNCTION int const* ww_next_operands(ww_steps const& steps, ww_own_waits const& waits, int const* operands) {
+  if (steps.done >= waits.count) return operands;
   if ((int)steps.opcode >= ww_run_opcode) return steps.operands + (int)steps.word;
-  if (steps.opcode == 0u || steps.done + 1u >= waits.count) return operands;
+  if (steps.done + 1u >= waits.count) return operands;
   return steps.operands + (int)ww_table(waits.instructions + 4 * (ww_u64)(waits.first + steps.done + 1u), 1u);
 }
 

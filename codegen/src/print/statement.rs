@@ -19,7 +19,8 @@ pub(super) fn body(
     takes: &Arena<KernelId, Takes>,
     text: &mut String,
 ) {
-    let mut printer = Printer { kernel, is_declared, takes, text, depth: 1, loops: 0, enclosing: Vec::new(), in_steps: false };
+    let mut printer =
+        Printer { kernel, is_declared, takes, text, depth: 1, loops: 0, enclosing: Vec::new(), in_steps: false };
     printer.block(&kernel.body);
 }
 
@@ -348,11 +349,10 @@ impl Printer<'_> {
         for (at, place) in ahead.iter().flat_map(|ahead| ahead.places.iter().enumerate()) {
             self.line(&format!("{place} = ahead[{at}];"));
         }
+        self.line("ww_look_ahead(steps, waits);");
         self.block(&first[skipped..].to_vec());
-        let next = "ww_next_operands(steps, waits, operands)";
-        match &ahead {
-            Some(ahead) => self.line(&load(ahead, next)),
-            None => self.line(&format!("{next};")),
+        if let Some(ahead) = &ahead {
+            self.line(&load(ahead, "ww_next_operands(steps, waits, operands)"));
         }
         self.block(&rest.to_vec());
         self.in_steps = false;
@@ -402,7 +402,9 @@ struct FourOperands {
 /// The operands that the first four statements load, if they are such. The operands of an rTask are aligned to four words.
 fn aligned_operands(statements: &[Statement]) -> Option<FourOperands> {
     let loaded = |at: usize| match statements.get(at)? {
-        Statement::Assign { place: Place::Local(local), value: Expression::Operand(operand) } => Some((*local, *operand)),
+        Statement::Assign { place: Place::Local(local), value: Expression::Operand(operand) } => {
+            Some((*local, *operand))
+        }
         _ => None,
     };
     let (_, first) = loaded(0)?;

@@ -177,7 +177,8 @@ fn encode_streams(
             tables.instructions.extend(match *instruction {
                 Instruction::Run(task) if begun == Some(task) => continue,
                 Instruction::Run(task) => {
-                    let own = if position < called { 0 } else { own_steps(&stream[position..], binding, &tables.operands) };
+                    let own =
+                        if position < called { 0 } else { own_steps(&stream[position..], binding, &tables.operands) };
                     called = called.max(position + own + 1);
                     run(binding(task.operator), task, own)
                 }

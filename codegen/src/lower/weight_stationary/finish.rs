@@ -1,6 +1,6 @@
 //! What follows the sums of a row: a thread a row.
 
-use warpweave_graph::expr::{Guard, Index, Literal, ReadId, Scalar};
+use warpweave_graph::expr::{Guard, Index, ReadId, Scalar};
 use warpweave_plan::body::StageSource;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
@@ -12,45 +12,35 @@ use crate::lower::error::LowerError;
 use crate::lower::row::Row;
 use crate::lower::scalar::Point;
 use crate::lower::store::{output, store};
-use crate::lower::types::{emit_literal, scalar_type};
+use crate::lower::types::scalar_type;
 
 /// What the finishing thread reads of memory, by stage, loaded.
 pub(super) type LoadedReads = Vec<Vec<(ReadId, LocalId)>>;
 
-/// Loads what the finishing thread reads; what several stages read is loaded once. Threads without a row load nothing.
+/// Loads what the finishing thread reads; what several stages read is loaded once.
 pub(super) fn load_finishing_reads(emitter: &mut Emitter, row: &Row) -> Result<LoadedReads, LowerError> {
     let body = emitter.body();
-    let mut stages: LoadedReads = vec![Vec::new(); body.stages.len()];
+    let mut stages = Vec::new();
     let mut known: Vec<((StageSource, &[Index], &Guard), LocalId)> = Vec::new();
-    let mut loads = Vec::new();
     for (stage, own) in body.stages.iter().enumerate() {
+        let mut loaded = Vec::new();
         for id in finishing_reads(emitter, stage) {
             let read = &own.expr.reads[id];
             let place = (own.sources[read.operand], &read.index[..], &read.guard);
-            let is_free = read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads);
-            let before = known.iter().find(|(other, _)| is_free && *other == place);
-            let local = match before {
-                Some(&(_, local)) => local,
-                None => {
-                    let element = own.expr.operands[read.operand].element;
-                    let local = emitter.declare(scalar_type(emitter, element)?);
-                    let zero = emit_literal(emitter, Literal::new(element, 0.0))?;
-                    emitter.assign(local, zero);
-                    loads.push((stage, id, local));
-                    known.push((place, local));
-                    local
-                }
-            };
-            stages[stage].push((id, local));
-        }
-    }
-    emitter.when(row.real.clone(), |emitter| {
-        loads.into_iter().try_for_each(|(stage, id, local)| {
+            if let Some(&(_, local)) = known.iter().find(|(other, _)| *other == place) {
+                loaded.push((id, local));
+                continue;
+            }
             let value = Point::new(stage, row.coordinates.clone(), &[]).emit(emitter, &Scalar::Read(id))?;
-            emitter.assign(local, value);
-            Ok(())
-        })
-    })?;
+            if let Expression::Local(local) = value {
+                loaded.push((id, local));
+                if read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads) {
+                    known.push((place, local));
+                }
+            }
+        }
+        stages.push(loaded);
+    }
     Ok(stages)
 }
 

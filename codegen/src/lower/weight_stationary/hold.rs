@@ -68,4 +68,3 @@ pub(super) fn reduced_point(
     coordinates.extend(decode_box(emitter, &lengths, from)?);
     Ok(coordinates)
 }
-

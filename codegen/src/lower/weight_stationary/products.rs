@@ -7,16 +7,14 @@ use warpweave_plan::template::row::rounds::{RUN, Round};
 use warpweave_plan::template::weight_stationary::passes::{Passes, points, reducing_rounds};
 use warpweave_plan::template::weight_stationary::reads::{resident_reads, shared_vectors, sum_groups};
 
-use super::poll::PolledVector;
+use super::poll::Polled;
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::{WARP_SIZE, Width};
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
-use crate::lower::row::{
-    Accumulator, Row, accumulate_point, emit_row, fetch_run, place_of, spread_across_lanes,
-};
+use crate::lower::row::{Accumulator, Row, accumulate_point, emit_row, fetch_run, place_of, spread_across_lanes};
 use crate::lower::tile::{TileAxes, decode_box};
 
 /// The warp that a thread is of.
@@ -157,19 +155,20 @@ impl Products {
         emitter.when(Some(inside), |emitter| body(emitter, &Expression::i32(whole as i32)))
     }
 
-    /// All sums, into shared memory.
-    pub(super) fn emit(
+    /// The accumulators of the rows whose constants are in registers.
+    pub(super) fn of_registers(&self, emitter: &mut Emitter, polled: &Polled) -> Result<Vec<Accumulator>, LowerError> {
+        let rows: Vec<&KeptRow> = self.rows.iter().collect();
+        if rows.is_empty() { Ok(Vec::new()) } else { self.products(emitter, &rows, true, polled) }
+    }
+
+    /// All sums into shared memory: those of accumulators, and of the other rows.
+    pub(super) fn finish(
         &self,
         emitter: &mut Emitter,
-        tile: &TileAxes,
-        polled: &[PolledVector],
+        (tile, polled): (&TileAxes, &Polled),
+        mut accumulators: Vec<Accumulator>,
         sums: SharedId,
     ) -> Result<(), LowerError> {
-        let mut accumulators = Vec::new();
-        if !self.rows.is_empty() {
-            let rows: Vec<&KeptRow> = self.rows.iter().collect();
-            accumulators.extend(self.products(emitter, &rows, true, polled)?);
-        }
         match &self.last {
             Some(last) => accumulators.extend(self.products(emitter, &[last], false, polled)?),
             None if self.passes.in_shared() > 0 => {
@@ -194,7 +193,7 @@ impl Products {
         emitter: &mut Emitter,
         rows: &[&KeptRow],
         unroll: bool,
-        polled: &[PolledVector],
+        polled: &Polled,
     ) -> Result<Vec<Accumulator>, LowerError> {
         let mut found: Vec<Vec<Accumulator>> = vec![Vec::new(); rows.len()];
         for round in reducing_rounds(emitter.body()) {
@@ -223,7 +222,7 @@ impl Products {
         round: &Round,
         (rows, accumulators): (&[&KeptRow], &[Vec<Accumulator>]),
         trip: &Expression,
-        polled: &[PolledVector],
+        polled: &Polled,
     ) -> Result<(), LowerError> {
         let body = emitter.body();
         let (reads, expr) = (round.reads(body), &body.stages[round.stages.start].expr);
@@ -269,13 +268,14 @@ impl Products {
         (kept, coordinates): (&KeptRow, &[Expression]),
         name: (usize, ReadId),
         trip: &Expression,
-        polled: &[PolledVector],
+        polled: &Polled,
     ) -> Result<ArrayId, LowerError> {
-        let vector = polled.iter().find(|vector| (vector.stage, vector.id) == name);
+        let vector = polled.find(name);
         let (from, index) = match (self.kept_run(kept, name, trip), vector) {
             (Some(index), _) => (self.kept, index),
             (None, Some(vector)) => {
-                (vector.array, add(self.own, multiply(trip.clone(), Expression::i32(WIDTH as i32))))
+                let own = add(add(self.own, polled.first), multiply(trip.clone(), Expression::i32(WIDTH as i32)));
+                (vector.array, own)
             }
             (None, None) => return fetch_run(emitter, name.0, name.1, coordinates, &[]),
         };
