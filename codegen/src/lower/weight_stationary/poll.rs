@@ -1,4 +1,5 @@
-//! Vectors that carry their own validity, polled for all rows of a tile at once.
+//! Vectors that all rows of a tile read, brought into shared memory at once; those that carry their own validity are
+//! polled.
 
 use warpweave_graph::expr::{Index, ReadId};
 use warpweave_plan::template::row::rounds::RUN;
@@ -8,14 +9,14 @@ use warpweave_plan::template::weight_stationary::reads::{ResidentRead, shared_ve
 use super::hold::reduced_point;
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{LocalId, SharedId};
-use crate::kernel_ir::memory::{MemoryType, WARP_SIZE};
+use crate::kernel_ir::memory::{MemoryType, WARP_SIZE, Width};
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, add, binary, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
 use crate::lower::tile::TileAxes;
 
-/// A vector that is polled into shared memory.
+/// A vector that is brought into shared memory.
 pub(super) struct PolledVector<'b> {
     pub(super) stage: usize,
     pub(super) id: ReadId,
@@ -23,7 +24,7 @@ pub(super) struct PolledVector<'b> {
     read: ResidentRead<'b>,
 }
 
-/// The vectors that are polled into shared memory.
+/// The vectors that are brought into shared memory.
 ///
 /// Each has room for two steps: a warp may poll for a step while others still use what the one before has polled.
 pub(super) struct Polled<'b> {
@@ -31,21 +32,25 @@ pub(super) struct Polled<'b> {
     /// Where those of this step begin in their arrays; alternates.
     pub(super) first: LocalId,
     room: usize,
+    /// Whether all carry their own validity.
+    are_tagged: bool,
 }
 
 impl<'b> Polled<'b> {
-    /// Declares room for the vectors that carry their own validity.
+    /// Declares room for the vectors: those that carry their own validity, and those that are loaded four at a time.
     pub(super) fn declare(emitter: &mut Emitter<'b>) -> Self {
         let body = emitter.body();
         let mut reads = shared_vectors(body);
-        reads.retain(|read| emitter.is_tagged(body.operands[read.operand]));
+        let is_tagged = |read: &ResidentRead| emitter.is_tagged(body.operands[read.operand]);
+        reads.retain(|read| is_tagged(read) || are_neighbours(emitter, read));
+        let are_tagged = reads.iter().all(is_tagged);
         let room = reads.iter().map(|read| read.length.next_multiple_of(RUN)).max().unwrap_or(0);
         let declare = |read: ResidentRead<'b>| {
             let array = emitter.shared(MemoryType::F32, 2 * room);
             PolledVector { stage: read.stage, id: read.id, array, read }
         };
         let vectors = reads.into_iter().map(declare).collect();
-        Self { vectors, first: emitter.bind(ScalarType::I32, Expression::i32(0)), room }
+        Self { vectors, first: emitter.bind(ScalarType::I32, Expression::i32(0)), room, are_tagged }
     }
 
     /// The vector of a read.
@@ -67,14 +72,14 @@ impl<'b> Polled<'b> {
         Ok(())
     }
 
-    /// Ends a step: without polls a barrier parts it from the next.
+    /// Ends a step: unless all that the next reads is polled, it may read what another warp has written in this one.
     pub(super) fn end(&self, emitter: &mut Emitter) {
-        match self.vectors.is_empty() {
-            true => emitter.push(Statement::BlockBarrier),
-            false => {
-                let other = binary(BinaryOp::Subtract, Expression::i32(self.room as i32), self.first);
-                emitter.assign(self.first, other);
-            }
+        if self.vectors.is_empty() || !self.are_tagged {
+            emitter.push(Statement::BlockBarrier);
+        }
+        if !self.vectors.is_empty() {
+            let other = binary(BinaryOp::Subtract, Expression::i32(self.room as i32), self.first);
+            emitter.assign(self.first, other);
         }
     }
 
@@ -86,7 +91,11 @@ impl<'b> Polled<'b> {
         busy: usize,
     ) -> Result<(), LowerError> {
         let (read, threads) = (&vector.read, emitter.threads());
-        let each = if are_neighbours(emitter, read) { 2 } else { 1 };
+        let each = match (emitter.is_tagged(emitter.body().operands[read.operand]), are_neighbours(emitter, read)) {
+            (false, _) => RUN,
+            (true, true) => 2,
+            (true, false) => 1,
+        };
         let count = read.length / each;
         let thread = Expression::Builtin(Builtin::Thread);
         let own = match busy {
@@ -132,7 +141,11 @@ impl<'b> Polled<'b> {
         let first = emitter.bind(ScalarType::I32, multiply(number, Expression::i32(each as i32)));
         let point = reduced_point(emitter, &vector.read, tile.origin(), first.into())?;
         let values = emitter.array(ScalarType::F32, each);
-        Point::new(vector.stage, point, &[]).poll(emitter, vector.id, values, (each as u32, None))?;
+        let mut point = Point::new(vector.stage, point, &[]);
+        match each {
+            RUN => point.read_wide(emitter, (vector.id, Width::Four), values, Expression::i32(0))?,
+            _ => point.poll(emitter, vector.id, values, (each as u32, None))?,
+        }
         let element = |at: usize| Expression::Element(values, Box::new(Expression::i32(at as i32)));
         let values = (0..each).map(element).collect();
         emitter.push(Statement::StoreShared { array: vector.array, index: add(self.first, first), values });
@@ -143,7 +156,7 @@ impl<'b> Polled<'b> {
 /// Polls of a thread that are written out.
 const WRITTEN_OUT: usize = 4;
 
-/// Whether pairs of neighbours along a vector are aligned neighbours in memory.
+/// Whether runs of neighbours along a vector are aligned neighbours in memory.
 fn are_neighbours(emitter: &Emitter, read: &ResidentRead) -> bool {
     let expr = &emitter.body().stages[read.stage].expr;
     let layout = &emitter.memory.tensors[emitter.body().operands[read.operand]].layout;

@@ -20,7 +20,7 @@ pub struct Passes {
 }
 
 /// Most registers of a thread that hold constants.
-const MOST_REGISTERS: usize = 176;
+const MOST_REGISTERS: usize = 128;
 
 /// Most trips of a warp along a row that are written out, as registers need.
 const MOST_TRIPS: usize = 8;
