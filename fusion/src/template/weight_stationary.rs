@@ -4,25 +4,34 @@ use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated;
-use crate::cost::instructions::BARRIER_CYCLES;
 use crate::cost::instructions::COMBINE_LATENCY;
 use crate::template::kernel::Kernel;
-use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
-use crate::template::row::cost::round_work;
 use crate::template::row::cost::shared_row;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::WeightStationary;
 use warpweave_plan::template::block::WARP;
-use warpweave_plan::template::row::rounds::{Round, rounds};
+use warpweave_plan::template::row::rounds::{RUN, Round};
 use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::template::weight_stationary::passes::{Passes, reducing_rounds, trips};
 use warpweave_plan::template::weight_stationary::reads::resident_bytes;
 use warpweave_plan::template::weight_stationary::reads::shuffles;
 
-/// Cycles an operation, one after another, of a thread that finishes a row: functions count several.
-const FINISH_CYCLES: f64 = 10.0;
+/// Cycles from the beginning of a step to its first product beside the load that it waits for: operands, a barrier, and
+/// the vectors out of shared memory.
+const BEGIN_CYCLES: f64 = 190.0;
+/// Cycles that a trip along rows in shared memory waits for its loads.
+const TRIP_CYCLES: f64 = 45.0;
+/// Cycles that the data path takes for a shuffle of each of a block's warps, and for its choice of what to offer.
+const SHUFFLE_CYCLES: f64 = 10.0;
+/// Cycles of the data path for every load of a lane that finishes a row.
+const READ_CYCLES: f64 = 10.0;
+/// Cycles an operation, one after another, of a lane that finishes a row: functions count several.
+const FINISH_CYCLES: f64 = 11.0;
+/// Cycles from the finished row to the next step: its store, and the turn of the loop.
+const END_CYCLES: f64 = 90.0;
 
 impl Pricing for WeightStationary {
     /// # Panics
@@ -35,29 +44,39 @@ impl Pricing for WeightStationary {
         KernelCounts::default()
     }
 
-    /// Rows whose constants are on chip: the other factors arrive, every row is multiplied and combined across lanes, then a
-    /// thread a row finishes all rows at once.
+    /// A step of a call that runs many: the other factors arrive, every row is multiplied and combined across lanes, then a
+    /// lane a row finishes it. Constants in registers cost nothing any more, those in shared memory their way out of it.
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
         let rows = kernel.params.tile.iter().product::<usize>();
         let warps = self.block_size().warps();
-        let passes = rows.div_ceil(warps) as f64;
-        let rates = kernel.rates();
-        let bytes = resident_bytes(kernel.body, kernel.params) as f64;
-        let read = bytes / arch.shared_bytes_per_cycle.value as f64;
-        let of_round = |round: &Round| {
-            let lead = &kernel.body.stages[round.stages.start].expr;
-            let (points, sums) = (rows as f64 * reduced(lead), round.stages.len());
-            let arithmetic = points * round_work(kernel, round) / rates.instructions_per_cycle;
-            (arithmetic, passes * (shuffles(sums) * warps) as f64)
+        let passes = Passes::of(kernel.body, kernel.params);
+        let row_bytes = resident_bytes(kernel.body, kernel.params) as f64 / rows as f64;
+        let each = WARP as f64 * warps as f64 / kernel.rates().instructions_per_cycle;
+        let rounds = reducing_rounds(kernel.body);
+        // Instructions of a warp on a row, and its trips.
+        let work = |round: &Round| {
+            (trips(kernel.body, round) * RUN) as f64 * own_work(kernel.body, round)
+                + (trips(kernel.body, round) * round.reads(kernel.body).len()) as f64
         };
-        let reducing = |round: &Round| kernel.body.stages[round.stages.start].expr.reducer.is_some();
-        let rounds: Vec<(f64, f64)> =
-            rounds(kernel.body).iter().filter(|round| reducing(round)).map(of_round).collect();
-        let (arithmetic, combined) = rounds.iter().fold((0.0, 0.0), |sum, round| (sum.0 + round.0, sum.1 + round.1));
+        let instructions: f64 = rounds.iter().map(work).sum();
+        let trips = rounds.iter().map(|round| trips(kernel.body, round)).sum::<usize>() as f64;
+        let in_registers = passes.in_registers as f64 * instructions * each;
+        let left = rows.saturating_sub(passes.in_registers * warps) as f64;
+        let bytes = left * row_bytes / arch.shared_bytes_per_cycle.value as f64;
+        let issued = left / warps as f64 * instructions * each;
+        let in_shared = bytes.max(issued) + passes.in_shared() as f64 * trips * TRIP_CYCLES;
+        let together = if passes.in_shared() > 1 { passes.in_registers } else { passes.all };
+        let loops = if passes.in_shared() > 1 { passes.in_shared() } else { 0 };
+        let combines = [(together, 1), (1, loops)];
+        let combined = combines.iter().filter(|(rows, _)| *rows > 0).map(|&(rows, times)| {
+            times as f64 * (COMBINE_LATENCY + shuffles(rows * passes.sums) as f64 * SHUFFLE_CYCLES)
+        });
         let operations = |expr: &TensorExpr| expr.result().operations() as f64;
         let longest = kernel.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
-        latency + (read + combined).max(arithmetic) + COMBINE_LATENCY + 2.0 * BARRIER_CYCLES + FINISH_CYCLES * longest
+        let reads = kernel.body.operands.len() as f64 * READ_CYCLES;
+        let finish = FINISH_CYCLES * longest + reads + END_CYCLES;
+        latency + BEGIN_CYCLES + in_registers + in_shared + combined.sum::<f64>() + finish
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
@@ -67,4 +86,13 @@ impl Pricing for WeightStationary {
     fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         evaluated(body, params)
     }
+}
+
+/// Instructions at a point of a round, loads left out: a product that is added to a sum is one.
+fn own_work(body: &GroupBody, round: &Round) -> f64 {
+    let of_stage = |stage: usize| {
+        let operations = body.stages[stage].expr.body.operations() as f64;
+        ((operations + 1.0) / 2.0).max(1.0)
+    };
+    round.stages.clone().map(of_stage).sum()
 }

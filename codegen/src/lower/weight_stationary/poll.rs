@@ -9,7 +9,7 @@ use warpweave_plan::template::weight_stationary::reads::{ResidentRead, shared_ve
 use super::hold::reduced_point;
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{LocalId, SharedId};
-use crate::kernel_ir::memory::{MemoryType, WARP_SIZE, Width};
+use crate::kernel_ir::memory::{MOST_POLLED, MemoryType, WARP_SIZE, Width};
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, add, binary, multiply};
 use crate::lower::error::LowerError;
@@ -90,6 +90,9 @@ impl<'b> Polled<'b> {
         vector: &PolledVector,
         busy: usize,
     ) -> Result<(), LowerError> {
+        if let Some(count) = polled_apart(emitter, &vector.read) {
+            return self.poll_apart(emitter, tile, vector, count);
+        }
         let (read, threads) = (&vector.read, emitter.threads());
         let each = match (emitter.is_tagged(emitter.body().operands[read.operand]), are_neighbours(emitter, read)) {
             (false, _) => RUN,
@@ -129,7 +132,32 @@ impl<'b> Polled<'b> {
         })
     }
 
-    /// Polls the neighbours of this number.
+    /// Polls a long vector, `count` elements a thread, all of which are asked for before the first is looked at.
+    fn poll_apart(
+        &self,
+        emitter: &mut Emitter,
+        tile: &TileAxes,
+        vector: &PolledVector,
+        count: usize,
+    ) -> Result<(), LowerError> {
+        let apart = vector.read.length / count;
+        let own = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
+        let inside = (apart < emitter.threads()).then(|| binary(BinaryOp::Less, own, Expression::i32(apart as i32)));
+        emitter.when(inside, |emitter| {
+            let point = reduced_point(emitter, &vector.read, tile.origin(), own.into())?;
+            let values = emitter.array(ScalarType::F32, count);
+            let polled = (count as u32, Some(Expression::i32(apart as i32)));
+            Point::new(vector.stage, point, &[]).poll(emitter, vector.id, values, polled)?;
+            for at in 0..count {
+                let index = add(add(self.first, own), Expression::i32((at * apart) as i32));
+                let value = Expression::Element(values, Box::new(Expression::i32(at as i32)));
+                emitter.push(Statement::StoreShared { array: vector.array, index, values: vec![value] });
+            }
+            Ok(())
+        })
+    }
+
+    /// Brings the neighbours of this number.
     fn poll_part(
         &self,
         emitter: &mut Emitter,
@@ -161,4 +189,14 @@ fn are_neighbours(emitter: &Emitter, read: &ResidentRead) -> bool {
     let expr = &emitter.body().stages[read.stage].expr;
     let layout = &emitter.memory.tensors[emitter.body().operands[read.operand]].layout;
     is_wide(expr, read.read, &Index::linear(&read.read.index, &layout.strides, layout.offset))
+}
+
+/// How many elements a thread polls at once where pairs of neighbours would take it several polls, one after another.
+fn polled_apart(emitter: &Emitter, read: &ResidentRead) -> Option<usize> {
+    let (body, threads) = (emitter.body(), emitter.threads());
+    let expr = &body.stages[read.stage].expr;
+    let is_long = read.length > 2 * threads && expr.reduced().count() == 1;
+    let is_one = emitter.is_tagged(body.operands[read.operand]) && are_neighbours(emitter, read);
+    let divides = |count: &usize| read.length.is_multiple_of(*count) && read.length / count <= threads;
+    (2..=MOST_POLLED as usize).find(divides).filter(|_| is_long && is_one)
 }
