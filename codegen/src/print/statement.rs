@@ -21,6 +21,7 @@ pub(super) fn body(
 ) {
     let mut printer =
         Printer { kernel, is_declared, takes, text, depth: 1, loops: 0, enclosing: Vec::new(), in_steps: false };
+    printer.load_ahead();
     printer.block(&kernel.body);
 }
 
@@ -326,23 +327,27 @@ impl Printer<'_> {
         }
     }
 
+    /// Loads what the first rTask of a call needs first.
+    fn load_ahead(&mut self) {
+        let ahead = self.kernel.body.iter().find_map(|statement| match statement {
+            Statement::Steps { body, .. } => loaded_ahead(body).0,
+            _ => None,
+        });
+        if let Some(ahead) = ahead {
+            self.line("ww_u32 ahead[4];");
+            self.line(&ahead.load("operands"));
+        }
+    }
+
     /// The first four operands are loaded ahead: behind the first barrier of the rTask before.
     fn steps(&mut self, order: MemoryOrder, body: &Block) {
         let order = match order {
             MemoryOrder::Release => "release",
             MemoryOrder::Relaxed | MemoryOrder::Acquire => "relaxed",
         };
-        let barrier = body.iter().position(|statement| *statement == Statement::BlockBarrier);
-        let ahead = aligned_operands(body).filter(|_| barrier.is_some());
+        let (ahead, barrier) = loaded_ahead(body);
         let skipped = ahead.as_ref().map_or(0, |ahead| ahead.places.len());
         let (first, rest) = body.split_at(barrier.map_or(body.len(), |at| at + 1));
-        let load = |ahead: &FourOperands, from: &str| {
-            format!("ww_table4({from}, {}u, ahead[0], ahead[1], ahead[2], ahead[3]);", ahead.first)
-        };
-        if let Some(ahead) = &ahead {
-            self.line("ww_u32 ahead[4];");
-            self.line(&load(ahead, "operands"));
-        }
         self.line("for (ww_steps steps = ww_steps_of(waits, operands);;) {");
         self.depth += 1;
         self.in_steps = true;
@@ -352,7 +357,7 @@ impl Printer<'_> {
         self.line("ww_look_ahead(steps, waits);");
         self.block(&first[skipped..].to_vec());
         if let Some(ahead) = &ahead {
-            self.line(&load(ahead, "ww_next_operands(steps, waits, operands)"));
+            self.line(&ahead.load("ww_next_operands(steps, waits, operands)"));
         }
         self.block(&rest.to_vec());
         self.in_steps = false;
@@ -397,6 +402,19 @@ impl Printer<'_> {
 struct FourOperands {
     first: u32,
     places: [LocalId; 4],
+}
+
+impl FourOperands {
+    /// What loads them from these operands on.
+    fn load(&self, from: &str) -> String {
+        format!("ww_table4({from}, {}u, ahead[0], ahead[1], ahead[2], ahead[3]);", self.first)
+    }
+}
+
+/// The operands of a step that are loaded ahead, and the barrier behind which they are.
+fn loaded_ahead(body: &Block) -> (Option<FourOperands>, Option<usize>) {
+    let barrier = body.iter().position(|statement| *statement == Statement::BlockBarrier);
+    (aligned_operands(body).filter(|_| barrier.is_some()), barrier)
 }
 
 /// The operands that the first four statements load, if they are such. The operands of an rTask are aligned to four words.

@@ -224,7 +224,7 @@ fn a_kernel_waits_once_and_touches_the_arena_afterwards() {
     assert_eq!(check(vec![waits(), write()]), []);
     assert_eq!(check(vec![write(), waits()]), [Problem::BeforeWaits]);
     assert_eq!(check(vec![when(less(int(0), int(1)), vec![write()]), waits()]), [Problem::BeforeWaits]);
-    let misplaced = [Problem::Misplaced("a second await, or one in an inner block")];
+    let misplaced = [Problem::Misplaced("a second await or second steps, or some in an inner block")];
     assert_eq!(check(vec![waits(), waits()]), misplaced);
     let mut nested = program(64, vec![Kernel::default()]);
     nested.kernels[KernelId::from_index(0)].body = vec![when(less(int(0), int(1)), vec![waits()])];

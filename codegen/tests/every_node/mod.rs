@@ -22,6 +22,8 @@ pub fn program() -> Program {
         control_flow(),
         own_waits(MemoryOrder::Relaxed),
         own_waits(MemoryOrder::Acquire),
+        steps(MemoryOrder::Relaxed),
+        steps(MemoryOrder::Release),
     ]);
     let mut entry = Kernel::default();
     entry.shared.push(SharedArray { memory: MemoryType::U8, length: 5 });
@@ -293,6 +295,19 @@ fn own_waits(order: MemoryOrder) -> Kernel {
         Statement::Await { order, loaded: vec![array] },
         Statement::StoreGlobal { memory, index: Expression::Tile, values },
     ];
+    kernel
+}
+
+/// A kernel that runs several rTasks, whose first four operands are loaded ahead.
+fn steps(order: MemoryOrder) -> Kernel {
+    let mut kernel = Kernel::default();
+    let operands = [(); 4].map(|()| kernel.locals.push(ScalarType::I32));
+    let mut body: Block = Vec::new();
+    for (number, local) in operands.into_iter().enumerate() {
+        body.push(assign(local, Expression::Operand(number as u32)));
+    }
+    body.extend([Statement::BlockBarrier, store(operands[3], ScalarType::I32, 0)]);
+    kernel.body = vec![Statement::Steps { order, body }];
     kernel
 }
 

@@ -21,7 +21,7 @@ use warpweave_plan::template::weight_stationary::reads::shuffles;
 
 /// Cycles from the beginning of a step to its first product beside the load that it waits for: operands, a barrier, and
 /// the vectors out of shared memory.
-const BEGIN_CYCLES: f64 = 190.0;
+const BEGIN_CYCLES: f64 = 280.0;
 /// Cycles that a trip along rows in shared memory waits for its loads.
 const TRIP_CYCLES: f64 = 45.0;
 /// Cycles that the data path takes for a shuffle of each of a block's warps, and for its choice of what to offer.

@@ -418,7 +418,7 @@ mod tests {
         check(i32::MAX);
     }
 
-    const UNARY: [UnaryOp; 16] = [
+    const UNARY: [UnaryOp; 17] = [
         UnaryOp::Negate,
         UnaryOp::Absolute,
         UnaryOp::Not,

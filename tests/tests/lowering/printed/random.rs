@@ -143,6 +143,7 @@ fn statement() -> BoxedStrategy<Statement> {
                 otherwise
             }),
             block().prop_map(|body: Block| Statement::Loop { body }),
+            (order(), block()).prop_map(|(order, body)| Statement::Steps { order, body }),
             (expression(), vec(block(), 0..3)).prop_map(|(selector, cases)| Statement::Switch { selector, cases }),
         ]
     });
