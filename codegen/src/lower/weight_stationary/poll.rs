@@ -4,6 +4,7 @@
 use warpweave_graph::expr::{Index, ReadId};
 use warpweave_plan::template::row::rounds::RUN;
 use warpweave_plan::template::staged::blocked::is_wide;
+use warpweave_plan::template::weight_stationary::passes::brings_vectors;
 use warpweave_plan::template::weight_stationary::reads::{ResidentRead, shared_vectors};
 
 use super::hold::reduced_point;
@@ -40,7 +41,11 @@ impl<'b> Polled<'b> {
     /// Declares room for the vectors: those that carry their own validity, and those that are loaded four at a time.
     pub(super) fn declare(emitter: &mut Emitter<'b>) -> Self {
         let body = emitter.body();
-        let mut reads = shared_vectors(body);
+        let params = &emitter.operator.params;
+        let mut reads = shared_vectors(body, params);
+        if !brings_vectors(body, params) {
+            reads.clear();
+        }
         let is_tagged = |read: &ResidentRead| emitter.is_tagged(body.operands[read.operand]);
         reads.retain(|read| is_tagged(read) || are_neighbours(emitter, read));
         let are_tagged = reads.iter().all(is_tagged);

@@ -243,7 +243,8 @@ impl Products {
                     Some(&array) => array,
                     None => self.fetch(emitter, (kept, &coordinates), name, trip, polled)?,
                 };
-                if shared_vectors(body).iter().any(|vector| (vector.stage, vector.id) == name) {
+                if shared_vectors(body, &emitter.operator.params).iter().any(|vector| (vector.stage, vector.id) == name)
+                {
                     vectors.insert(name, array);
                 }
                 runs.push((array, None));

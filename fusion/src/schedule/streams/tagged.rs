@@ -22,9 +22,9 @@ use warpweave_plan::plan::{EdgeKind, MemoryPlan, ROperator};
 use warpweave_plan::region::Region;
 use warpweave_plan::template::contraction::operand_staging as boxed;
 use warpweave_plan::template::contraction::operand_staging::stages_operands;
-use warpweave_plan::template::row::row_bytes;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::template::weight_stationary::passes::brings_vectors;
 use warpweave_plan::template::weight_stationary::reads::shared_vectors;
 
 /// Which values carry their own validity; each kind adds to those before.
@@ -146,14 +146,10 @@ fn polls(
         if !params.rules().holds_residents() {
             continue;
         }
-        let vectors = shared_vectors(body);
-        let rows: usize = params.tile.iter().product();
-        let sums: usize = body.reductions().map(|(_, stage)| stage.expr.numerics().accumulate.bytes()).sum();
-        let polled: usize = vectors.iter().map(|read| read.length * read.element(body).bytes()).sum();
-        if rows * sums + polled > row_bytes(params.rules().block_size()) {
+        if !brings_vectors(body, params) {
             continue;
         }
-        for vector in vectors {
+        for vector in shared_vectors(body, params) {
             let operand = body.operands[vector.operand];
             let Some(reads) = region_of(&body.stages[vector.stage], vector.id, operand, memory) else { continue };
             let parts = by_root.get(&reads.root).into_iter().flatten();

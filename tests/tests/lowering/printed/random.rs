@@ -130,6 +130,10 @@ fn place() -> impl Strategy<Value = Place> {
     ]
 }
 
+fn order() -> impl Strategy<Value = MemoryOrder> {
+    select(vec![MemoryOrder::Relaxed, MemoryOrder::Acquire, MemoryOrder::Release])
+}
+
 fn statement() -> BoxedStrategy<Statement> {
     let leaf = prop_oneof![access(), exchange(), synchronisation()];
     let deeper = leaf.prop_recursive(3, 12, 3, |inner| {
@@ -206,7 +210,6 @@ fn exchange() -> impl Strategy<Value = Statement> {
 }
 
 fn synchronisation() -> impl Strategy<Value = Statement> {
-    let order = || select(vec![MemoryOrder::Relaxed, MemoryOrder::Acquire, MemoryOrder::Release]);
     let position = expression();
     prop_oneof![
         Just(Statement::AsyncCommit),

@@ -6,7 +6,7 @@ use crate::template::block::WARP;
 use crate::template::row::rounds::{RUN, Round, rounds};
 use crate::template::rules::Rules;
 use crate::template::tile::ScheduleParams;
-use crate::template::weight_stationary::reads::resident_reads;
+use crate::template::weight_stationary::reads::{resident_reads, shared_vectors};
 
 /// The rows of a tile, a warp a row: each pass gives every warp one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,28 @@ impl Passes {
     pub fn in_shared(&self) -> usize {
         self.all - self.in_registers
     }
+}
+
+/// Bytes of shared memory in which vectors lie, at most.
+const MOST_VECTOR_BYTES: usize = 32 << 10;
+
+/// Whether the vectors that all rows of a tile read have room in shared memory, for two steps.
+pub fn brings_vectors(body: &GroupBody, params: &ScheduleParams) -> bool {
+    vector_bytes(body, params) <= MOST_VECTOR_BYTES
+}
+
+/// Bytes of shared memory that a step takes: its rows' sums, and the vectors.
+pub fn step_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
+    let passes = Passes::of(body, params);
+    let sums = WeightStationary.block_size().warps() * passes.all * passes.sums * size_of::<f32>();
+    let vectors = if brings_vectors(body, params) { vector_bytes(body, params) } else { 0 };
+    sums.next_multiple_of(16) + vectors
+}
+
+fn vector_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
+    let vectors = shared_vectors(body, params);
+    let room = vectors.iter().map(|read| read.length.next_multiple_of(RUN)).max().unwrap_or(0);
+    2 * room * vectors.len() * size_of::<f32>()
 }
 
 /// The rounds of a body that reduce, in order.

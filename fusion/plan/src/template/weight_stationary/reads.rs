@@ -51,16 +51,16 @@ pub fn resident_reads(body: &GroupBody) -> Vec<ResidentRead<'_>> {
     reads.collect()
 }
 
-/// The reads of a body's reductions that are the same for every row: vectors of singles which a block may bring into
-/// shared memory once a tile.
-pub fn shared_vectors(body: &GroupBody) -> Vec<ResidentRead<'_>> {
+/// The reads of a body's reductions that are the same for every row of a tile: vectors of singles which a block may bring
+/// into shared memory once a tile.
+pub fn shared_vectors<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Vec<ResidentRead<'b>> {
     let rounds = rounds(body);
     let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
         let expr = &body.stages[stage].expr;
         let StageSource::Operand(operand) = body.stages[stage].sources[read.operand] else { return None };
         let single = expr.operands[read.operand].element.is_single();
         let free = read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads);
-        let (tile, reduced) = moves(body, expr, read);
+        let (tile, reduced) = moves(body, expr, read, |axis| params.tile[axis] > 1);
         let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
         (single && free && reduced && !tile).then_some(ResidentRead { stage, id, read, operand, length })
     });
@@ -69,16 +69,18 @@ pub fn shared_vectors(body: &GroupBody) -> Vec<ResidentRead<'_>> {
 
 /// Whether a read differs both from point to point of a tile and along the reduction.
 fn moves_along(body: &GroupBody, expr: &TensorExpr, read: &Read) -> bool {
-    moves(body, expr, read) == (true, true)
+    let is_long = |axis: usize| expr.axes.values().nth(axis).is_some_and(|axis| axis.extent > 1);
+    moves(body, expr, read, is_long) == (true, true)
 }
 
-/// Whether a read differs from point to point of a tile, and along the reduction.
-fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read) -> (bool, bool) {
+/// Whether a read differs along the tile axes that are long, and along the reduction.
+fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read, is_long: impl Fn(usize) -> bool) -> (bool, bool) {
     let (mut tile, mut reduced) = (false, false);
     for index in &read.index {
         index.visit(
             &mut |axis| {
-                tile |= warpweave_graph::arena::Id::index(axis) < body.tile_rank && expr.axes[axis].extent > 1;
+                let number = warpweave_graph::arena::Id::index(axis);
+                tile |= number < body.tile_rank && is_long(number);
                 reduced |= expr.axes[axis].kind == AxisKind::Reduced;
             },
             &mut |_| {},

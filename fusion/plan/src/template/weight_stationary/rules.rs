@@ -6,9 +6,9 @@
 use crate::body::GroupBody;
 use crate::template::Template;
 use crate::template::WeightStationary;
-use crate::template::row::row_bytes;
 use crate::template::rules::{Rules, require};
 use crate::template::tile::ScheduleParams;
+use crate::template::weight_stationary::passes::step_bytes;
 use crate::template::weight_stationary::reads::{resident_elements, resident_reads};
 
 /// Most elements that a tile keeps.
@@ -36,8 +36,8 @@ impl Rules for WeightStationary {
         true
     }
 
-    fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
-        row_bytes(self.block_size())
+    fn shared_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> usize {
+        step_bytes(body, params)
     }
 
     fn holds_residents(&self) -> bool {
