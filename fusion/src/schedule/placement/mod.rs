@@ -15,6 +15,7 @@ use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::dependence::edges::Edge;
 use crate::schedule::placement::affinity::Affinity;
 use warpweave_plan::plan::{EdgeKind, OperatorId, ROperator, RTask};
+use warpweave_plan::region::grid::Span;
 
 /// Estimated time in nanoseconds.
 pub type Time = u64;
@@ -79,6 +80,32 @@ impl Work<'_> {
                 self.bands.holding(edge.producer, tiles, found);
             }
         }
+    }
+
+    /// The same of what an rTask does not read of one rTask alone that `is_before` it in any case.
+    pub fn needs_beside(
+        &self,
+        task: RTask,
+        kind: EdgeKind,
+        is_before: impl Fn(RTask) -> bool,
+        found: &mut Vec<BandId>,
+    ) {
+        found.clear();
+        for edge in self.edges[task.operator].iter().filter(|edge| edge.kind == kind) {
+            let Some(tiles) = edge.tiles(task.tile) else { continue };
+            let alone = self.only_tile(edge.producer, tiles).map(|tile| RTask { operator: edge.producer, tile });
+            if !alone.is_some_and(&is_before) {
+                self.bands.holding(edge.producer, tiles, found);
+            }
+        }
+    }
+
+    /// The number of the tile that a box holds, if it is only one.
+    fn only_tile(&self, operator: OperatorId, tiles: &[Span]) -> Option<u32> {
+        let ROperator { body, params, .. } = &self.operators[operator];
+        let grid = params.grid(body);
+        let is_one = tiles.len() == grid.len() && tiles.iter().all(|span| span.first == span.last);
+        is_one.then(|| tiles.iter().zip(&grid).fold(0, |number, (span, &count)| number * count as u32 + span.first))
     }
 
     /// Per rOperator, its wave: the longest chain of rOperators before it.

@@ -1,7 +1,8 @@
 //! Streams of a placement: waits where order is not known yet, signals where somebody waits.
 //!
 //! Per unit a clock says how much of every other unit has happened before. A band that the clock covers needs no wait:
-//! that is the transitive reduction over stream order and earlier waits. What is polled needs no wait, and a poll adds
+//! that is the transitive reduction over stream order and earlier waits. Neither does a tile that the unit itself has made,
+//! whatever band it is of. What is polled needs no wait, and a poll adds
 //! nothing to the clock.
 
 use rustc_hash::FxHashMap;
@@ -9,7 +10,7 @@ use warpweave_graph::arena::Arena;
 
 use crate::schedule::dependence::bands::{BandId, Bands};
 use crate::schedule::placement::{Placement, Step, Work};
-use warpweave_plan::plan::{Counter, CounterId, EdgeKind, Instruction, OperatorId};
+use warpweave_plan::plan::{Counter, CounterId, EdgeKind, Instruction, OperatorId, RTask};
 
 /// The streams and counters of a segment.
 #[derive(Clone, Debug, Default)]
@@ -65,11 +66,15 @@ pub fn synchronise(
     let (sets, reuse) = distinct(after);
     let mut settled = vec![vec![false; sets]; units];
     let mut needs = Vec::new();
+    let mut units_of: Arena<OperatorId, Vec<Option<usize>>> =
+        work.operators.values().map(|operator| vec![None; operator.tasks() as usize]).collect();
     for (number, step) in placement.steps.iter().enumerate() {
         while let Some((barrier, _)) = barriers.next_if(|(_, at)| *at == number) {
             synchroniser.meet(barrier);
         }
-        work.needs(step.task, EdgeKind::Counter, &mut needs);
+        let is_own = |task: RTask| units_of[task.operator][task.tile as usize] == Some(step.unit);
+        work.needs_beside(step.task, EdgeKind::Counter, is_own, &mut needs);
+        units_of[step.task.operator][step.task.tile as usize] = Some(step.unit);
         if !std::mem::replace(&mut settled[step.unit][reuse[step.task.operator]], true) {
             needs.extend(after[step.task.operator].iter().map(|&operator| work.bands.whole(operator)));
         }
