@@ -147,7 +147,9 @@ fn target_of(source: &Source, device: Device) -> Result<Target, OpenError> {
 /// The kernels on at most `units` units with a trace behind the arena.
 fn with_trace(kernels: &Kernels, units: usize, by: TraceClock) -> Result<TracedKernels, OpenError> {
     let Kernels { target, plan, program } = kernels;
-    let folded = plan.folded(BundleTarget::Gpu(*target), units)?;
+    let mut folded = plan.folded(BundleTarget::Gpu(*target), units)?;
+    // Every rTask has a call of its own, whose moments the entry records.
+    folded.bindings.values_mut().for_each(|binding| binding.shared_operands = None);
     let tables = folded.tables();
     let ExecutionPlan { segments, memory } = folded.plan.plan().clone();
     let too_large = || SessionError::Internal("an arena of more than 8 GB leaves no room for a trace".to_owned());
