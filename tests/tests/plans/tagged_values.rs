@@ -11,7 +11,7 @@ use warpweave::graph::{Graph, Tensor, TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, build};
 use warpweave::plan::plan::{EdgeKind, tag_of};
 use warpweave::plan::streams::fold::fold;
-use warpweave::plan::tables::Awaited;
+use warpweave::plan::tables::{Awaited, INSTRUCTION_WORDS, OPCODE_RUN};
 use warpweave::plan::template::contraction::operand_staging::stages_operands;
 use warpweave::plan::verify::verify;
 use warpweave::runtime::bundle::BundleTarget;
@@ -84,6 +84,7 @@ pub fn add(suite: &mut Suite) {
         eprintln!("{tally}");
         tally.assert_agreement();
     });
+    suite.trial("tagged: calls of several rTasks", || check_calls(&compiled(&lower(&stack(Form::Nodes)), 16)));
     suite.trial("tagged: in bundles", || {
         let model = Model::from_graph(&stack(Form::Nodes)).unwrap_or_else(|error| panic!("{error}"));
         let build = Build::new(model, &mut |_| {});
@@ -124,6 +125,21 @@ fn compiled(program: &TensorProgram, units: usize) -> Compiled {
     assert_eq!(judge(plan, &Accesses::new(plan, Reads::Boxes)), Verdict::Harmless);
     printed::check(&compiled);
     compiled
+}
+
+/// Calls run several rTasks, which gives bit for bit what a call an rTask gives.
+fn check_calls(compiled: &Compiled) {
+    let mut single = compiled.lowered.clone();
+    single.bindings.values_mut().for_each(|binding| binding.shared_operands = None);
+    let (plan, inputs) = (compiled.plan.plan(), ordinary(compiled));
+    let machines = [&compiled.lowered, &single].map(|lowered| Machine::with_plan(plan, lowered, &compiled.program));
+    let longest = machines.each_ref().map(|machine| {
+        let runs = machine.tables.instructions.chunks_exact(INSTRUCTION_WORDS).filter(|words| words[0] >= OPCODE_RUN);
+        runs.map(|words| words[3]).max().expect("something runs")
+    });
+    assert!(longest[0] >= 4 && longest[1] == 0, "instructions of a call: {longest:?}");
+    let [together, alone] = machines.map(|machine| machine.run(&inputs, SEEDS[3]));
+    assert!(together == alone, "the outputs differ");
 }
 
 /// Three launches in a row from every number agree with the reference, whatever the interleaving and the data.

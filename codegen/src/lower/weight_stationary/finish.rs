@@ -1,6 +1,6 @@
 //! What follows the sums of a row: a thread a row.
 
-use warpweave_graph::expr::{Guard, Index, ReadId, Scalar};
+use warpweave_graph::expr::{Index, ReadId, Scalar};
 use warpweave_plan::body::StageSource;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
@@ -9,7 +9,7 @@ use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;
-use crate::lower::row::Row;
+use crate::lower::row::{Row, SharedPlace, place_of};
 use crate::lower::scalar::Point;
 use crate::lower::store::{output, store};
 use crate::lower::types::scalar_type;
@@ -21,12 +21,12 @@ pub(super) type LoadedReads = Vec<Vec<(ReadId, LocalId)>>;
 pub(super) fn load_finishing_reads(emitter: &mut Emitter, row: &Row) -> Result<LoadedReads, LowerError> {
     let body = emitter.body();
     let mut stages = Vec::new();
-    let mut known: Vec<((StageSource, &[Index], &Guard), LocalId)> = Vec::new();
+    let mut known: Vec<(SharedPlace<'_>, LocalId)> = Vec::new();
     for (stage, own) in body.stages.iter().enumerate() {
         let mut loaded = Vec::new();
         for id in finishing_reads(emitter, stage) {
             let read = &own.expr.reads[id];
-            let place = (own.sources[read.operand], &read.index[..], &read.guard);
+            let place = place_of(own, read);
             if let Some(&(_, local)) = known.iter().find(|(other, _)| *other == place) {
                 loaded.push((id, local));
                 continue;
