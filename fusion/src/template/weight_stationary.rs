@@ -33,6 +33,11 @@ const FINISH_CYCLES: f64 = 11.0;
 /// Cycles from the finished row to the next step: its store, and the turn of the loop.
 const END_CYCLES: f64 = 90.0;
 
+/// Cycles of the beginning of a call beside its loads of constants: its dispatch, and two rounds of operands.
+const CALL_CYCLES: f64 = 1000.0;
+/// Steps over which the beginning of a call is spread: how many there are is known only once rTasks are placed.
+const CALL_STEPS: f64 = 16.0;
+
 impl Pricing for WeightStationary {
     /// # Panics
     /// Always: these kernels are priced by their rounds.
@@ -76,7 +81,9 @@ impl Pricing for WeightStationary {
         let longest = kernel.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
         let reads = kernel.body.operands.len() as f64 * READ_CYCLES;
         let finish = FINISH_CYCLES * longest + reads + END_CYCLES;
-        latency + BEGIN_CYCLES + in_registers + in_shared + combined.sum::<f64>() + finish
+        let loaded = (rows as f64 - left) * row_bytes / arch.shared_bytes_per_cycle.value as f64;
+        let call = (CALL_CYCLES + loaded) / CALL_STEPS;
+        latency + call + BEGIN_CYCLES + in_registers + in_shared + combined.sum::<f64>() + finish
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {

@@ -1,5 +1,7 @@
 //! How a tile's rows go over the warps of its block, and which of their constants stay in registers.
 
+use warpweave_graph::types::ElementType;
+
 use crate::body::GroupBody;
 use crate::template::WeightStationary;
 use crate::template::block::WARP;
@@ -53,7 +55,7 @@ pub fn brings_vectors(body: &GroupBody, params: &ScheduleParams) -> bool {
 /// Bytes of shared memory that a step takes: its rows' sums, and the vectors.
 pub fn step_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
     let passes = Passes::of(body, params);
-    let sums = WeightStationary.block_size().warps() * passes.all * passes.sums * size_of::<f32>();
+    let sums = WeightStationary.block_size().warps() * passes.all * passes.sums * ElementType::F32.bytes();
     let vectors = if brings_vectors(body, params) { vector_bytes(body, params) } else { 0 };
     sums.next_multiple_of(16) + vectors
 }
@@ -61,7 +63,7 @@ pub fn step_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
 fn vector_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
     let vectors = shared_vectors(body, params);
     let room = vectors.iter().map(|read| read.length.next_multiple_of(RUN)).max().unwrap_or(0);
-    2 * room * vectors.len() * size_of::<f32>()
+    2 * room * vectors.len() * ElementType::F32.bytes()
 }
 
 /// The rounds of a body that reduce, in order.
