@@ -11,7 +11,7 @@ use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_graph::arena::Arena;
 use warpweave_plan::plan::backend::Backend;
 use warpweave_plan::plan::{ExecutionPlan, OperatorId, Segment};
-use warpweave_plan::tables::{Binding, INSTRUCTION_WORDS, OPCODE_RUN, Tables, node_name};
+use warpweave_plan::tables::{Binding, INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, STREAM_WORDS, Tables, node_name};
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::sass::error::CodeError;
 use warpweave_runtime::sass::machine::MachineModel;
@@ -176,14 +176,21 @@ fn calls(tables: &Tables, bindings: &Arena<OperatorId, Binding>) -> BTreeMap<(u3
         bindings.values().filter(|own| own.shared_operands.is_some()).map(|own| own.kernel).collect();
     let instructions: Vec<&[i32]> = tables.instructions.chunks_exact(INSTRUCTION_WORDS).collect();
     let mut found = BTreeMap::new();
-    for (position, words) in instructions.iter().enumerate() {
-        let (kernel, own) = (words[0] - OPCODE_RUN, words[3]);
-        if own == 0 || !u32::try_from(kernel).is_ok_and(|kernel| stepping.contains(&kernel)) {
-            continue;
+    for start in tables.stream_start.chunks_exact(STREAM_WORDS) {
+        let (mut position, mut operands) = (start[0] as usize, start[1] as u32);
+        while instructions[position][0] != OPCODE_END {
+            let words = instructions[position];
+            let own = if words[0] >= OPCODE_RUN { words[3] as usize } else { 0 };
+            let further = instructions[position + 1..=position + own].iter().filter(|words| words[0] >= OPCODE_RUN);
+            if own > 0 && stepping.contains(&((words[0] - OPCODE_RUN) as u32)) {
+                let call: Rc<[u32]> = std::iter::once(operands).chain(further.map(|words| words[1] as u32)).collect();
+                found.extend(call.iter().map(|operands| ((*operands, words[2] as u32), Rc::clone(&call))));
+            }
+            if words[0] >= OPCODE_RUN {
+                operands = words[1] as u32;
+            }
+            position += own + 1;
         }
-        let call = instructions[position..=position + own as usize].iter().filter(|words| words[0] >= OPCODE_RUN);
-        let call: Rc<[u32]> = call.map(|words| words[1] as u32).collect();
-        found.extend(call.iter().map(|operands| ((*operands, words[2] as u32), Rc::clone(&call))));
     }
     found
 }

@@ -86,6 +86,21 @@ fn hoist_steps(body: &mut Block, kernel: &mut Kernel) {
     body.splice(0..0, loads);
 }
 
+/// Whether the steps of a kernel load all of their operands at their beginning: others are those of the call.
+pub(crate) fn loads_step_operands(kernel: &Kernel) -> bool {
+    kernel.body.iter().all(|statement| {
+        let Statement::Steps { body, .. } = statement else { return true };
+        let is_load =
+            |statement: &&Statement| matches!(statement, Statement::Assign { value: Expression::Operand(_), .. });
+        let mut rest: Block = body.iter().skip_while(is_load).cloned().collect();
+        let mut found = false;
+        rewrite_expressions(&mut rest, &mut |expression| {
+            found |= matches!(expression, Expression::Operand(_) | Expression::FastDivide(..));
+        });
+        !found
+    })
+}
+
 /// The operands that a block's expressions name.
 fn operands(block: &mut Block) -> BTreeSet<u32> {
     let mut used = BTreeSet::new();

@@ -34,7 +34,7 @@ use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, Segment};
 use warpweave_plan::plan::{OperatorId, ROperator};
 use warpweave_plan::streams::prefetch;
 use warpweave_plan::tables;
-use warpweave_plan::tables::Binding;
+use warpweave_plan::tables::{Binding, OPERAND_ALIGNMENT};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::contraction::AxisClass;
@@ -44,9 +44,6 @@ use crate::kernel_ir::ids::KernelId;
 use crate::kernel_ir::program::{Entry, Kernel, MixedEntries, Program};
 use crate::lower::emitter::Emitter;
 use crate::{nodes, persistent};
-
-/// Words at a multiple of which the operands of every rOperator begin, so that four are loaded at once.
-const OPERAND_ALIGNMENT: usize = 4;
 
 /// A program and, per rOperator, its kernel and operands; those of all segments are numbered through.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -88,13 +85,13 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
     }
     let entry = match plan.backend() {
         PlanBackend::Persistent => Entry::Persistent(persistent::entry(&kernels)),
-        PlanBackend::CudaGraph => Entry::Nodes(kernels.ids().map(nodes::entry).collect()),
+        PlanBackend::CudaGraph => Entry::Nodes(kernels.ids().map(|id| nodes::entry(id, &kernels)).collect()),
         PlanBackend::Mixed => {
             let launched: Vec<KernelId> = tables::encode(plan, &bindings, Vec::new())
                 .nodes()
                 .map(|node| KernelId::from_index(node.kernel as usize))
                 .collect();
-            let nodes = launched.into_iter().map(|kernel| (kernel, nodes::entry(kernel))).collect();
+            let nodes = launched.into_iter().map(|kernel| (kernel, nodes::entry(kernel, &kernels))).collect();
             Entry::Mixed(MixedEntries { persistent: persistent::entry(&kernels), nodes })
         }
     };
@@ -153,5 +150,7 @@ fn lower_operator(
     }
     let shared_operands = emitter.shared_operands();
     let (kernel, operands) = emitter.finish();
-    Ok(((hoist::hoist_operands(kernel), operands), shared_operands))
+    let kernel = hoist::hoist_operands(kernel);
+    let shared_operands = shared_operands.filter(|_| hoist::loads_step_operands(&kernel));
+    Ok(((kernel, operands), shared_operands))
 }

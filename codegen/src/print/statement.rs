@@ -7,8 +7,8 @@ use super::types::suffix;
 use warpweave_graph::arena::Arena;
 
 use crate::kernel_ir::{
-    ArrayId, Block, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
-    MemoryType, Place, SharedId, ShuffleMode, SpecialRegister, Statement, Table, Width,
+    ArrayId, Block, CallOperands, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId,
+    MemoryOrder, MemoryType, Place, SharedId, ShuffleMode, SpecialRegister, Statement, Table, Width,
 };
 
 /// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
@@ -17,10 +17,20 @@ pub(super) fn body(
     kernel: &Kernel,
     is_declared: &dyn Fn(LocalId) -> bool,
     takes: &Arena<KernelId, Takes>,
+    threads: u32,
     text: &mut String,
 ) {
-    let mut printer =
-        Printer { kernel, is_declared, takes, text, depth: 1, loops: 0, enclosing: Vec::new(), in_steps: false };
+    let mut printer = Printer {
+        kernel,
+        is_declared,
+        takes,
+        threads,
+        text,
+        depth: 1,
+        loops: 0,
+        enclosing: Vec::new(),
+        in_steps: false,
+    };
     printer.load_ahead();
     printer.block(&kernel.body);
 }
@@ -39,6 +49,8 @@ struct Printer<'a> {
     kernel: &'a Kernel,
     is_declared: &'a dyn Fn(LocalId) -> bool,
     takes: &'a Arena<KernelId, Takes>,
+    /// Threads of a block.
+    threads: u32,
     text: &'a mut String,
     depth: usize,
     loops: u32,
@@ -61,7 +73,7 @@ impl Printer<'_> {
         while let Some(statement) = rest.first() {
             if let Some(four) = aligned_operands(rest).filter(|_| self.in_steps) {
                 let [a, b, c, d] = four.places.map(|place| place.to_string());
-                self.line(&format!("ww_table4(operands, {}u, {a}, {b}, {c}, {d});", four.first));
+                self.line(&format!("ww_table4(table, {}u, {a}, {b}, {c}, {d});", four.first));
                 rest = &rest[four.places.len()..];
             } else {
                 self.statement(statement);
@@ -89,6 +101,11 @@ impl Printer<'_> {
         format!("{pointer}{between}{index}")
     }
 
+    /// Where the first operands of a call are.
+    fn operands(&self, CallOperands { array, index, .. }: &CallOperands) -> String {
+        format!("ww_fetched_at({})", self.shared_address(*array, index, " + "))
+    }
+
     fn place(&self, place: &Place) -> String {
         match place {
             Place::Local(local) => local.to_string(),
@@ -103,6 +120,9 @@ impl Printer<'_> {
 
     fn statement(&mut self, statement: &Statement) {
         match statement {
+            Statement::Assign { place, value: Expression::Operand(number) } if self.in_steps => {
+                self.assign(place, &format!("ww_table(table, {number}u)"));
+            }
             Statement::Assign { place, value } => self.assign(place, &self.value(value)),
             Statement::LoadGlobal { place, space, memory, width, index } => {
                 let space = space_name(*space);
@@ -153,6 +173,11 @@ impl Printer<'_> {
                 let (exists, bytes) = (self.value(exists), 4 * width.elements());
                 self.line(&format!("ww_async_copy_{space}<{bytes}>({place}, buffers, {source}, {exists});"));
             }
+            Statement::Fetch { array, index, table, first, words } => {
+                let (place, first) = (self.shared_address(*array, index, " + "), global_index(self.kernel, first));
+                let (table, threads) = (table_name(*table), self.threads);
+                self.line(&format!("ww_fetch<{words}, {threads}>({place}, arguments.{table} + {first});"));
+            }
             Statement::AsyncCommit => self.line("ww_async_commit();"),
             Statement::AsyncWait { pending } => self.line(&format!("ww_async_wait<{pending}>();")),
             Statement::Shuffle { place, value, mode } => {
@@ -170,14 +195,18 @@ impl Printer<'_> {
             Statement::Break => self.leave(),
             Statement::Switch { selector, cases } => self.switch(selector, cases),
             Statement::Call { kernel, operands, tile, waits } => {
-                let (operands, tile) = (global_index(self.kernel, operands), self.value(tile));
-                let exchange = if self.takes[*kernel].exchange { "exchange, " } else { "" };
-                let call = format!("{kernel}(buffers, {exchange}arguments.operands + {operands}, {tile}");
+                let (held, tile) = (self.operands(operands), self.value(tile));
+                let Takes { exchange, table, .. } = self.takes[*kernel];
+                let exchange = if exchange { "exchange, " } else { "" };
+                let first = global_index(self.kernel, &operands.first);
+                let table = if table { format!("arguments.operands + {first}, ") } else { String::new() };
+                let call = format!("{kernel}(buffers, {exchange}{held}, {table}{tile}");
                 match waits {
                     None => self.line(&format!("{call});")),
-                    Some(CallWaits { first, count, stopped }) => {
+                    Some(CallWaits { ring, first, count, stopped }) => {
                         let (first, count) = (self.value(first), self.value(count));
-                        self.assign(stopped, &format!("{call}, ww_waits_of(arguments, {first}, {count}))"));
+                        let waits = format!("ww_waits_of(arguments, ww_fetched_at({ring}), {first}, {count})");
+                        self.assign(stopped, &format!("{call}, {waits})"));
                     }
                 }
             }
@@ -197,12 +226,8 @@ impl Printer<'_> {
             }
             Statement::WarpBarrier => self.line("ww_warp_barrier();"),
             Statement::LoadTable { place, table, index } => {
-                let table = match table {
-                    Table::StreamStart => "stream_start",
-                    Table::Instructions => "instructions",
-                    Table::Operands => "operands",
-                };
-                self.assign(place, &format!("ww_table(arguments.{table}, {})", self.value(index)));
+                let (table, index) = (table_name(*table), self.value(index));
+                self.assign(place, &format!("ww_table(arguments.{table}, {index})"));
             }
             Statement::LoadControl { place, word } => {
                 self.assign(place, &format!("ww_load_control(arguments, {})", control_word(*word)));
@@ -335,7 +360,7 @@ impl Printer<'_> {
         });
         if let Some(ahead) = ahead {
             self.line("ww_u32 ahead[4];");
-            self.line(&ahead.load("operands"));
+            self.line(&ahead.load("table"));
         }
     }
 
@@ -348,7 +373,7 @@ impl Printer<'_> {
         let (ahead, barrier) = loaded_ahead(body);
         let skipped = ahead.as_ref().map_or(0, |ahead| ahead.places.len());
         let (first, rest) = body.split_at(barrier.map_or(body.len(), |at| at + 1));
-        self.line("for (ww_steps steps = ww_steps_of(waits, operands);;) {");
+        self.line("for (ww_steps steps = ww_steps_of(waits);;) {");
         self.depth += 1;
         self.in_steps = true;
         for (at, place) in ahead.iter().flat_map(|ahead| ahead.places.iter().enumerate()) {
@@ -357,11 +382,11 @@ impl Printer<'_> {
         self.line("ww_look_ahead(steps, waits);");
         self.block(&first[skipped..].to_vec());
         if let Some(ahead) = &ahead {
-            self.line(&ahead.load("ww_next_operands(steps, waits, operands)"));
+            self.line(&ahead.load("ww_next_operands(steps, waits, table)"));
         }
         self.block(&rest.to_vec());
         self.in_steps = false;
-        self.line(&format!("if (!ww_next_step_{order}(exchange, waits, steps, operands)) break;"));
+        self.line(&format!("if (!ww_next_step_{order}(exchange, waits, steps, table)) break;"));
         self.depth -= 1;
         self.line("}");
     }
@@ -429,6 +454,14 @@ fn aligned_operands(statements: &[Statement]) -> Option<FourOperands> {
     let place = |at: u32| loaded(at as usize).filter(|(_, operand)| *operand == first + at).map(|(local, _)| local);
     let places = [place(0)?, place(1)?, place(2)?, place(3)?];
     first.is_multiple_of(4).then_some(FourOperands { first, places })
+}
+
+fn table_name(table: Table) -> &'static str {
+    match table {
+        Table::StreamStart => "stream_start",
+        Table::Instructions => "instructions",
+        Table::Operands => "operands",
+    }
 }
 
 fn space_name(space: GlobalSpace) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_plan::tables::{CONTROL_WORDS, OPCODE_END, OPCODE_RUN, STATUS_WORDS, node_name};
+use warpweave_plan::tables::{CONTROL_WORDS, STATUS_WORDS, StreamStep, Tables, node_name};
 
 use super::error::CodeError;
 use super::evaluate::evaluate;
@@ -192,20 +192,19 @@ fn unsigned(words: &[i32]) -> Vec<u32> {
 fn stream(subject: &Subject<'_>, task: Option<Task<'_>>) -> Result<(Timing, Unknowns), PriceError> {
     let pointers = [ARENA, WEIGHTS, STREAM_START, INSTRUCTIONS, OPERANDS, CONTROL, COUNTERS, STATUS, TIME_LIMIT_NS];
     let mut launch = Launch::new(subject.threads, 0, BLOCKS, &words(&pointers));
-    let mut instructions: Vec<i32> = Vec::new();
-    if let Some(task) = task {
-        let alone = [task.operands];
-        let call = if task.call.is_empty() { &alone } else { task.call };
-        for (position, operands) in call.iter().enumerate() {
-            let own = if position == 0 { call.len() - 1 } else { 0 };
-            instructions.extend([OPCODE_RUN + task.kernel as i32, *operands as i32, task.tile as i32, own as i32]);
-        }
+    let mut steps: Vec<StreamStep> = Vec::new();
+    if let Some(Task { kernel, operands, tile, call, .. }) = task {
+        steps.push(StreamStep::Run { kernel, operands, tile, own: call.len().saturating_sub(1) });
+        let further = call.iter().skip(1);
+        steps.extend(further.map(|&operands| StreamStep::Further { kernel, operands, tile }));
     }
-    instructions.extend([OPCODE_END, 0, 0, 0]);
+    let mut tables = Tables::default();
+    tables.push_stream(&steps);
+    tables.close();
     let mut control = vec![0; CONTROL_WORDS];
     control[0] = 1;
-    launch.memory.add(STREAM_START, vec![0]);
-    launch.memory.add(INSTRUCTIONS, unsigned(&instructions));
+    launch.memory.add(STREAM_START, unsigned(&tables.stream_start));
+    launch.memory.add(INSTRUCTIONS, unsigned(&tables.instructions));
     launch.memory.add(CONTROL, control);
     timed(subject, subject.entry, launch)
 }

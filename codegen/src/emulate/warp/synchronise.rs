@@ -4,7 +4,7 @@ use warpweave_plan::tables::{Awaited, INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGN
 
 use crate::kernel_ir::{ControlWord, MemoryOrder, Table};
 
-use super::execute::{Core, OwnWaits};
+use super::execute::{Core, HeldOperands, OwnWaits};
 use super::lanes::Frame;
 use super::lanes::lanes;
 use crate::emulate::bytecode::scalar::truth;
@@ -70,7 +70,7 @@ impl Core {
             self.waits = OwnWaits { first: self.waits.first + 1, count: self.waits.count - 1, ..self.waits };
             match opcode {
                 OPCODE_RUN.. => {
-                    self.operands = i64::from(word);
+                    self.operands = HeldOperands { first: i64::from(word), from_table: true, ..self.operands };
                     return Ok(true);
                 }
                 OPCODE_SIGNAL if self.index == 0 => self.signal_once(word as u32, order, world)?,
