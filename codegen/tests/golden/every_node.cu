@@ -520,40 +520,40 @@ WW_KERNEL bool k5(ww_buffers buffers, ww_exchange exchange, ww_fetched operands,
   return false;
 }
 
-WW_KERNEL bool k6(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile, ww_own_waits waits) {
-  unsigned char* const shared = ww_shared_memory() + 16;
+WW_KERNEL bool k6(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, int const* table, unsigned tile, ww_own_waits waits) {
+  unsigned char* const shared = ww_shared_memory() + 4112;
   unsigned v0, v1, v2, v3;
   ww_u32 ahead[4];
-  ww_table4(operands, 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
-  for (ww_steps steps = ww_steps_of(waits, operands);;) {
+  ww_table4(table, 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
+  for (ww_steps steps = ww_steps_of(waits);;) {
     v0 = ahead[0];
     v1 = ahead[1];
     v2 = ahead[2];
     v3 = ahead[3];
     ww_look_ahead(steps, waits);
     ww_barrier();
-    ww_table4(ww_next_operands(steps, waits, operands), 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
+    ww_table4(ww_next_operands(steps, waits, table), 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
     ww_arena_store_i32(buffers, ww_extend(0u + ww_thread()), v3);
-    if (!ww_next_step_relaxed(exchange, waits, steps, operands)) break;
+    if (!ww_next_step_relaxed(exchange, waits, steps, table)) break;
   }
   return false;
 }
 
-WW_KERNEL bool k7(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile, ww_own_waits waits) {
-  unsigned char* const shared = ww_shared_memory() + 16;
+WW_KERNEL bool k7(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, int const* table, unsigned tile, ww_own_waits waits) {
+  unsigned char* const shared = ww_shared_memory() + 4112;
   unsigned v0, v1, v2, v3;
   ww_u32 ahead[4];
-  ww_table4(operands, 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
-  for (ww_steps steps = ww_steps_of(waits, operands);;) {
+  ww_table4(table, 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
+  for (ww_steps steps = ww_steps_of(waits);;) {
     v0 = ahead[0];
     v1 = ahead[1];
     v2 = ahead[2];
     v3 = ahead[3];
     ww_look_ahead(steps, waits);
     ww_barrier();
-    ww_table4(ww_next_operands(steps, waits, operands), 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
+    ww_table4(ww_next_operands(steps, waits, table), 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
     ww_arena_store_i32(buffers, ww_extend(0u + ww_thread()), v3);
-    if (!ww_next_step_release(exchange, waits, steps, operands)) break;
+    if (!ww_next_step_release(exchange, waits, steps, table)) break;
   }
   return false;
 }
@@ -567,14 +567,15 @@ extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arg
   unsigned* const s1 = (unsigned*)(shared + 16);
   v0 = ww_block();
   v1 = ww_block();
-  k0(buffers, arguments.operands + ww_extend(v0), 3u);
-  k1(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
-  k2(buffers, arguments.operands + ww_extend(v0), 3u);
-  k3(buffers, arguments.operands + ww_extend(v0), 3u);
-  v2 = k4(buffers, exchange, arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, v0, 1u));
-  v2 = k5(buffers, exchange, arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, v0, 1u));
-  v2 = k6(buffers, exchange, arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, v0, 1u));
-  v2 = k7(buffers, exchange, arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, v0, 1u));
+  k0(buffers, ww_fetched_at(s1 + 64u), 3u);
+  k1(buffers, exchange, ww_fetched_at(s1 + 64u), 3u);
+  k2(buffers, ww_fetched_at(s1 + 64u), 3u);
+  k3(buffers, ww_fetched_at(s1 + 64u), 3u);
+  v2 = k4(buffers, exchange, ww_fetched_at(s1 + 64u), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
+  v2 = k5(buffers, exchange, ww_fetched_at(s1 + 64u), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
+  v2 = k6(buffers, exchange, ww_fetched_at(s1 + 64u), arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
+  v2 = k7(buffers, exchange, ww_fetched_at(s1 + 64u), arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
+  ww_fetch<4, 128>(s1 + 8u, arguments.stream_start + ww_extend(v0));
   v0 = ww_table(arguments.stream_start, v0);
   ww_fetch<64, 128>(s1 + 8u, arguments.instructions + ww_extend(v0));
   v0 = ww_table(arguments.instructions, v0);
