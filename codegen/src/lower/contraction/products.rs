@@ -13,7 +13,7 @@ use crate::lower::emitter::{Emitter, add, binary, multiply};
 use crate::lower::error::LowerError;
 
 /// Steps whose products are written out; the others are iterations of a loop.
-const UNROLLED: usize = 8;
+const UNROLLED: usize = 32;
 
 /// One factor of the products: its side, the registers, the first word, neighbouring elements, threads, elements.
 type Operand<'o> = (&'o Side<'o>, ArrayId, LocalId, usize, usize, usize);
@@ -71,13 +71,19 @@ impl Products {
             let first = emitter.bind(ScalarType::I32, first);
             (&sides[at], emitter.array(self.scalar, count), first, width, threads, count)
         });
-        let windows = Expression::i32((self.shape.k_tile / UNROLLED) as i32);
+        let windows = Expression::i32((self.shape.k_tile / self.unrolled()) as i32);
         emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window))
     }
 
+    /// Steps of a window.
+    fn unrolled(&self) -> usize {
+        self.shape.k_tile.min(UNROLLED)
+    }
+
     fn add_window(&self, emitter: &mut Emitter, operands: [Operand; 2], window: LocalId) -> Result<(), LowerError> {
-        emitter.repeat(Expression::i32(UNROLLED as i32), true, |emitter, step| {
-            let step = add(scaled(window.into(), UNROLLED), step);
+        let unrolled = self.unrolled();
+        emitter.repeat(Expression::i32(unrolled as i32), true, |emitter, step| {
+            let step = add(scaled(window.into(), unrolled), step);
             for (side, array, first, width, threads, count) in operands {
                 emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {
                     let row = scaled(step.clone(), side.load.row());
