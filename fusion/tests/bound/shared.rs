@@ -24,7 +24,11 @@ fn known_patterns_of_one_word() {
 #[test]
 fn known_patterns_of_four_words() {
     assert_eq!(conflict_degree(&stride(4), SharedWidth::FourWords), 1.0, "neighbouring vectors");
-    assert_eq!(conflict_degree(&stride(0), SharedWidth::FourWords), 1.0, "one vector for all");
+    assert_eq!(conflict_degree(&stride(0), SharedWidth::FourWords), 0.5, "one vector for all");
+    let pairs: Vec<u64> = (0..32).map(|lane| lane / 2 * 4).collect();
+    assert_eq!(conflict_degree(&pairs, SharedWidth::FourWords), 0.5, "a vector for two neighbours");
+    let halves: Vec<u64> = (0..32).map(|lane| lane % 16 * 4).collect();
+    assert_eq!(conflict_degree(&halves, SharedWidth::FourWords), 1.0, "a vector for two lanes far apart");
     assert_eq!(conflict_degree(&stride(8), SharedWidth::FourWords), 2.0, "every second vector");
     assert_eq!(conflict_degree(&stride(32), SharedWidth::FourWords), 8.0, "one vector a row of banks");
 }

@@ -8,10 +8,11 @@ use super::{
 };
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::ValueType;
+use crate::tensor::Tensor;
+use crate::types::{ElementType, TensorType, ValueType};
 
 /// `(x − mean) / √(variance + epsilon) · scale + bias` per channel of `[N, C, …]`. The inputs are x, scale, bias, mean and
-/// variance. In training mean and variance are those of x, and the inputs' are blended with them to be the other outputs.
+/// variance. Where those four are known and x is of singles, the product with the quotient and the sum are what is left. In training mean and variance are those of x, and the inputs' are blended with them to be the other outputs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BatchNormalization {
     /// Added to the variance.
@@ -69,11 +70,46 @@ impl Operator for BatchNormalization {
         if let Some(momentum) = self.momentum {
             return self.train(momentum, context, inputs, program);
         }
-        vec![self.normalise(context, inputs, program)]
+        let known = [1, 2, 3, 4].map(|input| context.constant(input).ok().flatten());
+        let is_single = context.accepted(0).element == ElementType::F32;
+        vec![match known {
+            [Some(scale), Some(bias), Some(mean), Some(variance)] if is_single => {
+                let factors = self.factors([scale, bias, mean, variance]);
+                scale_and_shift(context, inputs[0].expect("inference found x"), factors, program)
+            }
+            _ => self.normalise(context, inputs, program),
+        }]
     }
 }
 
+/// Appends `x · factor + shift` per channel; the two constants are given.
+fn scale_and_shift(context: &Context, x: TensorId, constants: [Tensor; 2], program: &mut ProgramBuilder) -> TensorId {
+    let data = context.accepted(0);
+    let mut expr = ExprBuilder::new();
+    let axes = expr.parallels(&data.shape);
+    let operand = expr.operand(data);
+    let element = expr.broadcast_read(operand, &axes);
+    let constants = constants.map(|constant| program.constant(constant));
+    let [factor, shift] = constants.map(|constant| {
+        let operand = expr.operand(program.ty(constant));
+        expr.read(operand, vec![Index::axis(axes[1])])
+    });
+    let body = element.binary(BinaryOp::Multiply, factor).binary(BinaryOp::Add, shift);
+    program.compute(expr.map(data.element, body), &[x, constants[0], constants[1]])
+}
+
 impl BatchNormalization {
+    /// `scale / √(variance + epsilon)` and `bias − mean · factor` of known scale, bias, mean and variance, found in doubles
+    /// and rounded to singles once.
+    fn factors(&self, parameters: [&Tensor; 4]) -> [Tensor; 2] {
+        let [scale, bias, mean, variance] = parameters.map(Tensor::to_f64);
+        let epsilon = f64::from(self.epsilon);
+        let factors: Vec<f64> = scale.iter().zip(&variance).map(|(s, v)| s / (v + epsilon).sqrt()).collect();
+        let shifts: Vec<f64> = (0..factors.len()).map(|at| bias[at] - mean[at] * factors[at]).collect();
+        let ty = TensorType::new(ElementType::F32, [factors.len()]);
+        [factors, shifts].map(|values| Tensor::from_f64(ty.clone(), &values))
+    }
+
     /// Appends x normalised by the statistics of these inputs.
     fn normalise(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> TensorId {
         let element = context.accepted(0).element;

@@ -1,5 +1,7 @@
 //! What the memory system of a GPU would do for one access of a warp, and which instructions are arithmetic of a body.
 
+use warpweave_plan::shared_memory::{SharedWidth, lanes_together};
+
 use crate::emulate::bytecode::Instruction;
 use crate::emulate::bytecode::scalar::{NarrowBinary, NarrowUnary};
 
@@ -15,9 +17,10 @@ pub fn sectors(addresses: &[i64; 32], size: i64) -> u64 {
 }
 
 /// Wavefronts of a shared access of `size` bytes a lane at element `indices`, negative for lanes that do not take part:
-/// a wavefront serves 32 banks of four bytes, one word of each.
+/// a wavefront serves 32 banks of four bytes, one word of each, and lanes as [`lanes_together`] says.
 pub fn wavefronts(indices: &[i64; 32], size: u32, element: u32, base: u32) -> u64 {
-    let together = 32 / size.div_ceil(4).max(1) as usize;
+    let places = indices.map(|index| (index >= 0).then_some(index));
+    let together = lanes_together(&places, SharedWidth::of(size.div_ceil(4) as usize));
     let mut total = 0;
     for lanes in indices.chunks(together.max(1)) {
         let mut words: Vec<i64> = Vec::with_capacity(64);

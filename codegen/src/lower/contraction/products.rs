@@ -1,18 +1,19 @@
 //! The products of one step, from shared memory to the accumulators.
 
+use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 
-use crate::kernel_ir::expression::{Expression, ScalarType};
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
 use crate::lower::contraction::side::Side;
-use crate::lower::emitter::{Emitter, add, multiply};
+use crate::lower::emitter::{Emitter, add, binary, multiply};
 use crate::lower::error::LowerError;
 
 /// Steps whose products are written out; the others are iterations of a loop.
-const UNROLLED: usize = 8;
+const UNROLLED: usize = 32;
 
 /// One factor of the products: its side, the registers, the first word, neighbouring elements, threads, elements.
 type Operand<'o> = (&'o Side<'o>, ArrayId, LocalId, usize, usize, usize);
@@ -41,9 +42,8 @@ impl Products {
             emitter.push(set(accumulators, at.into(), zero(scalar)));
             Ok::<(), LowerError>(())
         })?;
-        let row = emitter.bind(ScalarType::I32, quotient(thread, shape.column_threads()));
-        let column = emitter.bind(ScalarType::I32, remainder(thread, shape.column_threads()));
-        Ok(Self { shape, accumulators, scalar, threads: [row, column] })
+        let threads = place(&shape, thread).map(|place| emitter.bind(ScalarType::I32, place));
+        Ok(Self { shape, accumulators, scalar, threads })
     }
 
     /// Neighbouring elements of a thread, threads, and elements of a thread, along rows and along columns.
@@ -71,13 +71,19 @@ impl Products {
             let first = emitter.bind(ScalarType::I32, first);
             (&sides[at], emitter.array(self.scalar, count), first, width, threads, count)
         });
-        let windows = Expression::i32((self.shape.k_tile / UNROLLED) as i32);
+        let windows = Expression::i32((self.shape.k_tile / self.unrolled()) as i32);
         emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window))
     }
 
+    /// Steps of a window.
+    fn unrolled(&self) -> usize {
+        self.shape.k_tile.min(UNROLLED)
+    }
+
     fn add_window(&self, emitter: &mut Emitter, operands: [Operand; 2], window: LocalId) -> Result<(), LowerError> {
-        emitter.repeat(Expression::i32(UNROLLED as i32), true, |emitter, step| {
-            let step = add(scaled(window.into(), UNROLLED), step);
+        let unrolled = self.unrolled();
+        emitter.repeat(Expression::i32(unrolled as i32), true, |emitter, step| {
+            let step = add(scaled(window.into(), unrolled), step);
             for (side, array, first, width, threads, count) in operands {
                 emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {
                     let row = scaled(step.clone(), side.load.row());
@@ -108,4 +114,22 @@ impl Products {
             })
         })
     }
+}
+
+/// The thread's place along rows and along columns, as [`ContractionShape::place_of`] says.
+fn place(shape: &ContractionShape, thread: LocalId) -> [Expression; 2] {
+    let warp = shape.warp();
+    if !warp.is_interleaved() {
+        return [quotient(thread, shape.column_threads()), remainder(thread, shape.column_threads())];
+    }
+    let along = shape.column_threads() / warp.columns;
+    let masked =
+        |shift: usize, mask: usize| binary(BinaryOp::BitAnd, quotient(thread, shift), Expression::i32(mask as i32));
+    let number = quotient(thread, WARP);
+    let row = add(masked(2, 1), masked(warp.columns, warp.rows - 2));
+    let column = add(masked(1, 1), masked(2, warp.columns - 2));
+    [
+        add(scaled(quotient(number.clone(), along), warp.rows), row),
+        add(scaled(remainder(number, along), warp.columns), column),
+    ]
 }

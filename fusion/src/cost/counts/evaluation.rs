@@ -8,6 +8,7 @@ use warpweave_graph::types::ElementType;
 
 use crate::cost::counts::KernelCounts;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
+use warpweave_plan::shared_memory::{SharedWidth, lanes_together};
 use warpweave_plan::template::staged::{StagedBox, slot};
 
 /// Lanes of a warp.
@@ -162,29 +163,28 @@ impl Address {
         (found, taking_part)
     }
 
-    /// The loads of `width` words a lane from shared memory: 32 banks of a word, a quarter of the warp at a time where each
-    /// lane takes four.
+    /// The loads of `width` words a lane from shared memory: 32 banks of a word, and lanes as [`lanes_together`] says.
     pub(crate) fn wavefronts(&self, lanes: &Lanes, width: usize) -> KernelCounts {
-        let together = WARP / width;
         let mut counts = KernelCounts::default();
-        let mut words: [Vec<i64>; 4] = Default::default();
+        let mut places: [Option<i64>; WARP] = [None; WARP];
         for (lane, point) in lanes.numbered() {
             let holds = |(index, lower, upper): &(Linear, i64, i64)| (*lower..*upper).contains(&index.at(point));
             if self.conditions.iter().all(holds) {
-                let word = |element: i64| (element * self.bytes).div_euclid(WORD_BYTES as i64);
-                let first = self.element.at(point);
-                words[lane / together].extend(word(first)..=word(first + width as i64 - 1));
+                places[lane] = Some((self.element.at(point) * self.bytes).div_euclid(WORD_BYTES as i64));
                 counts.shared_loads += width as f64;
             }
         }
-        for words in words.iter_mut().filter(|words| !words.is_empty()) {
+        let words = ((width as i64 * self.bytes) as usize).div_ceil(WORD_BYTES);
+        let takes_part = |lanes: &&[Option<i64>]| lanes.iter().any(Option::is_some);
+        for lanes in places.chunks(lanes_together(&places, SharedWidth::of(words))).filter(takes_part) {
+            let mut words: Vec<i64> = lanes.iter().flatten().flat_map(|&first| first..first + words as i64).collect();
             words.sort_unstable();
             words.dedup();
             let mut banks = [0u32; WARP];
             words.iter().for_each(|word| banks[word.rem_euclid(WARP as i64) as usize] += 1);
             counts.shared_wavefronts += f64::from(banks.into_iter().max().unwrap_or(0));
-            counts.shared_ideal += 1.0;
         }
+        counts.shared_ideal += places.chunks(WARP / width).filter(takes_part).count() as f64;
         counts
     }
 }

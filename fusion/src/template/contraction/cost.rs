@@ -10,23 +10,54 @@ use crate::cost::host::OPERATIONS;
 use crate::cost::host::TASK;
 use crate::cost::host::operations;
 use crate::cost::instructions::BARRIER_CYCLES;
-use crate::cost::instructions::work;
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::TensorExpr;
+use warpweave_graph::expr::{Scalar, TensorExpr};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::shape::Pipeline;
+use warpweave_plan::template::contraction::tile_load::{Fetch, SideLoad};
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
 const STORE_INSTRUCTIONS: f64 = 8.0;
+
+/// The share of cycles in which a scheduler of two warps issues outside the loop, where instructions depend on one another.
+const DEPENDENT_ISSUE: f64 = 0.5;
+
+/// The share of the passes through the data path of shared memory that issuing does not hide: all warps of a block meet every
+/// step, and load before they multiply.
+const EXPOSED_PASSES: f64 = 0.45;
+
+/// Cycles from an integer instruction to one that needs its result.
+const DEPENDENT_CYCLES: f64 = 6.0;
+
+/// Integer instructions between the number of a tile and the address of its first fetch that depend on one another.
+const PLACE_CHAIN: f64 = 30.0;
+
+/// Instructions that find the place of a row or a column along its axes.
+const PLACE_INSTRUCTIONS: f64 = 10.0;
+
+/// Instructions of a step beside its fetches: the counter, buffers' addresses, the barrier and the branch.
+const STEP_INSTRUCTIONS: f64 = 16.0;
+
+/// Instructions that divide by an extent and take the remainder.
+const DIVISION_INSTRUCTIONS: f64 = 8.0;
+
+/// Instructions of a load: two of its address, itself, and the zero that stands where there is nothing.
+const LOAD_INSTRUCTIONS: f64 = 4.0;
+
+/// Instructions of a condition: its side and the comparison.
+const GUARD_INSTRUCTIONS: f64 = 2.0;
+
+/// Cycles from a condition through the branch on it to where its sides meet.
+const BRANCH_CYCLES: f64 = 60.0;
 
 impl Pricing for ContractionShape {
     fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
@@ -78,23 +109,94 @@ fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Opera
     OperandLevel::Shared { slice, overlapped: shape.pipeline != Pipeline::Unpipelined, conflict_degree: 1.0 }
 }
 
+/// The time of a tile: what stands before the loop, its steps, and what follows the sums.
+///
+/// - *Before*: a round of loads of the operands' table, the places of the thread's elements, which depend on one another, and
+///   the first fetch, whose latency nothing hides.
+/// - *A step*: see [`step_cycles`]. The next step's loads are under way meanwhile, so a step takes no less than they do.
+/// - *After*: instructions of the stages behind the sums and of the stores, or the transfer of what is stored, and one latency of
+///   what the stages load.
 fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
-    let lead = &kernel.body.stages[0].expr;
+    let loads = SideLoads::new(kernel.body, kernel.params, shape);
     let steps = steps(kernel, shape);
     let fetch = step_fetch(kernel, shape);
-    let compute = step_cycles(kernel, shape, work(lead)) + arch.shared_latency_cycles.value;
+    let compute = step_cycles(kernel, shape, &loads) + arch.shared_latency_cycles.value + BARRIER_CYCLES;
     let loop_cycles = match shape.pipeline {
-        Pipeline::Unpipelined => steps * (latency + fetch + compute + 2.0 * BARRIER_CYCLES),
-        Pipeline::RegisterPrefetch => latency + fetch + steps * (compute + BARRIER_CYCLES).max(latency + fetch),
+        Pipeline::Unpipelined => steps * (latency + fetch + compute + BARRIER_CYCLES),
+        Pipeline::RegisterPrefetch => latency + fetch + steps * compute.max(latency + fetch),
         Pipeline::Asynchronous { depth } => {
             let ahead = (latency + fetch) / (depth as f64 - 1.0);
-            latency + fetch + steps * (compute + BARRIER_CYCLES).max(fetch).max(ahead)
+            latency + fetch + steps * compute.max(fetch).max(ahead)
         }
     };
-    let elements = (shape.rows * shape.columns * shape.block_size().threads()) as f64;
-    let after = elements * STORE_INSTRUCTIONS / kernel.rates().lanes;
-    loop_cycles + after.max(kernel.transfer(kernel.counts.store_sectors)) + latency
+    let elements = (shape.rows * shape.columns) as f64;
+    let places = (loads.slots + shape.rows as f64 + shape.columns as f64) * PLACE_INSTRUCTIONS;
+    let before = latency + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
+    let after = issue_cycles(kernel, shape, elements * (STORE_INSTRUCTIONS + loads.after)) / DEPENDENT_ISSUE;
+    before + loop_cycles + after.max(kernel.transfer(kernel.counts.store_sectors)) + latency
+}
+
+/// What a thread does to bring both sides' elements of one step.
+struct SideLoads {
+    /// Instructions of one step's fetches and of storing them to shared memory.
+    instructions: f64,
+    /// Fetches of a thread in one step that stand behind a branch of their own.
+    guarded: f64,
+    /// Passes of the block's global loads and stores to shared memory.
+    passes: f64,
+    /// Rows and columns whose places a thread computes to fetch them.
+    slots: f64,
+    /// Operations an element after the sum.
+    after: f64,
+}
+
+impl SideLoads {
+    fn new(body: &GroupBody, params: &ScheduleParams, shape: &ContractionShape) -> Self {
+        let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
+        let expr = &body.stages[0].expr;
+        let epilogue = expr.epilogue.iter().map(Scalar::operations);
+        let later = body.stages[1..].iter().map(|stage| stage.expr.body.operations());
+        let mut found = Self {
+            instructions: 0.0,
+            passes: 0.0,
+            guarded: 0.0,
+            slots: 0.0,
+            after: epilogue.chain(later).sum::<usize>() as f64,
+        };
+        let reduction: Vec<usize> = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
+        let decode = reduction.len().saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS;
+        // Where a step goes beyond the innermost axis, each fetch finds its own point.
+        let in_one_row = reduction.last().is_none_or(|innermost| innermost.is_multiple_of(shape.k_tile));
+        found.instructions += STEP_INSTRUCTIONS + decode;
+        for class in [AxisClass::Row, AxisClass::Column] {
+            let factor = contraction.factor(class);
+            let side = SideLoad::new(body, &contraction, class, shape, &params.tile);
+            let reads = expr.reads_of(factor);
+            let conditions: usize = reads.iter().map(|read| expr.reads[*read].guard.conditions().len()).sum();
+            let (trips, width) = (side.trips() as f64, side.width as f64);
+            let stores = match side.fetch {
+                Fetch::Reduction => width,
+                Fetch::Elements => 1.0,
+            };
+            let own = reads.len() as f64 * LOAD_INSTRUCTIONS
+                + GUARD_INSTRUCTIONS * conditions as f64
+                + if in_one_row { 0.0 } else { decode };
+            let copied = contraction.is_copied(body, shape);
+            found.instructions +=
+                trips * (own + factor.operations() as f64 * width + if copied { 1.0 } else { stores });
+            found.guarded += if conditions > 0 && !copied { side.elements().min(side.trips()) as f64 } else { 0.0 };
+            let warps = shape.block_size().warps() as f64;
+            found.passes += trips * warps * width * (side.store_conflicts() + reads.len() as f64);
+            found.slots += side.elements() as f64;
+        }
+        found
+    }
+}
+
+/// Cycles in which the schedulers issue so many instructions of every thread.
+fn issue_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, instructions: f64) -> f64 {
+    instructions * shape.block_size().threads() as f64 / kernel.rates().lanes
 }
 
 fn steps(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
@@ -106,18 +208,20 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     kernel.transfer(kernel.counts.load_sectors) / steps(kernel, shape)
 }
 
-/// Cycles of the products of one step, and of what brings the next: the slowest of multiply-adds, shared memory and
-/// instructions.
-fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, work: f64) -> f64 {
+/// Cycles of the products of one step, and of what brings the next.
+///
+/// Multiply-adds, or all instructions where those take longer, and the share of the data path's passes that they do not hide;
+/// or all passes where those take longest. The path takes loads and stores of shared memory, and what global loads return.
+/// Branches around guarded fetches come on top: all warps of a scheduler wait for them.
+fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, side_loads: &SideLoads) -> f64 {
     let threads = shape.block_size().threads();
-    let multiply_adds = (shape.rows * shape.columns * shape.k_tile * threads) as f64;
+    let products = (shape.rows * shape.columns * shape.k_tile) as f64;
     let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
-    let loads = (reads * shape.k_tile * threads) as f64;
-    let fetched = ((shape.length(AxisClass::Row) + shape.length(AxisClass::Column)) * shape.k_tile) as f64;
-    let wavefronts = wavefronts(kernel, shape) * shape.k_tile as f64;
-    let instructions = multiply_adds + loads + fetched * work;
-    let rates = kernel.rates();
-    (multiply_adds / rates.multiply_adds_per_cycle).max(wavefronts).max(instructions / rates.lanes)
+    let loads = (reads * shape.k_tile) as f64;
+    let passes = wavefronts(kernel, shape) * shape.k_tile as f64 + side_loads.passes;
+    let issue = issue_cycles(kernel, shape, products + loads + side_loads.instructions);
+    let multiply_adds = products * threads as f64 / kernel.rates().multiply_adds_per_cycle;
+    (multiply_adds.max(issue) + EXPOSED_PASSES * passes).max(passes) + side_loads.guarded * BRANCH_CYCLES
 }
 
 /// Wavefronts of a block's reads from shared memory a point of the reduction.

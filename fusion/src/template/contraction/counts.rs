@@ -112,13 +112,9 @@ impl<'b> ContractionModel<'b> {
             let ideal = (elements * storage.bytes()).div_ceil(WORD_BYTES) as f64;
             (ideal, ideal * conflict_degree(&first, width))
         };
-        let rows =
-            per_warp(|lane, shape| lane / shape.column_threads() * shape.row_width(), shape.row_width(), shape.rows);
-        let columns = per_warp(
-            |lane, shape| lane % shape.column_threads() * shape.column_width,
-            shape.column_width,
-            shape.columns,
-        );
+        let rows = per_warp(|lane, shape| shape.place_of(lane).0 * shape.row_width(), shape.row_width(), shape.rows);
+        let columns =
+            per_warp(|lane, shape| shape.place_of(lane).1 * shape.column_width, shape.column_width, shape.columns);
         let (threads, warps) = (shape.block_size().threads() as f64, shape.block_size().warps() as f64);
         let products = 2.0 * threads * steps * (shape.rows * shape.columns) as f64;
         let is_integer = self.contraction.element == ElementType::I32;

@@ -1,7 +1,7 @@
 //! How a contraction's block divides its tile.
 
 use crate::body::GroupBody;
-use crate::template::block::BlockSize;
+use crate::template::block::{BlockSize, WARP};
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::unit::{ComputeUnit, WarpTile};
@@ -86,9 +86,9 @@ impl ContractionShape {
         self.block_size().threads() / self.row_threads
     }
 
-    /// How the lanes of a warp lie over the threads.
+    /// How the lanes of a warp lie over the threads; warps lie along columns first.
     pub fn warp(&self) -> WarpTile {
-        WarpTile::along_columns(self.column_threads())
+        WarpTile::new(self.column_threads(), self.column_width)
     }
 
     /// Neighbouring rows of a thread, which it reads from shared memory at once.
@@ -114,12 +114,21 @@ impl ContractionShape {
 
     /// The row of the block tile that is a thread's `at`-th.
     pub fn row_of(&self, thread: usize, at: usize) -> usize {
-        place(self.row_width(), self.row_threads, thread / self.column_threads(), at)
+        place(self.row_width(), self.row_threads, self.place_of(thread).0, at)
     }
 
     /// The column of the block tile that is a thread's `at`-th.
     pub fn column_of(&self, thread: usize, at: usize) -> usize {
-        place(self.column_width, self.column_threads(), thread % self.column_threads(), at)
+        place(self.column_width, self.column_threads(), self.place_of(thread).1, at)
+    }
+
+    /// Where a thread lies along rows and along columns.
+    pub fn place_of(&self, thread: usize) -> (usize, usize) {
+        let warp = self.warp();
+        let (row, column) = warp.place(thread % WARP);
+        let along = self.column_threads() / warp.columns;
+        let number = thread / WARP;
+        (number / along * warp.rows + row, number % along * warp.columns + column)
     }
 
     /// Buffers in shared memory.
