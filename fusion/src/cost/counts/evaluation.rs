@@ -40,6 +40,15 @@ impl Lanes {
         self.points.chunks_exact_mut(self.rank.max(1)).for_each(&mut move_lane);
     }
 
+    /// Those of the lanes whose point passes.
+    pub(crate) fn retained(&self, passes: impl Fn(&[i64]) -> bool) -> Self {
+        let mut active = self.active;
+        for (lane, active) in active.iter_mut().enumerate() {
+            *active &= passes(&self.points[lane * self.rank..(lane + 1) * self.rank]);
+        }
+        Self { points: self.points.clone(), rank: self.rank, active }
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.active.iter().filter(|active| **active).count()
     }
@@ -107,7 +116,7 @@ pub(crate) struct Address {
 
 impl Address {
     /// Where an operand is read.
-    fn of_read(expr: &TensorExpr, read: &Read) -> Self {
+    pub(crate) fn of_read(expr: &TensorExpr, read: &Read) -> Self {
         let operand = &expr.operands[read.operand];
         Self::at(expr, read, &Index::linear(&read.index, &operand.shape.strides(), 0))
     }
