@@ -23,7 +23,8 @@ pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     let extra = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
     let mut found = Vec::new();
     if reductions <= 1 && !extra {
-        for template in [1, 4].map(Pointwise::strided) {
+        let strided = if reductions == 0 { &[1, 4][..] } else { &[1] };
+        for template in strided.iter().copied().map(Pointwise::strided) {
             let tile = fill(&extents, &all, template.block_size().threads() * template.per_thread);
             found.push(ScheduleParams { template: Template::Pointwise(template), tile });
         }
