@@ -6,7 +6,7 @@ use warpweave_graph::expr::{Atom, Condition, Guard, Index};
 use warpweave_plan::body::StageSource;
 use warpweave_plan::template::pointwise::fetches::Fetch;
 
-use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
+use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::{Place, Statement};
@@ -91,7 +91,7 @@ impl Fetcher {
     }
 
     /// Whether a guard holds; `None` if it always does.
-    fn guard(&mut self, emitter: &mut Emitter, guard: &Guard) -> Result<Option<Expression>, LowerError> {
+    pub(super) fn guard(&mut self, emitter: &mut Emitter, guard: &Guard) -> Result<Option<Expression>, LowerError> {
         if let Some(known) = self.guards.get(guard) {
             return Ok(known.clone());
         }
@@ -114,8 +114,16 @@ impl Fetcher {
         let expr = &emitter.body().stages[self.stage].expr;
         let alone = Guard::always().and(condition.clone(), &|axis| expr.range(axis));
         let at = Coordinates { axes: &self.axes, places: &HashMap::new() };
-        let holds = emit_guard(emitter, expr, &alone, &at)?;
-        let holds = holds.map(|holds| Expression::Local(emitter.bind(ScalarType::Bool, holds)));
+        let bind = |emitter: &mut Emitter, part: Expression| emitter.bind(ScalarType::Bool, part).into();
+        let holds = match emit_guard(emitter, expr, &alone, &at)? {
+            // Each on its own, so that no operand is loaded under a condition.
+            Some(Expression::Binary(BinaryOp::And, lower, upper)) => {
+                let (lower, upper) = (bind(emitter, *lower), bind(emitter, *upper));
+                both(Some(lower), Some(upper))
+            }
+            one => one,
+        };
+        let holds = holds.map(|holds| bind(emitter, holds));
         self.conditions.insert(condition.clone(), holds.clone());
         Ok(holds)
     }

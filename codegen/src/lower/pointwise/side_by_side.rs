@@ -1,13 +1,13 @@
 //! The points of a thread side by side: what they read is asked for before the first value is used.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Index, Reducer, Scalar};
+use warpweave_graph::expr::{Guard, Index, Reducer, Scalar};
 use warpweave_plan::body::{Stage, StageSource};
-use warpweave_plan::template::pointwise::fetches::{Fetches, Points};
+use warpweave_plan::template::pointwise::fetches::{Fetches, Moved, Points};
 use warpweave_plan::template::pointwise::runs::{Runs, VECTOR};
 use warpweave_plan::template::pointwise::walk::{Rolled, Tap, Walk};
 
-use crate::kernel_ir::expression::{Expression, ScalarType};
+use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
@@ -34,9 +34,10 @@ pub(super) struct Places {
     pub(super) runs: Option<Runs>,
 }
 
-/// The loads of a scalar and where their values are.
+/// The loads of a scalar, what emits them, and where their values are.
 struct Loaded {
     fetches: Fetches,
+    fetchers: Vec<Fetcher>,
     values: Vec<Option<Fetched>>,
 }
 
@@ -104,9 +105,9 @@ impl Places {
             (_, Some(scalar)) => self.fetches(emitter, stage, scalar, &walk),
             (None, None) => self.fetches(emitter, stage, &expr.body, &walk),
         };
-        let mut loaded = Loaded { values: vec![None; fetches.list.len()], fetches };
-        let mut fetchers = self.fetchers(stage, &[]);
-        self.load(emitter, &mut fetchers, &mut loaded, 0..1)?;
+        let mut loaded =
+            Loaded { values: vec![None; fetches.list.len()], fetches, fetchers: self.fetchers(stage, &[]) };
+        self.load(emitter, &mut loaded, 0..1)?;
         Ok(loaded)
     }
 
@@ -118,16 +119,10 @@ impl Places {
     }
 
     /// Asks for what taps need first.
-    fn load(
-        &self,
-        emitter: &mut Emitter,
-        fetchers: &mut [Fetcher],
-        loaded: &mut Loaded,
-        taps: std::ops::Range<usize>,
-    ) -> Result<(), LowerError> {
+    fn load(&self, emitter: &mut Emitter, loaded: &mut Loaded, taps: std::ops::Range<usize>) -> Result<(), LowerError> {
         for (fetch, value) in loaded.fetches.list.iter().zip(&mut loaded.values) {
             if taps.contains(&fetch.tap) {
-                let fetcher = &mut fetchers[if self.runs.is_some() { 0 } else { fetch.point }];
+                let fetcher = &mut loaded.fetchers[if self.runs.is_some() { 0 } else { fetch.point }];
                 *value = Some(fetcher.fetch(emitter, fetch, self.list[fetch.point].exists.as_ref())?);
             }
         }
@@ -220,6 +215,17 @@ impl Loaded {
     }
 }
 
+/// The guards whose truth is part of a scalar's value.
+fn guards(scalar: &Scalar) -> Vec<Guard> {
+    let mut found = Vec::new();
+    scalar.visit(&mut |part| {
+        if let Scalar::Holds(guard) = part {
+            found.push(guard.clone());
+        }
+    });
+    found
+}
+
 /// The reduction of a stage at all points of a thread.
 struct Sum<'s> {
     places: &'s Places,
@@ -258,8 +264,8 @@ impl Sum<'_> {
     /// The taps in batches: each is computed when the next has been asked for.
     fn taps(&self, emitter: &mut Emitter, reduced: &[Expression], fetches: &Fetches) -> Result<(), LowerError> {
         let taps = self.walk.taps();
-        let mut loaded = Loaded { fetches: fetches.clone(), values: vec![None; fetches.list.len()] };
-        let mut fetchers = self.places.fetchers(self.stage, reduced);
+        let (values, fetchers) = (vec![None; fetches.list.len()], self.places.fetchers(self.stage, reduced));
+        let mut loaded = Loaded { fetches: fetches.clone(), fetchers, values };
         let mut before = 0..0;
         let mut from = 0;
         while from < taps.len() {
@@ -268,28 +274,37 @@ impl Sum<'_> {
             while until < taps.len() && count(until + 1) <= TOGETHER {
                 until += 1;
             }
-            self.places.load(emitter, &mut fetchers, &mut loaded, from..until)?;
-            self.accumulate(emitter, &loaded, reduced, &taps, before)?;
+            self.places.load(emitter, &mut loaded, from..until)?;
+            self.accumulate(emitter, &mut loaded, reduced, &taps, before)?;
             before = from..until;
             from = until;
         }
-        self.accumulate(emitter, &loaded, reduced, &taps, before)
+        self.accumulate(emitter, &mut loaded, reduced, &taps, before)
     }
 
     fn accumulate(
         &self,
         emitter: &mut Emitter,
-        loaded: &Loaded,
+        loaded: &mut Loaded,
         reduced: &[Expression],
         taps: &[Tap],
         range: std::ops::Range<usize>,
     ) -> Result<(), LowerError> {
-        let body = &emitter.body().stages[self.stage].expr.body;
+        let expr = &emitter.body().stages[self.stage].expr;
+        let (body, guards) = (&expr.body, guards(&expr.body));
         for tap in range {
             for (number, place) in self.places.list.iter().enumerate() {
                 let axes = self.coordinates(place, reduced, &taps[tap]);
                 let mut point = Point::new(self.stage, axes, &self.known[number]);
                 loaded.hand_to(emitter, &mut point, number, tap);
+                let fetcher = if self.places.runs.is_some() { 0 } else { number };
+                let moved = Moved { expr, runs: self.places.runs, walk: self.walk };
+                for guard in &guards {
+                    let at = moved.guard(guard, number, &taps[tap]);
+                    let holds = loaded.fetchers[fetcher].guard(emitter, &at)?;
+                    let holds = holds.unwrap_or(Expression::Constant(Constant::Bool(true)));
+                    point.known_scalar(Scalar::Holds(guard.clone()), holds);
+                }
                 accumulate(emitter, &mut point, self.reducer, body, self.sums[number], self.scalar)?;
             }
         }

@@ -79,25 +79,32 @@ impl Fetches {
     }
 }
 
-/// Reads in terms of the first point of a run, and of where loops stand.
-struct Moved<'m> {
-    expr: &'m TensorExpr,
-    runs: Option<Runs>,
-    walk: &'m Walk,
+/// Reads and guards in terms of the first point of a run, and of where loops stand.
+pub struct Moved<'m> {
+    /// What is computed.
+    pub expr: &'m TensorExpr,
+    /// How the points lie to one another, if they are neighbours.
+    pub runs: Option<Runs>,
+    /// The order of the reduction.
+    pub walk: &'m Walk,
 }
 
 impl Moved<'_> {
     fn read(&self, read: &Read, point: usize, tap: &Tap) -> Read {
         let ranges = |axis: AxisId| self.range(axis);
         let moved = |index: &Index| index.substitute(&|axis| self.axis(axis, point, tap), &|read| read, &ranges);
+        let index = read.index.iter().map(moved).collect();
+        Read { index, guard: self.guard(&read.guard, point, tap), ..read.clone() }
+    }
+
+    /// A guard at a point and a tap, without the conditions that always hold there.
+    pub fn guard(&self, guard: &Guard, point: usize, tap: &Tap) -> Guard {
+        let ranges = |axis: AxisId| self.range(axis);
+        let moved = |index: &Index| index.substitute(&|axis| self.axis(axis, point, tap), &|read| read, &ranges);
         let and = |guard: Guard, condition: &Condition| {
             guard.and(Condition { index: moved(&condition.index), ..condition.clone() }, &ranges)
         };
-        Read {
-            index: read.index.iter().map(moved).collect(),
-            guard: read.guard.conditions().iter().fold(Guard::always(), and),
-            ..read.clone()
-        }
+        guard.conditions().iter().fold(Guard::always(), and)
     }
 
     fn axis(&self, axis: AxisId, point: usize, tap: &Tap) -> Index {
