@@ -9,12 +9,13 @@ use crate::cost::host::evaluated;
 use crate::template::kernel::Kernel;
 use crate::template::pointwise::counts::{kernel_counts, side_by_side};
 use crate::template::pricing::Pricing;
+use crate::template::staged::cost::operand_bytes;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::fill::fill;
-use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::pointwise::walk::Walk;
+use warpweave_plan::template::pointwise::{PointOrder, Pointwise};
 use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -22,46 +23,50 @@ use warpweave_plan::template::tile::ScheduleParams;
 /// one another.
 const ENTRY_CYCLES: f64 = 600.0;
 /// Cycles from one instruction of a warp to its next on average, where no other warp has to be waited for.
-const DEPENDENT_CYCLES: f64 = 2.5;
+const DEPENDENT_CYCLES: f64 = 2.6;
 /// Instructions that decode an axis of the tile, and those that every kernel has.
 const AXIS_INSTRUCTIONS: f64 = 6.0;
-const KERNEL_INSTRUCTIONS: f64 = 20.0;
-/// Instructions of a load beside its own: its address, and its guard.
-const ADDRESS_INSTRUCTIONS: f64 = 2.0;
-/// Instructions of a store, its address included.
-const STORE_INSTRUCTIONS: f64 = 3.0;
+const KERNEL_INSTRUCTIONS: f64 = 25.0;
+/// Instructions of a load: its own, an address, and two moves of the memory's descriptor.
+const LOAD_INSTRUCTIONS: f64 = 4.0;
+/// Instructions of a load's guard: its conditions are shared with other loads; the value elsewhere is its own.
+const GUARD_INSTRUCTIONS: f64 = 2.0;
+/// Instructions of a store with address and descriptor.
+const STORE_INSTRUCTIONS: f64 = 4.0;
 
-/// What a thread of a pointwise kernel does.
-struct ThreadWork {
+/// What a warp of a pointwise kernel does.
+struct WarpWork {
     /// Warps that have a point.
     warps: f64,
-    /// Instructions of one thread.
+    /// Instructions of one warp.
     instructions: f64,
     /// Loads that wait for one another.
     rounds: f64,
 }
 
-impl ThreadWork {
+impl WarpWork {
     fn of(own: Pointwise, kernel: &Kernel<'_>) -> Self {
-        let body = kernel.body;
+        let (body, counts) = (kernel.body, &kernel.counts);
         let points = kernel.params.tile.iter().product::<usize>().max(1);
         let threads = points.div_ceil(own.per_thread).min(own.block_size().threads());
         let warps = threads.div_ceil(WARP) as f64;
-        let a_thread = 1.0 / (kernel.tiles() * warps * WARP as f64);
+        let a_warp = 1.0 / (kernel.tiles() * warps);
         let sides = side_by_side(own, body, kernel.params);
-        let count = sides.map_or(1, |sides| sides.count);
+        // Points one after another wait one after another.
+        let (count, turns) = sides.map_or((1, own.per_thread), |sides| (sides.count, 1));
         let trips = |expr: &TensorExpr| Walk::of(expr, count).trips() as f64;
         let reductions = body.stages.iter().filter(|stage| stage.expr.reducer.is_some());
         let rounds: f64 = reductions.map(|stage| trips(&stage.expr)).sum();
         let outputs = body.stages.iter().filter(|stage| stage.output.is_some()).count() * own.per_thread;
         let axes = kernel.params.tile.iter().filter(|extent| **extent > 1).count().max(1);
-        let decoded = axes * if sides.is_some_and(|sides| sides.runs.is_some()) { 1 } else { own.per_thread };
+        let decoded = axes * if own.order == PointOrder::Run { 1 } else { own.per_thread };
         let instructions = KERNEL_INSTRUCTIONS
             + decoded as f64 * AXIS_INSTRUCTIONS
-            + kernel.counts.global_loads * a_thread * (1.0 + ADDRESS_INSTRUCTIONS)
-            + kernel.counts.operations * a_thread / 2.0
+            + counts.warp_loads * a_warp * LOAD_INSTRUCTIONS
+            + counts.guarded_loads * a_warp * GUARD_INSTRUCTIONS
+            + counts.operations * a_warp / (2 * WARP) as f64
             + outputs as f64 * STORE_INSTRUCTIONS;
-        Self { warps, instructions, rounds: rounds.max(1.0) }
+        Self { warps, instructions, rounds: rounds.max(1.0) * turns as f64 }
     }
 }
 
@@ -70,13 +75,21 @@ impl Pricing for Pointwise {
         kernel_counts(*self, body, params, sampling)
     }
 
+    /// The slowest of: the instructions of a scheduler's warps, the passes of all loads through the first-level cache, and what
+    /// comes from and goes to the second level. Before that a thread finds its point, and loads that wait for one another
+    /// take a latency each.
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let work = ThreadWork::of(*self, kernel);
+        let work = WarpWork::of(*self, kernel);
         let latency = kernel.arch.load_latency_cycles.value;
-        let issue = work.instructions * work.warps / kernel.arch.schedulers.value as f64;
-        let alone = work.instructions * DEPENDENT_CYCLES;
-        let traffic = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
-        ENTRY_CYCLES + work.rounds * latency + issue.max(alone).max(traffic)
+        let sharing = work.warps / kernel.arch.schedulers.value as f64;
+        let issue = work.instructions * sharing.max(DEPENDENT_CYCLES);
+        let passes = kernel.counts.load_lines / kernel.tiles();
+        let tiles = kernel.params.tiles(kernel.body).max(1);
+        let stored = kernel.counts.store_sectors / kernel.tiles() * kernel.arch.transaction_bytes.value as f64;
+        let loaded = kernel.counts.load_sectors / kernel.tiles() * kernel.arch.transaction_bytes.value as f64;
+        let distinct = loaded.min(operand_bytes(kernel.body, kernel.params, &[]) as f64);
+        let traffic = kernel.arch.cycles_of_bytes(distinct + stored, tiles);
+        ENTRY_CYCLES + work.rounds * latency + issue.max(passes).max(traffic)
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {

@@ -1,5 +1,7 @@
 //! Points that a thread computes side by side: every element that several need is fetched once.
 
+use std::collections::BTreeMap;
+
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{ReadId, Scalar};
 use warpweave_plan::body::{GroupBody, Stage};
@@ -11,8 +13,8 @@ use warpweave_plan::template::staged::blocked::dense;
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, combination, element_of_output, stored};
 use crate::cost::counts::{KernelCounts, Sampling};
 
-/// Of every load of a walk one in how many is followed where a sampling follows one step, at least.
-const FETCHES_A_STEP: usize = 4;
+/// Loads of a read that are followed where a sampling follows one step.
+const FETCHES_A_STEP: usize = 2;
 
 /// One stage as the threads of a warp compute it.
 pub(crate) struct FetchedStage {
@@ -27,7 +29,8 @@ pub(crate) struct FetchedStage {
 
 /// The loads and operations of one scalar.
 pub(crate) struct Part {
-    loads: Vec<(Address, usize, usize)>,
+    /// Of every read its loads, each with the first point that needs it and its width.
+    reads: Vec<Vec<(Address, usize, usize)>>,
     operations: usize,
 }
 
@@ -38,27 +41,30 @@ impl Part {
             let single = stage.expr.operands[read.operand].element.is_single();
             single && points.runs.is_some_and(|runs| runs.is_wide(&stage.expr, &dense(&stage.expr, read)))
         };
-        let fetches = Fetches::of(stage, scalar, points, walk, &is_wide);
-        let load = |fetch: &warpweave_plan::template::pointwise::fetches::Fetch| {
-            (Address::of_read(&stage.expr, &fetch.at), fetch.point, fetch.width)
-        };
-        let loads = fetches.list.iter().map(load).collect();
-        Self { loads, operations: Evaluation::new(stage, scalar, &[]).operations() }
+        let mut reads: BTreeMap<ReadId, Vec<(Address, usize, usize)>> = BTreeMap::new();
+        for fetch in Fetches::of(stage, scalar, points, walk, &is_wide).list {
+            let load = (Address::of_read(&stage.expr, &fetch.at), fetch.point, fetch.width);
+            reads.entry(fetch.read).or_default().push(load);
+        }
+        let operations = Evaluation::new(stage, scalar, &[]).operations();
+        Self { reads: reads.into_values().collect(), operations }
     }
 
     fn counts(&self, lanes: &Lanes, exists: &impl Fn(&[i64], usize) -> bool, sampling: Sampling) -> KernelCounts {
         let mut counts = KernelCounts::default();
-        let (picked, weight) = Sampling::picks(self.loads.len(), sampling.steps.saturating_mul(FETCHES_A_STEP));
-        for number in picked {
-            let (address, point, width) = &self.loads[number];
-            let (sectors, loads) = match point {
-                0 => address.sectors(lanes, *width),
-                _ => address.sectors(&lanes.retained(|at| exists(at, *point)), *width),
-            };
-            counts.load_sectors += sectors as f64;
-            counts.global_loads += (loads * width) as f64;
+        for loads in &self.reads {
+            let (picked, weight) = Sampling::picks(loads.len(), sampling.steps.saturating_mul(FETCHES_A_STEP));
+            for number in picked {
+                let (address, point, width) = &loads[number];
+                let touched = match point {
+                    0 => address.sectors(lanes, *width),
+                    _ => address.sectors(&lanes.retained(|at| exists(at, *point)), *width),
+                };
+                let guarded_loads = if address.is_guarded() { 1.0 } else { 0.0 };
+                counts += KernelCounts { guarded_loads, ..touched.loaded(*width) } * weight;
+            }
         }
-        counts * weight
+        counts
     }
 }
 
