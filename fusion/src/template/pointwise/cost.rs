@@ -6,12 +6,13 @@ use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated;
-use crate::template::kernel::Kernel;
+use crate::cost::instructions::arithmetic;
+use crate::template::kernel::{Kernel, reduced};
 use crate::template::pointwise::counts::{kernel_counts, side_by_side};
 use crate::template::pricing::Pricing;
 use crate::template::staged::cost::operand_bytes;
 use warpweave_graph::expr::TensorExpr;
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::pointwise::walk::Walk;
@@ -64,10 +65,20 @@ impl WarpWork {
             + decoded as f64 * AXIS_INSTRUCTIONS
             + counts.warp_loads * a_warp * LOAD_INSTRUCTIONS
             + counts.guarded_loads * a_warp * GUARD_INSTRUCTIONS
-            + counts.operations * a_warp / (2 * WARP) as f64
+            + arithmetic_instructions(body, own.per_thread)
             + outputs as f64 * STORE_INSTRUCTIONS;
         Self { warps, instructions, rounds: rounds.max(1.0) * turns as f64 }
     }
+}
+
+/// Instructions of a thread's arithmetic: its body at every tap of every point, and what follows.
+fn arithmetic_instructions(body: &GroupBody, points: usize) -> f64 {
+    let stage = |stage: &Stage| {
+        let expr = &stage.expr;
+        let taps = arithmetic(&expr.body).max(1.0) * reduced(expr);
+        taps + expr.epilogue.as_ref().map_or(0.0, arithmetic)
+    };
+    points as f64 * body.stages.iter().map(stage).sum::<f64>()
 }
 
 impl Pricing for Pointwise {

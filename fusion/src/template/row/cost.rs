@@ -6,7 +6,7 @@ use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated;
-use crate::cost::instructions::{COMBINE_LATENCY, work};
+use crate::cost::instructions::{COMBINE_LATENCY, arithmetic, work};
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
@@ -36,8 +36,8 @@ const CONDITION_INSTRUCTIONS: f64 = 3.0;
 const STORE_INSTRUCTIONS: f64 = 4.0;
 /// Instructions of a trip along the row beside what it does at its points.
 const TRIP_INSTRUCTIONS: f64 = 3.0;
-/// Cycles an operation of what follows a reduction: each waits for the one before it.
-const FINISH_CYCLES: f64 = 10.0;
+/// Cycles an instruction of what follows a reduction: each waits for the one before it.
+const FINISH_CYCLES: f64 = 6.0;
 /// Trips along a row whose loads are under way together: all of a few, else so many.
 const WRITTEN_OUT: usize = 8;
 const TOGETHER: usize = 4;
@@ -114,7 +114,7 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
         own + CONDITION_INSTRUCTIONS * read.guard.conditions().len() as f64
     };
     let stages = &kernel.body.stages[round.stages.clone()];
-    let own: f64 = stages.iter().map(|stage| 1.0 + stage.expr.body.operations() as f64).sum();
+    let own: f64 = stages.iter().map(|stage| 1.0 + arithmetic(&stage.expr.body)).sum();
     let stored = if lead.reducer.is_none() { STORE_INSTRUCTIONS } else { 0.0 };
     let point = own + stored + reads.iter().map(of_read).sum::<f64>();
     let instructions = (trips * round.run) as f64 * point + trips as f64 * TRIP_INSTRUCTIONS;
@@ -130,7 +130,7 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
     let epilogue = |stage: &Stage| {
         let epilogue = stage.expr.epilogue.as_ref()?;
         let waits = if stage.expr.reads_of(epilogue).is_empty() { 0.0 } else { latency };
-        Some(waits + epilogue.operations() as f64 * FINISH_CYCLES)
+        Some(waits + arithmetic(epilogue) * FINISH_CYCLES)
     };
     along + combine + beside + stages.iter().filter_map(epilogue).sum::<f64>() + FINISH_CYCLES
 }

@@ -11,7 +11,7 @@ use warpweave_plan::template::Staged;
 
 use crate::cost::arch::GpuArch;
 use crate::cost::counts::Sampling;
-use crate::cost::instructions::{BARRIER_CYCLES, COMBINE_LATENCY};
+use crate::cost::instructions::{BARRIER_CYCLES, COMBINE_LATENCY, arithmetic};
 use crate::cost::traffic::Regions;
 use crate::template::attention::cost::attention_phases;
 use crate::template::staged::counts::phase_counts;
@@ -205,7 +205,7 @@ impl PhaseWork<'_> {
             };
             own + CONDITION_INSTRUCTIONS * read.guard.conditions().len() as f64
         };
-        1.0 + scalar.operations() as f64 + expr.reads_of(scalar).into_iter().map(read).sum::<f64>()
+        1.0 + arithmetic(scalar) + expr.reads_of(scalar).into_iter().map(read).sum::<f64>()
     }
 
     /// One round of so many evaluations of the body by a thread: they arrive together, then they are used.
