@@ -56,14 +56,15 @@ fn emit_strided(emitter: &mut Emitter, tile: &TileAxes, per_thread: usize) -> Re
     let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
     let numbers = per_thread * emitter.threads();
     let mut places = Vec::with_capacity(per_thread);
-    for step in 0..per_thread {
+    emitter.alike(per_thread, |emitter, step| {
         let apart = Expression::i32((step * emitter.threads()) as i32);
         let thread = Expression::Builtin(Builtin::Thread);
         let number = emitter.bind(ScalarType::I32, if step == 0 { thread } else { add(thread, apart) });
         let (coordinates, inside) = tile.decode(emitter, &axes, number, numbers)?;
         let exists = inside.map(|inside| Expression::Local(emitter.bind(ScalarType::Bool, inside)));
         places.push(Place { coordinates: coordinates.into_iter().map(Expression::Local).collect(), exists });
-    }
+        Ok::<(), LowerError>(())
+    })?;
     if let [place] = &mut places[..] {
         let inside = place.exists.take();
         let places = Places { list: places, runs: None };

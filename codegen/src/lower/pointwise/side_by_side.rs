@@ -54,18 +54,20 @@ impl Places {
             finals.push(self.load_once(emitter, stage)?);
         }
         if self.runs.is_none() && self.list.len() > 1 {
-            return self.list.iter().enumerate().try_for_each(|(number, place)| {
-                emitter.when(place.exists.clone(), |emitter| self.finish_point(emitter, number, &finals))
+            return emitter.alike(self.list.len(), |emitter, number| {
+                let exists = self.list[number].exists.clone();
+                emitter.when(exists, |emitter| self.finish_point(emitter, number, &finals))
             });
         }
         let mut values: Vec<Vec<Option<LocalId>>> = vec![Vec::with_capacity(count); self.list.len()];
         for (stage, loaded) in finals.iter().enumerate() {
             let sums = self.reduce(emitter, stage, &values)?;
-            for number in 0..self.list.len() {
+            emitter.alike(self.list.len(), |emitter, number| {
                 let known = values[number].clone();
                 let value = self.value(emitter, (stage, number), loaded, sums.get(number).copied(), &known)?;
                 values[number].push(Some(value));
-            }
+                Ok::<(), LowerError>(())
+            })?;
         }
         (0..count).try_for_each(|stage| self.store(emitter, stage, &values))
     }
@@ -120,13 +122,17 @@ impl Places {
 
     /// Asks for what taps need first.
     fn load(&self, emitter: &mut Emitter, loaded: &mut Loaded, taps: std::ops::Range<usize>) -> Result<(), LowerError> {
-        for (fetch, value) in loaded.fetches.list.iter().zip(&mut loaded.values) {
-            if taps.contains(&fetch.tap) {
-                let fetcher = &mut loaded.fetchers[if self.runs.is_some() { 0 } else { fetch.point }];
-                *value = Some(fetcher.fetch(emitter, fetch, self.list[fetch.point].exists.as_ref())?);
+        let Loaded { fetches, fetchers, values } = loaded;
+        emitter.alike(fetchers.len(), |emitter, number| {
+            for (fetch, value) in fetches.list.iter().zip(values.iter_mut()) {
+                let own = self.runs.is_some() || fetch.point == number;
+                if own && taps.contains(&fetch.tap) {
+                    let exists = self.list[fetch.point].exists.as_ref();
+                    *value = Some(fetchers[number].fetch(emitter, fetch, exists)?);
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The value of a stage at a point.
@@ -182,17 +188,16 @@ impl Places {
         let expr = &emitter.body().stages[stage].expr;
         let single = expr.element.is_single() && !emitter.is_tagged(tensor);
         let step = if single && self.runs.is_some_and(|runs| runs.is_wide(expr, &place)) { VECTOR } else { 1 };
-        for number in (0..self.list.len()).step_by(step) {
+        emitter.alike(self.list.len() / step, |emitter, vector| {
+            let number = vector * step;
             let mut point = Point::new(stage, self.list[number].coordinates.clone(), &[]);
             if step > 1 {
                 let vector = (number..number + step).map(|at| value(at).into()).collect();
-                store_neighbours(emitter, &mut point, stage, vector)?;
-                continue;
+                return store_neighbours(emitter, &mut point, stage, vector);
             }
             let exists = self.list[number].exists.clone();
-            emitter.when(exists, |emitter| store(emitter, &mut point, stage, value(number)))?;
-        }
-        Ok(())
+            emitter.when(exists, |emitter| store(emitter, &mut point, stage, value(number)))
+        })
     }
 }
 
