@@ -53,7 +53,7 @@ pub fn add(suite: &mut Suite) {
     }
     suite.trial("segments: tagged values and constants on chip", || {
         let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(7) };
-        let halves = |groups| parts(groups, &[Backend::Persistent, Backend::CudaGraph, Backend::Persistent]);
+        let halves = |groups| parts(groups, &[Backend::Persistent, Backend::CudaGraph]);
         let compiled = compile_parts(&samples::recurrence(), FusionLevel::Register, &options, halves);
         let tensors = &compiled.plan.plan().memory.tensors;
         assert!(tensors.values().any(|tensor| tensor.edge == EdgeKind::Tagged), "something is polled");

@@ -119,6 +119,7 @@ fn compiled(program: &TensorProgram, units: usize) -> Compiled {
     let compiled = compile_under(program, FusionLevel::Register, &options);
     let plan = compiled.plan.plan();
     let is_tagged = |edge: EdgeKind| edge == EdgeKind::Tagged;
+    for operator in plan.operators().values() { eprintln!("DEBUG {} {:?} {:?}", operator.params, operator.tasks(), operator.body.tile_extents()); }
     assert!(plan.memory.tensors.values().any(|tensor| is_tagged(tensor.edge)), "something is polled");
     assert!(compiled.plan.evidence().polls > 0, "something is polled");
     assert_eq!(judge(plan, &Accesses::new(plan, Reads::Boxes)), Verdict::Harmless);

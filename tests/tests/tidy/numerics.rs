@@ -17,7 +17,6 @@ const EXCEPTIONS: [(&str, &str, &str); 7] = [
     ("graph/src/ops/grid_sample.rs", "-4.0 * CUBIC", "a coefficient of a cubic polynomial"),
     ("graph/src/expr/index.rs", "i64::MIN / 4", "bounds whose sums do not overflow"),
     ("fusion/plan/src/streams/prefetch.rs", "stream.len() / 4", "room for more instructions"),
-    ("fusion/src/template/row/cost.rs", "trips * latency / 4.0", "loads that are under way at a time"),
 ];
 
 /// No product or quotient has a literal 4, and nothing asks for the size of a type of four bytes.
