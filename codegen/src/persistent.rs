@@ -1,13 +1,18 @@
 //! The entry of persistent segments: the walk over a block's instruction stream.
 
 use warpweave_graph::arena::Arena;
-use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT};
+use warpweave_plan::tables::{
+    CHUNK_INSTRUCTIONS, INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, RING_INSTRUCTIONS,
+    STREAM_WORDS,
+};
 
 use crate::kernel_ir::build::{any, assign, leave_if, on_first_thread, repeat, when};
 use crate::kernel_ir::{
-    BinaryOp, Block, Builtin, CallWaits, Constant, ControlWord, Expression, Kernel, KernelId, LocalId, MemoryOrder,
-    Place, ScalarType, Statement, Table, UnaryOp,
+    ArrayId, BinaryOp, Block, Builtin, CallOperands, CallWaits, Constant, ControlWord, Expression, Kernel, KernelId,
+    LocalId, MemoryOrder, MemoryType, Place, RegisterArray, ScalarType, SharedArray, SharedId, Statement, Table,
+    UnaryOp, Width,
 };
+use crate::nodes::held_words;
 
 /// The entry body of a program with these kernels.
 ///
@@ -15,81 +20,188 @@ use crate::kernel_ir::{
 /// a block barrier, and a signal is thread 0's release, which therefore always follows a block barrier. A kernel that does
 /// its own waits is told where they stand, right after its run, and the walk goes on behind them. The last block
 /// to leave advances the epoch, unless the launch was aborted.
+///
+/// What a block needs of the tables is in shared memory before it is needed. The operands of a run are fetched when the run
+/// before it begins, into one of two slots. Instructions are fetched a chunk at a time into a ring: where the block enters a
+/// chunk, the one behind the next is fetched.
 pub fn entry(kernels: &Arena<KernelId, Kernel>) -> Kernel {
-    let mut locals = Arena::new();
-    let epoch: LocalId = locals.push(ScalarType::I32);
-    let position = locals.push(ScalarType::I32);
-    let words: Vec<LocalId> = (0..INSTRUCTION_WORDS).map(|_| locals.push(ScalarType::I32)).collect();
-    let satisfied = locals.push(ScalarType::Bool);
-    let stopped = locals.push(ScalarType::Bool);
-    let left = locals.push(ScalarType::I32);
-    let aborted = locals.push(ScalarType::I32);
+    let mut kernel = Kernel::default();
+    let walk = Walk::declare(&mut kernel, held_words(kernels.values()));
+    let Walk { position, next, entering, .. } = walk;
+    let [left, aborted] = [(); 2].map(|()| kernel.locals.push(ScalarType::I32));
 
     let mut cases = vec![Block::new(); OPCODE_RUN as usize];
     cases[OPCODE_END as usize] = vec![Statement::Break];
-    cases[OPCODE_WAIT as usize] = wait(epoch, position, &words, satisfied, stopped);
+    cases[OPCODE_WAIT as usize] = walk.wait();
     cases[OPCODE_SIGNAL as usize] =
-        vec![on_first_thread(vec![Statement::Signal { counter: words[1].into(), order: MemoryOrder::Release }])];
+        vec![on_first_thread(vec![Statement::Signal { counter: walk.word(1), order: MemoryOrder::Release }])];
     cases.extend(kernels.iter().map(|(id, kernel)| match kernel.awaits() {
-        false => run(id, &words, None),
-        true => run_with_waits(id, &words, position, stopped),
+        false => walk.run(id, None),
+        true => walk.run_with_waits(id),
     }));
 
-    let mut step: Block = (0..INSTRUCTION_WORDS as i32)
-        .map(|word| Statement::LoadTable {
-            place: Place::Local(words[word as usize]),
-            table: Table::Instructions,
-            index: binary(
-                BinaryOp::Add,
-                binary(BinaryOp::Multiply, position.into(), Expression::i32(INSTRUCTION_WORDS as i32)),
-                Expression::i32(word),
-            ),
-        })
-        .collect();
-    step.push(Statement::Switch { selector: words[0].into(), cases });
-    step.push(assign(position, binary(BinaryOp::Add, position.into(), Expression::i32(1))));
-
-    let body = vec![
-        Statement::LoadControl { place: Place::Local(epoch), word: ControlWord::Epoch },
-        Statement::LoadTable {
-            place: Place::Local(position),
-            table: Table::StreamStart,
-            index: Expression::Builtin(Builtin::Block),
+    let changed = binary(BinaryOp::BitXor, position.into(), next.into());
+    let chunk = binary(BinaryOp::ShiftRight, changed, Expression::i32(CHUNK_INSTRUCTIONS.ilog2() as i32));
+    let step = vec![
+        when(entering.into(), walk.enter_chunk()),
+        Statement::LoadShared {
+            place: Place::Element(walk.words, Expression::i32(0)),
+            array: walk.ring,
+            width: Width::Four,
+            index: ring_word(position.into()),
         },
-        repeat(step),
-        on_first_thread(leave(epoch, left, aborted)),
+        assign(next, binary(BinaryOp::Add, position.into(), Expression::i32(1))),
+        Statement::Switch { selector: walk.word(0), cases },
+        assign(entering, not(binary(BinaryOp::Equal, chunk, Expression::i32(0)))),
+        assign(position, next.into()),
     ];
-    Kernel { locals, body, ..Kernel::default() }
+
+    let mut body = walk.begin();
+    body.extend([repeat(step), Statement::AsyncWait { pending: 0 }, on_first_thread(leave(walk.epoch, left, aborted))]);
+    kernel.body = body;
+    kernel
 }
 
-fn wait(epoch: LocalId, position: LocalId, words: &[LocalId], satisfied: LocalId, stopped: LocalId) -> Block {
-    let launches = binary(BinaryOp::Subtract, epoch.into(), Expression::i32(1));
-    let base = binary(BinaryOp::Multiply, launches, words[2].into());
-    vec![
-        assign(satisfied, Expression::Constant(Constant::Bool(true))),
-        on_first_thread(vec![Statement::Wait {
-            place: Place::Local(satisfied),
-            counter: words[1].into(),
-            target: binary(BinaryOp::Add, base, words[3].into()),
-            order: MemoryOrder::Acquire,
-            position: position.into(),
-        }]),
-        any(stopped, Expression::Unary(UnaryOp::Not, Box::new(satisfied.into()))),
-        leave_if(stopped),
-    ]
+/// Where a block stands in its stream, and what it has fetched.
+#[derive(Clone, Copy)]
+struct Walk {
+    epoch: LocalId,
+    /// The instruction, and the one that comes after it.
+    position: LocalId,
+    next: LocalId,
+    /// Whether the instruction is the first of its chunk that the block comes to.
+    entering: LocalId,
+    /// The first operand of the next run, and the element of [`Self::slots`] where it was fetched to.
+    operands: LocalId,
+    slot: LocalId,
+    satisfied: LocalId,
+    stopped: LocalId,
+    /// The words of the instruction.
+    words: ArrayId,
+    ring: SharedId,
+    slots: SharedId,
+    /// Words of a slot.
+    held: u32,
 }
 
-fn run(kernel: KernelId, words: &[LocalId], waits: Option<CallWaits>) -> Block {
-    vec![Statement::Call { kernel, operands: words[1].into(), tile: words[2].into(), waits }, Statement::BlockBarrier]
+impl Walk {
+    fn declare(kernel: &mut Kernel, held: u32) -> Self {
+        let ring = (RING_INSTRUCTIONS * INSTRUCTION_WORDS) as u32;
+        let mut shared = |length| kernel.shared.push(SharedArray { memory: MemoryType::I32, length });
+        let (ring, slots) = (shared(ring), shared(2 * held));
+        let words = RegisterArray { scalar: ScalarType::I32, length: INSTRUCTION_WORDS as u32 };
+        let words = kernel.arrays.push(words);
+        let [epoch, position, next, operands, slot] = [(); 5].map(|()| kernel.locals.push(ScalarType::I32));
+        let [entering, satisfied, stopped] = [(); 3].map(|()| kernel.locals.push(ScalarType::Bool));
+        Self { epoch, position, next, entering, operands, slot, satisfied, stopped, words, ring, slots, held }
+    }
+
+    /// A word of the instruction.
+    fn word(&self, number: i32) -> Expression {
+        Expression::Element(self.words, Box::new(Expression::i32(number)))
+    }
+
+    /// Fetches the chunk at which the stream begins, the one after it, and the operands of the first run.
+    fn begin(&self) -> Block {
+        let of_stream = |word: i32| {
+            let block = Expression::Builtin(Builtin::Block);
+            let first = binary(BinaryOp::Multiply, block, Expression::i32(STREAM_WORDS as i32));
+            binary(BinaryOp::Add, first, Expression::i32(word))
+        };
+        let start = |place, word| Statement::LoadTable {
+            place: Place::Local(place),
+            table: Table::StreamStart,
+            index: of_stream(word),
+        };
+        vec![
+            Statement::LoadControl { place: Place::Local(self.epoch), word: ControlWord::Epoch },
+            start(self.position, 0),
+            start(self.operands, 1),
+            self.fetch_chunk(0),
+            self.fetch_chunk(1),
+            self.fetch_operands(Expression::i32(0), self.operands.into()),
+            Statement::AsyncCommit,
+            assign(self.slot, Expression::i32(0)),
+            assign(self.entering, Expression::Constant(Constant::Bool(true))),
+        ]
+    }
+
+    /// Makes what was fetched before visible, the next chunk with it, and fetches the one behind that. Where the block
+    /// puts it, nobody reads any more.
+    fn enter_chunk(&self) -> Block {
+        vec![Statement::AsyncWait { pending: 0 }, Statement::BlockBarrier, self.fetch_chunk(2), Statement::AsyncCommit]
+    }
+
+    /// Fetches the chunk that comes so many after that of the instruction.
+    fn fetch_chunk(&self, after: i32) -> Statement {
+        let chunk = CHUNK_INSTRUCTIONS as i32;
+        let start = binary(BinaryOp::BitAnd, self.position.into(), Expression::i32(-chunk));
+        let start = binary(BinaryOp::Add, start, Expression::i32(after * chunk));
+        let words = INSTRUCTION_WORDS as i32;
+        Statement::Fetch {
+            array: self.ring,
+            index: ring_word(start.clone()),
+            table: Table::Instructions,
+            first: binary(BinaryOp::Multiply, start, Expression::i32(words)),
+            words: (chunk * words) as u32,
+        }
+    }
+
+    fn fetch_operands(&self, slot: Expression, first: Expression) -> Statement {
+        Statement::Fetch { array: self.slots, index: slot, table: Table::Operands, first, words: self.held }
+    }
+
+    fn wait(&self) -> Block {
+        let launches = binary(BinaryOp::Subtract, self.epoch.into(), Expression::i32(1));
+        let base = binary(BinaryOp::Multiply, launches, self.word(2));
+        let (satisfied, stopped) = (self.satisfied, self.stopped);
+        vec![
+            assign(satisfied, Expression::Constant(Constant::Bool(true))),
+            on_first_thread(vec![Statement::Wait {
+                place: Place::Local(satisfied),
+                counter: self.word(1),
+                target: binary(BinaryOp::Add, base, self.word(3)),
+                order: MemoryOrder::Acquire,
+                position: self.position.into(),
+            }]),
+            any(stopped, not(satisfied.into())),
+            leave_if(stopped),
+        ]
+    }
+
+    /// Fetches the operands of the next run into the other slot, and runs the kernel.
+    fn run(&self, kernel: KernelId, waits: Option<CallWaits>) -> Block {
+        let other = binary(BinaryOp::Subtract, Expression::i32(self.held as i32), self.slot.into());
+        let operands = CallOperands { array: self.slots, index: self.slot.into(), first: self.operands.into() };
+        vec![
+            self.fetch_operands(other.clone(), self.word(1)),
+            Statement::AsyncCommit,
+            Statement::Call { kernel, operands, tile: self.word(2), waits },
+            Statement::AsyncWait { pending: 0 },
+            Statement::BlockBarrier,
+            assign(self.operands, self.word(1)),
+            assign(self.slot, other),
+        ]
+    }
+
+    fn run_with_waits(&self, kernel: KernelId) -> Block {
+        let waits = CallWaits {
+            ring: self.ring,
+            first: self.next.into(),
+            count: self.word(3),
+            stopped: Place::Local(self.stopped),
+        };
+        let mut block = self.run(kernel, Some(waits));
+        block.push(leave_if(self.stopped));
+        block.push(assign(self.next, binary(BinaryOp::Add, self.next.into(), self.word(3))));
+        block
+    }
 }
 
-fn run_with_waits(kernel: KernelId, words: &[LocalId], position: LocalId, stopped: LocalId) -> Block {
-    let first = binary(BinaryOp::Add, position.into(), Expression::i32(1));
-    let waits = CallWaits { first, count: words[3].into(), stopped: Place::Local(stopped) };
-    let mut block = run(kernel, words, Some(waits));
-    block.push(leave_if(stopped));
-    block.push(assign(position, binary(BinaryOp::Add, position.into(), words[3].into())));
-    block
+/// The element of the ring where an instruction lies.
+fn ring_word(instruction: Expression) -> Expression {
+    let place = binary(BinaryOp::BitAnd, instruction, Expression::i32(RING_INSTRUCTIONS as i32 - 1));
+    binary(BinaryOp::Multiply, place, Expression::i32(INSTRUCTION_WORDS as i32))
 }
 
 fn leave(epoch: LocalId, left: LocalId, aborted: LocalId) -> Block {
@@ -109,6 +221,10 @@ fn leave(epoch: LocalId, left: LocalId, aborted: LocalId) -> Block {
             ],
         ),
     ]
+}
+
+fn not(condition: Expression) -> Expression {
+    Expression::Unary(UnaryOp::Not, Box::new(condition))
 }
 
 fn binary(op: BinaryOp, left: Expression, right: Expression) -> Expression {

@@ -7,7 +7,7 @@
 
 mod anchors;
 
-use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, Tables};
+use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, STREAM_WORDS, Tables};
 
 pub use anchors::Anchor;
 
@@ -71,7 +71,7 @@ const ANCHOR_WORDS: u32 = 4;
 impl TraceLayout {
     /// Behind the first `arena_bytes` of the arena; `None` if words there have no 32-bit numbers.
     pub fn behind(arena_bytes: u64, tables: &Tables) -> Option<Self> {
-        let (units, instructions) = (tables.stream_start.len(), tables.instructions.len() / INSTRUCTION_WORDS);
+        let (units, instructions) = (tables.stream_count(), tables.instructions.len() / INSTRUCTION_WORDS);
         let first = arena_bytes.next_multiple_of(2 * WORD) / WORD;
         let layout = Self { first: u32::try_from(first).ok()?, units: units as u32, instructions: instructions as u32 };
         i32::try_from(layout.arena_bytes() / WORD).ok().map(|_| layout)
@@ -103,7 +103,8 @@ impl TraceLayout {
     pub fn read(&self, bytes: &[u8], tables: &Tables) -> Trace {
         let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let moments = &words[(self.moments() - self.first) as usize..];
-        let stream = |&start: &i32| {
+        let stream = |words: &[i32]| {
+            let start = words[0];
             let codes = tables.instructions[start as usize * INSTRUCTION_WORDS..].chunks_exact(INSTRUCTION_WORDS);
             let pairs = moments[2 * start as usize..].chunks_exact(2);
             let mut steps = codes.take_while(|code| code[0] != OPCODE_END).zip(pairs);
@@ -125,7 +126,7 @@ impl TraceLayout {
         Trace {
             multiprocessors: words[..self.units as usize].to_vec(),
             anchors: anchors.as_chunks().0.iter().map(|[a, b, c, d]| [anchor(&[*a, *b]), anchor(&[*c, *d])]).collect(),
-            units: tables.stream_start.iter().map(stream).collect(),
+            units: tables.stream_start.chunks_exact(STREAM_WORDS).map(stream).collect(),
         }
     }
 }

@@ -30,7 +30,7 @@ fn producer_and_consumer() {
 #[test]
 fn nodes_of_a_graph() {
     let program = sample::program();
-    let entry = Entry::Nodes(program.kernels.ids().map(nodes::entry).collect());
+    let entry = Entry::Nodes(program.kernels.ids().map(|id| nodes::entry(id, &program.kernels)).collect());
     check("nodes", &Program { entry, ..program });
 }
 

@@ -10,7 +10,7 @@ mod sample;
 use std::time::Duration;
 
 use warpweave_codegen::print::cuda;
-use warpweave_plan::tables::{Awaited, Launch, OPCODE_WAIT, StreamLaunch, Tables};
+use warpweave_plan::tables::{Awaited, Launch, OPCODE_WAIT, StreamLaunch, StreamStep, Tables};
 use warpweave_runtime::cache::Cache;
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextError, TextLaunch, TextProgram};
@@ -148,12 +148,15 @@ fn a_dozen_contractions() {
     let program = contraction::program(12);
     let compiled = TextProgram::compile(&cuda(&program), None).expect("the contractions compile");
     // Kernel 6 adds 6 and has no further epilogue; two vEUs compute one tile each.
-    let tables = Tables {
-        stream_start: vec![0, 2],
-        instructions: vec![9, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0, 0, 0, 0],
+    let mut tables = Tables {
         operands: vec![0, 0, (M * K) as i32, K as i32, N as i32, 2],
         launches: vec![Launch::Streams(StreamLaunch { first_stream: 0, blocks: 2 })],
+        ..Tables::default()
     };
+    for tile in 0..2 {
+        tables.push_stream(&[StreamStep::Run { kernel: 6, operands: 0, tile, waits: 0 }]);
+    }
+    tables.close();
     let mut arena = bytes(&a);
     arena.resize((M * K + M * N) * 4, 0);
     let mut memory = SessionMemory::new(arena, 0);

@@ -51,7 +51,7 @@ impl ProgramMutation {
             block.retain(|statement| {
                 let effects = statement.effects();
                 let keep = !(after_call && effects.order == Order::Barrier(Scope::Block));
-                after_call = matches!(effects.control, Control::Call { .. });
+                after_call = keep && (after_call || matches!(effects.control, Control::Call { .. }));
                 keep
             });
         }

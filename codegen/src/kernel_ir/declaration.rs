@@ -9,8 +9,8 @@ use super::effects::{
     UniformPart,
 };
 use super::expression::{Constant, Expression, ScalarType};
-use super::memory::{GlobalSpace, MOST_POLLED, ShuffleMode, WARP_SIZE};
-use super::statement::{Block, CallWaits, Place, Statement};
+use super::memory::{FETCHED_WORDS, GlobalSpace, MOST_POLLED, ShuffleMode, WARP_SIZE};
+use super::statement::{Block, CallOperands, CallWaits, Place, Statement};
 
 /// The parts of a statement, borrowed as it is.
 macro_rules! parts {
@@ -49,6 +49,9 @@ macro_rules! parts {
                 .reads(Role::Address, I32, [index])
                 .reads(Role::Address, INTEGER, [source])
                 .reads(Role::Condition, BOOL, [exists]),
+            Self::Fetch { index, first, .. } => {
+                Parts::new().reads(Role::Address, I32, [index]).reads(Role::Word, I32, [first])
+            }
             Self::AsyncCommit | Self::AsyncWait { .. } => Parts::new(),
             Self::Shuffle { place, value, .. } => {
                 Parts::new().writes(place, 1, None).reads(Role::Value, PLACE, [value])
@@ -60,9 +63,12 @@ macro_rules! parts {
             Self::Loop { body } => Parts::new().holds([body]),
             Self::Break => Parts::new(),
             Self::Switch { selector, cases } => Parts::new().reads(Role::Condition, I32, [selector]).holds(cases),
-            Self::Call { operands, tile, waits: None, .. } => Parts::new().reads(Role::Word, I32, [operands, tile]),
-            Self::Call { operands, tile, waits: Some(CallWaits { first, count, stopped }), .. } => {
-                Parts::new().writes(stopped, 1, Some(BOOL)).reads(Role::Word, I32, [operands, tile, first, count])
+            Self::Call { operands: CallOperands { index, first, .. }, tile, waits: None, .. } => {
+                Parts::new().reads(Role::Word, I32, [index, first, tile])
+            }
+            Self::Call { operands, tile, waits: Some(CallWaits { first, count, stopped, .. }), .. } => {
+                let CallOperands { index, first: own, .. } = operands;
+                Parts::new().writes(stopped, 1, Some(BOOL)).reads(Role::Word, I32, [index, own, tile, first, count])
             }
             Self::Await { .. } | Self::BlockBarrier => Parts::new(),
             Self::BlockBarrierOr { place, condition } => {
@@ -129,7 +135,9 @@ impl Statement {
                 accesses: vec![update(Memory::IndexRecord)],
                 ..Effects::NONE
             },
-            Self::LoadShared { array, .. } => Effects { accesses: vec![read(Memory::Shared(*array))], ..Effects::NONE },
+            Self::LoadShared { array, .. } => {
+                Effects { accesses: vec![read(Memory::Shared(*array))], outcome: Outcome::OfShared, ..Effects::NONE }
+            }
             Self::StoreShared { array, values, .. } => {
                 Effects { accesses: vec![write(Memory::Shared(*array))], flaw: store_width(values), ..Effects::NONE }
             }
@@ -137,6 +145,16 @@ impl Statement {
                 let element = Some(ScalarType::F32);
                 let written = Access { element, ..write(Memory::Shared(*array)) };
                 Effects { accesses: vec![read(Memory::Global(*space)), written], ..Effects::NONE }
+            }
+            Self::Fetch { array, words, .. } => {
+                let written = Access { element: Some(ScalarType::I32), ..write(Memory::Shared(*array)) };
+                Effects {
+                    home: Home::Entry("Fetch"),
+                    accesses: vec![read(Memory::Table), written],
+                    uniform: block(UniformPart::All, "a fetch"),
+                    flaw: (!words.is_multiple_of(FETCHED_WORDS)).then_some(Flaw::FetchedWords(*words)),
+                    ..Effects::NONE
+                }
             }
             Self::AsyncCommit | Self::AsyncWait { .. } => Effects::NONE,
             Self::Shuffle { mode, .. } => {
@@ -169,8 +187,12 @@ impl Statement {
                 let uniform = block(UniformPart::All, "a switch");
                 Effects { control: Control::Select, uniform, ..Effects::NONE }
             }
-            Self::Call { kernel, waits, .. } => Effects {
+            Self::Call { kernel, operands, waits, .. } => Effects {
                 home: Home::Entry("Call"),
+                accesses: std::iter::once(operands.array)
+                    .chain(waits.as_ref().map(|waits| waits.ring))
+                    .map(|array| Access { element: Some(ScalarType::I32), ..read(Memory::Shared(array)) })
+                    .collect(),
                 outcome: Outcome::Common,
                 control: Control::Call { kernel: *kernel, waits: waits.is_some() },
                 uniform: block(UniformPart::All, "a call"),

@@ -156,6 +156,8 @@ pub enum Outcome {
     Values,
     /// What they give in one lane of the warp.
     OfOneLane,
+    /// What a shared array held where the expressions say.
+    OfShared,
     /// What may differ from thread to thread.
     OfThread,
     /// The same in all of them.
@@ -246,6 +248,9 @@ pub enum Flaw {
     /// A poll of no elements, or of more than one poll may ask for.
     #[error("a poll of {0} elements")]
     TaggedCount(u32),
+    /// A fetch of words of which some are in no access.
+    #[error("a fetch of {0} words")]
+    FetchedWords(u32),
     /// A lane number that no warp has.
     #[error("lane {0} of a shuffle")]
     ShuffleLane(u32),

@@ -117,7 +117,7 @@ pub enum ControlWord {
 /// Read-only `I32` tables that describe the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Table {
-    /// Per vEU, the index of its first instruction.
+    /// Per vEU, the index of its first instruction and the first operand of its first run.
     StreamStart,
     /// Four words an instruction.
     Instructions,
@@ -135,6 +135,9 @@ pub enum SpecialRegister {
     /// Cycles of the multiprocessor modulo 2³². In the emulator and on the host what [`Self::Time`] is.
     Cycles,
 }
+
+/// Words that one thread copies at once of what is fetched.
+pub const FETCHED_WORDS: u32 = 4;
 
 /// The most elements that one poll asks for.
 pub const MOST_POLLED: u32 = 8;

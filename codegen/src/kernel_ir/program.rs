@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;
 
 use super::effects::Order;
-use super::expression::ScalarType;
+use super::expression::{Expression, ScalarType};
 use super::ids::{ArrayId, KernelId, LocalId, SharedId};
+use super::location::visit;
 use super::memory::MemoryType;
 use super::statement::Block;
 
@@ -57,6 +58,21 @@ impl Kernel {
     /// Whether the kernel does the waits of its calls itself.
     pub fn awaits(&self) -> bool {
         self.body.iter().any(|statement| statement.effects().order == Order::OwnWaits)
+    }
+
+    /// Operands: one more than the largest number that an expression names.
+    pub fn operands(&self) -> u32 {
+        let mut count = 0;
+        visit(&self.body, &mut |statement, _| {
+            for read in statement.parts().reads {
+                read.expression.visit(&mut |inner| match inner {
+                    Expression::Operand(number) => count = count.max(number.saturating_add(1)),
+                    Expression::FastDivide(_, number) => count = count.max(number.saturating_add(2)),
+                    _ => {}
+                });
+            }
+        });
+        count
     }
 
     /// Bytes of shared memory beside the kept array, each array aligned to 16 bytes.
@@ -148,9 +164,9 @@ impl Program {
         kernels + self.resident_bytes() + self.entry_shared_bytes()
     }
 
-    /// Shared-memory bytes of the entry itself, before those of the kernels; nodes have none.
+    /// Shared-memory bytes of the entries themselves, before those of the kernels.
     pub fn entry_shared_bytes(&self) -> u32 {
-        self.entry.persistent().map_or(0, Kernel::shared_bytes)
+        self.entries().into_iter().map(|(_, entry)| entry.shared_bytes()).max().unwrap_or(0)
     }
 
     /// Shared-memory bytes that a block of each kernel's node needs; none if no kernel is a node. A kernel's arrays lie where

@@ -18,9 +18,23 @@ pub enum Place {
     Element(ArrayId, Expression),
 }
 
+/// Where the operands of a call are.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct CallOperands {
+    /// The array of the entry into which the first [`HELD_OPERANDS`](warpweave_plan::tables::HELD_OPERANDS) were fetched.
+    pub array: SharedId,
+    /// The element of the first, `I32`.
+    pub index: Expression,
+    /// The index of the first in [`Table::Operands`], `I32`; where the others are.
+    pub first: Expression,
+}
+
 /// The waits that a kernel does itself.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct CallWaits {
+    /// The array of the entry that holds instructions, number `n` at `n` modulo
+    /// [`RING_INSTRUCTIONS`](warpweave_plan::tables::RING_INSTRUCTIONS).
+    pub ring: SharedId,
     /// Index of the first in [`Table::Instructions`], `I32`.
     pub first: Expression,
     /// How many there are, one after another, `I32`.
@@ -140,9 +154,24 @@ pub enum Statement {
         /// A `Bool`.
         exists: Expression,
     },
+    /// Begins to copy words of a plan table into a shared array of the entry, the threads sharing the words, as part of
+    /// each thread's open group of copies; block-uniform. Only in entries.
+    Fetch {
+        /// The array that is written, of `I32`.
+        array: SharedId,
+        /// The first element there, `I32`; a multiple of four.
+        index: Expression,
+        /// The table.
+        table: Table,
+        /// The first word there, `I32`; a multiple of four.
+        first: Expression,
+        /// How many; a multiple of four.
+        words: u32,
+    },
     /// Closes the thread's open group of copies.
     AsyncCommit,
-    /// Waits until at most `pending` of the thread's last groups of copies are under way. When a kernel ends, none may be.
+    /// Waits until at most `pending` of the thread's last groups of copies are under way. When a kernel ends, none of its own
+    /// may be.
     AsyncWait {
         /// Groups.
         pending: u32,
@@ -194,8 +223,8 @@ pub enum Statement {
     Call {
         /// The kernel.
         kernel: KernelId,
-        /// Index of the first operand in [`Table::Operands`], `I32`.
-        operands: Expression,
+        /// Its operands.
+        operands: CallOperands,
         /// The tile index, `I32`.
         tile: Expression,
         /// Its waits, if the kernel does its own.

@@ -34,7 +34,7 @@ use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, Segment};
 use warpweave_plan::plan::{OperatorId, ROperator};
 use warpweave_plan::streams::prefetch;
 use warpweave_plan::tables;
-use warpweave_plan::tables::Binding;
+use warpweave_plan::tables::{Binding, OPERAND_ALIGNMENT};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::contraction::AxisClass;
@@ -69,6 +69,7 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
     for ((id, operator), awaits) in plan.operators().iter().zip(awaiting) {
         let mut bind = |(kernel, own): (Kernel, Vec<i32>)| {
             let kernel = *known.entry(kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
+            operands.resize(operands.len().next_multiple_of(OPERAND_ALIGNMENT), 0);
             let first = operands.len() as u32;
             operands.extend(own);
             (kernel.index() as u32, first)
@@ -83,13 +84,13 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
     }
     let entry = match plan.backend() {
         PlanBackend::Persistent => Entry::Persistent(persistent::entry(&kernels)),
-        PlanBackend::CudaGraph => Entry::Nodes(kernels.ids().map(nodes::entry).collect()),
+        PlanBackend::CudaGraph => Entry::Nodes(kernels.ids().map(|id| nodes::entry(id, &kernels)).collect()),
         PlanBackend::Mixed => {
             let launched: Vec<KernelId> = tables::encode(plan, &bindings, Vec::new())
                 .nodes()
                 .map(|node| KernelId::from_index(node.kernel as usize))
                 .collect();
-            let nodes = launched.into_iter().map(|kernel| (kernel, nodes::entry(kernel))).collect();
+            let nodes = launched.into_iter().map(|kernel| (kernel, nodes::entry(kernel, &kernels))).collect();
             Entry::Mixed(MixedEntries { persistent: persistent::entry(&kernels), nodes })
         }
     };

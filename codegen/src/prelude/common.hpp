@@ -59,12 +59,20 @@ struct ww_exchange {
   ww_u32 epoch;
 };
 
-// The waits that a kernel does itself: `count` instructions from number `first` on.
+// Where words are that the entry has fetched: an address in shared memory.
+#if defined(__CUDACC__)
+using ww_fetched = ww_u32;
+#else
+using ww_fetched = ww_u32 const*;
+#endif
+
+// The waits that a kernel does itself: `count` instructions from number `first` on, which lie in a ring.
 struct ww_own_waits {
   int* counters;
-  int const* instructions;
+  ww_fetched ring;
   ww_u32 first, count;
 };
+constexpr ww_u32 ww_ring_instructions = 64;
 
 // Words from one counter to the next: a 128-byte line each.
 constexpr ww_u32 ww_counter_stride = 32;
@@ -81,9 +89,12 @@ enum ww_claim : ww_u32 { ww_by_wait = 1, ww_by_poll = 2 };
 
 WW_FUNCTION ww_u64 ww_extend(ww_u32 value) { return (ww_u64)(long long)(int)value; }
 
-WW_FUNCTION ww_own_waits ww_waits_of(ww_arguments const& arguments, ww_u32 first, ww_u32 count) {
-  return {arguments.counters, arguments.instructions, first, count};
+WW_FUNCTION ww_own_waits ww_waits_of(ww_arguments const& arguments, ww_fetched ring, ww_u32 first, ww_u32 count) {
+  return {arguments.counters, ring, first, count};
 }
+
+// The first word, from the ring's begin on, of one of those waits.
+WW_FUNCTION ww_u32 ww_ring_word(ww_u32 position) { return 4 * (position % ww_ring_instructions); }
 
 // A tag of the launch: the bits of a signalling NaN, which no arithmetic delivers.
 constexpr ww_u32 ww_tags = 65536;

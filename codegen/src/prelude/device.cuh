@@ -208,6 +208,30 @@ WW_FUNCTION void ww_async_wait() {
   asm volatile("cp.async.wait_group %0;" :: "n"(pending) : "memory");
 }
 
+// Copies words of a plan table into shared memory, the threads sharing them; both places are aligned to 16 bytes.
+template <int words, int threads>
+WW_FUNCTION void ww_fetch(ww_u32* to, int const* from) {
+#pragma unroll
+  for (int first = 0; first < words; first += 4 * threads) {
+    int const word = first + 4 * (int)ww_thread();
+    if (first + 4 * threads > words && word >= words) break;
+    ww_u32 const place = (ww_u32)__cvta_generic_to_shared(to + word);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(place), "l"(from + word) : "memory");
+  }
+}
+
+// The address is made here and not before: nothing that is read at it moves over the barriers that stand before.
+WW_FUNCTION ww_fetched ww_fetched_at(ww_u32 const* words) {
+  ww_fetched place;
+  asm volatile("mov.u32 %0, %1;" : "=r"(place) : "r"((ww_u32)__cvta_generic_to_shared(words)) : "memory");
+  return place;
+}
+WW_FUNCTION ww_u32 ww_fetched_word(ww_fetched words, ww_u32 index) {
+  ww_u32 value;
+  asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(words + 4u * index));
+  return value;
+}
+
 struct __align__(16) ww_four_i64 {
   ww_u64 x, y, z, w;
 };
@@ -355,9 +379,10 @@ WW_FUNCTION bool ww_await(ww_exchange const& exchange, ww_own_waits const& waits
   if (ww_thread() == 0u) {
     for (ww_u32 number = 0; reached && number < waits.count; ++number) {
       ww_u32 const position = waits.first + number;
-      int const* const words = waits.instructions + 4 * (ww_u64)position;
-      ww_u32 const target = (exchange.epoch - 1u) * ww_table(words, 2u) + ww_table(words, 3u);
-      reached = ww_wait<acquire>(exchange, waits.counters, ww_table(words, 1u), target, position);
+      ww_u32 const word = ww_ring_word(position);
+      ww_u32 const arrivals = ww_fetched_word(waits.ring, word + 2u), signals = ww_fetched_word(waits.ring, word + 3u);
+      ww_u32 const counter = ww_fetched_word(waits.ring, word + 1u), target = (exchange.epoch - 1u) * arrivals + signals;
+      reached = ww_wait<acquire>(exchange, waits.counters, counter, target, position);
     }
   }
   if (!ww_barrier_or(!reached)) return false;

@@ -165,6 +165,15 @@ template <int bytes>
 static void ww_async_copy_weights(float* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
   ww_async_copy<bytes>(to, buffers.weights + (exists ? 4 * index : 0), exists);
 }
+// Copies words of a plan table into shared memory, the threads sharing them.
+template <int words, int threads>
+static void ww_fetch(ww_u32* to, int const* from) {
+  for (int word = 4 * (int)ww_thread(); word < words; word += 4 * threads) {
+    for (int at = word; at < word + 4; ++at) ww_shared_store_i32(to, at, ww_table(from, (ww_u32)at));
+  }
+}
+WW_FUNCTION ww_fetched ww_fetched_at(ww_u32 const* words) { return words; }
+WW_FUNCTION ww_u32 ww_fetched_word(ww_fetched words, ww_u32 index) { return ww_shared_load_i32(words, (int)index); }
 WW_FUNCTION void ww_async_commit() {}
 template <int pending>
 static void ww_async_wait() {}
@@ -294,9 +303,10 @@ static bool ww_await(ww_exchange const& exchange, ww_own_waits const& waits) {
   if (ww_thread() == 0u) {
     for (ww_u32 number = 0; reached && number < waits.count; ++number) {
       ww_u32 const position = waits.first + number;
-      int const* const words = waits.instructions + 4 * (ww_u64)position;
-      ww_u32 const target = (exchange.epoch - 1u) * ww_table(words, 2u) + ww_table(words, 3u);
-      reached = ww_wait<order>(exchange, waits.counters, ww_table(words, 1u), target, position);
+      ww_u32 const word = ww_ring_word(position);
+      ww_u32 const arrivals = ww_fetched_word(waits.ring, word + 2u), signals = ww_fetched_word(waits.ring, word + 3u);
+      ww_u32 const counter = ww_fetched_word(waits.ring, word + 1u), target = (exchange.epoch - 1u) * arrivals + signals;
+      reached = ww_wait<order>(exchange, waits.counters, counter, target, position);
     }
   }
   return ww_barrier_or(!reached);

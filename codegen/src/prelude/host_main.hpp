@@ -88,7 +88,7 @@ inline void run_launch(launch const& parameters, ww_u64 number, ww_arguments con
     if (next.is_node == 0) {
       auto* const persistent = entry<void(ww_arguments)>("warpweave_persistent");
       ww_arguments own = next_arguments;
-      own.stream_start += next.first;
+      own.stream_start += 2 * next.first;
       run_grid(parameters, number, next.blocks, next.blocks, [=] { persistent(own); });
       next_arguments.control += ww_control_words;
       continue;

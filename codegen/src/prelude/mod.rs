@@ -50,6 +50,7 @@ pub fn host_source(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use warpweave_plan::plan::{TAG_BITS, TAGS};
+    use warpweave_plan::tables::RING_INSTRUCTIONS;
 
     use super::*;
 
@@ -59,6 +60,7 @@ mod tests {
             format!("ww_counter_stride = {COUNTER_STRIDE_WORDS};"),
             format!("ww_control_words = {CONTROL_WORDS};"),
             format!("ww_status_words = {STATUS_WORDS};"),
+            format!("ww_ring_instructions = {RING_INSTRUCTIONS};"),
             format!("ww_tags = {TAGS};"),
             format!("ww_tag_bits = {TAG_BITS:#x}u;"),
         ] {

@@ -2,6 +2,8 @@
 
 use super::literal::{literal, signed_literal};
 use super::types::register;
+use warpweave_plan::tables::HELD_OPERANDS;
+
 use crate::kernel_ir::typing::type_of;
 use crate::kernel_ir::{BinaryOp, Builtin, Constant, Expression, Kernel, LocalId, ScalarType, SharedId, UnaryOp};
 
@@ -84,6 +86,14 @@ struct Printer<'a> {
     kernel: &'a Kernel,
 }
 
+/// An operand: of those that the entry has fetched, or of their table.
+fn operand(number: u32) -> String {
+    match (number as usize) < HELD_OPERANDS {
+        true => format!("ww_fetched_word(operands, {number}u)"),
+        false => format!("ww_table(table, {number}u)"),
+    }
+}
+
 impl Printer<'_> {
     fn whole(&self, expression: &Expression) -> String {
         match expression {
@@ -94,7 +104,7 @@ impl Printer<'_> {
             Expression::Builtin(Builtin::Block) => "ww_block()".to_owned(),
             Expression::Builtin(Builtin::Grid) => "ww_grid()".to_owned(),
             Expression::Builtin(Builtin::FirstOperand) => "arguments.first_operand".to_owned(),
-            Expression::Operand(operand) => format!("ww_table(operands, {operand}u)"),
+            Expression::Operand(number) => operand(*number),
             Expression::Tile => "tile".to_owned(),
             Expression::Unary(op, value) => self.unary(*op, value),
             Expression::Binary(op, left, right) => self.binary(*op, left, right),
@@ -105,12 +115,9 @@ impl Printer<'_> {
                 format!("{} ? {} : {}", self.bound(condition), self.bound(then), self.bound(otherwise))
             }
             Expression::Cast(target, value) => self.cast(*target, value),
-            Expression::FastDivide(value, operand) => {
-                let shift = u64::from(*operand) + 1;
-                format!(
-                    "ww_fast_divide({}, ww_table(operands, {operand}u), ww_table(operands, {shift}u))",
-                    self.whole(value)
-                )
+            Expression::FastDivide(value, number) => {
+                let shift = operand(number + 1);
+                format!("ww_fast_divide({}, {}, {shift})", self.whole(value), operand(*number))
             }
         }
     }

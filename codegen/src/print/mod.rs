@@ -68,16 +68,19 @@ impl<'a> Printer<'a> {
     fn kernel(&self, id: KernelId) -> String {
         let prologue = shared_memory(self.program.entry_shared_bytes());
         let resident_bytes = self.program.resident_bytes();
-        let head = Head { signature: self.signature(id), prologue, takes: &self.takes, resident_bytes };
+        let head = Head { prologue, resident_bytes, ..self.head(self.signature(id)) };
         function(&self.program.kernels[id], &head) + "\n"
     }
 
     fn signature(&self, id: KernelId) -> String {
-        let Takes { exchange, waits } = self.takes[id];
+        let Takes { exchange, waits, table } = self.takes[id];
         let result = if waits { "bool" } else { "void" };
         let exchange = if exchange { "ww_exchange exchange, " } else { "" };
         let waits = if waits { ", ww_own_waits waits" } else { "" };
-        format!("WW_KERNEL {result} {id}(ww_buffers buffers, {exchange}int const* operands, unsigned tile{waits})")
+        let table = if table { "int const* table, " } else { "" };
+        format!(
+            "WW_KERNEL {result} {id}(ww_buffers buffers, {exchange}ww_fetched operands, {table}unsigned tile{waits})"
+        )
     }
 
     fn entries(&self) -> String {
@@ -102,8 +105,14 @@ impl<'a> Printer<'a> {
     fn node(&self, id: KernelId, node: &Kernel) -> String {
         let name = node_name(id.index() as u32);
         let signature = format!("{} {name}(ww_node_arguments arguments)", self.bounds());
-        let prologue = self.abort() + "  ww_buffers const buffers = arguments.buffers;\n";
-        function(node, &Head { signature, prologue, takes: &self.takes, resident_bytes: 0 })
+        let prologue = self.abort() + &shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
+        function(node, &Head { prologue, ..self.head(signature) })
+    }
+
+    /// A body without a prologue.
+    fn head(&self, signature: String) -> Head<'_> {
+        let threads = self.program.threads;
+        Head { signature, prologue: String::new(), takes: &self.takes, threads, resident_bytes: 0 }
     }
 
     fn entry(&self, entry: &Kernel) -> String {
@@ -112,7 +121,7 @@ impl<'a> Printer<'a> {
         if self.takes.values().any(|takes| takes.exchange) {
             prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
         }
-        function(entry, &Head { signature, prologue, takes: &self.takes, resident_bytes: 0 })
+        function(entry, &Head { prologue, ..self.head(signature) })
     }
 }
 
@@ -127,16 +136,18 @@ struct Head<'a> {
     signature: String,
     prologue: String,
     takes: &'a Arena<KernelId, Takes>,
+    /// Threads of a block.
+    threads: u32,
     /// What kernels keep takes so many first bytes of the body's shared memory.
     resident_bytes: u32,
 }
 
 /// A body as text.
 fn function(kernel: &Kernel, head: &Head) -> String {
-    let Head { signature, prologue, takes, resident_bytes } = head;
+    let Head { signature, prologue, takes, threads, resident_bytes } = head;
     let declarations = Declarations::of(kernel);
     let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *resident_bytes));
-    statement::body(kernel, &|local| declarations.locals.contains(&local), takes, &mut text);
+    statement::body(kernel, &|local| declarations.locals.contains(&local), takes, *threads, &mut text);
     if kernel.awaits() {
         text.push_str("  return false;\n");
     }

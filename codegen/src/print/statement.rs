@@ -7,8 +7,8 @@ use super::types::suffix;
 use warpweave_graph::arena::Arena;
 
 use crate::kernel_ir::{
-    ArrayId, Block, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
-    MemoryType, Place, SharedId, ShuffleMode, SpecialRegister, Statement, Table, Width,
+    ArrayId, Block, CallOperands, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId,
+    MemoryOrder, MemoryType, Place, SharedId, ShuffleMode, SpecialRegister, Statement, Table, Width,
 };
 
 /// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
@@ -17,9 +17,10 @@ pub(super) fn body(
     kernel: &Kernel,
     is_declared: &dyn Fn(LocalId) -> bool,
     takes: &Arena<KernelId, Takes>,
+    threads: u32,
     text: &mut String,
 ) {
-    let mut printer = Printer { kernel, is_declared, takes, text, depth: 1, loops: 0, enclosing: Vec::new() };
+    let mut printer = Printer { kernel, is_declared, takes, threads, text, depth: 1, loops: 0, enclosing: Vec::new() };
     printer.block(&kernel.body);
 }
 
@@ -37,6 +38,8 @@ struct Printer<'a> {
     kernel: &'a Kernel,
     is_declared: &'a dyn Fn(LocalId) -> bool,
     takes: &'a Arena<KernelId, Takes>,
+    /// Threads of a block.
+    threads: u32,
     text: &'a mut String,
     depth: usize,
     loops: u32,
@@ -75,6 +78,11 @@ impl Printer<'_> {
         };
         let (pointer, index) = shared_address(self.kernel, array, index, &counts);
         format!("{pointer}{between}{index}")
+    }
+
+    /// Where the first operands of a call are.
+    fn operands(&self, CallOperands { array, index, .. }: &CallOperands) -> String {
+        format!("ww_fetched_at({})", self.shared_address(*array, index, " + "))
     }
 
     fn place(&self, place: &Place) -> String {
@@ -141,6 +149,11 @@ impl Printer<'_> {
                 let (exists, bytes) = (self.value(exists), 4 * width.elements());
                 self.line(&format!("ww_async_copy_{space}<{bytes}>({place}, buffers, {source}, {exists});"));
             }
+            Statement::Fetch { array, index, table, first, words } => {
+                let (place, first) = (self.shared_address(*array, index, " + "), global_index(self.kernel, first));
+                let (table, threads) = (table_name(*table), self.threads);
+                self.line(&format!("ww_fetch<{words}, {threads}>({place}, arguments.{table} + {first});"));
+            }
             Statement::AsyncCommit => self.line("ww_async_commit();"),
             Statement::AsyncWait { pending } => self.line(&format!("ww_async_wait<{pending}>();")),
             Statement::Shuffle { place, value, mode } => {
@@ -157,14 +170,18 @@ impl Printer<'_> {
             Statement::Break => self.leave(),
             Statement::Switch { selector, cases } => self.switch(selector, cases),
             Statement::Call { kernel, operands, tile, waits } => {
-                let (operands, tile) = (global_index(self.kernel, operands), self.value(tile));
-                let exchange = if self.takes[*kernel].exchange { "exchange, " } else { "" };
-                let call = format!("{kernel}(buffers, {exchange}arguments.operands + {operands}, {tile}");
+                let (held, tile) = (self.operands(operands), self.value(tile));
+                let Takes { exchange, table, .. } = self.takes[*kernel];
+                let exchange = if exchange { "exchange, " } else { "" };
+                let first = global_index(self.kernel, &operands.first);
+                let table = if table { format!("arguments.operands + {first}, ") } else { String::new() };
+                let call = format!("{kernel}(buffers, {exchange}{held}, {table}{tile}");
                 match waits {
                     None => self.line(&format!("{call});")),
-                    Some(CallWaits { first, count, stopped }) => {
+                    Some(CallWaits { ring, first, count, stopped }) => {
                         let (first, count) = (self.value(first), self.value(count));
-                        self.assign(stopped, &format!("{call}, ww_waits_of(arguments, {first}, {count}))"));
+                        let waits = format!("ww_waits_of(arguments, ww_fetched_at({ring}), {first}, {count})");
+                        self.assign(stopped, &format!("{call}, {waits})"));
                     }
                 }
             }
@@ -184,12 +201,8 @@ impl Printer<'_> {
             }
             Statement::WarpBarrier => self.line("ww_warp_barrier();"),
             Statement::LoadTable { place, table, index } => {
-                let table = match table {
-                    Table::StreamStart => "stream_start",
-                    Table::Instructions => "instructions",
-                    Table::Operands => "operands",
-                };
-                self.assign(place, &format!("ww_table(arguments.{table}, {})", self.value(index)));
+                let (table, index) = (table_name(*table), self.value(index));
+                self.assign(place, &format!("ww_table(arguments.{table}, {index})"));
             }
             Statement::LoadControl { place, word } => {
                 self.assign(place, &format!("ww_load_control(arguments, {})", control_word(*word)));
@@ -343,6 +356,14 @@ impl Printer<'_> {
         self.depth -= 1;
         self.enclosing.pop();
         self.line("}");
+    }
+}
+
+fn table_name(table: Table) -> &'static str {
+    match table {
+        Table::StreamStart => "stream_start",
+        Table::Instructions => "instructions",
+        Table::Operands => "operands",
     }
 }
 

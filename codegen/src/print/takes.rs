@@ -1,5 +1,7 @@
 //! What kernels take beside memory, operands and tile.
 
+use warpweave_plan::tables::HELD_OPERANDS;
+
 use crate::kernel_ir::effects::Memory;
 use crate::kernel_ir::location::visit;
 use crate::kernel_ir::{Block, Kernel};
@@ -9,6 +11,8 @@ use crate::kernel_ir::{Block, Kernel};
 pub(super) struct Takes {
     /// What polls, tags and waits need.
     pub exchange: bool,
+    /// The table of operands, beside those that the entry has fetched.
+    pub table: bool,
     /// Its own waits; it then returns whether they gave up.
     pub waits: bool,
 }
@@ -16,7 +20,8 @@ pub(super) struct Takes {
 impl Takes {
     pub fn of(kernel: &Kernel) -> Self {
         let waits = kernel.awaits();
-        Self { exchange: waits || exchanges(&kernel.body), waits }
+        let table = kernel.operands() as usize > HELD_OPERANDS;
+        Self { exchange: waits || exchanges(&kernel.body), table, waits }
     }
 }
 

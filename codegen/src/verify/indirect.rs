@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::kernel_ir::effects::{Outcome, Role};
+use crate::kernel_ir::effects::{AccessKind, Memory, Outcome, Role};
 use crate::kernel_ir::location::visit;
-use crate::kernel_ir::{ArrayId, Block, Expression, Kernel, LocalId, Place, Statement};
+use crate::kernel_ir::{ArrayId, Block, Expression, Kernel, LocalId, Place, SharedId, Statement};
 
 use super::problem::{Problem, Report};
 
 pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
-    let mut loaded = Loaded::default();
+    let mut loaded = Loaded { fetched: fetched(&kernel.body), ..Loaded::default() };
     while loaded.grow(&kernel.body) {}
     visit(&kernel.body, &mut |statement, path| {
         let reads = statement.parts().reads;
@@ -25,6 +25,21 @@ pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
 struct Loaded {
     locals: BTreeSet<LocalId>,
     arrays: BTreeSet<ArrayId>,
+    /// Shared arrays that hold words of tables alone, which say what a plan is and nothing of data.
+    fetched: BTreeSet<SharedId>,
+}
+
+/// The shared arrays that a body writes by fetches alone.
+fn fetched(block: &Block) -> BTreeSet<SharedId> {
+    let (mut fetched, mut written) = (BTreeSet::new(), BTreeSet::new());
+    visit(block, &mut |statement, _| {
+        let accesses = statement.effects().accesses;
+        let of_table = accesses.iter().any(|access| access.memory == Memory::Table);
+        let writes = accesses.iter().filter(|access| access.kind == AccessKind::Write);
+        let arrays = writes.filter_map(|access| access.shared());
+        if of_table { fetched.extend(arrays) } else { written.extend(arrays) }
+    });
+    fetched.difference(&written).copied().collect()
 }
 
 impl Loaded {
@@ -50,6 +65,9 @@ impl Loaded {
             Outcome::Values | Outcome::OfOneLane => {
                 let reads = statement.parts().reads;
                 reads.into_iter().any(|read| read.role == Role::Value && self.holds(read.expression))
+            }
+            Outcome::OfShared => {
+                effects.accesses.iter().filter_map(|access| access.shared()).any(|array| !self.fetched.contains(&array))
             }
             Outcome::OfThread | Outcome::Common => effects.loads(),
         }

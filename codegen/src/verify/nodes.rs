@@ -1,20 +1,29 @@
 //! What a node does before its kernel.
 
-use crate::kernel_ir::effects::Order;
+use crate::kernel_ir::effects::{Control, Order};
 use crate::kernel_ir::{Body, Kernel};
 
 use super::problem::{Problem, Report};
 
-/// A node waits for the node before it, before anything else, and leaves shared memory to its kernel.
+/// A node waits for the node before it, and before that touches nothing that a node writes.
 pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
     match report.body {
         Body::Entry | Body::Kernel(_) => return,
         Body::Node(_) => {}
     }
-    if kernel.body.first().is_none_or(|statement| statement.effects().order != Order::Dependencies) {
+    let before = kernel.body.iter().take_while(|statement| statement.effects().order != Order::Dependencies);
+    let waits = before.clone().count() < kernel.body.len();
+    let is_harmless = |control: Control| match control {
+        Control::Next => true,
+        Control::Branch
+        | Control::Count { .. }
+        | Control::Repeat
+        | Control::Leave
+        | Control::Select
+        | Control::Call { .. } => false,
+    };
+    let mut effects = before.map(|statement| statement.effects());
+    if !waits || effects.any(|effects| effects.touches_arena() || !is_harmless(effects.control)) {
         report.add(&[], Problem::NoDependencyWait);
-    }
-    if !kernel.shared.is_empty() {
-        report.add(&[], Problem::Misplaced("a shared array"));
     }
 }

@@ -62,7 +62,8 @@ impl Flow<'_, '_> {
         }
         if let Some(written) = parts.place {
             let level = match effects.outcome {
-                Outcome::Values => reads.max(context),
+                // Without a race, all threads that come to the statement read the same of one element.
+                Outcome::Values | Outcome::OfShared => reads.max(context),
                 Outcome::OfOneLane => reads.min(Level::Warp).max(context),
                 // What other threads may change is taken as different in each thread.
                 Outcome::OfThread => Level::Thread,

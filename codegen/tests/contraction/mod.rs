@@ -11,7 +11,7 @@ use warpweave_codegen::kernel_ir::{
     RegisterArray, ScalarType, SharedArray, Statement, UnaryOp, Width,
 };
 
-use super::sample;
+use warpweave_codegen::persistent;
 
 const TILE: i32 = 64;
 const STEP: i32 = 16;
@@ -22,7 +22,8 @@ pub fn program(kernels: usize) -> Program {
     let epilogues =
         [None, Some(UnaryOp::Tanh), Some(UnaryOp::Exp), Some(UnaryOp::Erf), Some(UnaryOp::Sqrt), Some(UnaryOp::Log)];
     let bodies = (0..kernels).map(|number| contraction(epilogues[number % epilogues.len()], number as f32));
-    Program { threads: THREADS, kernels: bodies.collect(), entry: Entry::Persistent(sample::entry(kernels)) }
+    let kernels = bodies.collect();
+    Program { threads: THREADS, entry: Entry::Persistent(persistent::entry(&kernels)), kernels }
 }
 
 fn contraction(epilogue: Option<UnaryOp>, bias: f32) -> Kernel {

@@ -6,7 +6,7 @@ use warpweave_codegen::kernel_ir::{
 };
 use warpweave_codegen::persistent;
 use warpweave_graph::arena::Id;
-use warpweave_plan::tables::{Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables};
+use warpweave_plan::tables::{Launch, StreamLaunch, StreamStep, Tables};
 
 pub fn thread() -> Expression {
     Expression::Builtin(Builtin::Thread)
@@ -71,15 +71,17 @@ pub fn tables(streams: &[Vec<Step>], operands: &[i32]) -> Tables {
     let launches = vec![Launch::Streams(launch)];
     let mut tables = Tables { operands: operands.to_vec(), launches, ..Tables::default() };
     for stream in streams {
-        tables.stream_start.push((tables.instructions.len() / 4) as i32);
-        for step in stream {
-            tables.instructions.extend(match *step {
-                Step::Run { kernel, operands, tile } => [OPCODE_RUN + kernel, operands, tile, 0],
-                Step::Wait { counter, arrivals, n } => [OPCODE_WAIT, counter, arrivals, n],
-                Step::Signal { counter } => [OPCODE_SIGNAL, counter, 0, 0],
-            });
-        }
-        tables.instructions.extend([OPCODE_END, 0, 0, 0]);
+        let steps = stream.iter().map(|step| match *step {
+            Step::Run { kernel, operands, tile } => {
+                StreamStep::Run { kernel: kernel as u32, operands: operands as u32, tile: tile as u32, waits: 0 }
+            }
+            Step::Wait { counter, arrivals, n } => {
+                StreamStep::Wait { counter: counter as u32, arrivals: arrivals as u32, signals: n as u32 }
+            }
+            Step::Signal { counter } => StreamStep::Signal(counter as u32),
+        });
+        tables.push_stream(&steps.collect::<Vec<StreamStep>>());
     }
+    tables.close();
     tables
 }

@@ -29,14 +29,14 @@ fn sum_all() -> Kernel {
 
 fn layers() -> (Program, Tables) {
     let size = BLOCKS * THREADS;
-    let operands: Vec<i32> = (0..LAYERS).flat_map(|layer| [layer * size, (layer + 1) * size, BLOCKS]).collect();
+    let operands: Vec<i32> = (0..LAYERS).flat_map(|layer| [layer * size, (layer + 1) * size, BLOCKS, 0]).collect();
     let stream = |block| {
         let mut stream = Vec::new();
         for layer in 0..LAYERS {
             if layer > 0 {
                 stream.push(Step::Wait { counter: layer - 1, arrivals: BLOCKS, n: BLOCKS });
             }
-            stream.push(run(0, layer * 3, block));
+            stream.push(run(0, layer * 4, block));
             stream.push(Step::Signal { counter: layer });
         }
         stream

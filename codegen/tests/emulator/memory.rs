@@ -221,7 +221,8 @@ fn launches_need_their_entries() {
     let refused = |program: &Program, tables: &Tables| Device::new(program, tables, &[], 0, 0).err();
     assert_eq!(refused(&streams, &of_node), Some(PrepareError::UnknownKernel(0)));
     let kernels = streams.kernels.clone();
-    let nodes = Program { entry: Entry::Nodes(kernels.ids().map(nodes::entry).collect()), ..streams };
+    let nodes =
+        Program { entry: Entry::Nodes(kernels.ids().map(|id| nodes::entry(id, &kernels)).collect()), ..streams };
     assert_eq!(refused(&nodes, &of_node), None);
     assert_eq!(refused(&nodes, &tables(&[vec![run(0, 0, 0)]], &[])), Some(PrepareError::NoStreamEntry));
 }

@@ -36,9 +36,9 @@ fn consume() -> Kernel {
 fn pair() -> (Program, Tables) {
     let streams = [
         vec![run(0, 0, 0), Step::Signal { counter: 0 }],
-        vec![Step::Wait { counter: 0, arrivals: 1, n: 1 }, run(1, 2, 0)],
+        vec![Step::Wait { counter: 0, arrivals: 1, n: 1 }, run(1, 4, 0)],
     ];
-    (program(THREADS as u32, vec![produce(), consume()]), tables(&streams, &[0, 64, 64, 128]))
+    (program(THREADS as u32, vec![produce(), consume()]), tables(&streams, &[0, 64, 0, 0, 64, 128]))
 }
 
 fn device<'a>(program: &Program, tables: &'a Tables) -> Device<'a> {
@@ -135,10 +135,10 @@ fn a_missing_signal_is_a_deadlock() {
 fn buffers_reused_without_order_are_a_race() {
     // Block 1 reads what block 0 overwrites without waiting for the read.
     let streams = [
-        vec![run(0, 0, 0), Step::Signal { counter: 0 }, run(0, 4, 0)],
-        vec![Step::Wait { counter: 0, arrivals: 1, n: 1 }, run(1, 2, 0)],
+        vec![run(0, 0, 0), Step::Signal { counter: 0 }, run(0, 8, 0)],
+        vec![Step::Wait { counter: 0, arrivals: 1, n: 1 }, run(1, 4, 0)],
     ];
-    let tables = tables(&streams, &[0, 64, 64, 128, 0, 64]);
+    let tables = tables(&streams, &[0, 64, 0, 0, 64, 128, 0, 0, 0, 64]);
     let (program, _) = pair();
     for seed in 0..SEEDS {
         let report = launch(&mut device(&program, &tables), seed);

@@ -161,7 +161,8 @@ fn memory_traffic_is_counted() {
         put(value.into()),
     ];
     let (_, report) = results(kernel, &[], &[0; 64 * 8 * 4]);
-    assert_eq!(report.counts.load_sectors, 2 * (4 + 32 + 16));
-    assert_eq!(report.counts.store_sectors, 2 * 4);
-    assert_eq!(report.counts.shared_wavefronts, 2 * (1 + 2 + 32));
+    let counts = report.kernel_counts[0];
+    assert_eq!(counts.load_sectors, 2 * (4 + 32 + 16));
+    assert_eq!(counts.store_sectors, 2 * 4);
+    assert_eq!(counts.shared_wavefronts, 2 * (1 + 2 + 32));
 }

@@ -6,7 +6,7 @@ use warpweave_codegen::kernel_ir::{
 };
 use warpweave_codegen::verify::{Flaw, Problem, Scope, verify};
 use warpweave_codegen::{nodes, persistent};
-use warpweave_graph::arena::Id;
+use warpweave_graph::arena::{Arena, Id};
 
 use crate::build::*;
 
@@ -210,10 +210,11 @@ fn nodes_of_a_program_of_both_kinds_are_checked() {
         program.entry = Entry::Mixed(MixedEntries { persistent, nodes: [(node, entry)].into() });
         verify(&program).into_iter().map(|violation| violation.problem).collect::<Vec<Problem>>()
     };
-    assert_eq!(check(first, nodes::entry(first)), []);
+    let none = Arena::new();
+    assert_eq!(check(first, nodes::entry(first, &none)), []);
     assert_eq!(check(first, Kernel::default()), [Problem::NoDependencyWait]);
-    assert_eq!(check(second, nodes::entry(second)), [Problem::Misplaced("LoadTagged")]);
-    assert_eq!(check(unknown, nodes::entry(first)), [Problem::UnknownId("k2".into())]);
+    assert_eq!(check(second, nodes::entry(second, &none)), [Problem::Misplaced("LoadTagged")]);
+    assert_eq!(check(unknown, nodes::entry(first, &none)), [Problem::UnknownId("k2".into())]);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //! value is defined and stored, so that no compiler may drop anything.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, CallWaits, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, LocalId,
-    MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, SpecialRegister,
-    Statement, Table, UnaryOp, Width,
+    BinaryOp, Block, Builtin, CallOperands, CallWaits, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel,
+    LocalId, MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode,
+    SpecialRegister, Statement, Table, UnaryOp, Width,
 };
 use warpweave_graph::arena::Arena;
 
@@ -25,17 +25,20 @@ pub fn program() -> Program {
     ]);
     let mut entry = Kernel::default();
     entry.shared.push(SharedArray { memory: MemoryType::U8, length: 5 });
+    let ring = entry.shared.push(SharedArray { memory: MemoryType::I32, length: 1024 });
     let words: Vec<LocalId> = (0..2).map(|_| entry.locals.push(ScalarType::I32)).collect();
     let flag = entry.locals.push(ScalarType::Bool);
     let place = || Place::Local(words[0]);
     let value = || Expression::Local(words[0]);
     entry.body.extend(words.iter().map(|word| assign(*word, Expression::Builtin(Builtin::Block))));
     for (kernel, body) in kernels.iter() {
-        let waits = || CallWaits { first: value(), count: Expression::i32(1), stopped: Place::Local(flag) };
+        let waits = || CallWaits { ring, first: value(), count: Expression::i32(1), stopped: Place::Local(flag) };
         let waits = body.awaits().then(waits);
-        entry.body.push(Statement::Call { kernel, operands: value(), tile: Expression::i32(3), waits });
+        let operands = CallOperands { array: ring, index: Expression::i32(64), first: value() };
+        entry.body.push(Statement::Call { kernel, operands, tile: Expression::i32(3), waits });
     }
-    for table in [Table::StreamStart, Table::Instructions, Table::Operands] {
+    for (table, words) in [(Table::StreamStart, 4), (Table::Instructions, 64), (Table::Operands, 516)] {
+        entry.body.push(Statement::Fetch { array: ring, index: Expression::i32(8), table, first: value(), words });
         entry.body.push(Statement::LoadTable { place: place(), table, index: value() });
     }
     for word in [ControlWord::Epoch, ControlWord::Left, ControlWord::Abort] {

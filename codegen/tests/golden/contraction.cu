@@ -1,5 +1,5 @@
-WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory();
+WW_KERNEL void k0(ww_buffers buffers, ww_fetched operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory() + 1280;
   unsigned v0, v1, v2, v3, v4, v5, v6;
   float r0[16];
   float r1[4];
@@ -7,10 +7,10 @@ WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
   float r3[4];
   float* const s0 = (float*)(shared + 0);
   float* const s1 = (float*)(shared + 4096);
-  v0 = ww_table(operands, 3u);
-  v1 = ww_table(operands, 4u);
-  v2 = ww_divide(tile, ww_table(operands, 5u)) * 64u;
-  v3 = ww_remainder(tile, ww_table(operands, 5u)) * 64u;
+  v0 = ww_fetched_word(operands, 3u);
+  v1 = ww_fetched_word(operands, 4u);
+  v2 = ww_divide(tile, ww_fetched_word(operands, 5u)) * 64u;
+  v3 = ww_remainder(tile, ww_fetched_word(operands, 5u)) * 64u;
   v4 = ww_shift_right(ww_thread(), 4u) * 4u;
   v5 = (ww_thread() & 15u) * 4u;
   #pragma unroll
@@ -20,12 +20,12 @@ WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
   #pragma unroll 1
   for (unsigned v7 = 0u; (int)v7 < (int)ww_shift_right(v0, 4u); ++v7) {
     v6 = v7 * 16u;
-    ww_arena_load4_f32(r3, buffers, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
+    ww_arena_load4_f32(r3, buffers, ww_extend(ww_fetched_word(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
     #pragma unroll
     for (unsigned v9 = 0u; v9 < 4u; ++v9) {
       ww_shared_store_f32(s0 + (int)ww_shift_right(ww_thread(), 2u), (int)(((ww_thread() & 3u) * 4u + v9) * 64u), r3[v9]);
     }
-    ww_weights_load4_f32(r3, buffers, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
+    ww_weights_load4_f32(r3, buffers, ww_extend(ww_fetched_word(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
     ww_shared_store4_f32(s1, ww_thread() * 4u, r3[0], r3[1], r3[2], r3[3]);
     ww_barrier();
     #pragma unroll
@@ -44,12 +44,12 @@ WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
   }
   #pragma unroll
   for (unsigned v9 = 0u; v9 < 4u; ++v9) {
-    ww_arena_store4_f32(buffers, ww_extend(ww_table(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), r0[v9 * 4u + 0u] + 0.0f, r0[v9 * 4u + 1u] + 0.0f, r0[v9 * 4u + 2u] + 0.0f, r0[v9 * 4u + 3u] + 0.0f);
+    ww_arena_store4_f32(buffers, ww_extend(ww_fetched_word(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), r0[v9 * 4u + 0u] + 0.0f, r0[v9 * 4u + 1u] + 0.0f, r0[v9 * 4u + 2u] + 0.0f, r0[v9 * 4u + 3u] + 0.0f);
   }
 }
 
-WW_KERNEL void k1(ww_buffers buffers, int const* operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory();
+WW_KERNEL void k1(ww_buffers buffers, ww_fetched operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory() + 1280;
   unsigned v0, v1, v2, v3, v4, v5, v6;
   float r0[16];
   float r1[4];
@@ -57,10 +57,10 @@ WW_KERNEL void k1(ww_buffers buffers, int const* operands, unsigned tile) {
   float r3[4];
   float* const s0 = (float*)(shared + 0);
   float* const s1 = (float*)(shared + 4096);
-  v0 = ww_table(operands, 3u);
-  v1 = ww_table(operands, 4u);
-  v2 = ww_divide(tile, ww_table(operands, 5u)) * 64u;
-  v3 = ww_remainder(tile, ww_table(operands, 5u)) * 64u;
+  v0 = ww_fetched_word(operands, 3u);
+  v1 = ww_fetched_word(operands, 4u);
+  v2 = ww_divide(tile, ww_fetched_word(operands, 5u)) * 64u;
+  v3 = ww_remainder(tile, ww_fetched_word(operands, 5u)) * 64u;
   v4 = ww_shift_right(ww_thread(), 4u) * 4u;
   v5 = (ww_thread() & 15u) * 4u;
   #pragma unroll
@@ -70,12 +70,12 @@ WW_KERNEL void k1(ww_buffers buffers, int const* operands, unsigned tile) {
   #pragma unroll 1
   for (unsigned v7 = 0u; (int)v7 < (int)ww_shift_right(v0, 4u); ++v7) {
     v6 = v7 * 16u;
-    ww_arena_load4_f32(r3, buffers, ww_extend(ww_table(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
+    ww_arena_load4_f32(r3, buffers, ww_extend(ww_fetched_word(operands, 0u) + (v2 + ww_shift_right(ww_thread(), 2u)) * v0 + (v6 + (ww_thread() & 3u) * 4u)));
     #pragma unroll
     for (unsigned v9 = 0u; v9 < 4u; ++v9) {
       ww_shared_store_f32(s0 + (int)ww_shift_right(ww_thread(), 2u), (int)(((ww_thread() & 3u) * 4u + v9) * 64u), r3[v9]);
     }
-    ww_weights_load4_f32(r3, buffers, ww_extend(ww_table(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
+    ww_weights_load4_f32(r3, buffers, ww_extend(ww_fetched_word(operands, 1u) + (v6 + ww_shift_right(ww_thread(), 4u)) * v1 + (v3 + (ww_thread() & 15u) * 4u)));
     ww_shared_store4_f32(s1, ww_thread() * 4u, r3[0], r3[1], r3[2], r3[3]);
     ww_barrier();
     #pragma unroll
@@ -94,61 +94,87 @@ WW_KERNEL void k1(ww_buffers buffers, int const* operands, unsigned tile) {
   }
   #pragma unroll
   for (unsigned v9 = 0u; v9 < 4u; ++v9) {
-    ww_arena_store4_f32(buffers, ww_extend(ww_table(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), ww_tanh(r0[v9 * 4u + 0u] + 1.0f), ww_tanh(r0[v9 * 4u + 1u] + 1.0f), ww_tanh(r0[v9 * 4u + 2u] + 1.0f), ww_tanh(r0[v9 * 4u + 3u] + 1.0f));
+    ww_arena_store4_f32(buffers, ww_extend(ww_fetched_word(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), ww_tanh(r0[v9 * 4u + 0u] + 1.0f), ww_tanh(r0[v9 * 4u + 1u] + 1.0f), ww_tanh(r0[v9 * 4u + 2u] + 1.0f), ww_tanh(r0[v9 * 4u + 3u] + 1.0f));
   }
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arguments arguments) {
   unsigned char* const shared = ww_shared_memory();
   ww_buffers const buffers = arguments.buffers;
-  bool v8, v9;
-  unsigned v0, v1, v2, v3, v4, v5, v6, v7;
+  bool v5, v6, v7;
+  unsigned v0, v1, v2, v3, v4, v8, v9;
+  unsigned r0[4];
+  unsigned* const s0 = (unsigned*)(shared + 0);
+  unsigned* const s1 = (unsigned*)(shared + 1024);
   v0 = ww_load_control(arguments, ww_epoch);
-  v1 = ww_table(arguments.stream_start, ww_block());
+  v1 = ww_table(arguments.stream_start, ww_block() * 2u + 0u);
+  v3 = ww_table(arguments.stream_start, ww_block() * 2u + 1u);
+  ww_fetch<64, 256>(s0 + (((v1 & (-16u)) + 0u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 0u) * 4u));
+  ww_fetch<64, 256>(s0 + (((v1 & (-16u)) + 16u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 16u) * 4u));
+  ww_fetch<32, 256>(s1 + 0u, arguments.operands + ww_extend(v3));
+  ww_async_commit();
+  v4 = 0u;
+  v5 = true;
   for (;;) {
-    v4 = ww_table(arguments.instructions, v1 * 4u + 0u);
-    v5 = ww_table(arguments.instructions, v1 * 4u + 1u);
-    v6 = ww_table(arguments.instructions, v1 * 4u + 2u);
-    v7 = ww_table(arguments.instructions, v1 * 4u + 3u);
-    switch (v4) {
+    if (v5) {
+      ww_async_wait<0>();
+      ww_barrier();
+      ww_fetch<64, 256>(s0 + (((v1 & (-16u)) + 32u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 32u) * 4u));
+      ww_async_commit();
+    }
+    ww_shared_load4_i32(r0, s0, (v1 & 63u) * 4u);
+    v2 = v1 + 1u;
+    switch (r0[0]) {
       case 0u: {
         goto end_of_loop_0;
       } break;
       case 1u: {
-        v2 = (v0 - 1u) * v6 + v7;
-        v8 = true;
+        v6 = true;
         if (ww_thread() == 0u) {
-          v8 = ww_wait_acquire(arguments, v5, v2, v1);
+          v6 = ww_wait_acquire(arguments, r0[1], (v0 - 1u) * r0[2] + r0[3], v1);
         }
-        v9 = ww_barrier_or(!v8);
-        if (v9) {
+        v7 = ww_barrier_or(!v6);
+        if (v7) {
           goto end_of_loop_0;
         }
       } break;
       case 2u: {
-        ww_barrier();
         if (ww_thread() == 0u) {
-          ww_signal_release(arguments, v5);
+          ww_signal_release(arguments, r0[1]);
         }
       } break;
       case 3u: {
-        k0(buffers, arguments.operands + ww_extend(v5), v6);
+        ww_fetch<32, 256>(s1 + 32u - v4, arguments.operands + ww_extend(r0[1]));
+        ww_async_commit();
+        k0(buffers, ww_fetched_at(s1 + v4), r0[2]);
+        ww_async_wait<0>();
         ww_barrier();
+        v3 = r0[1];
+        v4 = 32u - v4;
       } break;
       case 4u: {
-        k1(buffers, arguments.operands + ww_extend(v5), v6);
+        ww_fetch<32, 256>(s1 + 32u - v4, arguments.operands + ww_extend(r0[1]));
+        ww_async_commit();
+        k1(buffers, ww_fetched_at(s1 + v4), r0[2]);
+        ww_async_wait<0>();
         ww_barrier();
+        v3 = r0[1];
+        v4 = 32u - v4;
       } break;
       default: break;
     }
-    v1 = v1 + 1u;
+    v5 = !(ww_shift_right(v1 ^ v2, 4u) == 0u);
+    v1 = v2;
   }
   end_of_loop_0:;
-  ww_barrier();
+  ww_async_wait<0>();
   if (ww_thread() == 0u) {
-    v3 = ww_add_control(arguments, ww_left, 1u);
-    if (v3 + 1u == v0 * ww_grid()) {
-      ww_store_control(arguments, ww_epoch, v0 + 1u);
+    v8 = ww_add_control(arguments, ww_left, 1u);
+    if (v8 + 1u == v0 * ww_grid()) {
+      v9 = ww_load_control(arguments, ww_abort);
+      if (v9 == 0u) {
+        ww_store_control(arguments, ww_epoch, v0 + 1u);
+      }
     }
   }
 }

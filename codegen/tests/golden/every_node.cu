@@ -1,5 +1,5 @@
-WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 16;
+WW_KERNEL void k0(ww_buffers buffers, ww_fetched operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory() + 4112;
   bool v0;
   unsigned v1;
   unsigned long long v2;
@@ -30,11 +30,11 @@ WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
   ww_arena_store_i32(buffers, ww_extend(2432u + ww_thread()), v1);
   v1 = ww_grid();
   ww_arena_store_i32(buffers, ww_extend(2560u + ww_thread()), v1);
-  v1 = ww_table(operands, 7u);
+  v1 = ww_fetched_word(operands, 7u);
   ww_arena_store_i32(buffers, ww_extend(2688u + ww_thread()), v1);
   v1 = tile;
   ww_arena_store_i32(buffers, ww_extend(2816u + ww_thread()), v1);
-  v1 = ww_fast_divide(v1, ww_table(operands, 3u), ww_table(operands, 4u));
+  v1 = ww_fast_divide(v1, ww_fetched_word(operands, 3u), ww_fetched_word(operands, 4u));
   ww_arena_store_i32(buffers, ww_extend(2944u + ww_thread()), v1);
   v1 = -v1;
   ww_arena_store_i32(buffers, ww_extend(3072u + ww_thread()), v1);
@@ -232,8 +232,8 @@ WW_KERNEL void k0(ww_buffers buffers, int const* operands, unsigned tile) {
   ww_arena_store_f32(buffers, ww_extend(15360u + ww_thread()), v3);
 }
 
-WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 16;
+WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory() + 4112;
   bool v0;
   unsigned v1, v2, v3, v7, v8;
   unsigned long long v4;
@@ -424,8 +424,8 @@ WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, int const* operands,
   v8 = ww_check_index(buffers, -3ull, 5u, tile, 6ull);
 }
 
-WW_KERNEL void k2(ww_buffers buffers, int const* operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 16;
+WW_KERNEL void k2(ww_buffers buffers, ww_fetched operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory() + 4112;
   float* const s0 = (float*)(shared + 0);
   ww_async_copy_arena<4>(s0 + 8u, buffers, ww_extend(tile), true);
   ww_async_copy_weights<4>(s0 + 8u, buffers, ww_extend(tile), true);
@@ -440,8 +440,8 @@ WW_KERNEL void k2(ww_buffers buffers, int const* operands, unsigned tile) {
   ww_async_wait<0>();
 }
 
-WW_KERNEL void k3(ww_buffers buffers, int const* operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 16;
+WW_KERNEL void k3(ww_buffers buffers, ww_fetched operands, unsigned tile) {
+  unsigned char* const shared = ww_shared_memory() + 4112;
   bool v3;
   unsigned v2;
   v2 = ww_arena_load_i32(buffers, ww_extend(0u + ww_thread()));
@@ -461,7 +461,7 @@ WW_KERNEL void k3(ww_buffers buffers, int const* operands, unsigned tile) {
     }
   }
   #pragma unroll 1
-  for (unsigned v0 = 0u; (int)v0 < (int)ww_table(operands, 2u); ++v0) {
+  for (unsigned v0 = 0u; (int)v0 < (int)ww_fetched_word(operands, 2u); ++v0) {
   }
   if (v3) {
     ww_barrier();
@@ -498,8 +498,8 @@ WW_KERNEL void k3(ww_buffers buffers, int const* operands, unsigned tile) {
   ww_arena_store_i32(buffers, ww_extend(128u + ww_thread()), v2);
 }
 
-WW_KERNEL bool k4(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile, ww_own_waits waits) {
-  unsigned char* const shared = ww_shared_memory() + 16;
+WW_KERNEL bool k4(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, unsigned tile, ww_own_waits waits) {
+  unsigned char* const shared = ww_shared_memory() + 4112;
   float r0[1];
   r0[0] = ww_weights_load_f32(buffers, ww_extend(tile));
   ww_hold(r0);
@@ -508,8 +508,8 @@ WW_KERNEL bool k4(ww_buffers buffers, ww_exchange exchange, int const* operands,
   return false;
 }
 
-WW_KERNEL bool k5(ww_buffers buffers, ww_exchange exchange, int const* operands, unsigned tile, ww_own_waits waits) {
-  unsigned char* const shared = ww_shared_memory() + 16;
+WW_KERNEL bool k5(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, unsigned tile, ww_own_waits waits) {
+  unsigned char* const shared = ww_shared_memory() + 4112;
   float r0[1];
   r0[0] = ww_weights_load_f32(buffers, ww_extend(tile));
   ww_hold(r0);
@@ -524,16 +524,20 @@ extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arg
   ww_exchange const exchange = ww_exchange_of(arguments);
   bool v2;
   unsigned v0, v1;
+  unsigned* const s1 = (unsigned*)(shared + 16);
   v0 = ww_block();
   v1 = ww_block();
-  k0(buffers, arguments.operands + ww_extend(v0), 3u);
-  k1(buffers, exchange, arguments.operands + ww_extend(v0), 3u);
-  k2(buffers, arguments.operands + ww_extend(v0), 3u);
-  k3(buffers, arguments.operands + ww_extend(v0), 3u);
-  v2 = k4(buffers, exchange, arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, v0, 1u));
-  v2 = k5(buffers, exchange, arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, v0, 1u));
+  k0(buffers, ww_fetched_at(s1 + 64u), 3u);
+  k1(buffers, exchange, ww_fetched_at(s1 + 64u), 3u);
+  k2(buffers, ww_fetched_at(s1 + 64u), 3u);
+  k3(buffers, ww_fetched_at(s1 + 64u), 3u);
+  v2 = k4(buffers, exchange, ww_fetched_at(s1 + 64u), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
+  v2 = k5(buffers, exchange, ww_fetched_at(s1 + 64u), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
+  ww_fetch<4, 128>(s1 + 8u, arguments.stream_start + ww_extend(v0));
   v0 = ww_table(arguments.stream_start, v0);
+  ww_fetch<64, 128>(s1 + 8u, arguments.instructions + ww_extend(v0));
   v0 = ww_table(arguments.instructions, v0);
+  ww_fetch<516, 128>(s1 + 8u, arguments.operands + ww_extend(v0));
   v0 = ww_table(arguments.operands, v0);
   v0 = ww_load_control(arguments, ww_epoch);
   v0 = ww_add_control(arguments, ww_epoch, v0);

@@ -9,11 +9,12 @@
 
 use warpweave_codegen::kernel_ir::expression::magic;
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, LocalId, MemoryOrder,
-    MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Table, UnaryOp, Width,
+    BinaryOp, Block, Builtin, Entry, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, Program,
+    RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Width,
 };
-use warpweave_graph::arena::{Arena, Id};
-use warpweave_plan::tables::{Launch, OPCODE_END, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, StreamLaunch, Tables};
+use warpweave_codegen::persistent;
+use warpweave_graph::arena::Arena;
+use warpweave_plan::tables::{Launch, StreamLaunch, StreamStep, Tables};
 
 /// Threads of a block, elements of a tile.
 pub const THREADS: u32 = 64;
@@ -21,29 +22,28 @@ pub const THREADS: u32 = 64;
 /// The program.
 pub fn program() -> Program {
     let kernels = Arena::from_iter([producer(), consumer()]);
-    Program { threads: THREADS, entry: Entry::Persistent(entry(kernels.len())), kernels }
+    Program { threads: THREADS, entry: Entry::Persistent(persistent::entry(&kernels)), kernels }
 }
 
 /// Two vEUs: each produces one tile and consumes the other's.
 pub fn tables() -> Tables {
     let (multiplier, shift) = magic(4);
-    let operands = vec![0, 128, 128, 256, multiplier, shift];
+    let operands = vec![0, 128, 0, 0, 128, 256, multiplier, shift];
     let launches = vec![Launch::Streams(StreamLaunch { first_stream: 0, blocks: 2 })];
     let mut tables = Tables { operands, launches, ..Tables::default() };
+    let run = |kernel, operands, tile| StreamStep::Run { kernel, operands, tile, waits: 0 };
+    let wait = |counter| StreamStep::Wait { counter, arrivals: 1, signals: 1 };
     for veu in 0..2 {
-        tables.stream_start.push(tables.instructions.len() as i32 / 4);
-        for instruction in [
-            [OPCODE_RUN, 0, veu, 0],
-            [OPCODE_SIGNAL, veu, 0, 0],
-            [OPCODE_WAIT, 1 - veu, 1, 1],
-            [OPCODE_RUN + 1, 2, veu, 0],
-            [OPCODE_SIGNAL, 2 + veu, 0, 0],
-            [OPCODE_WAIT, 3 - veu, 1, 1],
-            [OPCODE_END, 0, 0, 0],
-        ] {
-            tables.instructions.extend(instruction);
-        }
+        tables.push_stream(&[
+            run(0, 0, veu),
+            StreamStep::Signal(veu),
+            wait(1 - veu),
+            run(1, 4, veu),
+            StreamStep::Signal(2 + veu),
+            wait(3 - veu),
+        ]);
     }
+    tables.close();
     tables
 }
 
@@ -166,91 +166,6 @@ fn consumer() -> Kernel {
         },
     ]);
     kernel.body = body;
-    kernel
-}
-
-/// Walks a stream: waits, signals and runs `kernels` kernels.
-pub fn entry(kernels: usize) -> Kernel {
-    let mut kernel = Kernel::default();
-    let mut local = |scalar| kernel.locals.push(scalar);
-    let [epoch, next, target, before] = [(); 4].map(|()| local(ScalarType::I32));
-    let words = [(); 4].map(|()| local(ScalarType::I32));
-    let reached = local(ScalarType::Bool);
-    let failed = local(ScalarType::Bool);
-    let is_first = || equal(thread(), Expression::i32(0));
-    let table = |place, table, index| Statement::LoadTable { place: Place::Local(place), table, index };
-
-    let wait = vec![
-        assign(target, add(multiply(subtract(epoch.into(), Expression::i32(1)), words[2].into()), words[3].into())),
-        assign(reached, Expression::Constant(warpweave_codegen::kernel_ir::Constant::Bool(true))),
-        when(
-            is_first(),
-            vec![Statement::Wait {
-                place: Place::Local(reached),
-                counter: words[1].into(),
-                target: target.into(),
-                order: MemoryOrder::Acquire,
-                position: next.into(),
-            }],
-        ),
-        Statement::BlockBarrierOr {
-            place: Place::Local(failed),
-            condition: Expression::Unary(UnaryOp::Not, Box::new(reached.into())),
-        },
-        when(failed.into(), vec![Statement::Break]),
-    ];
-    let signal = vec![
-        Statement::BlockBarrier,
-        when(is_first(), vec![Statement::Signal { counter: words[1].into(), order: MemoryOrder::Release }]),
-    ];
-    let mut cases = vec![vec![Statement::Break], wait, signal];
-    cases.extend((0..kernels).map(|kernel| {
-        vec![
-            Statement::Call {
-                kernel: KernelId::from_index(kernel),
-                operands: words[1].into(),
-                tile: words[2].into(),
-                waits: None,
-            },
-            Statement::BlockBarrier,
-        ]
-    }));
-    let mut step: Block = (0..4)
-        .map(|word| {
-            let index = add(multiply(next.into(), Expression::i32(4)), Expression::i32(word));
-            table(words[word as usize], Table::Instructions, index)
-        })
-        .collect();
-    step.extend([
-        Statement::Switch { selector: words[0].into(), cases },
-        assign(next, add(next.into(), Expression::i32(1))),
-    ]);
-    kernel.body = vec![
-        Statement::LoadControl { place: Place::Local(epoch), word: ControlWord::Epoch },
-        table(next, Table::StreamStart, Expression::Builtin(Builtin::Block)),
-        Statement::Loop { body: step },
-        Statement::BlockBarrier,
-        when(
-            is_first(),
-            vec![
-                Statement::AddControl {
-                    place: Place::Local(before),
-                    word: ControlWord::Left,
-                    value: Expression::i32(1),
-                },
-                when(
-                    equal(
-                        add(before.into(), Expression::i32(1)),
-                        multiply(epoch.into(), Expression::Builtin(Builtin::Grid)),
-                    ),
-                    vec![Statement::StoreControl {
-                        word: ControlWord::Epoch,
-                        value: add(epoch.into(), Expression::i32(1)),
-                    }],
-                ),
-            ],
-        ),
-    ];
     kernel
 }
 

@@ -10,25 +10,42 @@ use crate::streams::prefetch::leading_waits;
 
 /// Words of one encoded instruction.
 pub const INSTRUCTION_WORDS: usize = 4;
+/// Words of [`Tables::stream_start`] a stream.
+pub const STREAM_WORDS: usize = 2;
+/// Instructions that a block fetches at once, and always has before it: a chunk begins at a multiple.
+pub const CHUNK_INSTRUCTIONS: usize = 16;
+/// Instructions that a block has room for: a chunk that it walks, one that it has and one that is on its way; a power of two.
+pub const RING_INSTRUCTIONS: usize = 4 * CHUNK_INSTRUCTIONS;
+/// Operands that a block fetches of an rTask; a kernel with more reads the others from their table.
+pub const HELD_OPERANDS: usize = 384;
+/// The operands of an rOperator begin at a multiple of as many words: those of one access.
+pub const OPERAND_ALIGNMENT: usize = 4;
+/// Waits that a kernel does itself at most: a block has the instructions of its next chunk.
+const MOST_OWN_WAITS: usize = CHUNK_INSTRUCTIONS - 1;
 
-/// Opcode of [`Tables::instructions`]: the stream ends.
+/// Opcode of [`Tables::instructions`]: the stream goes on.
+pub const OPCODE_NOTHING: i32 = -1;
+/// Opcode: the stream ends.
 pub const OPCODE_END: i32 = 0;
 /// Opcode: `[OPCODE_WAIT, counter, arrivals per launch, n]` waits for `(epoch − 1) · arrivals + n`.
 pub const OPCODE_WAIT: i32 = 1;
 /// Opcode: `[OPCODE_SIGNAL, counter, 0, 0]`.
 pub const OPCODE_SIGNAL: i32 = 2;
-/// Opcode: `[OPCODE_RUN + kernel, first operand, tile, n]`; the `n` waits that follow are the kernel's own.
+/// Opcode: `[OPCODE_RUN + kernel, first operand of the stream's next run, tile, n]`; the `n` waits that follow are the
+/// kernel's own. Its own operands were fetched when the run before it began.
 pub const OPCODE_RUN: i32 = 3;
 
 /// What a program reads: the operands of the rOperators and a stream of instructions for every vEU of its persistent
 /// segments; and its launches.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tables {
-    /// Per vEU, the index of its first instruction; those of the persistent segments one after another.
+    /// Per vEU, the index of its first instruction and the first operand of its first run; those of the persistent segments
+    /// one after another.
     pub stream_start: Vec<i32>,
-    /// [`INSTRUCTION_WORDS`] words an instruction; every stream ends with [`OPCODE_END`].
+    /// [`INSTRUCTION_WORDS`] words an instruction; every stream ends with [`OPCODE_END`]. After them whole chunks that
+    /// are fetched and not run.
     pub instructions: Vec<i32>,
-    /// Operands of all rOperators, each operator's consecutive.
+    /// Operands of all rOperators, each operator's consecutive; after them words that are fetched and not read.
     pub operands: Vec<i32>,
     /// The launches in their order: each begins when the one before it has ended.
     pub launches: Vec<Launch>,
@@ -52,7 +69,74 @@ pub struct StreamLaunch {
     pub blocks: u32,
 }
 
+/// An instruction of a stream, in the numbers of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamStep {
+    /// Runs a kernel.
+    Run {
+        /// Position among the program's kernels.
+        kernel: u32,
+        /// Position of the first operand; a multiple of [`OPERAND_ALIGNMENT`].
+        operands: u32,
+        /// The tile.
+        tile: u32,
+        /// The steps after it that are waits which the kernel does itself.
+        waits: usize,
+    },
+    /// Waits for a counter.
+    Wait {
+        /// The counter.
+        counter: u32,
+        /// Its signals a launch.
+        arrivals: u32,
+        /// Signals of this launch.
+        signals: u32,
+    },
+    /// Signals a counter.
+    Signal(u32),
+    /// Does nothing, in the place of a prefetch before more waits than a kernel does itself.
+    Nothing,
+}
+
 impl Tables {
+    /// Appends the stream of one vEU.
+    pub fn push_stream(&mut self, steps: &[StreamStep]) {
+        let first_operand = |steps: &[StreamStep]| {
+            let next = steps.iter().find_map(|step| match step {
+                StreamStep::Run { operands, .. } => Some(*operands),
+                StreamStep::Wait { .. } | StreamStep::Signal(_) | StreamStep::Nothing => None,
+            });
+            next.unwrap_or(0) as i32
+        };
+        self.stream_start.extend([(self.instructions.len() / INSTRUCTION_WORDS) as i32, first_operand(steps)]);
+        for (position, step) in steps.iter().enumerate() {
+            self.instructions.extend(match *step {
+                StreamStep::Run { kernel, tile, waits, .. } => {
+                    [OPCODE_RUN + kernel as i32, first_operand(&steps[position + 1..]), tile as i32, waits as i32]
+                }
+                StreamStep::Wait { counter, arrivals, signals } => {
+                    [OPCODE_WAIT, counter as i32, arrivals as i32, signals as i32]
+                }
+                StreamStep::Signal(counter) => [OPCODE_SIGNAL, counter as i32, 0, 0],
+                StreamStep::Nothing => [OPCODE_NOTHING, 0, 0, 0],
+            });
+        }
+        self.instructions.extend([OPCODE_END, 0, 0, 0]);
+    }
+
+    /// Appends what blocks fetch ahead of the last stream and of the last operands. Nothing is appended to these tables
+    /// afterwards.
+    pub fn close(&mut self) {
+        let chunk = CHUNK_INSTRUCTIONS * INSTRUCTION_WORDS;
+        self.instructions.resize(self.instructions.len().next_multiple_of(chunk) + 2 * chunk, 0);
+        self.operands.resize(self.operands.len().next_multiple_of(OPERAND_ALIGNMENT) + HELD_OPERANDS, 0);
+    }
+
+    /// Streams of all persistent segments.
+    pub fn stream_count(&self) -> usize {
+        self.stream_start.len() / STREAM_WORDS
+    }
+
     /// The launches of nodes.
     pub fn nodes(&self) -> impl Iterator<Item = NodeLaunch> {
         self.launches.iter().filter_map(|launch| match launch {
@@ -153,6 +237,7 @@ pub fn encode(plan: &ExecutionPlan, bindings: &Arena<OperatorId, Binding>, opera
             }
         }
     }
+    tables.close();
     tables
 }
 
@@ -163,39 +248,44 @@ fn encode_streams(
     first_counter: usize,
     tables: &mut Tables,
 ) {
-    let (first_stream, blocks) = (tables.stream_start.len() as u32, segment.units() as u32);
+    let (first_stream, blocks) = (tables.stream_count() as u32, segment.units() as u32);
     tables.launches.push(Launch::Streams(StreamLaunch { first_stream, blocks }));
-    let number = |counter: CounterId| (first_counter + counter.index()) as i32;
+    let number = |counter: CounterId| (first_counter + counter.index()) as u32;
     for stream in &segment.streams {
-        tables.stream_start.push((tables.instructions.len() / INSTRUCTION_WORDS) as i32);
         let mut begun = None;
+        let mut steps = Vec::with_capacity(stream.len());
         for (position, instruction) in stream.iter().enumerate() {
-            tables.instructions.extend(match *instruction {
+            steps.push(match *instruction {
                 Instruction::Run(task) if begun == Some(task) => continue,
                 Instruction::Run(task) => run(binding(task.operator), task, 0),
                 Instruction::Prefetch(task) => {
-                    begun = Some(task);
-                    run(binding(task.operator), task, leading_waits(&stream[position + 1..]))
+                    let waits = leading_waits(&stream[position + 1..]);
+                    if waits <= MOST_OWN_WAITS {
+                        begun = Some(task);
+                        run(binding(task.operator), task, waits)
+                    } else {
+                        StreamStep::Nothing
+                    }
                 }
                 Instruction::Hold(task) => {
                     let (kernel, operands) =
                         binding(task.operator).keep.expect("an rOperator that keeps constants has a kernel for it");
-                    [OPCODE_RUN + kernel as i32, operands as i32, task.tile as i32, 0]
+                    StreamStep::Run { kernel, operands, tile: task.tile, waits: 0 }
                 }
                 Instruction::Wait { counter, signals } => {
                     let arrivals = segment.counters[counter].arrivals;
-                    [OPCODE_WAIT, number(counter), arrivals as i32, signals as i32]
+                    StreamStep::Wait { counter: number(counter), arrivals, signals }
                 }
-                Instruction::Signal(counter) => [OPCODE_SIGNAL, number(counter), 0, 0],
+                Instruction::Signal(counter) => StreamStep::Signal(number(counter)),
             });
         }
-        tables.instructions.extend([OPCODE_END, 0, 0, 0]);
+        tables.push_stream(&steps);
     }
 }
 
 /// An rTask whose kernel does this many waits itself.
-fn run(binding: Binding, task: RTask, waits: usize) -> [i32; INSTRUCTION_WORDS] {
-    [OPCODE_RUN + binding.kernel as i32, binding.operands as i32, task.tile as i32, waits as i32]
+fn run(Binding { kernel, operands, .. }: Binding, task: RTask, waits: usize) -> StreamStep {
+    StreamStep::Run { kernel, operands, tile: task.tile, waits }
 }
 
 /// The name of the entry of a kernel as a node, by the kernel's position in its program.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use warpweave_plan::tables::CONTROL_WORDS;
+use warpweave_plan::tables::{CONTROL_WORDS, STREAM_WORDS};
 
 /// Bytes of a table's word.
 const WORD: u64 = 4;
@@ -52,7 +52,7 @@ impl Addresses {
         StreamArguments {
             arena: self.arena,
             weights: self.weights,
-            stream_start: self.stream_start + WORD * u64::from(first_stream),
+            stream_start: self.stream_start + WORD * STREAM_WORDS as u64 * u64::from(first_stream),
             instructions: self.instructions,
             operands: self.operands,
             control: self.control + WORD * (number * CONTROL_WORDS) as u64,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_plan::tables::{CONTROL_WORDS, INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, STATUS_WORDS, node_name};
+use warpweave_plan::tables::{CONTROL_WORDS, STATUS_WORDS, StreamStep, Tables, node_name};
 
 use super::error::CodeError;
 use super::evaluate::evaluate;
@@ -163,15 +163,17 @@ fn unsigned(words: &[i32]) -> Vec<u32> {
 fn stream(subject: &Subject<'_>, tasks: &[Task]) -> Result<(Timing, Unknowns), PriceError> {
     let pointers = [ARENA, WEIGHTS, STREAM_START, INSTRUCTIONS, OPERANDS, CONTROL, COUNTERS, STATUS, TIME_LIMIT_NS];
     let mut launch = Launch::new(subject.threads, 0, BLOCKS, &words(&pointers));
-    let mut instructions: Vec<i32> = Vec::with_capacity((tasks.len() + 1) * INSTRUCTION_WORDS);
-    for task in tasks {
-        instructions.extend([OPCODE_RUN + task.kernel as i32, task.operands as i32, task.tile as i32, 0]);
-    }
-    instructions.extend([OPCODE_END, 0, 0, 0]);
+    let run = |task: &Task| {
+        let Task { kernel, operands, tile, .. } = *task;
+        StreamStep::Run { kernel, operands, tile, waits: 0 }
+    };
+    let mut tables = Tables::default();
+    tables.push_stream(&tasks.iter().map(run).collect::<Vec<StreamStep>>());
+    tables.close();
     let mut control = vec![0; CONTROL_WORDS];
     control[0] = 1;
-    launch.memory.add(STREAM_START, vec![0]);
-    launch.memory.add(INSTRUCTIONS, unsigned(&instructions));
+    launch.memory.add(STREAM_START, unsigned(&tables.stream_start));
+    launch.memory.add(INSTRUCTIONS, unsigned(&tables.instructions));
     launch.memory.add(CONTROL, control);
     timed(subject, subject.entry, launch)
 }

@@ -92,6 +92,35 @@ pub struct CopyAccess {
     pub index: Slot,
 }
 
+/// Parameters of a fetch of `words` words of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FetchAccess {
+    pub table: Table,
+    pub first: Slot,
+    pub words: u32,
+    pub array: SharedWords,
+    pub index: Slot,
+}
+
+/// A shared array of the entry: its first emulated word, and its length.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SharedWords {
+    pub base: u32,
+    pub length: u32,
+}
+
+/// Parameters of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallAccess {
+    pub kernel: KernelId,
+    /// Where the first operands were fetched to.
+    pub array: SharedWords,
+    pub index: Slot,
+    /// The first operand in its table.
+    pub first: Slot,
+    pub tile: Slot,
+}
+
 /// Parameters of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitAccess {
@@ -223,6 +252,7 @@ pub enum Instruction {
     LoadShared(u32),
     StoreShared(u32),
     AsyncCopy(u32),
+    Fetch(u32),
     AsyncCommit,
     /// Until at most this many groups are under way.
     AsyncWait(u32),
@@ -269,16 +299,19 @@ pub enum Instruction {
         selector: Slot,
         cases: u32,
     },
-    Call {
-        kernel: KernelId,
-        operands: Slot,
-        tile: Slot,
-    },
-    /// The waits of the next call, and where it says whether they gave up.
+    Call(u32),
+    /// The waits of the next call, the array that holds their instructions, and where it says whether they gave up.
     CallWaits {
+        ring: SharedWords,
         first: Slot,
         count: Slot,
         stopped: Slot,
+    },
+    /// A word of an instruction that the entry has fetched.
+    LoadFetched {
+        to: Slot,
+        position: Slot,
+        word: u8,
     },
     /// Leaves the body.
     Return,
@@ -369,6 +402,8 @@ pub struct CompiledBody {
     pub index_checks: Vec<IndexCheckAccess>,
     pub shared: Vec<SharedAccess>,
     pub copies: Vec<CopyAccess>,
+    pub fetches: Vec<FetchAccess>,
+    pub calls: Vec<CallAccess>,
     pub waits: Vec<WaitAccess>,
     /// Per switch, the starts of its cases; the last entry is its end.
     pub switches: Vec<Vec<u32>>,

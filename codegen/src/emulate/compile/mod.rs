@@ -16,7 +16,7 @@ use warpweave_graph::arena::Id;
 use crate::kernel_ir::{ArrayId, Body, Constant, Kernel, LocalId, Location, ScalarType, SharedArray, SharedId};
 
 use crate::emulate::bytecode::scalar::truth;
-use crate::emulate::bytecode::{CompiledBody, Instruction, Preset, Slot, WideSlot};
+use crate::emulate::bytecode::{CompiledBody, Instruction, Preset, SharedWords, Slot, WideSlot};
 
 /// Instructions that a body may have after unrolling, and iterations that may be unrolled.
 pub const MAXIMUM_CODE: usize = 8 << 20;
@@ -90,6 +90,8 @@ pub fn compile(body: Body, kernel: &Kernel, bases: SharedBases) -> Option<Compil
         index_checks: Vec::new(),
         shared: Vec::new(),
         copies: Vec::new(),
+        fetches: Vec::new(),
+        calls: Vec::new(),
         waits: Vec::new(),
         switches: Vec::new(),
         presets: Vec::new(),
@@ -164,6 +166,10 @@ impl Compiler<'_> {
 
     fn shared_array(&self, id: SharedId) -> SharedSlots {
         self.shared[id.index()]
+    }
+
+    fn shared_words(&self, id: SharedId) -> SharedWords {
+        SharedWords { base: self.shared_array(id).base, length: self.kernel.shared[id].length }
     }
 
     fn emit(&mut self, instruction: Instruction) -> usize {

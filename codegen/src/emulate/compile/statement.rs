@@ -10,8 +10,8 @@ use crate::kernel_ir::{
 use super::{Compiler, MAXIMUM_CODE, Value};
 use crate::emulate::bytecode::scalar::NarrowBinary;
 use crate::emulate::bytecode::{
-    CopyAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, Registers, SharedAccess, Slot, TaggedAccess,
-    WaitAccess, WideSlot,
+    CallAccess, CopyAccess, FetchAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, Registers, SharedAccess,
+    Slot, TaggedAccess, WaitAccess, WideSlot,
 };
 
 impl Compiler<'_> {
@@ -111,6 +111,12 @@ impl Compiler<'_> {
                 self.out.copies.push(CopyAccess { count, space: *space, source, exists, base, length, index });
                 self.emit(Instruction::AsyncCopy(self.out.copies.len() as u32 - 1));
             }
+            Statement::Fetch { array, index, table, first, words } => {
+                let (index, first) = (self.evaluate_narrow(index), self.evaluate_narrow(first));
+                let array = self.shared_words(*array);
+                self.out.fetches.push(FetchAccess { table: *table, first, words: *words, array, index });
+                self.emit(Instruction::Fetch(self.out.fetches.len() as u32 - 1));
+            }
             Statement::AsyncCommit => {
                 self.emit(Instruction::AsyncCommit);
             }
@@ -154,16 +160,18 @@ impl Compiler<'_> {
             Statement::Switch { selector, cases } => self.switch(selector, cases)?,
             Statement::Call { kernel, operands, tile, waits } => {
                 let mut late = None;
-                if let Some(CallWaits { first, count, stopped }) = waits {
-                    let first = self.evaluate_narrow(first);
+                if let Some(CallWaits { ring, first, count, stopped }) = waits {
+                    let (ring, first) = (self.shared_words(*ring), self.evaluate_narrow(first));
                     let count = self.evaluate_narrow(count);
                     let registers;
                     (registers, late) = self.destinations(stopped, MemoryType::Bool, 1);
-                    self.emit(Instruction::CallWaits { first, count, stopped: Slot(registers.slots[0]) });
+                    self.emit(Instruction::CallWaits { ring, first, count, stopped: Slot(registers.slots[0]) });
                 }
-                let operands = self.evaluate_narrow(operands);
-                let tile = self.evaluate_narrow(tile);
-                self.emit(Instruction::Call { kernel: *kernel, operands, tile });
+                let array = self.shared_words(operands.array);
+                let [index, first, tile] =
+                    [&operands.index, &operands.first, tile].map(|word| self.evaluate_narrow(word));
+                self.out.calls.push(CallAccess { kernel: *kernel, array, index, first, tile });
+                self.emit(Instruction::Call(self.out.calls.len() as u32 - 1));
                 self.finish(late);
             }
             Statement::Await { order, .. } => self.own_waits(*order),

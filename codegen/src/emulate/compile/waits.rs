@@ -1,11 +1,9 @@
 //! The waits that a kernel does itself.
 
-use warpweave_plan::tables::INSTRUCTION_WORDS;
-
 use super::{Compiler, Value};
 use crate::emulate::bytecode::scalar::NarrowBinary;
 use crate::emulate::bytecode::{Instruction, Preset, Slot, WaitAccess};
-use crate::kernel_ir::{Constant, MemoryOrder, Table};
+use crate::kernel_ir::{Constant, MemoryOrder};
 
 impl Compiler<'_> {
     /// Thread 0 does the waits until one gives up, then the block meets.
@@ -49,14 +47,9 @@ impl Compiler<'_> {
         let first = self.preset(Preset::FirstWait);
         let position = self.fresh(1);
         self.operate(NarrowBinary::AddI32, position, first, number);
-        let words = self.constant(Constant::I32(INSTRUCTION_WORDS as i32));
-        let start = self.fresh(1);
-        self.operate(NarrowBinary::MultiplyI32, start, position, words);
         let [counter, arrivals, signals] = [1, 2, 3].map(|word| {
-            let (index, to) = (self.fresh(1), self.fresh(1));
-            let word = self.constant(Constant::I32(word));
-            self.operate(NarrowBinary::AddI32, index, start, word);
-            self.emit(Instruction::LoadTable { to, table: Table::Instructions, index });
+            let to = self.fresh(1);
+            self.emit(Instruction::LoadFetched { to, position, word });
             to
         });
         let (epoch, one) = (self.preset(Preset::Epoch), self.constant(Constant::I32(1)));

@@ -5,23 +5,25 @@
 
 use std::collections::VecDeque;
 
-use crate::kernel_ir::GlobalSpace;
+use crate::kernel_ir::{FETCHED_WORDS, GlobalSpace};
 
 use super::access::{self, Agent};
 use super::lanes::{Frame, lanes};
 use super::statistics;
-use crate::emulate::bytecode::CopyAccess;
+use crate::emulate::bytecode::{CopyAccess, FetchAccess};
 use crate::emulate::options::UnorderedValue;
 use crate::emulate::report::{Fault, GlobalRace};
 use crate::emulate::world::World;
 use crate::emulate::world::memory::global::{POISON, Recall};
-use crate::emulate::world::memory::shared::Conflict;
+use crate::emulate::world::memory::shared::{Accessor, Conflict};
 
 /// The copies that a warp has begun and not waited for.
 #[derive(Default)]
 pub struct Copies {
     open: Vec<Copy>,
     groups: VecDeque<Vec<Copy>>,
+    /// Of the groups those that the entry has begun.
+    of_entry: usize,
 }
 
 /// One lane's copy: the emulated words that it writes, and what it writes.
@@ -32,12 +34,24 @@ struct Copy {
     index: i64,
     count: usize,
     words: [u32; 4],
+    /// The call that began it.
+    call: u32,
 }
 
 impl Copies {
     /// Groups that are under way, the open one included.
     pub fn under_way(&self) -> usize {
         self.groups.len() + usize::from(!self.open.is_empty())
+    }
+
+    /// Groups that the kernel has begun and not waited for.
+    pub fn own(&self) -> usize {
+        self.under_way() - self.of_entry
+    }
+
+    /// Calls a kernel, whose groups come after those of the entry.
+    pub fn enter(&mut self) {
+        self.of_entry = self.groups.len();
     }
 
     /// Closes the open group.
@@ -75,7 +89,8 @@ impl Copies {
             let conflict = shared.write(span.clone(), lane as u32, &agent.shared);
             shared.mark(span, true);
             report(conflict, first, index, lane, agent, world);
-            self.open.push(Copy { lane, first, index, count: count as usize, words });
+            let call = agent.shared.call;
+            self.open.push(Copy { lane, first, index, count: count as usize, words, call });
         }
         if world.options.count {
             let loaded = u64::from(exists.count_ones() * access.count);
@@ -86,14 +101,55 @@ impl Copies {
         }
     }
 
+    /// Reads what the lanes copy of a table from word `first` on, to element `index`, and makes that unusable.
+    pub fn fetch(
+        &mut self,
+        access: &FetchAccess,
+        [index, first]: [i64; 2],
+        agent: Agent,
+        block: usize,
+        world: &mut World,
+    ) {
+        let (table, words, length) = (access.table, i64::from(access.words), access.array.length);
+        if index < 0 || index + words > i64::from(length) {
+            let fault = Fault::SharedOutOfBounds { index, count: access.words, length };
+            return world.fault(|| (agent.site)(0), fault);
+        }
+        let count = FETCHED_WORDS as usize;
+        if index % count as i64 != 0 {
+            return world.fault(|| (agent.site)(0), Fault::SharedMisaligned { index, count: FETCHED_WORDS });
+        }
+        let available = world.table(table).len();
+        if first < 0 || first + words > available as i64 || first % count as i64 != 0 {
+            return world.fault(|| (agent.site)(0), Fault::TableOutOfBounds { table, index: first, length: available });
+        }
+        let threads = world.warps_per_block * 32;
+        for lane in lanes(agent.active) {
+            let thread = agent.shared.first_thread as usize + lane;
+            for at in (thread * count..access.words as usize).step_by(threads * count) {
+                let source = &world.table(table)[first as usize + at..][..count];
+                let words = std::array::from_fn(|word| source[word] as u32);
+                let from = access.array.base as usize + index as usize + at;
+                let shared = &mut world.blocks[block].shared;
+                let conflict = shared.write(from..from + count, lane as u32, &agent.shared);
+                shared.mark(from..from + count, true);
+                let index = index + at as i64;
+                report(conflict, from, index, lane, agent, world);
+                self.open.push(Copy { lane, first: from, index, count, words, call: agent.shared.call });
+            }
+        }
+    }
+
     /// Delivers all groups but the last `pending`.
     pub fn deliver(&mut self, pending: usize, agent: Agent, block: usize, world: &mut World) {
         while self.groups.len() > pending {
+            self.of_entry = self.of_entry.saturating_sub(1);
             for copy in self.groups.pop_front().into_iter().flatten() {
                 let span = copy.first..copy.first + copy.count;
                 let shared = &mut world.blocks[block].shared;
                 shared.mark(span.clone(), false);
-                let conflict = shared.write(span.clone(), copy.lane as u32, &agent.shared);
+                let by = Accessor { call: copy.call, ..agent.shared };
+                let conflict = shared.write(span.clone(), copy.lane as u32, &by);
                 shared.words[span].copy_from_slice(&copy.words[..copy.count]);
                 report(conflict, copy.first, copy.index, copy.lane, agent, world);
             }
@@ -104,12 +160,16 @@ impl Copies {
 fn report(conflict: Option<(usize, Conflict)>, first: usize, index: i64, lane: usize, agent: Agent, world: &mut World) {
     let Some((word, conflict)) = conflict else { return };
     let index = index + (word - first) as i64;
-    let fault = match conflict {
+    world.fault(|| (agent.site)(lane as u32), fault_of_conflict(conflict, index));
+}
+
+/// What to report of an access of an element of a shared array.
+pub fn fault_of_conflict(conflict: Conflict, index: i64) -> Fault {
+    match conflict {
         Conflict::InFlight => Fault::SharedInFlight { index },
         Conflict::Uninitialised => Fault::SharedUninitialised { index },
         Conflict::Race(other) => Fault::SharedRace { index, other },
-    };
-    world.fault(|| (agent.site)(lane as u32), fault);
+    }
 }
 
 /// The words at an address, checked as a load is.

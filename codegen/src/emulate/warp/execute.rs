@@ -1,16 +1,17 @@
 //! One warp, from where it stands to where it must stop.
 
 use warpweave_graph::arena::Id;
+use warpweave_plan::tables::{INSTRUCTION_WORDS, RING_INSTRUCTIONS};
 
 use crate::kernel_ir::{Body, KernelId, SpecialRegister};
 
 use super::access::{self, Agent};
 use super::copies::Copies;
 use super::lanes::{ALL, Frame, Lanes, elements, lanes, source_lane};
-use super::presets::{prepare, prepare_operands};
+use super::presets::{fetched, prepare, prepare_operands};
 use super::statistics;
 use crate::emulate::bytecode::scalar::truth;
-use crate::emulate::bytecode::{Compiled, CompiledBody, Instruction, Slot};
+use crate::emulate::bytecode::{CallAccess, Compiled, CompiledBody, Instruction, SharedWords, Slot};
 use crate::emulate::report::{Fault, Site};
 use crate::emulate::world::World;
 use crate::emulate::world::memory::global::POISON;
@@ -62,7 +63,7 @@ pub struct Core {
     /// Memory operations until the warp is preempted.
     pub fuel: u32,
     /// The operands and the tile of the call.
-    pub operands: i64,
+    pub operands: HeldOperands,
     pub tile: i32,
     /// The waits that the kernel of the call does itself.
     pub waits: OwnWaits,
@@ -73,9 +74,19 @@ pub struct Core {
     copies: Copies,
 }
 
+/// The operands of a call: those that were fetched, and the first one's place in its table.
+#[derive(Clone, Copy, Default)]
+pub struct HeldOperands {
+    pub array: SharedWords,
+    pub index: i64,
+    pub first: i64,
+}
+
 /// The waits of a call.
 #[derive(Clone, Copy, Default)]
 pub struct OwnWaits {
+    /// Where their instructions were fetched to.
+    pub ring: SharedWords,
     pub first: u32,
     pub count: u32,
     /// Where the entry learns whether they gave up.
@@ -101,7 +112,7 @@ enum Event {
     Stop(Stop),
     Call {
         kernel: KernelId,
-        operands: u32,
+        operands: HeldOperands,
         tile: u32,
     },
     /// The body has ended, or its own waits have given up.
@@ -125,7 +136,7 @@ impl Warp {
             calls: 0,
             stamp: 1,
             fuel: 0,
-            operands: 0,
+            operands: HeldOperands::default(),
             tile: 0,
             waits: OwnWaits::default(),
             counted: false,
@@ -207,12 +218,13 @@ impl Warp {
 }
 
 impl Core {
-    fn enter(&mut self, kernel: KernelId, operands: u32, tile: u32) {
+    fn enter(&mut self, kernel: KernelId, operands: HeldOperands, tile: u32) {
         self.return_pc = self.pc;
         self.pc = 0;
         self.running = Some(kernel);
         self.calls += 1;
-        self.operands = i64::from(operands as i32);
+        self.operands = operands;
+        self.copies.enter();
         self.tile = tile as i32;
     }
 
@@ -226,7 +238,7 @@ impl Core {
         Site { block: self.block as u32, warp: self.index as u32, lane, location, kernel, pc }
     }
 
-    fn accessor(&self, world: &World) -> Accessor {
+    pub(super) fn accessor(&self, world: &World) -> Accessor {
         Accessor {
             phase: world.blocks[self.block].phase,
             stamp: self.stamp,
@@ -338,22 +350,32 @@ impl Core {
                     let end = starts.len() - 1;
                     pc = starts[(selector as usize).min(end)];
                 }
-                Instruction::Call { kernel, operands, tile } => {
-                    let operands = frame.uniform(operands, self.active);
-                    let tile = frame.uniform(tile, self.active);
-                    let (Some(operands), Some(tile), ALL) = (operands, tile, self.active) else {
+                Instruction::Call(number) => {
+                    let CallAccess { kernel, array, index, first, tile } = body.calls[number as usize];
+                    let [index, first, tile] = [index, first, tile].map(|word| frame.uniform(word, self.active));
+                    let (Some(index), Some(first), Some(tile), ALL) = (index, first, tile, self.active) else {
                         return self.fatal(body, at, Fault::DivergentControl, world);
                     };
                     self.pc = pc;
-                    return Event::Call { kernel, operands, tile };
+                    let [index, first] = [index, first].map(|word| i64::from(word as i32));
+                    return Event::Call { kernel, operands: HeldOperands { array, index, first }, tile };
                 }
-                Instruction::CallWaits { first, count, stopped } => {
+                Instruction::CallWaits { ring, first, count, stopped } => {
                     let first = frame.uniform(first, self.active);
                     let count = frame.uniform(count, self.active);
                     let (Some(first), Some(count), ALL) = (first, count, self.active) else {
                         return self.fatal(body, at, Fault::DivergentControl, world);
                     };
-                    self.waits = OwnWaits { first, count, stopped: Some(stopped) };
+                    self.waits = OwnWaits { ring, first, count, stopped: Some(stopped) };
+                }
+                Instruction::LoadFetched { to, position, word } => {
+                    for lane in lanes(self.active) {
+                        let position = frame.lanes(position)[lane] as usize % RING_INSTRUCTIONS;
+                        let index = position * INSTRUCTION_WORDS + usize::from(word);
+                        let site = || self.site(body, at, lane as u32);
+                        let value = fetched(self.waits.ring, index as i64, (lane, self), site, world);
+                        frame.narrow[to.0 as usize][lane] = value;
+                    }
                 }
                 Instruction::ReturnIf(stopped) => {
                     if frame.holds(stopped, ALL) != 0 {
@@ -364,7 +386,10 @@ impl Core {
                     }
                 }
                 Instruction::Return => {
-                    let groups = self.copies.under_way();
+                    let groups = match self.running {
+                        None => self.copies.under_way(),
+                        Some(_) => self.copies.own(),
+                    };
                     if groups > 0 {
                         return self.fatal(body, at, Fault::CopiesInFlight { groups }, world);
                     }
@@ -445,6 +470,20 @@ impl Core {
                     let site = |lane| self.site(body, at, lane);
                     let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
                     copies.begin(access, frame, agent, self.block, world);
+                    self.copies = copies;
+                }
+                Instruction::Fetch(number) => {
+                    let access = &body.fetches[number as usize];
+                    let [index, first] = [access.index, access.first].map(|word| frame.uniform(word, self.active));
+                    let (Some(index), Some(first), ALL) = (index, first, self.active) else {
+                        return self.fatal(body, at, Fault::DivergentControl, world);
+                    };
+                    let places = [index, first].map(|word| i64::from(word as i32));
+                    let shared = self.accessor(world);
+                    let mut copies = std::mem::take(&mut self.copies);
+                    let site = |lane| self.site(body, at, lane);
+                    let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
+                    copies.fetch(access, places, agent, self.block, world);
                     self.copies = copies;
                 }
                 Instruction::AsyncCommit => self.copies.commit(),

@@ -5,7 +5,7 @@ pub mod memory;
 
 use std::collections::BTreeMap;
 
-use warpweave_plan::tables::Tables;
+use warpweave_plan::tables::{STREAM_WORDS, Tables};
 
 use crate::kernel_ir::{ControlWord, Table};
 
@@ -129,7 +129,7 @@ impl World<'_> {
     /// The words of a plan table.
     pub fn table(&self, table: Table) -> &[i32] {
         match table {
-            Table::StreamStart => self.tables.stream_start.get(self.first_stream..).unwrap_or_default(),
+            Table::StreamStart => self.tables.stream_start.get(STREAM_WORDS * self.first_stream..).unwrap_or_default(),
             Table::Instructions => &self.tables.instructions,
             Table::Operands => &self.tables.operands,
         }

@@ -7,8 +7,8 @@ use warpweave_graph::text::reader::{Parsed, Reader, Word};
 use super::expression::{expression, index};
 use super::scope::Scope;
 use crate::kernel_ir::{
-    ArrayId, Block, CallWaits, Expression, GlobalSpace, KernelId, LocalId, MemoryType, Place, SharedId, ShuffleMode,
-    Statement, Width,
+    ArrayId, Block, CallOperands, CallWaits, Expression, GlobalSpace, KernelId, LocalId, MemoryType, Place, SharedId,
+    ShuffleMode, Statement, Width,
 };
 
 /// Statements up to the closing brace, which is skipped.
@@ -43,6 +43,7 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
             Statement::StoreTagged { index: at, tag, value: expression(reader, scope)? }
         }
         "copy" => copy(reader, scope)?,
+        "fetch" => fetch(reader, scope)?,
         "copies" if reader.eat_word("commit") => Statement::AsyncCommit,
         "copies" => {
             reader.keyword("wait")?;
@@ -157,7 +158,8 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
         reader.keyword("waits")?;
         let count = expression(reader, scope)?;
         reader.keyword("from")?;
-        let waits = Some(CallWaits { first: expression(reader, scope)?, count, stopped: place });
+        let ring = scope.shared(reader)?;
+        let waits = Some(CallWaits { ring, first: index(reader, scope)?, count, stopped: place });
         return Ok(Statement::Call { kernel, operands, tile, waits });
     }
     if reader.eat_word("control") {
@@ -194,11 +196,14 @@ fn check(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Sta
     Ok(Statement::CheckIndex { place, value, extent, element, record: index(reader, scope)? })
 }
 
-/// A kernel, where its operands begin, and the tile.
-fn called(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<(KernelId, Expression, Expression)> {
+/// A kernel, its operands, and the tile.
+fn called(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<(KernelId, CallOperands, Expression)> {
     let kernel = reader.id("an earlier kernel", scope.kernels)?;
     reader.mark("(")?;
-    let operands = expression(reader, scope)?;
+    let array = scope.shared(reader)?;
+    let at = index(reader, scope)?;
+    reader.keyword("of")?;
+    let operands = CallOperands { array, index: at, first: expression(reader, scope)? };
     reader.mark(",")?;
     let tile = expression(reader, scope)?;
     reader.mark(")")?;
@@ -234,6 +239,17 @@ fn stored(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<(Expression, Vec
     reader.mark("=")?;
     reader.mark("[")?;
     Ok((index, reader.list("]", |reader| expression(reader, scope))?))
+}
+
+/// What follows `fetch`.
+fn fetch(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
+    let words = reader.integer("a number of words")?;
+    reader.keyword("of")?;
+    let table = reader.named("a table")?;
+    let first = index(reader, scope)?;
+    reader.keyword("into")?;
+    let array = scope.shared(reader)?;
+    Ok(Statement::Fetch { array, index: index(reader, scope)?, table, first, words })
 }
 
 fn copy(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
@@ -340,6 +356,9 @@ fn line(statement: &Statement) -> String {
         Statement::AsyncCopy { array, index, space, source, width, exists } => {
             format!("copy {}{array}[{index}] = {}[{source}] if {exists}", prefix(*width), space.word())
         }
+        Statement::Fetch { array, index, table, first, words } => {
+            format!("fetch {words} of {}[{first}] into {array}[{index}]", table.word())
+        }
         Statement::AsyncCommit => "copies commit".to_owned(),
         Statement::AsyncWait { pending } => format!("copies wait {pending}"),
         Statement::Shuffle { place, value, mode } => match mode {
@@ -348,10 +367,13 @@ fn line(statement: &Statement) -> String {
         },
         Statement::Break => "break".to_owned(),
         Statement::Call { kernel, operands, tile, waits } => {
-            let call = format!("call {kernel}({operands}, {tile})");
+            let CallOperands { array, index, first } = operands;
+            let call = format!("call {kernel}({array}[{index}] of {first}, {tile})");
             match waits {
                 None => call,
-                Some(CallWaits { first, count, stopped }) => format!("{stopped} = {call} waits {count} from {first}"),
+                Some(CallWaits { ring, first, count, stopped }) => {
+                    format!("{stopped} = {call} waits {count} from {ring}[{first}]")
+                }
             }
         }
         Statement::Await { order, loaded } => format!("await {} {loaded:?}", order.word()),

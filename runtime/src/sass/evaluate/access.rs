@@ -226,12 +226,15 @@ fn copy(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories<'_>) ->
         return Err(CodeError::Form(code.text.clone()));
     };
     let to = shared_addresses(warp, to, mask, memories.trace);
-    for place in to.iter().flatten() {
+    let (from, effect) = touch(warp, from, code, mask, memories.trace);
+    for (place, source) in to.iter().zip(from) {
+        let Some(place) = place else { continue };
         for word in 0..code.bytes() / 4 {
-            memories.shared.store(*place as u32 + 4 * word, None);
+            let copied = source.and_then(|source| memories.launch.memory.load(source + 4 * u64::from(word)));
+            memories.shared.store(*place as u32 + 4 * word, copied);
         }
     }
-    Ok(touch(warp, from, code, mask, memories.trace).1)
+    Ok(effect)
 }
 
 /// What was there before is known where the word is; only sums are followed.

@@ -6,9 +6,9 @@ use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use warpweave::codegen::kernel_ir::{
-    ArrayId, BinaryOp, Block, Builtin, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId,
-    LocalId, MemoryOrder, MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedArray, SharedId,
-    ShuffleMode, SpecialRegister, Statement, Table, UnaryOp, Width, text,
+    ArrayId, BinaryOp, Block, Builtin, CallOperands, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel,
+    KernelId, LocalId, MemoryOrder, MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedArray,
+    SharedId, ShuffleMode, SpecialRegister, Statement, Table, UnaryOp, Width, text,
 };
 use warpweave::graph::arena::{Arena, Id};
 use warpweave_tests::printed::parses_back;
@@ -64,7 +64,8 @@ impl Launched {
     const ALL: [Self; 3] = [Self::Streams, Self::Nodes, Self::Both];
 }
 
-fn call(operands: Expression, tile: Expression) -> Statement {
+fn call(first: Expression, tile: Expression) -> Statement {
+    let operands = CallOperands { array: SharedId::from_index(1), index: Expression::i32(4), first };
     Statement::Call { kernel: KernelId::from_index(1), operands, tile, waits: None }
 }
 
@@ -188,7 +189,7 @@ fn access() -> impl Strategy<Value = Statement> {
 }
 
 fn exchange() -> impl Strategy<Value = Statement> {
-    let table = select(vec![Table::StreamStart, Table::Instructions, Table::Operands]);
+    let table = || select(vec![Table::StreamStart, Table::Instructions, Table::Operands]);
     let word = || select(vec![ControlWord::Epoch, ControlWord::Left, ControlWord::Abort]);
     let register = select(vec![SpecialRegister::Time, SpecialRegister::Multiprocessor, SpecialRegister::Cycles]);
     let mode = prop_oneof![any::<u32>().prop_map(ShuffleMode::Xor), any::<u32>().prop_map(ShuffleMode::Broadcast)];
@@ -196,7 +197,9 @@ fn exchange() -> impl Strategy<Value = Statement> {
         (place(), expression()).prop_map(|(place, value)| Statement::Assign { place, value }),
         (place(), expression(), mode).prop_map(|(place, value, mode)| Statement::Shuffle { place, value, mode }),
         (place(), expression()).prop_map(|(place, condition)| Statement::BlockBarrierOr { place, condition }),
-        (place(), table, expression()).prop_map(|(place, table, index)| Statement::LoadTable { place, table, index }),
+        (id::<SharedId>(), expression(), table(), expression(), any::<u32>())
+            .prop_map(|(array, index, table, first, words)| Statement::Fetch { array, index, table, first, words }),
+        (place(), table(), expression()).prop_map(|(place, table, index)| Statement::LoadTable { place, table, index }),
         (place(), word()).prop_map(|(place, word)| Statement::LoadControl { place, word }),
         (place(), register).prop_map(|(place, register)| Statement::ReadSpecial { place, register }),
         (word(), expression()).prop_map(|(word, value)| Statement::StoreControl { word, value }),
