@@ -209,8 +209,8 @@ fn check_choice() {
     let program = branches_and_a_chain();
     let mut costs = SyncCosts::h200();
     // Waits are dear, and so are nodes: the chain is faster as kernels, the branches are not.
-    costs.exchange.value = [(2, 0.6), (4, 2.0), (8, 2.0), (64, 2.0), (132, 2.0)];
-    costs.graph_node.value = 1.8;
+    costs.exchange.value = [(2, 0.6), (4, 4.0), (8, 4.0), (64, 4.0), (132, 4.0)];
+    costs.graph_node.value = 2.5;
     let options = PlanOptions { backend: BackendChoice::Auto, costs, ..PlanOptions::new(8) };
     let (_, planned) = plan_under(&program, FusionLevel::None, &options);
     let BackendReason::Mixed { mixed_nanoseconds, persistent_nanoseconds, cuda_graph_nanoseconds, segments } =
@@ -240,7 +240,7 @@ fn check_choice() {
     }
     assert!((run.makespan - sum).abs() < 1e-6, "segments follow one another");
     check_runs(&compile_under(&program, FusionLevel::None, &options));
-    costs.graph_node.value = 1.8;
+    costs.graph_node.value = 10.0;
     let dear = plan_under(&program, FusionLevel::None, &PlanOptions { costs, ..options }).1;
     assert_eq!(dear.plan.backend(), PlanBackend::Persistent, "{}", dear.reason);
 }
