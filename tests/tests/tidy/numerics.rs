@@ -10,7 +10,7 @@ const FOLDERS: [&str; 4] = ["graph/src", "fusion", "codegen/src/lower", "runtime
 const TABLE: &str = "graph/src/numerics.rs";
 
 /// Code with a factor or a divisor that is no size of an element: the file, a part of the line, and what the number is.
-const EXCEPTIONS: [(&str, &str, &str); 7] = [
+const EXCEPTIONS: [(&str, &str, &str); 6] = [
     ("graph/src/ops/training/optimizer.rs", "2 + 4 * 256", "inputs of each of at most 256 parameters"),
     ("graph/src/ops/interpolation.rs", "-4.0 * a]", "a coefficient of a cubic polynomial"),
     ("graph/src/ops/resampling.rs", "- 4.0 * a", "a coefficient of a cubic polynomial"),
