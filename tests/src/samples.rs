@@ -49,11 +49,25 @@ pub fn two_products() -> TensorProgram {
 
 /// Products one after another, each of few rows by a square matrix: reductions that are worth splitting.
 pub fn long_products() -> TensorProgram {
-    const WIDTH: usize = 256;
+    const WIDTH: usize = 512;
     let mut sketch = Sketch::new(13);
     let mut rows = sketch.input(&[16, WIDTH]);
-    for _ in 0..5 {
+    for _ in 0..4 {
         let matrix = sketch.weight(&[WIDTH, WIDTH]);
+        let product = sketch.matmul(rows, matrix);
+        let damping = Scalar::literal(ElementType::F32, 0.125);
+        rows = sketch.map(product, |product| product.binary(BinaryOp::Multiply, damping));
+    }
+    sketch.finish(&[rows])
+}
+
+/// Products one after another, of many columns by few and of few by many: the former are worth splitting even for few units.
+pub fn narrow_products() -> TensorProgram {
+    const WIDTHS: [usize; 6] = [512, 64, 512, 64, 512, 64];
+    let mut sketch = Sketch::new(13);
+    let mut rows = sketch.input(&[32, WIDTHS[0]]);
+    for widths in WIDTHS.windows(2) {
+        let matrix = sketch.weight(widths);
         let product = sketch.matmul(rows, matrix);
         let damping = Scalar::literal(ElementType::F32, 0.125);
         rows = sketch.map(product, |product| product.binary(BinaryOp::Multiply, damping));
@@ -147,7 +161,8 @@ fn perceptron() -> TensorProgram {
         let next = sketch.unary(UnaryOp::Tanh, next);
         hidden = sketch.binary(BinaryOp::Add, next, hidden);
     }
-    sketch.finish(&[hidden])
+    let output = sketch.softmax(hidden);
+    sketch.finish(&[output])
 }
 
 fn softmax() -> TensorProgram {

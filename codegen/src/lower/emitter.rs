@@ -36,6 +36,15 @@ pub(crate) struct Emitter<'a> {
     operands: Vec<i32>,
     shared_operands: Option<u32>,
     blocks: Vec<Block>,
+    alike: Option<Alike>,
+}
+
+/// The operands of what is emitted several times alike, in their order: those of the first time.
+#[derive(Default)]
+struct Alike {
+    /// Values with positions; divisors are marked, for they have other operands than their values.
+    known: Vec<(i64, bool, u32)>,
+    next: usize,
 }
 
 impl<'a> Emitter<'a> {
@@ -49,6 +58,7 @@ impl<'a> Emitter<'a> {
             operands: Vec::new(),
             shared_operands: None,
             blocks: vec![Block::new()],
+            alike: None,
         }
     }
 
@@ -77,19 +87,56 @@ impl<'a> Emitter<'a> {
         (self.kernel, self.operands)
     }
 
+    /// Emits `each` so many times, which does alike: where an operand has the same value as the first time, it is that one.
+    pub(crate) fn alike<E>(
+        &mut self,
+        times: usize,
+        mut each: impl FnMut(&mut Self, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let outer = self.alike.replace(Alike::default());
+        for number in 0..times {
+            if let Some(alike) = &mut self.alike {
+                alike.next = 0;
+            }
+            each(self, number)?;
+        }
+        self.alike = outer;
+        Ok(())
+    }
+
+    /// The position of what was an operand of this value at this place before, or where it will be.
+    fn position(&mut self, value: i64, divides: bool) -> (u32, bool) {
+        let new = self.operands.len() as u32;
+        let Some(alike) = &mut self.alike else { return (new, false) };
+        let at = alike.next;
+        alike.next += 1;
+        match alike.known.get(at) {
+            Some(&(known, same, position)) if (known, same) == (value, divides) => (position, true),
+            Some(_) => (new, false),
+            None => {
+                alike.known.push((value, divides, new));
+                (new, false)
+            }
+        }
+    }
+
     /// A new operand of this value.
     pub(crate) fn operand(&mut self, value: i64) -> Result<Expression, LowerError> {
-        let position = self.operands.len() as u32;
-        self.operands.push(self.narrow(value)?);
+        let (position, known) = self.position(value, false);
+        if !known {
+            self.operands.push(self.narrow(value)?);
+        }
         Ok(Expression::Operand(position))
     }
 
     /// A new pair of operands for division by `divisor`, to go into [`Expression::FastDivide`]. Nothing is divided by the
     /// extent of an empty axis, which counts as 1.
     pub(crate) fn divisor(&mut self, divisor: i64) -> Result<u32, LowerError> {
-        let position = self.operands.len() as u32;
-        let (multiplier, shift) = magic(self.narrow(divisor.max(1))?);
-        self.operands.extend([multiplier, shift]);
+        let (position, known) = self.position(divisor, true);
+        if !known {
+            let (multiplier, shift) = magic(self.narrow(divisor.max(1))?);
+            self.operands.extend([multiplier, shift]);
+        }
         Ok(position)
     }
 

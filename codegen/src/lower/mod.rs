@@ -140,7 +140,7 @@ fn lower_operator(
         return Ok((emitter.finish(), None));
     }
     match operator.params.template {
-        Template::Pointwise(own) => pointwise::emit(&mut emitter, own.per_thread)?,
+        Template::Pointwise(own) => pointwise::emit(&mut emitter, own)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
         Template::WeightStationary => weight_stationary::emit(&mut emitter)?,
         Template::Opaque => opaque::emit(&mut emitter)?,

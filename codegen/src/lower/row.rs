@@ -260,7 +260,105 @@ fn emit_along(emitter: &mut Emitter, row: &Row, stage: usize, stages: &[Option<L
         let first = binary(BinaryOp::Equal, row.lane, Expression::i32(0));
         return emitter.when(both(row.real.clone(), Some(first)), |emitter| element(emitter, row.coordinates.clone()));
     }
-    emitter.when(row.real.clone(), |emitter| emit_points(emitter, row, stage, &axes, 1, element))
+    emitter.when(row.real.clone(), |emitter| match Fetched::of(emitter, stage, &axes, row)? {
+        Some(fetched) => emit_fetched(emitter, row, (stage, &axes), &fetched, stages),
+        None => emit_points(emitter, row, stage, &axes, 1, element),
+    })
+}
+
+/// The reads of a stage from memory, with an array each for what the trips along a row fetch together.
+struct Fetched(Vec<(ReadId, ArrayId)>);
+
+impl Fetched {
+    /// `None` where there is one trip alone, or data name what is read.
+    fn of(emitter: &mut Emitter, stage: usize, axes: &[AxisId], row: &Row) -> Result<Option<Self>, LowerError> {
+        let body = emitter.body();
+        let Stage { expr, sources, .. } = &body.stages[stage];
+        let points: usize = axes.iter().map(|&axis| expr.axes[axis].extent).product();
+        let together = Trips::of(points, row.width()).together;
+        let in_memory = |id: &ReadId| matches!(sources[expr.reads[*id].operand], StageSource::Operand(_));
+        let reads: Vec<ReadId> = expr.reads_of(&expr.body).into_iter().filter(in_memory).collect();
+        if together == 1 || !expr.reads.values().all(is_shared) {
+            return Ok(None);
+        }
+        let mut found = Vec::with_capacity(reads.len());
+        for id in reads {
+            let scalar = scalar_type(emitter, expr.operands[expr.reads[id].operand].element)?;
+            found.push((id, emitter.array(scalar, together)));
+        }
+        Ok(Some(Self(found)))
+    }
+}
+
+/// A stage along its extra axes: what several trips read is asked for before the first is computed.
+fn emit_fetched(
+    emitter: &mut Emitter,
+    row: &Row,
+    (stage, axes): (usize, &[AxisId]),
+    fetched: &Fetched,
+    stages: &[Option<LocalId>],
+) -> Result<(), LowerError> {
+    let expr = &emitter.body().stages[stage].expr;
+    let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
+    let points: usize = extents.iter().product();
+    let Trips { count, together } = Trips::of(points, row.width());
+    let limit = match points.is_multiple_of(row.width() * together) {
+        true => None,
+        false => Some(emitter.operand(points as i64)?),
+    };
+    let element = |array: ArrayId, part: LocalId| Expression::Element(array, Box::new(part.into()));
+    let part = |emitter: &mut Emitter, trip: Expression, part: LocalId, finishes: bool| {
+        let number = add(multiply(trip, Expression::i32(row.width() as i32)), row.lane);
+        let number = emitter.bind(ScalarType::I32, number);
+        emitter.when(limit.as_ref().map(|limit| less(number, limit.clone())), |emitter| {
+            let inner = decode_box(emitter, &extents, number.into())?;
+            let mut point = Point::new(stage, row.coordinates.iter().cloned().chain(inner).collect(), stages);
+            for &(id, array) in &fetched.0 {
+                if finishes {
+                    let scalar = scalar_type(emitter, expr.operands[expr.reads[id].operand].element)?;
+                    let value = emitter.bind(scalar, element(array, part));
+                    point.known_read(id, value);
+                } else {
+                    let value = point.read(emitter, id)?.into();
+                    emitter.push(Statement::Assign { place: Place::Element(array, part.into()), value });
+                }
+            }
+            if !finishes {
+                return Ok(());
+            }
+            let value = point.emit(emitter, &expr.body)?;
+            let value = emitter.bind(scalar_type(emitter, expr.element)?, value);
+            store(emitter, &mut point, stage, value)
+        })
+    };
+    let each = || Expression::i32(together as i32);
+    let both_parts = |emitter: &mut Emitter, first: Option<LocalId>| {
+        [false, true].into_iter().try_for_each(|finishes| {
+            emitter.repeat(each(), true, |emitter, at| {
+                let trip = first.map_or(at.into(), |round| add(multiply(round, each()), at));
+                part(emitter, trip, at, finishes)
+            })
+        })
+    };
+    if count == together {
+        return both_parts(emitter, None);
+    }
+    let rounds = emitter.operand(count.div_ceil(together) as i64)?;
+    emitter.repeat(rounds, false, |emitter, round| both_parts(emitter, Some(round)))
+}
+
+/// How often the threads of a row go along it.
+struct Trips {
+    count: usize,
+    /// Those that are written out.
+    together: usize,
+}
+
+impl Trips {
+    fn of(points: usize, width: usize) -> Self {
+        let count = points.div_ceil(width);
+        Self { count, together: if count <= WRITTEN_OUT { count } else { TOGETHER } }
+    }
 }
 
 /// The points of a box of axes, spread over the threads of the row in runs of neighbours; `body` gets the coordinates of
@@ -277,8 +375,7 @@ fn emit_points<'b>(
     let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
     let points: usize = extents.iter().product();
     let width = row.width() * run;
-    let trips = points.div_ceil(width);
-    let together = if trips <= WRITTEN_OUT { trips } else { TOGETHER };
+    let Trips { count: trips, together } = Trips::of(points, width);
     let lane = if run == 1 { row.lane.into() } else { multiply(row.lane, Expression::i32(run as i32)) };
     let limit = match points.is_multiple_of(width * together) {
         true => None,

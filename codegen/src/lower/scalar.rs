@@ -201,6 +201,11 @@ impl<'p> Point<'p> {
         self.reads.get(&id).copied()
     }
 
+    /// Takes the value of a scalar from an expression.
+    pub(crate) fn known_scalar(&mut self, scalar: Scalar, value: Expression) {
+        self.known.insert(scalar, value);
+    }
+
     /// Takes the value of a read from a local.
     pub(crate) fn known_read(&mut self, id: ReadId, local: LocalId) {
         self.reads.insert(id, local);

@@ -1,5 +1,8 @@
 //! From the tile index to coordinates of the tile axes.
 
+use warpweave_graph::arena::Id;
+use warpweave_plan::template::pointwise::runs::Runs;
+
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
@@ -15,6 +18,8 @@ pub(crate) struct TileAxes {
     limits: Vec<Option<Expression>>,
     extents: Vec<usize>,
     tile: Vec<usize>,
+    /// The runs that points are divided into: what is numbered is a run.
+    runs: Option<Runs>,
 }
 
 impl TileAxes {
@@ -45,7 +50,7 @@ impl TileAxes {
             let ragged = !extents[axis].is_multiple_of(tile[axis]);
             limits.push(if ragged { Some(emitter.operand(extents[axis] as i64)?) } else { None });
         }
-        Ok(Self { coordinates, origins, limits, extents, tile })
+        Ok(Self { coordinates, origins, limits, extents, tile, runs: None })
     }
 
     /// Per axis, the tile's coordinate in the grid; absent where one tile covers the axis.
@@ -61,6 +66,11 @@ impl TileAxes {
     /// The first coordinates of the tile.
     pub(crate) fn origin(&self) -> Vec<Expression> {
         self.origins.iter().map(|origin| origin.map_or(Expression::i32(0), Expression::Local)).collect()
+    }
+
+    /// The same with runs of points in the place of points.
+    pub(crate) fn in_runs(self, runs: Runs) -> Self {
+        Self { tile: runs.grid(&self.tile), runs: Some(runs), ..self }
     }
 
     /// The number of points of the tile along some axes.
@@ -94,7 +104,11 @@ impl TileAxes {
                 rest = quotient;
                 local
             };
-            coordinates[axis] = Some(local);
+            let run = self.runs.filter(|runs| runs.axis.index() == axis);
+            coordinates[axis] = Some(match run {
+                Some(run) => multiply(local, Expression::i32(run.length as i32)),
+                None => local,
+            });
         }
         let mut found = Vec::with_capacity(axes.len());
         for &axis in axes {

@@ -18,6 +18,12 @@ pub(super) fn global_index(kernel: &Kernel, index: &Expression) -> String {
     match (type_of(kernel, index), index) {
         (ScalarType::I64, _) => text,
         (_, Expression::Constant(Constant::I32(value))) if *value >= 0 => format!("{value}ull"),
+        (_, Expression::Binary(BinaryOp::Add, start, further))
+            if let Expression::Constant(Constant::I32(further)) = **further =>
+        {
+            let (sign, further) = (if further < 0 { '-' } else { '+' }, further.unsigned_abs());
+            format!("{} {sign} {further}ull", global_index(kernel, start))
+        }
         _ => format!("ww_extend({text})"),
     }
 }

@@ -15,7 +15,7 @@ pub const STREAM_WORDS: usize = 2;
 /// Instructions that a block fetches at once, and always has before it: a chunk begins at a multiple.
 pub const CHUNK_INSTRUCTIONS: usize = 16;
 /// Instructions that a block has room for: a chunk that it walks, one that it has and one that is on its way; a power of two.
-pub const RING_INSTRUCTIONS: usize = 4 * CHUNK_INSTRUCTIONS;
+pub const RING_INSTRUCTIONS: usize = CHUNK_INSTRUCTIONS << 2;
 /// Operands that a block fetches of an rTask; a kernel with more reads the others from their table.
 pub const HELD_OPERANDS: usize = 384;
 /// The operands of an rOperator begin at a multiple of as many words: those of one access.

@@ -7,6 +7,7 @@ use warpweave_plan::template::contraction::unit::ComputeUnit;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::pointwise::Pointwise;
+use warpweave_plan::template::pointwise::rules::takes_runs;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -22,10 +23,13 @@ pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     let extra = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
     let mut found = Vec::new();
     if reductions <= 1 && !extra {
-        for per_thread in [1, 4] {
-            let template = Pointwise { per_thread };
-            let tile = fill(&extents, &all, template.block_size().threads() * per_thread);
+        let strided = if reductions == 0 { &[1, 4][..] } else { &[1] };
+        for template in strided.iter().copied().map(Pointwise::strided) {
+            let tile = fill(&extents, &all, template.block_size().threads() * template.per_thread);
             found.push(ScheduleParams { template: Template::Pointwise(template), tile });
+        }
+        if takes_runs(body) {
+            found.extend(runs(&extents));
         }
     }
     if reductions > 0 {
@@ -35,6 +39,35 @@ pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
         found.push(ScheduleParams { template: Template::Row(RowThreads::Block), tile });
     }
     found
+}
+
+/// Neighbours that one thread computes, at most.
+const RUNS: [usize; 6] = [8, 7, 6, 5, 4, 3];
+/// Lengths of runs that are tried.
+const RUN_LENGTHS: usize = 2;
+
+/// Tiles whose innermost axis is divided into runs: lengths that divide it, or four neighbours where none does.
+fn runs(extents: &[usize]) -> impl Iterator<Item = ScheduleParams> {
+    let along = extents.iter().rposition(|extent| *extent > 1);
+    let extent = along.map_or(1, |along| extents[along]);
+    let mut lengths: Vec<usize> = RUNS.into_iter().filter(|length| extent.is_multiple_of(*length)).collect();
+    lengths.truncate(RUN_LENGTHS);
+    if lengths.is_empty() && extent > RUN_LENGTHS {
+        lengths.push(4);
+    }
+    let all: Vec<usize> = (0..extents.len()).collect();
+    lengths.into_iter().map(move |length| {
+        let template = Pointwise::run(length);
+        let mut numbered = extents.to_vec();
+        if let Some(along) = along {
+            numbered[along] = numbered[along].div_ceil(length);
+        }
+        let mut tile = fill(&numbered, &all, template.block_size().threads());
+        if let Some(along) = along {
+            tile[along] = (tile[along] * length).min(extents[along]);
+        }
+        ScheduleParams { template: Template::Pointwise(template), tile }
+    })
 }
 
 /// The shapes that the rules leave for a contraction: powers of two; no side twice as long as it needs to be; every

@@ -33,7 +33,7 @@ fn shape() -> impl Strategy<Value = ContractionShape> {
 
 fn params() -> impl Strategy<Value = ScheduleParams> {
     let template = prop_oneof![
-        (1usize..9).prop_map(|per_thread| Template::Pointwise(Pointwise { per_thread })),
+        (1usize..9).prop_map(|per_thread| Template::Pointwise(Pointwise::strided(per_thread))),
         Just(Template::Row(RowThreads::Warp)),
         Just(Template::Row(RowThreads::Block)),
         Just(Template::Staged),

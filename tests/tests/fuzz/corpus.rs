@@ -96,7 +96,7 @@ pub fn timings() -> Vec<Vec<u8>> {
     let architecture = || "sm_90a".parse().expect("that is a name");
     let machine = || Machine { architecture: architecture(), driver: version, compiler: version };
     let templates = [
-        Template::Pointwise(Pointwise { per_thread: 4 }),
+        Template::Pointwise(Pointwise::strided(4)),
         Template::Row(RowThreads::Warp),
         Template::Contraction(ContractionShape::square(4, 2)),
         Template::Attention(KeyBlocks { keys: 64 }),

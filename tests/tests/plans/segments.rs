@@ -53,7 +53,7 @@ pub fn add(suite: &mut Suite) {
     }
     suite.trial("segments: tagged values and constants on chip", || {
         let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(7) };
-        let halves = |groups| parts(groups, &[Backend::Persistent, Backend::CudaGraph, Backend::Persistent]);
+        let halves = |groups| parts(groups, &[Backend::Persistent, Backend::CudaGraph]);
         let compiled = compile_parts(&samples::recurrence(), FusionLevel::Register, &options, halves);
         let tensors = &compiled.plan.plan().memory.tensors;
         assert!(tensors.values().any(|tensor| tensor.edge == EdgeKind::Tagged), "something is polled");
@@ -209,8 +209,8 @@ fn check_choice() {
     let program = branches_and_a_chain();
     let mut costs = SyncCosts::h200();
     // Waits are dear, and so are nodes: the chain is faster as kernels, the branches are not.
-    costs.exchange.value = [(2, 0.6), (4, 2.0), (8, 2.0), (64, 2.0), (132, 2.0)];
-    costs.graph_node.value = 1.0;
+    costs.exchange.value = [(2, 0.6), (4, 4.0), (8, 4.0), (64, 4.0), (132, 4.0)];
+    costs.graph_node.value = 2.5;
     let options = PlanOptions { backend: BackendChoice::Auto, costs, ..PlanOptions::new(8) };
     let (_, planned) = plan_under(&program, FusionLevel::None, &options);
     let BackendReason::Mixed { mixed_nanoseconds, persistent_nanoseconds, cuda_graph_nanoseconds, segments } =

@@ -54,7 +54,7 @@ pub fn add(suite: &mut Suite) {
         }
     });
     suite.trial("tagged: parts of sums", || {
-        let compiled = compiled(&samples::long_products(), UNITS);
+        let compiled = compiled(&samples::narrow_products(), UNITS);
         let memory = &compiled.plan.plan().memory;
         assert!(memory.tensors.values().any(|tensor| tensor.tag > 0), "bytes of parts are used again");
         check_launches(&compiled, &[1, 31]);
@@ -63,7 +63,7 @@ pub fn add(suite: &mut Suite) {
     });
     suite.trial("tagged: agreement on parts of sums", || {
         let mut tally = Tally::default();
-        let plan = compiled(&samples::long_products(), 5).plan.plan().clone();
+        let plan = compiled(&samples::narrow_products(), 5).plan.plan().clone();
         check_all(&plan, |_| if is_full() { usize::MAX } else { 40 }, &mut tally);
         eprintln!("{tally}");
         tally.assert_agreement();

@@ -10,14 +10,13 @@ const FOLDERS: [&str; 4] = ["graph/src", "fusion", "codegen/src/lower", "runtime
 const TABLE: &str = "graph/src/numerics.rs";
 
 /// Code with a factor or a divisor that is no size of an element: the file, a part of the line, and what the number is.
-const EXCEPTIONS: [(&str, &str, &str); 7] = [
+const EXCEPTIONS: [(&str, &str, &str); 6] = [
     ("graph/src/ops/training/optimizer.rs", "2 + 4 * 256", "inputs of each of at most 256 parameters"),
     ("graph/src/ops/interpolation.rs", "-4.0 * a]", "a coefficient of a cubic polynomial"),
     ("graph/src/ops/resampling.rs", "- 4.0 * a", "a coefficient of a cubic polynomial"),
     ("graph/src/ops/grid_sample.rs", "-4.0 * CUBIC", "a coefficient of a cubic polynomial"),
     ("graph/src/expr/index.rs", "i64::MIN / 4", "bounds whose sums do not overflow"),
     ("fusion/plan/src/streams/prefetch.rs", "stream.len() / 4", "room for more instructions"),
-    ("fusion/src/template/row/cost.rs", "trips * latency / 4.0", "loads that are under way at a time"),
 ];
 
 /// No product or quotient has a literal 4, and nothing asks for the size of a type of four bytes.

@@ -23,7 +23,7 @@ use crate::kernel_ir::memory::MemoryType;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, StagedArray};
 use crate::lower::error::LowerError;
-use crate::lower::pointwise::emit_point;
+use crate::lower::pointwise::point::emit_point;
 use crate::lower::scalar::StageName;
 use crate::lower::tile::TileAxes;
 

@@ -41,6 +41,15 @@ impl Lanes {
         self.points.chunks_exact_mut(self.rank.max(1)).for_each(&mut move_lane);
     }
 
+    /// Those of the lanes whose point passes.
+    pub(crate) fn retained(&self, passes: impl Fn(&[i64]) -> bool) -> Self {
+        let mut active = self.active;
+        for (lane, active) in active.iter_mut().enumerate() {
+            *active &= passes(&self.points[lane * self.rank..(lane + 1) * self.rank]);
+        }
+        Self { points: self.points.clone(), rank: self.rank, active }
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.active.iter().filter(|active| **active).count()
     }
@@ -99,6 +108,32 @@ impl Linear {
     }
 }
 
+/// Sectors of a line of the first-level cache.
+const SECTORS_OF_LINE: i64 = 4;
+
+/// What one access of a warp to global memory touches.
+pub(crate) struct Touched {
+    /// Distinct sectors.
+    pub(crate) sectors: usize,
+    /// Distinct lines.
+    lines: usize,
+    /// Lanes that take part.
+    lanes: usize,
+}
+
+impl Touched {
+    /// The counts of a load of `width` elements a lane.
+    pub(crate) fn loaded(&self, width: usize) -> KernelCounts {
+        KernelCounts {
+            load_sectors: self.sectors as f64,
+            global_loads: (self.lanes * width) as f64,
+            warp_loads: 1.0,
+            load_lines: self.lines as f64,
+            ..KernelCounts::default()
+        }
+    }
+}
+
 /// A place in memory as a function of a point.
 pub(crate) struct Address {
     element: Linear,
@@ -108,7 +143,7 @@ pub(crate) struct Address {
 
 impl Address {
     /// Where an operand is read.
-    fn of_read(expr: &TensorExpr, read: &Read) -> Self {
+    pub(crate) fn of_read(expr: &TensorExpr, read: &Read) -> Self {
         let operand = &expr.operands[read.operand];
         Self::at(expr, read, &Index::linear(&read.index, &operand.shape.strides(), 0))
     }
@@ -140,8 +175,13 @@ impl Address {
         Some(Self { element, bytes: expr.element.bytes() as i64, conditions: Vec::new() })
     }
 
-    /// Distinct sectors of one access, `width` elements a lane, and the lanes that make it.
-    pub(crate) fn sectors(&self, lanes: &Lanes, width: usize) -> (usize, usize) {
+    /// Whether lanes make the access only under a condition.
+    pub(crate) fn is_guarded(&self) -> bool {
+        !self.conditions.is_empty()
+    }
+
+    /// What one access of `width` elements a lane touches.
+    pub(crate) fn sectors(&self, lanes: &Lanes, width: usize) -> Touched {
         let mut touched: [i64; 2 * WARP] = [0; 2 * WARP];
         let (mut found, mut taking_part) = (0, 0);
         for point in lanes.active() {
@@ -160,7 +200,12 @@ impl Address {
                 }
             }
         }
-        (found, taking_part)
+        let mut lines = touched;
+        let lines = &mut lines[..found];
+        lines.iter_mut().for_each(|sector| *sector = sector.div_euclid(SECTORS_OF_LINE));
+        lines.sort_unstable();
+        let lines = lines.chunk_by(|left, right| left == right).count();
+        Touched { sectors: found, lines, lanes: taking_part }
     }
 
     /// The loads of `width` words a lane from shared memory: 32 banks of a word, and lanes as [`lanes_together`] says.
@@ -258,9 +303,7 @@ impl Evaluation {
             counts += read.wavefronts(lanes, width);
         }
         for read in &self.reads {
-            let (sectors, loads) = read.sectors(lanes, width);
-            counts.load_sectors += sectors as f64;
-            counts.global_loads += (loads * width) as f64;
+            counts += read.sectors(lanes, width).loaded(width);
         }
         counts
     }
@@ -307,8 +350,7 @@ pub(crate) fn element_of_output(body: &GroupBody, stage: usize) -> Option<Index>
 
 /// The counts of a store by the active lanes.
 pub(crate) fn stored(output: &Address, lanes: &Lanes, width: usize) -> KernelCounts {
-    let (sectors, _) = output.sectors(lanes, width);
-    KernelCounts { store_sectors: sectors as f64, ..KernelCounts::default() }
+    KernelCounts { store_sectors: output.sectors(lanes, width).sectors as f64, ..KernelCounts::default() }
 }
 
 /// One combination a point if a reduction is of `F32`.

@@ -18,6 +18,12 @@ pub struct KernelCounts {
     pub store_sectors: f64,
     /// Elements that lanes load from global memory (N_load of a kernel without a shared-memory stage).
     pub global_loads: f64,
+    /// Instructions of warps that load from global memory, where a template counts them.
+    pub warp_loads: f64,
+    /// Of these, those that lanes make only under a condition.
+    pub guarded_loads: f64,
+    /// Lines of 128 bytes that these touch, summed over instructions: their passes through the first-level cache.
+    pub load_lines: f64,
     /// Elements that lanes load from shared memory (N_load of one with it).
     pub shared_loads: f64,
     /// Wavefronts of these loads, bank conflicts included.
@@ -41,6 +47,9 @@ impl AddAssign for KernelCounts {
         self.store_sectors += other.store_sectors;
         self.global_loads += other.global_loads;
         self.shared_loads += other.shared_loads;
+        self.warp_loads += other.warp_loads;
+        self.guarded_loads += other.guarded_loads;
+        self.load_lines += other.load_lines;
         self.shared_wavefronts += other.shared_wavefronts;
         self.shared_ideal += other.shared_ideal;
     }
@@ -66,6 +75,9 @@ impl Mul<f64> for KernelCounts {
             store_sectors: self.store_sectors * factor,
             global_loads: self.global_loads * factor,
             shared_loads: self.shared_loads * factor,
+            warp_loads: self.warp_loads * factor,
+            guarded_loads: self.guarded_loads * factor,
+            load_lines: self.load_lines * factor,
             shared_wavefronts: self.shared_wavefronts * factor,
             shared_ideal: self.shared_ideal * factor,
         }

@@ -154,7 +154,7 @@ pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[Sc
     let parts = ScheduleParams { template, tile: [&[1], &params.tile[..]].concat() };
     let extents = bodies.sum.tile_extents();
     let axes: Vec<usize> = (0..extents.len()).collect();
-    let sum = Pointwise { per_thread: 1 };
+    let sum = Pointwise::strided(1);
     let tile = fill(&extents, &axes, sum.block_size().threads());
     Some([parts, ScheduleParams { template: Template::Pointwise(sum), tile }])
 }

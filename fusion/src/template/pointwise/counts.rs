@@ -5,11 +5,84 @@ use warpweave_graph::arena::Id;
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
+use crate::template::pointwise::fetched::FetchedStage;
 use warpweave_plan::body::{GroupBody, Stage};
+use warpweave_plan::template::pointwise::Pointwise;
+use warpweave_plan::template::pointwise::fetches::Points;
+use warpweave_plan::template::pointwise::rules::names_places;
+use warpweave_plan::template::pointwise::runs::Runs;
 use warpweave_plan::template::staged::StagedBox;
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// The counts of `per_thread` points a thread; staged values are in these boxes.
+/// The counts of a pointwise kernel.
+pub(crate) fn kernel_counts(
+    own: Pointwise,
+    body: &GroupBody,
+    params: &ScheduleParams,
+    sampling: Sampling,
+) -> KernelCounts {
+    let Some(sides) = side_by_side(own, body, params) else {
+        return counts(body, params, &[], own.per_thread, sampling);
+    };
+    let runs = sides.runs;
+    let tiles = Tiles::new(body, params);
+    let numbered = runs.map_or(params.tile.clone(), |runs| runs.grid(&params.tile));
+    let warps = params.rules().block_size().warps() * if runs.is_some() { 1 } else { own.per_thread };
+    let extents = body.tile_extents();
+    let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
+    let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
+    let mut counts = KernelCounts::default();
+    for stage in 0..body.stages.len() {
+        let model = FetchedStage::new(body, stage, sides);
+        let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
+        for origin in &origins {
+            let (picked, weight) = Sampling::picks(warps, sampling.warps);
+            let inside = |at: &[i64], axis: usize, further: i64| {
+                let place = at[axis] + further;
+                place < extents[axis] as i64 && place < origin[axis] + params.tile[axis] as i64
+            };
+            let exists = |at: &[i64], point: usize| runs.is_none_or(|runs| inside(at, runs.axis.index(), point as i64));
+            for warp in picked {
+                lanes.place(|lane, point| place(origin, &numbered, &extents, runs, warp * WARP + lane, point));
+                if lanes.count() > 0 {
+                    counts += model.counts(&mut lanes, &exists, sampling) * weight;
+                }
+            }
+        }
+    }
+    counts * weight
+}
+
+/// The points that a thread computes side by side; `None` where it computes one after another.
+pub(crate) fn side_by_side(own: Pointwise, body: &GroupBody, params: &ScheduleParams) -> Option<Points> {
+    if let Some(runs) = Runs::of(own, body, params) {
+        return Some(Points { count: runs.length, runs: Some(runs) });
+    }
+    let one_by_one = !names_places(body) || own.per_thread > 1 && body.reductions().count() > 0;
+    (!one_by_one).then_some(Points { count: 1, runs: None })
+}
+
+/// Sets the coordinates of the point, or the first of the run, with this number in a tile; whether it exists.
+fn place(
+    origin: &[i64],
+    numbered: &[usize],
+    extents: &[usize],
+    runs: Option<Runs>,
+    number: usize,
+    point: &mut [i64],
+) -> bool {
+    let mut rest = number;
+    let mut inside = true;
+    for axis in (0..numbered.len()).rev() {
+        let length = runs.filter(|runs| runs.axis.index() == axis).map_or(1, |runs| runs.length);
+        point[axis] = origin[axis] + (rest % numbered[axis] * length) as i64;
+        rest /= numbered[axis];
+        inside &= point[axis] < extents[axis] as i64;
+    }
+    inside && rest == 0
+}
+
+/// The counts of `per_thread` points a thread, one after another; staged values are in these boxes.
 pub(crate) fn counts(
     body: &GroupBody,
     params: &ScheduleParams,

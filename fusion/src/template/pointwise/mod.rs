@@ -2,3 +2,4 @@
 
 pub mod cost;
 pub mod counts;
+mod fetched;

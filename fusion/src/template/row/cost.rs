@@ -6,12 +6,13 @@ use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated;
-use crate::cost::instructions::work;
+use crate::cost::instructions::{COMBINE_LATENCY, arithmetic, work};
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use crate::template::row::counts::counts;
-use warpweave_plan::body::GroupBody;
+use warpweave_graph::expr::{Read, ReadId};
+use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{Round, rounds};
@@ -20,23 +21,45 @@ use warpweave_plan::template::tile::ScheduleParams;
 
 /// Cycles that a reduction beside another adds to combining the lanes of each of a block's warps: five shuffles.
 const SHUFFLE_CYCLES: f64 = 5.0;
-/// Instructions that fetch a run of neighbours: an address and a load.
-const FETCH_INSTRUCTIONS: f64 = 2.0;
+
+/// Cycles until a thread has its operands and knows its row.
+const ENTRY_CYCLES: f64 = 500.0;
+/// Cycles in which a block combines what its warps have, beyond what each of them takes: stores, a barrier, loads.
+const BLOCK_COMBINE_CYCLES: f64 = 200.0;
+/// Cycles from one instruction of a warp to its next on average, where no other warp has to be waited for.
+const DEPENDENT_CYCLES: f64 = 2.6;
+/// Instructions of a load with address and descriptor, of a condition of its guard, and of a store.
+const LOAD_INSTRUCTIONS: f64 = 5.0;
+const CONDITION_INSTRUCTIONS: f64 = 3.0;
+const STORE_INSTRUCTIONS: f64 = 4.0;
+/// Instructions of a trip along the row beside what it does at its points.
+const TRIP_INSTRUCTIONS: f64 = 3.0;
+/// Cycles an instruction of what follows a reduction: each waits for the one before it.
+const FINISH_CYCLES: f64 = 6.0;
+/// Trips along a row whose loads are under way together: all of a few, else so many.
+const WRITTEN_OUT: usize = 8;
+const TOGETHER: usize = 4;
 
 impl Pricing for RowThreads {
     fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
         counts(body, params, *self, sampling)
     }
 
+    /// The rows that a block takes one after another, each a sequence of rounds; no faster than loads pass through the
+    /// first-level cache, nor than their sectors arrive.
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let latency = kernel.arch.load_latency_cycles.value;
-        let passes = match self {
-            RowThreads::Warp => kernel.params.tile.iter().product::<usize>().div_ceil(self.block_size().warps()),
-            RowThreads::Block => 1,
+        let rows = kernel.params.tile.iter().product::<usize>();
+        let warps = self.block_size().warps();
+        let (passes, busy) = match self {
+            RowThreads::Warp => (rows.div_ceil(warps), rows.min(warps)),
+            RowThreads::Block => (1, warps),
         };
-        let pass: f64 = rounds(kernel.body).iter().map(|round| round_cycles(kernel, round, *self)).sum();
+        let sharing = busy as f64 / kernel.arch.schedulers.value as f64;
+        let pass: f64 = rounds(kernel.body).iter().map(|round| round_cycles(kernel, round, *self, sharing)).sum();
         let transfer = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
-        (passes as f64 * pass).max(latency + transfer)
+        let lines = kernel.counts.load_lines / kernel.tiles();
+        ENTRY_CYCLES + (passes as f64 * pass).max(latency + transfer.max(lines))
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
@@ -65,30 +88,47 @@ pub(crate) fn shared_row(body: &GroupBody, params: &ScheduleParams, stage: usize
     BlockShape { block, thread, level: OperandLevel::Registers }
 }
 
-/// Cycles of one round on the rows that a block takes at once.
-fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads) -> f64 {
-    let (rate, latency) = (kernel.rates().instructions_per_cycle, kernel.arch.load_latency_cycles.value);
-    let block_size = threads.block_size();
-    let (rows, width, combine) = match threads {
-        RowThreads::Warp => (block_size.warps() as f64, WARP as f64, 150.0),
-        RowThreads::Block => (1.0, block_size.threads() as f64, 350.0),
+/// Cycles of one round on the rows that a block takes at once: trips along the row, so many together, each group of them a
+/// wait for memory; then what combines lanes, and what follows.
+fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing: f64) -> f64 {
+    let latency = kernel.arch.load_latency_cycles.value;
+    let (width, combine) = match threads {
+        RowThreads::Warp => (WARP, COMBINE_LATENCY),
+        RowThreads::Block => (threads.block_size().threads(), COMBINE_LATENCY + BLOCK_COMBINE_CYCLES),
     };
     let first = round.stages.start;
     let lead = &kernel.body.stages[first].expr;
-    let extra = kernel.body.extra_axes(first).into_iter().map(|axis| lead.axes[axis].extent as f64);
-    let length = reduced(lead) * extra.product::<f64>();
-    let trips = (length / (width * round.run as f64)).ceil();
-    let arithmetic = rows * length * round_work(kernel, round) / rate;
-    let beside = ((round.stages.len() - 1) * block_size.warps()) as f64 * SHUFFLE_CYCLES;
-    combine + beside + (trips * latency / 4.0).max(arithmetic) + latency
-}
-
-/// Instructions a point of a round.
-pub(crate) fn round_work(kernel: &Kernel<'_>, round: &Round) -> f64 {
-    if round.run == 1 {
-        return kernel.body.stages[round.stages.clone()].iter().map(|stage| work(&stage.expr)).sum();
+    let extra = kernel.body.extra_axes(first).into_iter().map(|axis| lead.axes[axis].extent).product::<usize>();
+    let points = reduced(lead) as usize * extra;
+    let trips = points.div_ceil(width * round.run);
+    let together = if trips <= WRITTEN_OUT { trips.max(1) } else { TOGETHER };
+    let reads = round.reads(kernel.body);
+    let of_read = |(at, _, read): &(usize, ReadId, &Read)| {
+        let stage = &kernel.body.stages[*at];
+        let own = match stage.sources[read.operand] {
+            StageSource::Operand(_) => LOAD_INSTRUCTIONS / round.run as f64,
+            StageSource::Stage(_) | StageSource::Staged(_) => 0.0,
+        };
+        own + CONDITION_INSTRUCTIONS * read.guard.conditions().len() as f64
+    };
+    let stages = &kernel.body.stages[round.stages.clone()];
+    let own: f64 = stages.iter().map(|stage| 1.0 + arithmetic(&stage.expr.body)).sum();
+    let stored = if lead.reducer.is_none() { STORE_INSTRUCTIONS } else { 0.0 };
+    let point = own + stored + reads.iter().map(of_read).sum::<f64>();
+    let instructions = (trips * round.run) as f64 * point + trips as f64 * TRIP_INSTRUCTIONS;
+    let from_memory = |(at, _, read): &(usize, ReadId, &Read)| {
+        matches!(kernel.body.stages[*at].sources[read.operand], StageSource::Operand(_))
+    };
+    let waits = if reads.iter().any(from_memory) { trips.div_ceil(together) as f64 * latency } else { 0.0 };
+    let along = waits + instructions * sharing.max(DEPENDENT_CYCLES);
+    if lead.reducer.is_none() {
+        return along;
     }
-    let own = kernel.body.stages[round.stages.clone()].iter().map(|stage| stage.expr.body.operations() as f64);
-    let fetched = round.reads(kernel.body).len() as f64 * FETCH_INSTRUCTIONS / round.run as f64;
-    own.sum::<f64>() + fetched
+    let beside = ((round.stages.len() - 1) * threads.block_size().warps()) as f64 * SHUFFLE_CYCLES;
+    let epilogue = |stage: &Stage| {
+        let epilogue = stage.expr.epilogue.as_ref()?;
+        let waits = if stage.expr.reads_of(epilogue).is_empty() { 0.0 } else { latency };
+        Some(waits + arithmetic(epilogue) * FINISH_CYCLES)
+    };
+    along + combine + beside + stages.iter().filter_map(epilogue).sum::<f64>() + FINISH_CYCLES
 }

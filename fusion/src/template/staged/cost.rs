@@ -6,12 +6,12 @@ use crate::cost::host::evaluated_in_boxes;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
 use std::ops::Add;
-use warpweave_graph::expr::{ReadId, region};
+use warpweave_graph::expr::{ReadId, Scalar, region};
 use warpweave_plan::template::Staged;
 
 use crate::cost::arch::GpuArch;
 use crate::cost::counts::Sampling;
-use crate::cost::instructions::work;
+use crate::cost::instructions::{BARRIER_CYCLES, COMBINE_LATENCY, arithmetic};
 use crate::cost::traffic::Regions;
 use crate::template::attention::cost::attention_phases;
 use crate::template::staged::counts::phase_counts;
@@ -19,8 +19,10 @@ use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::attention;
 use warpweave_plan::template::block::{BlockSize, WARP};
 use warpweave_plan::template::staged::blocked;
+use warpweave_plan::template::staged::blocked::BlockedStep;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Sink, fitting, reduction_length, runs_across_lanes, sink};
+use warpweave_plan::template::staged::thread::{ELEMENTS, Taps};
 use warpweave_plan::template::staged::{StagedBox, box_ranges, boxes, extents};
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -105,7 +107,7 @@ fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> 
 }
 
 /// Bytes of the operands that the grid's first tile reads, each region once.
-fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox]) -> u64 {
+pub(crate) fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox]) -> u64 {
     let main = body.stages.iter().map(|stage| {
         let mut ranges = region::whole(&stage.expr);
         for (range, tile) in ranges.iter_mut().zip(&params.tile) {
@@ -126,8 +128,10 @@ fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox])
     read.iter().zip(sizes).map(|(regions, size)| regions.elements() * size as u64).sum()
 }
 
-/// Cycles of one phase of a block of this size: the instructions of the busiest scheduler, no faster than one load after
-/// another allows.
+/// Cycles of one phase of a block of this size.
+///
+/// A phase is a sequence of rounds: a thread asks for the operands of a few elements, taps or steps, waits until they are
+/// there, and uses them. Warps of a scheduler overlap: while one waits, the others use theirs.
 pub(crate) fn phase_cycles(
     stage: &Stage,
     extents: &[usize],
@@ -135,26 +139,105 @@ pub(crate) fn phase_cycles(
     (block_size, arch): (BlockSize, &GpuArch),
 ) -> f64 {
     let expr = &stage.expr;
-    let latency = arch.load_latency_cycles.value;
     let points: usize = extents.iter().product();
-    let length = reduction_length(expr) as f64;
-    let (threads, schedulers) = (block_size.threads(), arch.schedulers.value as f64);
-    let warps = |busy_threads: usize| (busy_threads.min(threads).div_ceil(WARP) as f64 / schedulers).ceil();
+    let warps =
+        |points: usize| (points.min(block_size.threads()).div_ceil(WARP) as f64 / arch.schedulers.value as f64).ceil();
+    let own = PhaseWork { stage, latency: read_latency(stage, arch) };
     let steps = match blocked::step(expr, extents, sink.across(), block_size) {
         Some(step) => {
-            let exposed = read_latency(stage, arch) / blocked::WRITTEN_OUT as f64 + (step.rows * step.columns) as f64;
-            step.trips as f64 * length * step.cycles.max(exposed)
+            let blocks = points.div_ceil(step.rows * step.columns);
+            own.blocked(step, warps(blocks)) + step.trips as f64 * own.finished(step, warps(blocks), arch)
         }
         None if runs_across_lanes(expr, extents, sink, block_size) => {
             let trips = points.div_ceil(block_size.warps()) as f64;
-            trips * ((length / 32.0).ceil() * (2.0 * work(expr)).max(latency / 8.0) + 150.0)
+            let rounds = (reduction_length(expr) as f64 / WARP as f64).ceil();
+            trips * (rounds * own.round(1.0, warps(block_size.threads())) + COMBINE_LATENCY)
         }
         None => {
-            let trips = points.div_ceil(threads) as f64;
-            trips * length * (warps(points) * work(expr)).max(latency / 8.0)
+            let trips = points.div_ceil(block_size.threads());
+            match expr.reducer {
+                Some(_) => {
+                    let taps = Taps::of(expr);
+                    let rounds = (trips * taps.rounds(expr)) as f64;
+                    rounds * own.round(taps.count() as f64, warps(points))
+                }
+                None => {
+                    let each = trips.min(ELEMENTS);
+                    trips.div_ceil(each) as f64 * own.round(each as f64, warps(points))
+                }
+            }
         }
     };
-    latency + steps
+    arch.load_latency_cycles.value + BARRIER_CYCLES + steps
+}
+
+/// Cycles from an instruction of a warp to its next, where few warps share a scheduler.
+const DEPENDENT_CYCLES: f64 = 2.6;
+/// Instructions that read an element: of memory, with its address in 64 bits and the moves of the memory's descriptor; of
+/// shared memory; and one condition of a guard.
+const MEMORY_INSTRUCTIONS: f64 = 5.0;
+const SHARED_INSTRUCTIONS: f64 = 3.0;
+const CONDITION_INSTRUCTIONS: f64 = 3.0;
+/// Instructions that find the coordinate of an axis, and those that store an element.
+const AXIS_INSTRUCTIONS: f64 = 4.0;
+const STORE_INSTRUCTIONS: f64 = 3.0;
+/// Cycles until the first-level cache answers, and the part of the loads of four neighbours that it cannot answer: two share
+/// a sector.
+const NEAR_CYCLES: f64 = 41.0;
+const FRESH: f64 = 0.5;
+
+/// What the threads of a phase do.
+struct PhaseWork<'s> {
+    stage: &'s Stage,
+    latency: f64,
+}
+
+impl PhaseWork<'_> {
+    /// Instructions of evaluating a scalar once.
+    fn instructions(&self, scalar: &Scalar) -> f64 {
+        let expr = &self.stage.expr;
+        let read = |id: ReadId| {
+            let read = &expr.reads[id];
+            let own = match self.stage.sources[read.operand] {
+                StageSource::Operand(_) => MEMORY_INSTRUCTIONS,
+                StageSource::Staged(_) => SHARED_INSTRUCTIONS,
+                StageSource::Stage(_) => 0.0,
+            };
+            own + CONDITION_INSTRUCTIONS * read.guard.conditions().len() as f64
+        };
+        1.0 + arithmetic(scalar) + expr.reads_of(scalar).into_iter().map(read).sum::<f64>()
+    }
+
+    /// One round of so many evaluations of the body by a thread: they arrive together, then they are used.
+    fn round(&self, evaluations: f64, warps: f64) -> f64 {
+        let expr = &self.stage.expr;
+        let decoded = match expr.reducer {
+            Some(_) => AXIS_INSTRUCTIONS * expr.reduced().count() as f64,
+            None => evaluations * (AXIS_INSTRUCTIONS * expr.axes.len() as f64 + STORE_INSTRUCTIONS),
+        };
+        let instructions = evaluations * self.instructions(&expr.body) + decoded;
+        self.latency + instructions * warps.max(DEPENDENT_CYCLES)
+    }
+
+    /// The products of all blocks: where four steps are fetched at once, one load in two waits for the second-level cache.
+    fn blocked(&self, step: BlockedStep, warps: f64) -> f64 {
+        let expr = &self.stage.expr;
+        let length = reduction_length(expr) as f64;
+        let inner = expr.reduced().last().map_or(1, |axis| expr.axes[axis].extent);
+        let steps = if inner.is_multiple_of(blocked::WRITTEN_OUT) { blocked::WRITTEN_OUT as f64 } else { 1.0 };
+        let issued = steps * step.cycles * (warps.max(DEPENDENT_CYCLES) / warps);
+        let others = issued * (warps - 1.0) / warps;
+        let waits = FRESH * (self.latency - others).max(0.0) + (1.0 - FRESH) * (NEAR_CYCLES - others).max(0.0);
+        step.trips as f64 * length / steps * (issued + waits)
+    }
+
+    /// What follows the products of a block: the elements of a row together, a row after another.
+    fn finished(&self, step: BlockedStep, warps: f64, arch: &GpuArch) -> f64 {
+        let epilogue = self.stage.expr.epilogue.as_ref();
+        let instructions = epilogue.map_or(1.0, |epilogue| self.instructions(epilogue)) + STORE_INSTRUCTIONS;
+        let waits = epilogue.map_or(0.0, |_| arch.load_latency_cycles.value);
+        step.rows as f64 * (waits + step.columns as f64 * instructions * warps.max(DEPENDENT_CYCLES))
+    }
 }
 
 /// Cycles until the slowest of a reduction's reads arrives.

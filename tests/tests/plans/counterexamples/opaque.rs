@@ -31,7 +31,7 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     vec![
         (
             "Malformed",
-            changed(is_sort, |operator| operator.params.template = Template::Pointwise(Pointwise { per_thread: 1 })),
+            changed(is_sort, |operator| operator.params.template = Template::Pointwise(Pointwise::strided(1))),
         ),
         ("Malformed", changed(is_sort, |operator| operator.params.template = Template::Row(RowThreads::Block))),
         (

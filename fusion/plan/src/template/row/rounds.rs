@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use warpweave_graph::expr::{Guard, Index, Read, ReadId, TensorExpr};
 
 use crate::body::{GroupBody, Stage, StageSource};
+use crate::template::block::WARP;
 use crate::template::staged::blocked;
 
 /// Elements that a lane fetches at once where a round is walked in runs.
@@ -18,7 +19,7 @@ pub struct Round {
     /// is combined, or one other stage.
     pub stages: Range<usize>,
     /// Elements that a lane takes at once along the innermost reduced axis: [`RUN`] where several reductions run side by
-    /// side and every read allows it, else 1.
+    /// side or a warp has a run for every lane, and every read allows it, else 1.
     pub run: usize,
 }
 
@@ -56,11 +57,18 @@ pub fn rounds(body: &GroupBody) -> Vec<Round> {
         }
     }
     for round in &mut found {
-        if round.stages.len() > 1 && round.reads(body).iter().all(|&(at, id, _)| is_run(&body.stages[at], id)) {
+        let several = round.stages.len() > 1 || is_long(&body.stages[round.stages.start].expr);
+        if several && round.reads(body).iter().all(|&(at, id, _)| is_run(&body.stages[at], id)) {
             round.run = RUN;
         }
     }
     found
+}
+
+/// Whether every lane of a warp has a run of a reduction.
+fn is_long(expr: &TensorExpr) -> bool {
+    let length: usize = expr.reduced().map(|axis| expr.axes[axis].extent).product();
+    expr.reducer.is_some() && length >= WARP * RUN
 }
 
 /// Whether a stage may run side by side with those from `first` on.

@@ -115,8 +115,9 @@ fn price(
 
 /// What bringing a factor for one row, or one column, takes at one step.
 struct SideLoads {
-    /// Instructions of a thread: what does not change from step to step is computed before, so a read is an addition and a
-    /// load, and a guard a comparison or two more.
+    /// Instructions of a thread: what does not change from step to step is computed before, so a read is an addition, an
+    /// address and a load, with the moves of the memory's descriptor where it is in memory; a guard is a comparison or two
+    /// more.
     instructions: f64,
     reads: Vec<SideRead>,
 }
@@ -139,7 +140,7 @@ impl SideLoads {
             let index = dense(expr, read);
             let wide = is_wide(expr, read, &index);
             let stride = innermost.map_or(0, |axis| index.coefficient(axis).unsigned_abs() as usize);
-            loads.instructions += if wide { 2.0 / WRITTEN_OUT as f64 } else { 2.0 };
+            loads.instructions += if wide { 5.0 / WRITTEN_OUT as f64 } else { 3.5 };
             loads.instructions += 3.0 * read.guard.conditions().len() as f64;
             loads.reads.push(SideRead { wide, stride });
         }

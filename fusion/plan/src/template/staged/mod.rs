@@ -9,6 +9,7 @@ pub mod blocked;
 pub mod padded;
 pub mod phase;
 pub mod rules;
+pub mod thread;
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Index, Range, Read, TensorExpr};

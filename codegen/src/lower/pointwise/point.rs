@@ -1,12 +1,10 @@
-//! The pointwise template: a thread computes whole elements, reductions one value after another.
-//!
-//! Element-wise operators, data movement, gathers, pooling, depthwise convolutions, and whatever no other template takes.
+//! One point of a tile after another.
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
 
-use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
+use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
 use crate::kernel_ir::memory::MOST_POLLED;
 use crate::lower::emitter::{Emitter, add, multiply};
@@ -16,22 +14,6 @@ use crate::lower::scalar::Point;
 use crate::lower::store::store;
 use crate::lower::tile::TileAxes;
 use crate::lower::types::scalar_type;
-
-/// Emits the kernel: `per_thread` points a thread, neighbouring threads on neighbouring points.
-pub(crate) fn emit(emitter: &mut Emitter, per_thread: usize) -> Result<(), LowerError> {
-    let tile = TileAxes::emit(emitter)?;
-    let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
-    let thread = Expression::Builtin(Builtin::Thread);
-    if per_thread == 1 {
-        let number = emitter.bind(ScalarType::I32, thread);
-        return emit_point(emitter, &tile, &axes, number, per_thread);
-    }
-    emitter.repeat(Expression::i32(per_thread as i32), true, |emitter, step| {
-        let offset = multiply(step, Expression::i32(emitter.threads() as i32));
-        let number = emitter.bind(ScalarType::I32, add(offset, thread));
-        emit_point(emitter, &tile, &axes, number, per_thread)
-    })
-}
 
 /// Emits every stage at the point of the tile with this number, if there is one.
 pub(crate) fn emit_point(
@@ -90,7 +72,7 @@ fn emit_stage(
 }
 
 /// The sum of values that carry their own validity, along one axis: several are asked for at once, and added in their order.
-struct PolledSum {
+pub(super) struct PolledSum {
     stage: usize,
     read: ReadId,
     /// Values to add.
@@ -102,7 +84,7 @@ struct PolledSum {
 }
 
 impl PolledSum {
-    fn of(emitter: &Emitter, stage: usize) -> Option<Self> {
+    pub(super) fn of(emitter: &Emitter, stage: usize) -> Option<Self> {
         let Stage { expr, sources, .. } = &emitter.body().stages[stage];
         let (Some(Reducer::Sum), &Scalar::Read(read)) = (expr.reducer, &expr.body) else { return None };
         let StageSource::Operand(operand) = sources[expr.reads[read].operand] else { return None };

@@ -1,0 +1,61 @@
+//! Neighbours that one thread computes.
+
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, Index, Range, TensorExpr};
+
+use crate::body::GroupBody;
+use crate::template::pointwise::{PointOrder, Pointwise};
+use crate::template::tile::ScheduleParams;
+
+/// Elements of a vector load or store.
+pub const VECTOR: usize = 4;
+
+/// The runs that the points of a tile are divided into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Runs {
+    /// The tile axis along which they lie.
+    pub axis: AxisId,
+    /// Points of a run.
+    pub length: usize,
+    /// Whether every run that begins inside the extents lies inside tile and extents.
+    pub is_even: bool,
+}
+
+impl Runs {
+    /// The runs of a tile; `None` where threads have no neighbours.
+    pub fn of(own: Pointwise, body: &GroupBody, params: &ScheduleParams) -> Option<Self> {
+        if own.order == PointOrder::Strided {
+            return None;
+        }
+        let axis = params.tile.iter().rposition(|extent| *extent > 1).unwrap_or(params.tile.len().checked_sub(1)?);
+        let length = own.per_thread;
+        let is_even = [params.tile[axis], body.tile_extents()[axis]].iter().all(|extent| extent.is_multiple_of(length));
+        Some(Self { axis: AxisId::from_index(axis), length, is_even })
+    }
+
+    /// Per tile axis, how many runs or points a tile has.
+    pub fn grid(&self, tile: &[usize]) -> Vec<usize> {
+        let mut grid = tile.to_vec();
+        grid[self.axis.index()] = grid[self.axis.index()].div_ceil(self.length);
+        grid
+    }
+
+    /// Whether vectors of a run are vectors in memory, given where its points lie there.
+    pub fn is_wide(&self, expr: &TensorExpr, place: &Index) -> bool {
+        let divides = |value: i64| value % VECTOR as i64 == 0;
+        let others = expr.axes.ids().filter(|axis| *axis != self.axis && expr.axes[*axis].extent > 1);
+        self.is_even
+            && self.length.is_multiple_of(VECTOR)
+            && place.is_affine()
+            && place.coefficient(self.axis) == 1
+            && divides(place.offset())
+            && others.into_iter().all(|axis| divides(place.coefficient(axis)))
+    }
+
+    /// The range of an axis at the first point of a run.
+    pub fn range(&self, expr: &TensorExpr, axis: AxisId) -> Range {
+        let range = expr.range(axis);
+        let last = if axis == self.axis && self.is_even { self.length as i64 - 1 } else { 0 };
+        Range { maximum: (range.maximum - last).max(range.minimum), ..range }
+    }
+}
