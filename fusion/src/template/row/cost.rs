@@ -6,7 +6,7 @@ use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated;
-use crate::cost::instructions::{COMBINE_LATENCY, arithmetic, work};
+use crate::cost::instructions::{COMBINE_LATENCY, arithmetic};
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
