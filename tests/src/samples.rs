@@ -61,20 +61,6 @@ pub fn long_products() -> TensorProgram {
     sketch.finish(&[rows])
 }
 
-/// Products one after another, of many columns by few and of few by many: the former are worth splitting even for few units.
-pub fn narrow_products() -> TensorProgram {
-    const WIDTHS: [usize; 6] = [512, 64, 512, 64, 512, 64];
-    let mut sketch = Sketch::new(13);
-    let mut rows = sketch.input(&[32, WIDTHS[0]]);
-    for widths in WIDTHS.windows(2) {
-        let matrix = sketch.weight(widths);
-        let product = sketch.matmul(rows, matrix);
-        let damping = Scalar::literal(ElementType::F32, 0.125);
-        rows = sketch.map(product, |product| product.binary(BinaryOp::Multiply, damping));
-    }
-    sketch.finish(&[rows])
-}
-
 /// Convolutions one after another whose windows reach over the edges or leave something out, of few points by many channels:
 /// reductions that are worth splitting, of images that are worth polling.
 pub fn windows() -> TensorProgram {
@@ -266,6 +252,7 @@ pub fn procedures() -> TensorProgram {
 }
 
 /// Long enough that buffers are used again.
+/// Products and rows one after another, whose rTasks read what those of other units made.
 fn chain() -> TensorProgram {
     let mut sketch = Sketch::new(10);
     let input = sketch.input(&[64, 32]);
@@ -274,6 +261,7 @@ fn chain() -> TensorProgram {
         value = sketch.linear(value, 32);
         if step % 2 == 0 {
             value = sketch.softmax(value);
+            value = sketch.transpose(value, &[1, 0]);
         }
     }
     sketch.finish(&[value])

@@ -1,6 +1,6 @@
 //! Programs and plans with one error of the protocol, which the emulator must report with every seed.
 
-use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
+use warpweave_plan::tables::{INSTRUCTION_WORDS, OPCODE_NOTHING, OPCODE_RUN, OPCODE_SIGNAL, OPCODE_WAIT, Tables};
 
 use crate::kernel_ir::effects::{Control, Order, Scope};
 use crate::kernel_ir::{
@@ -169,7 +169,7 @@ impl PlanMutation {
             }
             Self::DropSignal { number } => {
                 let at = (0..count).filter(|&at| opcode(at) == OPCODE_SIGNAL).nth(number)?;
-                mutant.instructions[at * INSTRUCTION_WORDS] = NO_OPERATION;
+                mutant.instructions[at * INSTRUCTION_WORDS] = OPCODE_NOTHING;
             }
             Self::SignalBeforeRun { number } => {
                 let mut ends = (0..count).filter(|&at| opcode(at) >= OPCODE_RUN).map(|run| {
@@ -184,6 +184,3 @@ impl PlanMutation {
         Some(mutant)
     }
 }
-
-/// An opcode without a case: the entry goes on to the next instruction.
-const NO_OPERATION: i32 = -1;

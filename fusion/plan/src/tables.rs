@@ -14,8 +14,10 @@ pub const INSTRUCTION_WORDS: usize = 4;
 pub const STREAM_WORDS: usize = 2;
 /// Instructions that a block fetches at once, and always has before it: a chunk begins at a multiple.
 pub const CHUNK_INSTRUCTIONS: usize = 16;
-/// Instructions that a block has room for: a chunk that it walks, one that it has and one that is on its way; a power of two.
-pub const RING_INSTRUCTIONS: usize = CHUNK_INSTRUCTIONS << 2;
+/// Chunks that a block has room for, a power of two: one that it walks, one that it has and one that is on its way.
+const RING_CHUNKS: usize = 4;
+/// Instructions that a block has room for.
+pub const RING_INSTRUCTIONS: usize = RING_CHUNKS * CHUNK_INSTRUCTIONS;
 /// Operands that a block fetches of an rTask; a kernel with more reads the others from their table.
 pub const HELD_OPERANDS: usize = 384;
 /// The operands of an rOperator begin at a multiple of as many words: those of one access.

@@ -53,8 +53,7 @@ pub fn add(suite: &mut Suite) {
     }
     suite.trial("segments: tagged values and constants on chip", || {
         let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(7) };
-        let halves = |groups| parts(groups, &[Backend::Persistent, Backend::CudaGraph]);
-        let compiled = compile_parts(&samples::recurrence(), FusionLevel::Register, &options, halves);
+        let compiled = compile_parts(&samples::recurrence(), FusionLevel::Register, &options, around_a_node);
         let tensors = &compiled.plan.plan().memory.tensors;
         assert!(tensors.values().any(|tensor| tensor.edge == EdgeKind::Tagged), "something is polled");
         check_runs(&compiled);
@@ -64,6 +63,16 @@ pub fn add(suite: &mut Suite) {
         let name = format!("segments: nothing runs after an abort, {} segments", sequence.len());
         suite.trial(name, move || check_rest(sequence));
     }
+}
+
+/// Two persistent segments of half of the groups each, with a node of one group between them.
+fn around_a_node(groups: usize) -> Vec<SegmentGroups> {
+    let middle = groups / 2;
+    vec![
+        SegmentGroups { groups: 0..middle, backend: Backend::Persistent },
+        SegmentGroups { groups: middle..middle + 1, backend: Backend::CudaGraph },
+        SegmentGroups { groups: middle + 1..groups, backend: Backend::Persistent },
+    ]
 }
 
 /// Segments of equal numbers of groups, as far as there are groups.

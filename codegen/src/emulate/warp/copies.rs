@@ -8,9 +8,10 @@ use std::collections::VecDeque;
 use crate::kernel_ir::{FETCHED_WORDS, GlobalSpace};
 
 use super::access::{self, Agent};
-use super::lanes::{Frame, lanes};
+use super::execute::Core;
+use super::lanes::{ALL, Frame, lanes};
 use super::statistics;
-use crate::emulate::bytecode::{CopyAccess, FetchAccess};
+use crate::emulate::bytecode::{CompiledBody, CopyAccess, FetchAccess, Instruction};
 use crate::emulate::options::UnorderedValue;
 use crate::emulate::report::{Fault, GlobalRace};
 use crate::emulate::world::World;
@@ -36,6 +37,52 @@ struct Copy {
     words: [u32; 4],
     /// The call that began it.
     call: u32,
+}
+
+impl Core {
+    /// Begins, closes or awaits copies.
+    pub(super) fn copy(
+        &mut self,
+        instruction: Instruction,
+        body: &CompiledBody,
+        pc: u32,
+        frame: &Frame,
+        world: &mut World,
+    ) -> Result<(), Fault> {
+        let shared = self.accessor(world);
+        let mut copies = std::mem::take(&mut self.copies);
+        let site = |lane| self.site(body, pc, lane);
+        let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
+        let done = match instruction {
+            Instruction::AsyncCopy(number) => {
+                copies.begin(&body.copies[number as usize], frame, agent, self.block, world);
+                Ok(())
+            }
+            Instruction::Fetch(number) => {
+                let access = &body.fetches[number as usize];
+                let places = [access.index, access.first].map(|word| frame.uniform(word, self.active));
+                match (places, self.active) {
+                    ([Some(index), Some(first)], ALL) => {
+                        let places = [index, first].map(|word| i64::from(word as i32));
+                        copies.fetch(access, places, agent, self.block, world);
+                        Ok(())
+                    }
+                    _ => Err(Fault::DivergentControl),
+                }
+            }
+            Instruction::AsyncCommit => {
+                copies.commit();
+                Ok(())
+            }
+            Instruction::AsyncWait(pending) => {
+                copies.deliver(pending as usize, agent, self.block, world);
+                Ok(())
+            }
+            _ => unreachable!("the instruction is of no copy"),
+        };
+        self.copies = copies;
+        done
+    }
 }
 
 impl Copies {

@@ -7,11 +7,11 @@ use crate::kernel_ir::{Body, KernelId, SpecialRegister};
 
 use super::access::{self, Agent};
 use super::copies::Copies;
-use super::lanes::{ALL, Frame, Lanes, elements, lanes, source_lane};
-use super::presets::{fetched, prepare, prepare_operands};
+use super::lanes::{ALL, Frame, Lanes, lanes, source_lane};
+use super::presets::{HeldOperands, OwnWaits, fetched, prepare, prepare_operands};
 use super::statistics;
 use crate::emulate::bytecode::scalar::truth;
-use crate::emulate::bytecode::{CallAccess, Compiled, CompiledBody, Instruction, SharedWords, Slot};
+use crate::emulate::bytecode::{CallAccess, Compiled, CompiledBody, Instruction, Slot};
 use crate::emulate::report::{Fault, Site};
 use crate::emulate::world::World;
 use crate::emulate::world::memory::global::POISON;
@@ -73,28 +73,7 @@ pub struct Core {
     pub counted: bool,
     /// The byte where the warp polls, and the bits of the tag, which is not there.
     pub polled: Option<(usize, u32)>,
-    copies: Copies,
-}
-
-/// The operands of a call: those that were fetched, and the first one's place in its table.
-#[derive(Clone, Copy, Default)]
-pub struct HeldOperands {
-    pub array: SharedWords,
-    pub index: i64,
-    pub first: i64,
-    /// Whether all are read from their table.
-    pub from_table: bool,
-}
-
-/// The waits of a call.
-#[derive(Clone, Copy, Default)]
-pub struct OwnWaits {
-    /// Where their instructions were fetched to.
-    pub ring: SharedWords,
-    pub first: u32,
-    pub count: u32,
-    /// Where the entry learns whether they gave up.
-    pub stopped: Option<Slot>,
+    pub(super) copies: Copies,
 }
 
 /// Why a warp stopped.
@@ -155,8 +134,10 @@ impl Warp {
     /// Runs until the warp stops.
     pub fn run(&mut self, program: &Compiled, world: &mut World) -> Stop {
         if !self.entry_ready {
-            prepare(&mut self.entry, program.entry(), &self.core, world);
             self.entry_ready = true;
+            if let Err(fault) = prepare(&mut self.entry, program.entry(), &self.core, world) {
+                return self.without_operand(program, fault, world);
+            }
         }
         loop {
             let event = match self.core.running {
@@ -171,14 +152,17 @@ impl Warp {
                 Event::Call { kernel, operands, tile } => {
                     let body = &program.kernels[kernel.index()];
                     self.core.enter(kernel, operands, tile);
-                    if self.loaded != Some(kernel) {
+                    let prepared = if self.loaded != Some(kernel) {
                         self.kernel = Frame::default();
                         self.loaded = Some(kernel);
-                        prepare(&mut self.kernel, body, &self.core, world);
+                        prepare(&mut self.kernel, body, &self.core, world)
                     } else {
                         self.kernel.narrow[..body.declared as usize].fill([POISON; 32]);
                         self.kernel.wide[..body.declared_wide as usize].fill([i64::from(POISON); 32]);
-                        prepare_operands(&mut self.kernel, body, &self.core, world);
+                        prepare_operands(&mut self.kernel, body, &self.core, world)
+                    };
+                    if let Err(fault) = prepared {
+                        return self.without_operand(program, fault, world);
                     }
                 }
                 Event::Return { stopped } => {
@@ -192,6 +176,11 @@ impl Warp {
                 }
             }
         }
+    }
+
+    fn without_operand(&self, program: &Compiled, fault: Fault, world: &mut World) -> Stop {
+        world.fault(|| self.site(program, 0), fault);
+        Stop::Fatal
     }
 
     /// Passes the barrier at which the warp stands; `any` is whether the condition held in any thread.
@@ -381,9 +370,10 @@ impl Core {
                     for lane in lanes(self.active) {
                         let position = frame.lanes(position)[lane] as usize % RING_INSTRUCTIONS;
                         let index = position * INSTRUCTION_WORDS + usize::from(word);
-                        let site = || self.site(body, at, lane as u32);
-                        let value = fetched(self.waits.ring, index as i64, (lane, self), site, world);
-                        frame.narrow[to.0 as usize][lane] = value;
+                        match fetched(self.waits.ring, index as i64, (lane, self), world) {
+                            Ok(value) => frame.narrow[to.0 as usize][lane] = value,
+                            Err(fault) => return self.fatal(body, at, fault, world),
+                        }
                     }
                 }
                 Instruction::NextStep { .. } if !self.met && self.signals_next(world) => {
@@ -397,7 +387,9 @@ impl Core {
                 }
                 Instruction::NextStep { order, head } => match self.next_step(order, world) {
                     Ok(true) => {
-                        prepare_operands(frame, body, self, world);
+                        if let Err(fault) = prepare_operands(frame, body, self, world) {
+                            return self.fatal(body, at, fault, world);
+                        }
                         pc = head;
                         if *executed > budget {
                             return self.over_budget(body, at, world);
@@ -492,37 +484,13 @@ impl Core {
                     let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
                     access::shared(access, store, frame, agent, self.block, world);
                 }
-                Instruction::AsyncCopy(number) => {
-                    let access = &body.copies[number as usize];
-                    let shared = self.accessor(world);
-                    let mut copies = std::mem::take(&mut self.copies);
-                    let site = |lane| self.site(body, at, lane);
-                    let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
-                    copies.begin(access, frame, agent, self.block, world);
-                    self.copies = copies;
-                }
-                Instruction::Fetch(number) => {
-                    let access = &body.fetches[number as usize];
-                    let [index, first] = [access.index, access.first].map(|word| frame.uniform(word, self.active));
-                    let (Some(index), Some(first), ALL) = (index, first, self.active) else {
-                        return self.fatal(body, at, Fault::DivergentControl, world);
-                    };
-                    let places = [index, first].map(|word| i64::from(word as i32));
-                    let shared = self.accessor(world);
-                    let mut copies = std::mem::take(&mut self.copies);
-                    let site = |lane| self.site(body, at, lane);
-                    let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
-                    copies.fetch(access, places, agent, self.block, world);
-                    self.copies = copies;
-                }
-                Instruction::AsyncCommit => self.copies.commit(),
-                Instruction::AsyncWait(pending) => {
-                    let shared = self.accessor(world);
-                    let mut copies = std::mem::take(&mut self.copies);
-                    let site = |lane| self.site(body, at, lane);
-                    let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
-                    copies.deliver(pending as usize, agent, self.block, world);
-                    self.copies = copies;
+                Instruction::AsyncCopy(_)
+                | Instruction::Fetch(_)
+                | Instruction::AsyncCommit
+                | Instruction::AsyncWait(_) => {
+                    if let Err(fault) = self.copy(instruction, body, at, frame, world) {
+                        return self.fatal(body, at, fault, world);
+                    }
                 }
                 Instruction::LoadTable { to, table, index } => {
                     if let Err(fault) = self.load_table(to, table, index, frame, world) {
@@ -570,38 +538,11 @@ impl Core {
                 }
                 Instruction::DependencyWait => world.clocks.meet_dependencies(self.id),
                 Instruction::DependentLaunch => {}
-                Instruction::BadElement { index, length } => {
-                    let fault = Fault::ArrayOutOfBounds { index, length };
-                    world.fault(|| self.site(body, at, self.active.trailing_zeros() & 31), fault);
-                }
-                Instruction::ReadElement { to, first, length, index } => {
-                    let index = *frame.lanes(index);
-                    let bad = elements(&index, length, self.active, |lane, index| {
-                        frame.narrow[to.0 as usize][lane] = frame.narrow[first.0 as usize + index][lane];
-                    });
-                    self.bad_elements(bad, &index, length, body, at, world);
-                }
-                Instruction::WriteElement { first, length, index, x } => {
-                    let index = *frame.lanes(index);
-                    let bad = elements(&index, length, self.active, |lane, index| {
-                        frame.narrow[first.0 as usize + index][lane] = frame.narrow[x.0 as usize][lane];
-                    });
-                    self.bad_elements(bad, &index, length, body, at, world);
-                }
-                Instruction::ReadElementWide { to, first, length, index } => {
-                    let index = *frame.lanes(index);
-                    let bad = elements(&index, length, self.active, |lane, index| {
-                        frame.wide[to.0 as usize][lane] = frame.wide[first.0 as usize + index][lane];
-                    });
-                    self.bad_elements(bad, &index, length, body, at, world);
-                }
-                Instruction::WriteElementWide { first, length, index, x } => {
-                    let index = *frame.lanes(index);
-                    let bad = elements(&index, length, self.active, |lane, index| {
-                        frame.wide[first.0 as usize + index][lane] = frame.wide[x.0 as usize][lane];
-                    });
-                    self.bad_elements(bad, &index, length, body, at, world);
-                }
+                Instruction::BadElement { .. }
+                | Instruction::ReadElement { .. }
+                | Instruction::WriteElement { .. }
+                | Instruction::ReadElementWide { .. }
+                | Instruction::WriteElementWide { .. } => self.element(instruction, body, at, frame, world),
                 Instruction::FusedMultiplyAdd { .. }
                 | Instruction::Binary { .. }
                 | Instruction::Unary { .. }
@@ -635,13 +576,6 @@ impl Core {
             world.fault(|| self.site(body, pc, self.active.trailing_zeros() & 31), fault);
         }
         self.stamp += 1;
-    }
-
-    fn bad_elements(&self, bad: u32, index: &Lanes, length: u32, body: &CompiledBody, pc: u32, world: &mut World) {
-        for lane in lanes(bad) {
-            let fault = Fault::ArrayOutOfBounds { index: i64::from(index[lane] as i32), length };
-            world.fault(|| self.site(body, pc, lane as u32), fault);
-        }
     }
 
     fn over_budget(&self, body: &CompiledBody, pc: u32, world: &mut World) -> Event {

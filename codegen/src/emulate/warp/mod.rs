@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod copies;
+mod element;
 pub mod execute;
 mod indices;
 pub mod lanes;

@@ -4,9 +4,10 @@ use warpweave_plan::tables::{Awaited, INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGN
 
 use crate::kernel_ir::{ControlWord, MemoryOrder, Table};
 
-use super::execute::{Core, HeldOperands, OwnWaits};
+use super::execute::Core;
 use super::lanes::Frame;
 use super::lanes::lanes;
+use super::presets::{HeldOperands, OwnWaits};
 use crate::emulate::bytecode::scalar::truth;
 use crate::emulate::bytecode::{CompiledBody, Slot, WaitAccess};
 use crate::emulate::report::{Fault, StatusRecord};

@@ -9,6 +9,7 @@ use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combinat
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::shared_memory::SharedWidth;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{Round, rounds};
 use warpweave_plan::template::rules::Rules;
@@ -87,6 +88,8 @@ struct StageModel {
     points: Evaluation,
     after: Option<Evaluation>,
     combination: usize,
+    /// What a warp's load of another warp's accumulator is, one element for all lanes.
+    accumulator: SharedWidth,
     output: Option<Address>,
 }
 
@@ -111,6 +114,7 @@ impl StageModel {
             points: Evaluation::without(&body.stages[stage], &expr.body, &[], &others).and_operations(combination),
             after: expr.epilogue.as_ref().map(|epilogue| Evaluation::new(&body.stages[stage], epilogue, &[])),
             combination,
+            accumulator: SharedWidth::of_elements(1, expr.body_element()),
             output: Address::of_output(body, stage),
         }
     }
@@ -175,7 +179,7 @@ impl StageModel {
                 operations: shuffles + (warps * WARP * self.combination) as f64,
                 shared_loads: (warps * WARP) as f64,
                 shared_wavefronts: warps as f64,
-                shared_ideal: warps as f64,
+                shared_ideal: (warps * self.accumulator.words()) as f64,
                 ..KernelCounts::default()
             },
         }
