@@ -60,14 +60,16 @@ impl EstimatedCost {
         let counts: Vec<usize> = SearchTuning::DEFAULT.partition.splits.into_iter().filter(parts).collect();
         let units = self.arch.multiprocessors.value;
         let of_shape = |shape: &ContractionShape| {
-            let tile = shape.tile(body, &contraction);
-            let under = |parts: usize| {
-                let template = Template::Contraction(ContractionShape { split_k: parts, ..*shape });
-                ScheduleParams { template, tile: tile.clone() }
+            let of_tile = |tile: Vec<usize>| {
+                let under = |parts: usize| {
+                    let template = Template::Contraction(ContractionShape { split_k: parts, ..*shape });
+                    ScheduleParams { template, tile: tile.clone() }
+                };
+                let tiles = under(1).tiles(body);
+                let counts = counts.iter().copied().filter(|count| may_split(body, tiles, *count, units));
+                std::iter::once(1).chain(counts).map(under).collect::<Vec<_>>()
             };
-            let tiles = under(1).tiles(body);
-            let counts = counts.iter().copied().filter(|count| may_split(body, tiles, *count, units));
-            std::iter::once(1).chain(counts).map(under).collect::<Vec<_>>()
+            shape.tiles(body, &contraction).into_iter().flat_map(of_tile).collect::<Vec<_>>()
         };
         shapes.iter().flat_map(of_shape).collect()
     }

@@ -74,14 +74,15 @@ fn cheapest(
     if whole(own) == shape {
         return (group.microseconds, group.params.clone());
     }
-    let under = |parts: usize| {
+    let under = |parts: usize, tile: Vec<usize>| {
         let shape = ContractionShape { split_k: parts, ..shape };
-        let params =
-            ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(&group.body, contraction) };
+        let params = ScheduleParams { template: Template::Contraction(shape), tile };
         (cost.microseconds(program, &group.body, &params), params)
     };
-    let (one, several) = (under(1), under(own.split_k));
-    if several.0 < one.0 { several } else { one }
+    let tiles = shape.tiles(&group.body, contraction);
+    let priced = [1, own.split_k].into_iter().flat_map(|parts| tiles.iter().map(move |tile| (parts, tile.clone())));
+    let cheapest = priced.map(|(parts, tile)| under(parts, tile)).min_by(|a, b| a.0.total_cmp(&b.0));
+    cheapest.expect("a shape has a tile")
 }
 
 /// Numbers of shapes, each the one that lowers the sum of the groups' cheapest costs most.

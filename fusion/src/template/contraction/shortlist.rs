@@ -35,12 +35,15 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
         let device = (arch, &arch.rates_of(body, params));
         counted_bound(counts, useful, params.tiles(body), overlap(shape.pipeline), device).fraction
     };
-    let with_limit = |shape: ContractionShape| {
-        let params = ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, contraction) };
-        (bound(&params, &shape, &model.products(&params, &shape)), params, shape)
+    let with_limits = |shape: ContractionShape| {
+        let with_limit = |tile: Vec<usize>| {
+            let params = ScheduleParams { template: Template::Contraction(shape), tile };
+            (bound(&params, &shape, &model.products(&params, &shape)), params, shape)
+        };
+        shape.tiles(body, contraction).into_iter().map(with_limit).collect::<Vec<_>>()
     };
     let open: Vec<(f64, ScheduleParams, ContractionShape)> =
-        contraction_shapes(body, contraction).map(with_limit).collect();
+        contraction_shapes(body, contraction).flat_map(with_limits).collect();
     let kept = ((open.len() as f64 * SearchTuning::DEFAULT.partition.shortlist_share).ceil() as usize)
         .clamp(SearchTuning::DEFAULT.partition.shortest_list, SearchTuning::DEFAULT.partition.longest_list);
     let mut order: Vec<usize> = (0..open.len()).collect();

@@ -5,7 +5,7 @@ use crate::template::block::{BlockSize, WARP};
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::unit::{ComputeUnit, WarpTile};
-use crate::template::fill::fill;
+use crate::template::fill::{fewest, fill};
 use serde::{Deserialize, Serialize};
 use warpweave_graph::Numerics;
 
@@ -142,6 +142,23 @@ impl ContractionShape {
 
     /// The tile of a body's axes: each side filled from the innermost axis outwards.
     pub fn tile(&self, body: &GroupBody, contraction: &Contraction) -> Vec<usize> {
+        self.filled(body, contraction, fill)
+    }
+
+    /// The tiles that a kernel of this shape may have, each once: filled from the innermost axis outwards, where neighbours lie
+    /// side by side, and the one of which the fewest cover the output.
+    pub fn tiles(&self, body: &GroupBody, contraction: &Contraction) -> Vec<Vec<usize>> {
+        let mut tiles = vec![self.tile(body, contraction), self.filled(body, contraction, fewest)];
+        tiles.dedup();
+        tiles
+    }
+
+    fn filled(
+        &self,
+        body: &GroupBody,
+        contraction: &Contraction,
+        fill: impl Fn(&[usize], &[usize], usize) -> Vec<usize>,
+    ) -> Vec<usize> {
         let extents = body.tile_extents();
         let mut tile = vec![1; extents.len()];
         for class in [AxisClass::Row, AxisClass::Column] {
