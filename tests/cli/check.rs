@@ -1,6 +1,13 @@
 //! Proving plans, and plans without one of their waits.
 
+use std::path::Path;
+
+use warpweave::frontend::ImportOptions;
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::plan::plan::backend::{Backend, BackendChoice};
+use warpweave::plan::verify::violation::Violation;
 use warpweave::runtime::json::Value;
+use warpweave::{Build, Checked, Model, Source};
 
 use crate::support::tool::{Folder, fail, host_bundle, model, succeed};
 
@@ -47,7 +54,9 @@ fn a_missing_wait_is_found_and_seen() {
 /// Buffers are used again as wholes: here every rTask would only overwrite what it has read itself.
 #[test]
 fn a_missing_wait_before_bytes_are_used_again_is_found() {
-    let told = without(&model("squeezenet", "torchscript.onnx"), "510");
+    let path = model("squeezenet", "torchscript.onnx");
+    let is_of_bytes = |violations: &[Violation]| matches!(violations, [Violation::Alias { tasks: None, .. }]);
+    let told = without(&path, &number_of(&path, None, is_of_bytes));
     let [violation] = list(&told, "violations") else { panic!("one violation: {told}") };
     assert!(violation["message"].as_str().is_some_and(|message| message.contains("share bytes")), "{told}");
     assert!(violation["tasks"].is_null() && told["emulated"].is_null(), "{told}");
@@ -55,8 +64,21 @@ fn a_missing_wait_before_bytes_are_used_again_is_found() {
 
 #[test]
 fn a_wait_of_a_barrier_that_nothing_rests_on_is_not_missed() {
-    let told = without(&model("resnet_bottleneck", "torchscript.onnx"), "116");
+    let path = model("bert", "torchscript.onnx");
+    let number = number_of(&path, Some(FusionLevel::None), <[Violation]>::is_empty);
+    let told = succeed(&["check", &path, "--fusion", "none", "--without-wait", &number])["without_wait"].clone();
     assert!(list(&told, "violations").is_empty() && told["emulated"].is_null(), "{told}");
+}
+
+/// The first wait of a model's persistent plan without which the verifier finds this.
+fn number_of(path: &str, fusion: Option<FusionLevel>, is_meant: impl Fn(&[Violation]) -> bool) -> String {
+    let model = Model::import(Path::new(path), &ImportOptions::default()).expect("the model imports");
+    let mut build = Build::new(model, &mut |_| {});
+    (build.fusion, build.backend) = (fusion, BackendChoice::Only(Backend::Persistent));
+    let checked = Checked::of(&Source::Model(Box::new(build)), None).expect("the plan is right");
+    let mut all = (0..).map_while(|number| checked.without_wait(number));
+    let found = all.find(|without| is_meant(&without.violations)).expect("some wait is such");
+    found.number.to_string()
 }
 
 #[test]

@@ -71,10 +71,10 @@ fn finer_waits_gain_on_recurrent_layers_whatever_barriers_have_besides() {
     let path = folder.join("lstm.onnx").display().to_string();
     succeed(&["models", "export", "lstm_tc", "--reduced", "-o", &path]);
     let told = succeed(&["explain", &path, "--plan", "--compare"]);
-    for win in ["tile_over_barrier", "all_over_barrier"] {
+    for (win, at_least) in [("tile_over_barrier", 1.05), ("all_over_barrier", 1.2)] {
         let text = told[win].as_str().expect("a win is words");
         let least = text.split(' ').next().and_then(|least| least.parse::<f64>().ok());
-        assert!(least.is_some_and(|least| least > 1.1), "{win}: {text}");
+        assert!(least.is_some_and(|least| least > at_least), "{win}: {text}");
     }
 }
 

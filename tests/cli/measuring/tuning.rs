@@ -86,11 +86,19 @@ fn recorded_times_are_explained() {
     write_times(&times, Target::Sm90a);
     let path = model("dlrm", "torchscript.onnx");
     let told = succeed(&["explain", &path, "--timings", &times.display().to_string()]);
-    let first = told["groups"][0]["statements"][0].as_str().expect("a group has statements").to_owned();
-    let command = ["explain", &path, "--node", &first];
-    let told = succeed(&[&command[..], &["--timings", &times.display().to_string()]].concat());
-    assert_eq!(told["measured_microseconds"], told["chosen"]["estimated_microseconds"]);
-    assert!(succeed(&command)["measured_microseconds"].is_null());
+    let groups = told["groups"].as_array().expect("there are groups");
+    let mut measured = 0;
+    for group in groups {
+        let first = group["statements"][0].as_str().expect("a group has statements");
+        let command = ["explain", &path, "--node", first];
+        let told = succeed(&[&command[..], &["--timings", &times.display().to_string()]].concat());
+        if !told["measured_microseconds"].is_null() {
+            measured += 1;
+            assert_eq!(told["measured_microseconds"], told["chosen"]["estimated_microseconds"]);
+        }
+        assert!(succeed(&command)["measured_microseconds"].is_null());
+    }
+    assert!(measured > 0, "some group was measured as it is");
 }
 
 #[test]
