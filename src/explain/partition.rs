@@ -11,6 +11,7 @@ use warpweave_fusion::partition::search::neighbours;
 use warpweave_fusion::partition::search::neighbours::Neighbour;
 use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchEnd};
 use warpweave_fusion::template::contraction::split;
+use warpweave_plan::plan::EdgeKind;
 use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::compiler::{CompileOptions, Prepared};
@@ -60,7 +61,7 @@ pub fn at_level(
     let (partition, search) = prepared.partition_within(&CompileOptions { fusion: level, ..options.clone() }, limit);
     let seconds = start.elapsed().as_secs_f64();
     let split::Expanded { program, partition: expanded, .. } =
-        split::expand(&prepared.program, &prepared.layouts, &partition);
+        split::expand(&prepared.program, &prepared.layouts, &partition, EdgeKind::Counter);
     let figures = LevelFigures {
         level,
         kernels: expanded.groups.len(),

@@ -18,7 +18,7 @@ use crate::schedule::simulation::Jitter;
 use crate::schedule::simulation::graph::simulate_graph;
 use crate::template::contraction::split;
 use warpweave_plan::plan::backend::BackendReason;
-use warpweave_plan::plan::{ExecutionPlan, Segment};
+use warpweave_plan::plan::{EdgeKind, ExecutionPlan, Segment};
 use warpweave_plan::plan::{GraphSegment, KernelNode, OperatorId, ROperator, RTask};
 
 /// The plan of a partition as a graph, and per rOperator the position of its group. Its nodes stand in the order of the
@@ -31,7 +31,8 @@ pub(crate) fn plan(
     (options, (variants, _)): (&PlanOptions, &Variants),
 ) -> (Planned, Vec<usize>) {
     let partition = fastest_alone(partition, variants, options);
-    let split::Expanded { program, layouts, partition, origins, .. } = split::expand(program, layouts, &partition);
+    let split::Expanded { program, layouts, partition, origins, .. } =
+        split::expand(program, layouts, &partition, EdgeKind::Counter);
     let operators: Arena<OperatorId, ROperator> =
         crate::schedule::choice::price::price(&partition.groups, cost, |_| false).into_iter().collect();
     let arena = match options.arena {

@@ -76,7 +76,7 @@ impl<'a> Planner<'a> {
         options: &'a PlanOptions,
         tagging: Tagging,
     ) -> Option<Self> {
-        let expanded = split::expand(program, layouts, partition);
+        let expanded = split::expand(program, layouts, partition, tagging.of_parts());
         let origins = expanded.origins.clone();
         let exchanged = match tagging {
             Tagging::Nothing => TaggedProgram::without_tagged_values(expanded),

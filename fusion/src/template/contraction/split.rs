@@ -7,6 +7,7 @@
 use crate::tuning::SearchTuning;
 use std::collections::BTreeSet;
 use warpweave_plan::template::pointwise::Pointwise;
+use warpweave_plan::template::pointwise::rules::takes_runs;
 
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{
@@ -18,6 +19,7 @@ use warpweave_graph::views::{Layout, merge_operands};
 
 use crate::partition::search::{FusionGroup, Partition};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
+use warpweave_plan::plan::EdgeKind;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::rules::Rules;
@@ -152,11 +154,22 @@ pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[Sc
     let template =
         Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { split_k: 1, ..shape });
     let parts = ScheduleParams { template, tile: [&[1], &params.tile[..]].concat() };
-    let extents = bodies.sum.tile_extents();
+    Some([parts, sum_params(&bodies.sum)])
+}
+
+/// The parameters of a sum of parts: a thread adds neighbours that are fetched and stored at once, where rows divide so. Parts
+/// that carry tags are polled one value at a time.
+fn sum_params(sum: &GroupBody) -> ScheduleParams {
+    let run = sum.stages[0].expr.numerics().access_elements();
+    let divides = sum.tile_extents().last().is_some_and(|innermost| innermost.is_multiple_of(run));
+    pointwise(sum, if divides && takes_runs(sum) { Pointwise::run(run) } else { Pointwise::strided(1) })
+}
+
+fn pointwise(sum: &GroupBody, template: Pointwise) -> ScheduleParams {
+    let extents = sum.tile_extents();
     let axes: Vec<usize> = (0..extents.len()).collect();
-    let sum = Pointwise::strided(1);
-    let tile = fill(&extents, &axes, sum.block_size().threads());
-    Some([parts, ScheduleParams { template: Template::Pointwise(sum), tile }])
+    let tile = fill(&extents, &axes, template.block_size().threads() * template.per_thread);
+    ScheduleParams { template: Template::Pointwise(template), tile }
 }
 
 /// A partition with every split group as two groups, and the program and layouts with their temporary tensors.
@@ -200,8 +213,13 @@ pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<Schedu
         .then(|| ScheduleParams { template, tile: group.params.tile.clone() })
 }
 
-/// Makes two groups of every split group.
-pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partition: &Partition) -> Expanded {
+/// Makes two groups of every split group, which exchange parts in this way.
+pub fn expand(
+    program: &TensorProgram,
+    layouts: &Arena<TensorId, Layout>,
+    partition: &Partition,
+    edge: EdgeKind,
+) -> Expanded {
     let mut layouts = layouts.clone();
     let mut program = TensorProgram {
         tensors: program.tensors.clone(),
@@ -227,6 +245,10 @@ pub fn expand(program: &TensorProgram, layouts: &Arena<TensorId, Layout>, partit
         temporary.insert(tensor);
         origins.push(position);
         groups.push(FusionGroup { body: bodies.parts.into(), params: parts, ..group.clone() });
+        let sum = match edge {
+            EdgeKind::Counter => sum,
+            EdgeKind::Tagged => pointwise(&bodies.sum, Pointwise::strided(1)),
+        };
         groups.push(FusionGroup { body: bodies.sum.into(), params: sum, ..group.clone() });
     }
     Expanded { program, layouts, partition: Partition { groups }, origins, parts: temporary }
