@@ -23,40 +23,13 @@ use crate::nodes::held_words;
 ///
 /// What a block needs of the tables is in shared memory before it is needed. The operands of a run are fetched when the run
 /// before it begins, into one of two slots. Instructions are fetched a chunk at a time into a ring: where the block enters a
-/// chunk, the one behind the next is fetched.
+/// chunk, the one behind the next is fetched. An instruction is read from the ring before the block meets behind the rTask in
+/// front of it.
 pub fn entry(kernels: &Arena<KernelId, Kernel>) -> Kernel {
     let mut kernel = Kernel::default();
     let walk = Walk::declare(&mut kernel, held_words(kernels.values()));
-    let Walk { position, next, entering, .. } = walk;
     let [left, aborted] = [(); 2].map(|()| kernel.locals.push(ScalarType::I32));
-
-    let mut cases = vec![Block::new(); OPCODE_RUN as usize];
-    cases[OPCODE_END as usize] = vec![Statement::Break];
-    cases[OPCODE_WAIT as usize] = walk.wait();
-    cases[OPCODE_SIGNAL as usize] =
-        vec![on_first_thread(vec![Statement::Signal { counter: walk.word(1), order: MemoryOrder::Release }])];
-    cases.extend(kernels.iter().map(|(id, kernel)| match (kernel.awaits(), kernel.takes_steps()) {
-        (_, true) => walk.run_with_steps(id),
-        (true, false) => walk.run_with_waits(id),
-        (false, false) => walk.run(id, None),
-    }));
-
-    let changed = binary(BinaryOp::BitXor, position.into(), next.into());
-    let chunk = binary(BinaryOp::ShiftRight, changed, Expression::i32(CHUNK_INSTRUCTIONS.ilog2() as i32));
-    let step = vec![
-        when(entering.into(), walk.enter_chunk()),
-        Statement::LoadShared {
-            place: Place::Element(walk.words, Expression::i32(0)),
-            array: walk.ring,
-            width: Width::Four,
-            index: ring_word(position.into()),
-        },
-        assign(next, binary(BinaryOp::Add, position.into(), Expression::i32(1))),
-        Statement::Switch { selector: walk.word(0), cases },
-        assign(entering, not(binary(BinaryOp::Equal, chunk, Expression::i32(0)))),
-        assign(position, next.into()),
-    ];
-
+    let step = walk.step(kernels);
     let mut body = walk.begin();
     body.extend([repeat(step), Statement::AsyncWait { pending: 0 }, on_first_thread(leave(walk.epoch, left, aborted))]);
     kernel.body = body;
@@ -70,11 +43,11 @@ struct Walk {
     /// The instruction, and the one that comes after it.
     position: LocalId,
     next: LocalId,
-    /// Whether the instruction is the first of its chunk that the block comes to.
-    entering: LocalId,
     /// The first operand of the next run, and the element of [`Self::slots`] where it was fetched to.
     operands: LocalId,
     slot: LocalId,
+    /// How many instructions are the kernel's own.
+    own: LocalId,
     satisfied: LocalId,
     stopped: LocalId,
     /// The words of the instruction.
@@ -92,9 +65,34 @@ impl Walk {
         let (ring, slots) = (shared(ring), shared(2 * held));
         let words = RegisterArray { scalar: ScalarType::I32, length: INSTRUCTION_WORDS as u32 };
         let words = kernel.arrays.push(words);
-        let [epoch, position, next, operands, slot] = [(); 5].map(|()| kernel.locals.push(ScalarType::I32));
-        let [entering, satisfied, stopped] = [(); 3].map(|()| kernel.locals.push(ScalarType::Bool));
-        Self { epoch, position, next, entering, operands, slot, satisfied, stopped, words, ring, slots, held }
+        let [epoch, position, next, operands, slot, own] = [(); 6].map(|()| kernel.locals.push(ScalarType::I32));
+        let [satisfied, stopped] = [(); 2].map(|()| kernel.locals.push(ScalarType::Bool));
+        Self { epoch, position, next, operands, slot, own, satisfied, stopped, words, ring, slots, held }
+    }
+
+    /// What a block does with an instruction, after which it stands at the next.
+    fn step(&self, kernels: &Arena<KernelId, Kernel>) -> Block {
+        let mut cases = vec![Block::new(); OPCODE_RUN as usize];
+        cases[OPCODE_END as usize] = vec![Statement::Break];
+        cases[OPCODE_WAIT as usize] = self.wait();
+        cases[OPCODE_SIGNAL as usize] =
+            vec![on_first_thread(vec![Statement::Signal { counter: self.word(1), order: MemoryOrder::Release }])];
+        let changed = binary(BinaryOp::BitXor, self.position.into(), self.next.into());
+        let chunk = binary(BinaryOp::ShiftRight, changed, Expression::i32(CHUNK_INSTRUCTIONS.ilog2() as i32));
+        let go_on = assign(self.position, self.next.into());
+        vec![
+            assign(self.next, binary(BinaryOp::Add, self.position.into(), Expression::i32(1))),
+            Statement::If {
+                condition: not(binary(BinaryOp::Less, self.word(0), Expression::i32(OPCODE_RUN))),
+                then: self.run(kernels),
+                otherwise: vec![Statement::Switch { selector: self.word(0), cases }, self.load(self.next.into())],
+            },
+            Statement::If {
+                condition: not(binary(BinaryOp::Equal, chunk, Expression::i32(0))),
+                then: [vec![go_on.clone()], self.enter_chunk()].concat(),
+                otherwise: vec![go_on],
+            },
+        ]
     }
 
     /// A word of the instruction.
@@ -114,7 +112,7 @@ impl Walk {
             table: Table::StreamStart,
             index: of_stream(word),
         };
-        vec![
+        let mut block = vec![
             Statement::LoadControl { place: Place::Local(self.epoch), word: ControlWord::Epoch },
             start(self.position, 0),
             start(self.operands, 1),
@@ -123,14 +121,31 @@ impl Walk {
             self.fetch_operands(Expression::i32(0), self.operands.into()),
             Statement::AsyncCommit,
             assign(self.slot, Expression::i32(0)),
-            assign(self.entering, Expression::Constant(Constant::Bool(true))),
-        ]
+        ];
+        block.extend(self.enter_chunk());
+        block
     }
 
     /// Makes what was fetched before visible, the next chunk with it, and fetches the one behind that. Where the block
     /// puts it, nobody reads any more.
     fn enter_chunk(&self) -> Block {
-        vec![Statement::AsyncWait { pending: 0 }, Statement::BlockBarrier, self.fetch_chunk(2), Statement::AsyncCommit]
+        vec![
+            Statement::AsyncWait { pending: 0 },
+            Statement::BlockBarrier,
+            self.load(self.position.into()),
+            self.fetch_chunk(2),
+            Statement::AsyncCommit,
+        ]
+    }
+
+    /// Reads an instruction from the ring.
+    fn load(&self, instruction: Expression) -> Statement {
+        Statement::LoadShared {
+            place: Place::Element(self.words, Expression::i32(0)),
+            array: self.ring,
+            width: Width::Four,
+            index: ring_word(instruction),
+        }
     }
 
     /// Fetches the chunk that comes so many after that of the instruction.
@@ -174,44 +189,54 @@ impl Walk {
         ]
     }
 
-    /// Fetches the operands of the next run into the other slot, and runs the kernel.
-    fn run(&self, kernel: KernelId, waits: Option<CallWaits>) -> Block {
+    /// Fetches the operands of the next run into the other slot, runs the kernel, and passes over the instructions that are the
+    /// kernel's own.
+    fn run(&self, kernels: &Arena<KernelId, Kernel>) -> Block {
         let other = binary(BinaryOp::Subtract, Expression::i32(self.held as i32), self.slot.into());
-        let operands = CallOperands { array: self.slots, index: self.slot.into(), first: self.operands.into() };
-        vec![
+        let selector = binary(BinaryOp::Subtract, self.word(0), Expression::i32(OPCODE_RUN));
+        let cases = kernels.iter().map(|(id, kernel)| self.call(id, kernel)).collect();
+        let mut block = vec![
             self.fetch_operands(other.clone(), self.word(1)),
             Statement::AsyncCommit,
-            Statement::Call { kernel, operands, tile: self.word(2), waits },
-            Statement::AsyncWait { pending: 0 },
-            Statement::BlockBarrier,
+            Statement::Switch { selector, cases },
             assign(self.operands, self.word(1)),
             assign(self.slot, other),
-        ]
-    }
-
-    /// A run of a kernel that may run further rTasks: the walk may then go on behind what it has fetched.
-    fn run_with_steps(&self, kernel: KernelId) -> Block {
-        let mut block = self.run_with_waits(kernel);
-        let changed = binary(BinaryOp::BitXor, self.position.into(), self.next.into());
-        let chunk = binary(BinaryOp::ShiftRight, changed, Expression::i32(CHUNK_INSTRUCTIONS.ilog2() as i32));
-        block.push(when(
-            not(binary(BinaryOp::Equal, chunk, Expression::i32(0))),
-            vec![self.fetch_chunk_from(self.next, 0), self.fetch_chunk_from(self.next, 1), Statement::AsyncCommit],
-        ));
+        ];
+        let steps = kernels.values().any(Kernel::takes_steps);
+        let mut behind: Expression = self.next.into();
+        if kernels.values().any(Kernel::owns_instructions) {
+            // What is not within reach is read when its chunk is entered.
+            let most = Expression::i32(CHUNK_INSTRUCTIONS as i32 - 1);
+            block.push(assign(self.own, self.word(3)));
+            behind = binary(BinaryOp::Add, behind, binary(BinaryOp::Minimum, self.own.into(), most));
+        }
+        block.extend([self.load(behind), Statement::AsyncWait { pending: 0 }, Statement::BlockBarrier]);
+        if kernels.values().any(Kernel::owns_instructions) {
+            block.push(assign(self.next, binary(BinaryOp::Add, self.next.into(), self.own.into())));
+        }
+        if steps {
+            // The walk may go on behind what the block has fetched.
+            block.push(when(
+                not(binary(BinaryOp::Less, self.own.into(), Expression::i32(CHUNK_INSTRUCTIONS as i32))),
+                vec![self.fetch_chunk_from(self.next, 0), self.fetch_chunk_from(self.next, 1), Statement::AsyncCommit],
+            ));
+        }
         block
     }
 
-    fn run_with_waits(&self, kernel: KernelId) -> Block {
+    fn call(&self, id: KernelId, kernel: &Kernel) -> Block {
+        let operands = CallOperands { array: self.slots, index: self.slot.into(), first: self.operands.into() };
+        let call = |waits| Statement::Call { kernel: id, operands, tile: self.word(2), waits };
+        if !kernel.owns_instructions() {
+            return vec![call(None)];
+        }
         let waits = CallWaits {
             ring: self.ring,
             first: self.next.into(),
             count: self.word(3),
             stopped: Place::Local(self.stopped),
         };
-        let mut block = self.run(kernel, Some(waits));
-        block.push(leave_if(self.stopped));
-        block.push(assign(self.next, binary(BinaryOp::Add, self.next.into(), self.word(3))));
-        block
+        vec![call(Some(waits)), leave_if(self.stopped)]
     }
 }
 

@@ -152,8 +152,9 @@ pub fn traced(program: &Program, layout: &TraceLayout, clock: TraceClock) -> Pro
         _ => None,
     });
     let steps = steps.expect("the entry walks a stream in a loop");
-    let switch = steps.iter().position(|step| matches!(step, Statement::Switch { .. }));
-    let switch = switch.expect("a step switches over the instruction");
+    let choice =
+        |step: &Statement| step.blocks().into_iter().flatten().any(|inner| matches!(inner, Statement::Switch { .. }));
+    let switch = steps.iter().position(choice).expect("a step switches over the instruction");
     let pair = add(layout.moments(), binary(BinaryOp::Multiply, at.into(), Expression::i32(2)));
     let record = vec![read(end, clock.register()), store(pair, vec![begin.into(), end.into()])];
     steps.insert(switch + 1, on_first_thread(record));

@@ -8,14 +8,14 @@ use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
-use warpweave_graph::arena::Arena;
+use warpweave_graph::arena::{Arena, Id};
 use warpweave_plan::plan::backend::Backend;
 use warpweave_plan::plan::{ExecutionPlan, OperatorId, Segment};
 use warpweave_plan::tables::{Binding, INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, STREAM_WORDS, Tables, node_name};
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::sass::error::CodeError;
 use warpweave_runtime::sass::machine::MachineModel;
-use warpweave_runtime::sass::price::{PriceError, Runner, Subject, Task, TaskPrice, price};
+use warpweave_runtime::sass::price::{PriceError, Runner, Subject, Task, TaskPrice, dispatch_cycles, price};
 use warpweave_runtime::sass::program::MachineCode;
 use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::sass::{Sass, SassError};
@@ -60,6 +60,9 @@ pub struct KernelPrice {
     pub priced_all: Option<f64>,
     /// Registers of a thread of the entry that runs it.
     pub registers: u32,
+    /// Cycles that a stream takes from the last store of such an rTask to the first operand of the next; `None` as
+    /// [`dispatch_cycles`] has it.
+    pub dispatch: Option<u64>,
 }
 
 /// The code of a plan and the prices of its kernels.
@@ -118,6 +121,7 @@ pub fn price_kernels(
             searched_all: 0.0,
             priced_all: Some(0.0),
             registers: info.entry(&entry_of(*runner, kernel)).map_or(0, |entry| entry.registers),
+            dispatch: None,
         });
         let (own, tasks) = (microseconds(price), f64::from(operator.tasks()));
         entry.operators += 1;
@@ -131,6 +135,13 @@ pub fn price_kernels(
             (entry.operator, entry.searched, entry.priced) = (id, operator.task_microseconds, own);
             entry.price = price.as_ref().clone();
         }
+    }
+    for price in kernels.values_mut() {
+        let (_, runner, call) = priced[price.operator.index()];
+        let Binding { kernel, operands, .. } = part.plan.bindings[price.operator];
+        let tile = plan.operators()[price.operator].tasks() / 2;
+        let task = Task { kernel, operands, tile, runner, call: &[] };
+        price.dispatch = if call > 1 { None } else { dispatch_cycles(&subject, task).ok().flatten() };
     }
     let times: Option<Vec<f64>> = priced.iter().map(|(price, ..)| microseconds(price)).collect();
     let searched = simulate_plan(plan, costs, Jitter::None).makespan;

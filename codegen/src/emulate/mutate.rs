@@ -49,9 +49,8 @@ impl ProgramMutation {
         if self == Self::DropBarrierAfterRun {
             let mut after_call = false;
             block.retain(|statement| {
-                let effects = statement.effects();
-                let keep = !(after_call && effects.order == Order::Barrier(Scope::Block));
-                after_call = keep && (after_call || matches!(effects.control, Control::Call { .. }));
+                let keep = !(after_call && statement.effects().order == Order::Barrier(Scope::Block));
+                after_call = keep && (after_call || calls(statement));
                 keep
             });
         }
@@ -67,6 +66,11 @@ impl ProgramMutation {
             }
         }
     }
+}
+
+/// Whether a statement calls a kernel, or one inside it does.
+fn calls(statement: &Statement) -> bool {
+    matches!(statement.effects().control, Control::Call { .. }) || statement.blocks().into_iter().flatten().any(calls)
 }
 
 /// Errors of values that carry their own validity.

@@ -53,7 +53,7 @@ WW_KERNEL void k1(ww_buffers buffers, ww_fetched operands, unsigned tile) {
 extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_arguments arguments) {
   unsigned char* const shared = ww_shared_memory();
   ww_buffers const buffers = arguments.buffers;
-  bool v5, v6, v7;
+  bool v6, v7;
   unsigned v0, v1, v2, v3, v4, v8, v9;
   unsigned r0[4];
   unsigned* const s0 = (unsigned*)(shared + 0);
@@ -66,57 +66,64 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_argu
   ww_fetch<32, 64>(s1 + 0u, arguments.operands + ww_extend(v3));
   ww_async_commit();
   v4 = 0u;
-  v5 = true;
+  ww_async_wait<0>();
+  ww_barrier();
+  ww_shared_load4_i32(r0, s0, (v1 & 63u) * 4u);
+  ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 32u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 32u) * 4u));
+  ww_async_commit();
   for (;;) {
-    if (v5) {
+    v2 = v1 + 1u;
+    if (!((int)r0[0] < 3)) {
+      ww_fetch<32, 64>(s1 + 32u - v4, arguments.operands + ww_extend(r0[1]));
+      ww_async_commit();
+      switch (r0[0] - 3u) {
+        case 0u: {
+          k0(buffers, ww_fetched_at(s1 + v4), r0[2]);
+        } break;
+        case 1u: {
+          k1(buffers, ww_fetched_at(s1 + v4), r0[2]);
+        } break;
+        default: break;
+      }
+      v3 = r0[1];
+      v4 = 32u - v4;
+      ww_shared_load4_i32(r0, s0, (v2 & 63u) * 4u);
       ww_async_wait<0>();
       ww_barrier();
+    } else {
+      switch (r0[0]) {
+        case 0u: {
+          goto end_of_loop_0;
+        } break;
+        case 1u: {
+          v6 = true;
+          if (ww_thread() == 0u) {
+            v6 = ww_wait_acquire(arguments, r0[1], (v0 - 1u) * r0[2] + r0[3], v1);
+          }
+          v7 = ww_barrier_or(!v6);
+          if (v7) {
+            goto end_of_loop_0;
+          }
+        } break;
+        case 2u: {
+          if (ww_thread() == 0u) {
+            ww_signal_release(arguments, r0[1]);
+          }
+        } break;
+        default: break;
+      }
+      ww_shared_load4_i32(r0, s0, (v2 & 63u) * 4u);
+    }
+    if (!(ww_shift_right(v1 ^ v2, 4u) == 0u)) {
+      v1 = v2;
+      ww_async_wait<0>();
+      ww_barrier();
+      ww_shared_load4_i32(r0, s0, (v1 & 63u) * 4u);
       ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 32u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 32u) * 4u));
       ww_async_commit();
+    } else {
+      v1 = v2;
     }
-    ww_shared_load4_i32(r0, s0, (v1 & 63u) * 4u);
-    v2 = v1 + 1u;
-    switch (r0[0]) {
-      case 0u: {
-        goto end_of_loop_0;
-      } break;
-      case 1u: {
-        v6 = true;
-        if (ww_thread() == 0u) {
-          v6 = ww_wait_acquire(arguments, r0[1], (v0 - 1u) * r0[2] + r0[3], v1);
-        }
-        v7 = ww_barrier_or(!v6);
-        if (v7) {
-          goto end_of_loop_0;
-        }
-      } break;
-      case 2u: {
-        if (ww_thread() == 0u) {
-          ww_signal_release(arguments, r0[1]);
-        }
-      } break;
-      case 3u: {
-        ww_fetch<32, 64>(s1 + 32u - v4, arguments.operands + ww_extend(r0[1]));
-        ww_async_commit();
-        k0(buffers, ww_fetched_at(s1 + v4), r0[2]);
-        ww_async_wait<0>();
-        ww_barrier();
-        v3 = r0[1];
-        v4 = 32u - v4;
-      } break;
-      case 4u: {
-        ww_fetch<32, 64>(s1 + 32u - v4, arguments.operands + ww_extend(r0[1]));
-        ww_async_commit();
-        k1(buffers, ww_fetched_at(s1 + v4), r0[2]);
-        ww_async_wait<0>();
-        ww_barrier();
-        v3 = r0[1];
-        v4 = 32u - v4;
-      } break;
-      default: break;
-    }
-    v5 = !(ww_shift_right(v1 ^ v2, 4u) == 0u);
-    v1 = v2;
   }
   end_of_loop_0:;
   ww_async_wait<0>();

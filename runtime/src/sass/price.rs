@@ -188,25 +188,56 @@ fn unsigned(words: &[i32]) -> Vec<u32> {
     words.iter().map(|word| *word as u32).collect()
 }
 
+/// The cycles from an rTask's last store to the first load of an operand of the same rTask once more, that its stream runs
+/// next, by the block's first warp: what the dispatch of an rTask takes whose waits are over. `None` of what no stream runs, of
+/// a call of several rTasks, and where that warp stores nothing.
+pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<u64>, PriceError> {
+    if task.runner != Runner::Stream || task.call.len() > 1 {
+        return Ok(None);
+    }
+    let function = subject.code.function(&format!("k{}", task.kernel))?;
+    let is_store =
+        |place: usize| matches!(subject.code.code[place].operation, Operation::Stg | Operation::Red | Operation::Redg);
+    let is_load = |place: usize| subject.code.code[place].operation == Operation::Lds;
+    let watched: Vec<usize> =
+        (function.start..function.end).filter(|place| is_store(*place) || is_load(*place)).collect();
+    let step = step_of(task);
+    let (timing, _) = timed(subject, subject.entry, of_steps(subject, &[step, step]), &watched)?;
+    let Some((first, _)) = timing.watched.iter().find(|(place, _)| is_load(*place)) else { return Ok(None) };
+    let Some(again) = timing.watched.iter().rposition(|(place, _)| place == first) else { return Ok(None) };
+    let (before, next) = timing.watched.split_at(again);
+    let last = before.iter().rev().find(|(place, _)| is_store(*place));
+    Ok(last.map(|(_, stored)| next[0].1 - stored))
+}
+
+fn step_of(Task { kernel, operands, tile, call, .. }: Task<'_>) -> StreamStep {
+    StreamStep::Run { kernel, operands, tile, own: call.len().saturating_sub(1) }
+}
+
 /// A block of the entry that walks a stream of this call, or of nothing.
 fn stream(subject: &Subject<'_>, task: Option<Task<'_>>) -> Result<(Timing, Unknowns), PriceError> {
-    let pointers = [ARENA, WEIGHTS, STREAM_START, INSTRUCTIONS, OPERANDS, CONTROL, COUNTERS, STATUS, TIME_LIMIT_NS];
-    let mut launch = Launch::new(subject.threads, 0, BLOCKS, &words(&pointers));
     let mut steps: Vec<StreamStep> = Vec::new();
-    if let Some(Task { kernel, operands, tile, call, .. }) = task {
-        steps.push(StreamStep::Run { kernel, operands, tile, own: call.len().saturating_sub(1) });
+    if let Some(task @ Task { kernel, tile, call, .. }) = task {
+        steps.push(step_of(task));
         let further = call.iter().skip(1);
         steps.extend(further.map(|&operands| StreamStep::Further { kernel, operands, tile }));
     }
+    timed(subject, subject.entry, of_steps(subject, &steps), &[])
+}
+
+/// A launch whose blocks walk these steps.
+fn of_steps(subject: &Subject<'_>, steps: &[StreamStep]) -> Launch {
+    let pointers = [ARENA, WEIGHTS, STREAM_START, INSTRUCTIONS, OPERANDS, CONTROL, COUNTERS, STATUS, TIME_LIMIT_NS];
+    let mut launch = Launch::new(subject.threads, 0, BLOCKS, &words(&pointers));
     let mut tables = Tables::default();
-    tables.push_stream(&steps);
+    tables.push_stream(steps);
     tables.close();
     let mut control = vec![0; CONTROL_WORDS];
     control[0] = 1;
     launch.memory.add(STREAM_START, unsigned(&tables.stream_start));
     launch.memory.add(INSTRUCTIONS, unsigned(&tables.instructions));
     launch.memory.add(CONTROL, control);
-    timed(subject, subject.entry, launch)
+    launch
 }
 
 /// A block of the entry of a kernel as a node.
@@ -215,14 +246,19 @@ fn node(subject: &Subject<'_>, task: Task<'_>) -> Result<(Timing, Unknowns), Pri
     parameters.extend([task.operands, 0]);
     parameters.extend(words(&[STATUS]));
     let launch = Launch::new(subject.threads, task.tile, task.tile + 1, &parameters);
-    timed(subject, &node_name(task.kernel), launch)
+    timed(subject, &node_name(task.kernel), launch, &[])
 }
 
-fn timed(subject: &Subject<'_>, entry: &str, mut launch: Launch) -> Result<(Timing, Unknowns), PriceError> {
+fn timed(
+    subject: &Subject<'_>,
+    entry: &str,
+    mut launch: Launch,
+    watched: &[usize],
+) -> Result<(Timing, Unknowns), PriceError> {
     launch.memory.add(OPERANDS, unsigned(subject.operands));
     launch.memory.add(STATUS, vec![0; STATUS_WORDS]);
     launch.set_bytes(JUMP_TABLE_BANK, 0, jump_tables(subject.cubin, entry)?);
     let trace = evaluate(subject.code, entry, &mut launch)?;
-    let timing = simulate(subject.code, &trace, subject.machine, subject.surroundings, &[])?;
+    let timing = simulate(subject.code, &trace, subject.machine, subject.surroundings, watched)?;
     Ok((timing, trace.unknowns))
 }

@@ -112,7 +112,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     (build.arch, build.fusion, build.timings) = (arch, Some(arguments.fusion), timings);
     build.limit = arguments.search.limit();
     if arguments.machine_code {
-        build.backend = BackendChoice::Auto;
+        build.backend = arguments.backend.map_or(BackendChoice::Auto, Runs::choice);
         let request = Request { kernel: arguments.kernel.as_deref(), crowded: arguments.crowded };
         return explain_machine_code::execute(&name, &build, &request, output);
     }

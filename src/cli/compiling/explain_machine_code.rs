@@ -180,6 +180,7 @@ fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) 
         "search_microseconds_of_all": kernel.searched_all,
         "code_microseconds_of_all": kernel.priced_all,
         "registers": kernel.registers,
+        "dispatch_cycles": kernel.dispatch,
     });
     match &kernel.price {
         Ok(price) => {
