@@ -15,13 +15,13 @@ pub fn fill(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<usize> {
 /// is longest along the innermost axis, then along the next.
 pub fn fewest(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<usize> {
     let mut tile = vec![1; extents.len()];
-    let along: Vec<usize> = axes.iter().map(|&axis| extents[axis]).collect();
+    let along: Vec<usize> = axes.iter().map(|&axis| extents[axis].max(1)).collect();
     let (_, lengths) = fewest_along(&along, capacity);
     axes.iter().zip(lengths).for_each(|(&axis, length)| tile[axis] = length);
     tile
 }
 
-/// The number of boxes, and the extents of one.
+/// The number of boxes, and the extents of one. No extent is 0.
 fn fewest_along(extents: &[usize], capacity: usize) -> (usize, Vec<usize>) {
     let Some((&innermost, outer)) = extents.split_last() else { return (1, Vec::new()) };
     let mut best: Option<(usize, Vec<usize>)> = None;
