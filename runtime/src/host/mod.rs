@@ -141,8 +141,12 @@ impl HostSession {
                 Segment::CudaGraph(_) => Polls::default(),
             },
         };
-        let segments = plan.plan().segments.iter().map(prepared).collect();
+        let mut segments: Vec<HostSegment> = plan.plan().segments.iter().map(prepared).collect();
         let arena = SharedArena::new(memory.arena_bytes as usize);
+        let faults = IndexFaults::default();
+        let shared = Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults };
+        let operators = segments.iter_mut().flat_map(|segment| segment.operators.values_mut());
+        operators.for_each(|operator| operator.pack_constants(&shared));
         Ok(Self { plan, threads, segments, arena, weights, trace: Vec::new(), moments: Vec::new() })
     }
 

@@ -38,12 +38,19 @@ impl HostOperator {
             staged.map(|(stage, spans)| HostStaged { product: HostProduct::new(&stage), stage, spans }).collect();
         let stages: Vec<HostStage> = operator.body.stages.iter().map(stage).collect();
         let blocked = operator.params.rules().multiplies_blocks();
-        let contraction = blocked.then(|| HostContraction::new(&operator.body, &stages[0])).flatten();
+        let contraction = blocked.then(|| HostContraction::new(operator, &stages[0], memory, &boxes)).flatten();
         let opaque = HostOpaque::new(operator, memory);
         let products: Vec<Option<HostProduct>> = stages.iter().map(HostProduct::new).collect();
         let wide = (0..stages.len()).any(|stage| !operator.body.extra_axes(stage).is_empty());
         let by_rows = wide || products.iter().flatten().any(HostProduct::reads_stages);
         Self { operator: operator.clone(), staged, stages, contraction, opaque, products, by_rows }
+    }
+
+    /// Packs the constants of a contraction.
+    pub(super) fn pack_constants(&mut self, memory: &Memory) {
+        if let Some(contraction) = &mut self.contraction {
+            contraction.pack_constants(&self.operator, memory);
+        }
     }
 
     /// Runs the rTask of a tile.
