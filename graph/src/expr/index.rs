@@ -110,7 +110,7 @@ impl Index {
     }
 
     /// The index that is one atom.
-    pub(crate) fn of(atom: Atom) -> Self {
+    pub fn of(atom: Atom) -> Self {
         Self { constant: 0, terms: vec![(atom, 1)] }
     }
 

@@ -8,6 +8,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, BinaryOp, Reducer, Scalar};
 use warpweave_plan::template::contraction::axes_of;
 
+use super::contraction::kernel::Kernels;
 use super::lane_program::{LaneProgram, Step};
 use super::lanes::{LANES, Lanes};
 use super::matrix_product::Number;
@@ -17,12 +18,11 @@ use super::stage::{HostStage, Line, ReadSource, Run};
 
 /// Innermost reductions below this length are cheaper point by point.
 const LEAST_LENGTH: usize = 16;
-/// Partial sums of a dot product.
-const PARTIAL_SUMS: usize = 16;
 
 /// The factors of a stage's sum.
 pub(super) struct HostProduct {
-    factors: [Factor; 2],
+    /// What is added up at every point: products.
+    terms: Vec<[Factor; 2]>,
     /// Reduced axes but the innermost.
     outer: Vec<usize>,
     inner: usize,
@@ -52,7 +52,7 @@ impl HostProduct {
     /// The product that a stage sums along a reduction that is long enough.
     pub(super) fn new(stage: &HostStage) -> Option<Self> {
         let expr = &stage.expr;
-        let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
+        let products = products(&expr.body)?;
         let element = expr.body_element();
         let is_integer = element == ElementType::I32;
         if expr.reducer != Some(Reducer::Sum) || !(element.is_half() || element == ElementType::F32 || is_integer) {
@@ -61,13 +61,13 @@ impl HostProduct {
         let mut outer: Vec<usize> = expr.reduced().map(Id::index).collect();
         let inner = outer.pop()?;
         let length = expr.axes[AxisId::from_index(inner)].extent;
-        let factors = [left, right].map(|scalar| Factor::new(stage, scalar));
-        (length >= LEAST_LENGTH).then_some(Self { factors, outer, inner, length, is_integer })
+        let terms = products.into_iter().map(|factors| factors.map(|scalar| Factor::new(stage, scalar))).collect();
+        (length >= LEAST_LENGTH).then_some(Self { terms, outer, inner, length, is_integer })
     }
 
     /// Whether a factor uses the value of an earlier stage: the points of a tile must then be taken one at a time.
     pub(super) fn reads_stages(&self) -> bool {
-        self.factors.iter().any(|factor| matches!(factor.source, FactorSource::Computed { reads_stages: true }))
+        self.terms.iter().flatten().any(|factor| matches!(factor.source, FactorSource::Computed { reads_stages: true }))
     }
 
     /// The sums at `count` points along `axis` from `point` on; every lane holds the first where `axis` is `None`.
@@ -84,33 +84,86 @@ impl HostProduct {
         }
         let (axis, count) = lanes;
         let mut sums = [0f32; LANES];
-        let mut buffers = [vec![0f32; self.length], vec![0f32; self.length]];
-        let varies = [0, 1].map(|factor| axis.is_some_and(|axis| self.factors[factor].axes.contains(&axis)));
+        let mut buffers: Option<[Vec<f32>; 2]> = None;
         for_each_value(stage, &self.outer, point, &mut |point| {
-            for (factor, buffer) in self.factors.iter().zip(&mut buffers) {
-                factor.gather(self.inner, stage, memory, point, stages, buffer);
-            }
-            if let Some((line, vector)) = self.across_lanes(axis, varies, &buffers) {
-                return add_scaled_rows(line, memory, point, self.inner, vector, &mut sums[..count]);
-            }
-            sums[0] += dot(&buffers[0], &buffers[1]);
-            let Some(axis) = axis else { return };
-            let first = point[axis];
-            for (lane, sum) in sums[..count].iter_mut().enumerate().skip(1) {
-                point[axis] = first + lane as i64;
-                for ((factor, buffer), varies) in self.factors.iter().zip(&mut buffers).zip(varies) {
-                    if varies {
-                        factor.gather(self.inner, stage, memory, point, stages, buffer);
-                    }
+            for term in &self.terms {
+                if !self.add_rows(term, axis, memory, point, &mut sums[..count]) {
+                    let buffers = buffers.get_or_insert_with(|| [vec![0f32; self.length], vec![0f32; self.length]]);
+                    self.add_gathered(term, (stage, stages), axis, memory, point, buffers, &mut sums[..count]);
                 }
-                *sum += dot(&buffers[0], &buffers[1]);
             }
-            point[axis] = first;
         });
         if axis.is_none() {
             sums = [sums[0]; LANES];
         }
         Lanes::Float(sums)
+    }
+
+    /// Adds the sums of a term both factors of which lie side by side along the innermost reduced axis; whether they do.
+    fn add_rows(
+        &self,
+        term: &[Factor; 2],
+        axis: Option<usize>,
+        memory: &Memory,
+        point: &mut [i64],
+        sums: &mut [f32],
+    ) -> bool {
+        let [FactorSource::Direct(left), FactorSource::Direct(right)] = [&term[0].source, &term[1].source] else {
+            return false;
+        };
+        if [left, right].iter().any(|line| line.coefficient(self.inner) != 1) {
+            return false;
+        }
+        point[self.inner] = 0;
+        let kernels = Kernels::native();
+        let firsts = [left, right].map(|line| line.address(point));
+        let steps = [left, right].map(|line| SINGLE_BYTES as i64 * axis.map_or(0, |axis| line.coefficient(axis)));
+        let row = |line: &Line, factor: usize, lane: usize| {
+            memory.singles(line.space, firsts[factor] + lane as i64 * steps[factor], self.length)
+        };
+        if row(left, 0, sums.len() - 1).is_none() || row(right, 1, sums.len() - 1).is_none() {
+            return false;
+        }
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            let Some((left, right)) = row(left, 0, lane).zip(row(right, 1, lane)) else { return false };
+            *sum += kernels.dot(left, right);
+        }
+        true
+    }
+
+    /// Adds the sums of any term.
+    #[expect(clippy::too_many_arguments, reason = "what a term is evaluated in")]
+    fn add_gathered(
+        &self,
+        term: &[Factor; 2],
+        (stage, stages): (&HostStage, &[Option<Lanes>]),
+        axis: Option<usize>,
+        memory: &Memory,
+        point: &mut [i64],
+        buffers: &mut [Vec<f32>; 2],
+        sums: &mut [f32],
+    ) {
+        let varies = [0, 1].map(|factor| axis.is_some_and(|axis| term[factor].axes.contains(&axis)));
+        for (factor, buffer) in term.iter().zip(&mut *buffers) {
+            factor.gather(self.inner, stage, memory, point, stages, buffer);
+        }
+        if let Some((line, vector)) = self.across_lanes(term, axis, varies, buffers) {
+            return add_scaled_rows(line, memory, point, self.inner, vector, sums);
+        }
+        let kernels = Kernels::native();
+        sums[0] += kernels.dot(&buffers[0], &buffers[1]);
+        let Some(axis) = axis else { return };
+        let first = point[axis];
+        for (lane, sum) in sums.iter_mut().enumerate().skip(1) {
+            point[axis] = first + lane as i64;
+            for ((factor, buffer), varies) in term.iter().zip(&mut *buffers).zip(varies) {
+                if varies {
+                    factor.gather(self.inner, stage, memory, point, stages, buffer);
+                }
+            }
+            *sum += kernels.dot(&buffers[0], &buffers[1]);
+        }
+        point[axis] = first;
     }
 
     fn integer_sums(
@@ -122,20 +175,22 @@ impl HostProduct {
         stages: &[Option<Lanes>],
     ) -> Lanes {
         let mut sums = [0i32; LANES];
-        let mut buffers = [vec![0i32; self.length], vec![0i32; self.length]];
+        let mut buffers = vec![[vec![0i32; self.length], vec![0i32; self.length]]; self.terms.len()];
         for_each_value(stage, &self.outer, point, &mut |point| {
             let first = axis.map(|axis| point[axis]);
             for (lane, sum) in sums[..count].iter_mut().enumerate() {
                 if let Some((axis, first)) = axis.zip(first) {
                     point[axis] = first + lane as i64;
                 }
-                for (factor, buffer) in self.factors.iter().zip(&mut buffers) {
-                    if lane == 0 || axis.is_some_and(|axis| factor.axes.contains(&axis)) {
-                        factor.compute(self.inner, stage, memory, point, stages, buffer);
+                for (term, buffers) in self.terms.iter().zip(&mut buffers) {
+                    for (factor, buffer) in term.iter().zip(&mut *buffers) {
+                        if lane == 0 || axis.is_some_and(|axis| factor.axes.contains(&axis)) {
+                            factor.compute(self.inner, stage, memory, point, stages, buffer);
+                        }
                     }
+                    let products = buffers[0].iter().zip(&buffers[1]).map(|(left, right)| left.wrapping_mul(*right));
+                    *sum = products.fold(*sum, i32::wrapping_add);
                 }
-                let products = buffers[0].iter().zip(&buffers[1]).map(|(left, right)| left.wrapping_mul(*right));
-                *sum = products.fold(*sum, i32::wrapping_add);
             }
             if let Some((axis, first)) = axis.zip(first) {
                 point[axis] = first;
@@ -149,7 +204,8 @@ impl HostProduct {
 
     /// The factor whose elements lie side by side along the lanes, and the other, which is the same for all of them.
     fn across_lanes<'p>(
-        &'p self,
+        &self,
+        term: &'p [Factor; 2],
         axis: Option<usize>,
         varies: [bool; 2],
         buffers: &'p [Vec<f32>; 2],
@@ -159,7 +215,7 @@ impl HostProduct {
             [false, true] => 1,
             [true, true] | [false, false] => return None,
         };
-        let FactorSource::Direct(line) = &self.factors[matrix].source else { return None };
+        let FactorSource::Direct(line) = &term[matrix].source else { return None };
         let side_by_side = line.coefficient(axis?) == 1 && line.coefficient(self.inner) != 1;
         side_by_side.then_some((line, buffers[1 - matrix].as_slice()))
     }
@@ -238,15 +294,11 @@ fn add_scaled_rows(line: &Line, memory: &Memory, point: &mut [i64], inner: usize
     }
 }
 
-fn dot(left: &[f32], right: &[f32]) -> f32 {
-    let mut sums = [0f32; PARTIAL_SUMS];
-    let (left, left_rest) = left.as_chunks::<PARTIAL_SUMS>();
-    let (right, right_rest) = right.as_chunks::<PARTIAL_SUMS>();
-    for (left, right) in left.iter().zip(right) {
-        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
-            *sum += left * right;
-        }
+/// The products that a scalar adds up.
+fn products(scalar: &Scalar) -> Option<Vec<[&Scalar; 2]>> {
+    match scalar {
+        Scalar::Binary(BinaryOp::Multiply, left, right) => Some(vec![[left, right]]),
+        Scalar::Binary(BinaryOp::Add, left, right) => Some([products(left)?, products(right)?].concat()),
+        _ => None,
     }
-    let rest: f32 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
-    sums.iter().sum::<f32>() + rest
 }

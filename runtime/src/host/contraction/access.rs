@@ -1,4 +1,4 @@
-//! Where a factor of a contraction lies in memory, if it is one read at linear indices.
+//! Where a factor of a contraction lies in memory, if it is one read at indices that every axis adds its part to.
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
@@ -11,34 +11,110 @@ use warpweave_plan::template::staged::StagedBox;
 use crate::host::memory::{HostSpace, address};
 use crate::host::stage::strides;
 
-/// A number that is linear in the axes of a stage: one coefficient an axis.
+/// A number that is a sum of one part an axis of a stage, each linear along the axis or along pieces of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Linear {
     constant: i64,
-    coefficients: Vec<i64>,
+    parts: Vec<Part>,
+}
+
+/// Most values of an axis along which an index is not linear.
+const LONGEST_CURVE: usize = 1 << 20;
+
+/// What an axis adds: the number of the piece's start, and so much a step inside of the piece.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Part {
+    step: i64,
+    /// Values of the axis in a piece; all of them where the part is linear.
+    piece: usize,
+    starts: Vec<i64>,
+}
+
+impl Part {
+    /// The part of these values along an axis.
+    fn new(values: &[i64]) -> Self {
+        let step = if let [first, second, ..] = values { second - first } else { 0 };
+        let breaks = (1..values.len()).find(|&at| values[at] - values[at - 1] != step);
+        let piece = breaks.unwrap_or(values.len()).max(1);
+        let even = (0..values.len()).all(|at| values[at] == values[at / piece * piece] + (at % piece) as i64 * step);
+        let (piece, step) = if even { (piece, step) } else { (1, 0) };
+        Self { step, piece, starts: values.iter().copied().step_by(piece).collect() }
+    }
+
+    fn at(&self, value: i64) -> i64 {
+        match self.starts.as_slice() {
+            [start] => start + self.step * value,
+            starts => {
+                let value = usize::try_from(value).unwrap_or(0);
+                let start = starts.get(value / self.piece).copied().unwrap_or(0);
+                start + self.step * (value % self.piece) as i64
+            }
+        }
+    }
 }
 
 impl Linear {
-    /// An index over this many axes; `None` if it is not linear.
-    fn new(index: &Index, axes: usize) -> Option<Self> {
-        let mut coefficients = vec![0; axes];
+    /// An index over these axes; `None` if it is no such sum.
+    fn new(index: &Index, extents: &[usize]) -> Option<Self> {
+        let mut parts: Vec<Part> = extents.iter().map(|&piece| Part { step: 0, piece, starts: vec![0] }).collect();
+        let mut curved: Vec<(usize, Index)> = Vec::new();
         for (atom, coefficient) in index.terms() {
-            match atom {
-                Atom::Axis(axis) => coefficients[axis.index()] += coefficient,
-                Atom::FloorDiv(..) | Atom::Mod(..) | Atom::Clamp(..) | Atom::Indirect(_) => return None,
+            if let Atom::Axis(axis) = atom {
+                parts[axis.index()].step += coefficient;
+                continue;
+            }
+            let term = Index::of(atom.clone()).times(*coefficient);
+            let (mut axes, mut is_free) = (Vec::new(), true);
+            term.visit(&mut |axis| axes.push(axis.index()), &mut |_| is_free = false);
+            axes.sort_unstable();
+            axes.dedup();
+            let [axis] = axes[..] else { return None };
+            curved.push((axis, Some(term).filter(|_| is_free)?));
+        }
+        for axis in 0..extents.len() {
+            if curved.iter().any(|(of, _)| *of == axis) {
+                if extents[axis] > LONGEST_CURVE {
+                    return None;
+                }
+                let terms = || curved.iter().filter(|(of, _)| *of == axis);
+                let curve = |value: i64| terms().map(|(_, term)| term.evaluate(&|_| value, &|_| 0)).sum::<i64>();
+                let step = parts[axis].step;
+                let values: Vec<i64> = (0..extents[axis] as i64).map(|value| curve(value) + step * value).collect();
+                parts[axis] = Part::new(&values);
             }
         }
-        Some(Self { constant: index.offset(), coefficients })
+        Some(Self { constant: index.offset(), parts })
     }
 
     /// Its value at a point; axes that it has no coordinate of are 0.
     pub(super) fn at(&self, point: &[i64]) -> i64 {
-        self.constant + self.coefficients.iter().zip(point).map(|(factor, axis)| factor * axis).sum::<i64>()
+        let mut number = self.constant;
+        for (axis, value) in point.iter().enumerate().take(self.parts.len()) {
+            number += self.parts[axis].at(*value);
+        }
+        for part in &self.parts[point.len().min(self.parts.len())..] {
+            number += part.at(0);
+        }
+        number
     }
 
-    /// What it grows by along an axis.
+    /// What it grows by along an axis, or along a piece of it.
     pub(super) fn along(&self, axis: usize) -> i64 {
-        self.coefficients[axis]
+        self.parts[axis].step
+    }
+
+    /// What an axis adds to it at a value, beyond what it adds at 0.
+    pub(super) fn moved(&self, axis: usize, value: i64) -> i64 {
+        self.parts[axis].at(value) - self.parts[axis].at(0)
+    }
+
+    /// Values of an axis along which it is linear.
+    fn piece(&self, axis: usize) -> usize {
+        self.parts[axis].piece
+    }
+
+    fn is_constant_along(&self, axis: usize) -> bool {
+        self.parts[axis].step == 0 && self.parts[axis].starts.len() <= 1
     }
 }
 
@@ -75,8 +151,8 @@ impl Access {
         boxes: &[StagedBox],
     ) -> Option<Self> {
         let read = &stage.expr.reads[plain_read(&stage.expr, scalar)?];
-        let axes = stage.expr.axes.len();
-        let linear = |index: &Index| Linear::new(index, axes);
+        let extents: Vec<usize> = stage.expr.axes.values().map(|axis| axis.extent).collect();
+        let linear = |index: &Index| Linear::new(index, &extents);
         let (space, element, offset, index) = match stage.sources[read.operand] {
             StageSource::Stage(_) => return None,
             StageSource::Staged(earlier) => {
@@ -108,6 +184,7 @@ impl Access {
     /// Where a stage writes; `None` if it does not.
     pub(super) fn of_output(operator: &ROperator, stage: &Stage, memory: &MemoryPlan) -> Option<Self> {
         let output = stage.output.as_ref()?;
+        let extents: Vec<usize> = stage.expr.axes.values().map(|axis| axis.extent).collect();
         let planned = &memory.tensors[operator.body.outputs[output.position]];
         let (buffer, element) = (planned.buffer?, planned.ty.element);
         let index = Index::linear(&output.index, &planned.layout.strides, planned.layout.offset);
@@ -115,7 +192,7 @@ impl Access {
             space: HostSpace::Plan(buffer.space),
             element,
             offset: address(buffer, element, 0),
-            position: Linear::new(&index, stage.expr.axes.len())?,
+            position: Linear::new(&index, &extents)?,
             conditions: Vec::new(),
             fill: 0.0,
         })
@@ -128,14 +205,38 @@ impl Access {
 
     /// Whether an axis takes part in a condition.
     pub(super) fn is_guarded_along(&self, axis: usize) -> bool {
-        self.conditions.iter().any(|condition| condition.number.along(axis) != 0)
+        self.conditions.iter().any(|condition| !condition.number.is_constant_along(axis))
     }
 
-    /// Whether an axis and the one inside of it, over `extent` values, are like one axis.
-    pub(super) fn merges(&self, outer: usize, inner: usize, extent: i64) -> bool {
-        let numbers = self.conditions.iter().map(|condition| &condition.number).chain([&self.position]);
-        numbers.into_iter().all(|number| number.along(outer) == number.along(inner) * extent)
+    /// Whether the factor varies along an axis.
+    pub(super) fn varies_along(&self, axis: usize) -> bool {
+        !self.position.is_constant_along(axis) || self.is_guarded_along(axis)
     }
+
+    /// Whether an axis and the one inside of it, over all its `extent` values, are like one axis.
+    pub(super) fn merges(&self, outer: usize, inner: usize, extent: i64) -> bool {
+        let is_linear = [outer, inner].into_iter().all(|axis| self.is_linear_along(axis));
+        is_linear && self.numbers().all(|number| number.along(outer) == number.along(inner) * extent)
+    }
+
+    /// Values of an axis along which everything is linear, from every multiple of their number on.
+    pub(super) fn piece(&self, axis: usize) -> usize {
+        self.numbers().map(|number| number.piece(axis)).fold(0, common_divisor)
+    }
+
+    /// Whether everything is linear along a whole axis.
+    pub(super) fn is_linear_along(&self, axis: usize) -> bool {
+        self.numbers().all(|number| number.parts[axis].starts.len() <= 1)
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = &Linear> {
+        self.conditions.iter().map(|condition| &condition.number).chain([&self.position])
+    }
+}
+
+/// The greatest common divisor; of 0 and a number that number.
+pub(super) fn common_divisor(one: usize, other: usize) -> usize {
+    if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
 /// The axes of a stage that have this kind, as positions.

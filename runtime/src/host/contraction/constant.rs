@@ -39,7 +39,7 @@ impl ConstantPanels {
     /// `None` if there are no tiles.
     pub(super) fn places(operator: &ROperator, side: &[usize], batch: &[usize], access: &Access) -> Option<Vec<Place>> {
         let extent = |axis: usize| operator.body.stages[0].expr.axes[AxisId::from_index(axis)].extent as i64;
-        let varies = |axis: &&usize| access.position.along(**axis) != 0 || access.is_guarded_along(**axis);
+        let varies = |axis: &&usize| access.varies_along(**axis);
         let of_side = side.iter().map(|&axis| {
             let tile = (operator.params.tile[axis] as i64).min(extent(axis));
             Place { axis, extent: extent(axis), tile }

@@ -82,7 +82,11 @@ impl Epilogue {
         let ranges: Vec<Range> = axes.iter().map(|&axis| tile[axis]).collect();
         let mut counter = vec![0; axes.len()];
         let mut gathered = [0f32; LANES];
-        let most = if self.program.is_some() { Registers::LENGTH } else { LANES };
+        let most = match &self.program {
+            Some(program) if program.is_linear_along(innermost) => LANES.min(Registers::LENGTH),
+            Some(_) => 1,
+            None => LANES,
+        };
         for_each_point(&ranges, &mut counter, &mut |outer| {
             axes.iter().zip(outer.iter()).for_each(|(axis, value)| point[*axis] = *value);
             let start = sums.place(tile, &point);
@@ -94,8 +98,8 @@ impl Epilogue {
                     }
                 }
                 _ => {
-                    for first in (0..count).step_by(LANES) {
-                        let values = &mut gathered[..LANES.min(count - first)];
+                    for first in (0..count).step_by(most) {
+                        let values = &mut gathered[..most.min(count - first)];
                         for (at, value) in values.iter_mut().enumerate() {
                             *value = sums.values[start + (first + at) * step.unwrap_or(0)];
                         }

@@ -4,7 +4,7 @@ use std::ops::Range as Numbers;
 
 use warpweave_graph::ElementType;
 
-use super::access::Access;
+use super::access::{Access, Linear};
 use super::runs::{Run, Runs, Steps};
 use crate::host::lanes::{LANES, Lanes};
 use crate::host::memory::Memory;
@@ -57,12 +57,10 @@ pub(super) fn pack(
         let last = runs.elements / width * width;
         packed[last * count..].fill(0.0);
     }
-    let along = |axis: Option<usize>, number: &super::access::Linear| axis.map_or(0, |axis| number.along(axis));
+    let along = |axis: Option<usize>, number: &Linear| axis.map_or(0, |axis| number.along(axis));
     let strides = Strides { lane: along(runs.axis, &access.position), step: along(steps.inner, &access.position) };
     steps.for_each(block, |value, inner, first_step| {
-        let moved = |number: &super::access::Linear| -> i64 {
-            steps.outer.iter().map(|&(axis, _)| number.along(axis) * value(axis)).sum()
-        };
+        let moved = |number: &Linear| steps.moved(number, value);
         let base = moved(&access.position) + inner.start as i64 * strides.step;
         for (number, run) in runs.runs.iter().enumerate() {
             let mut valid = 0..run.count;

@@ -4,36 +4,41 @@ use std::ops::Range as Numbers;
 
 use warpweave_graph::expr::Range;
 
-use super::access::Access;
+use super::access::{Access, Linear, common_divisor};
 
-/// The order in which a reduction is summed: the values of the outer axes one after another, and for each all values of the
-/// inner axis, along which no condition of a factor changes.
+/// The order in which a reduction is summed: the values of the outer axes one after another, and for each some neighbouring
+/// values of the inner axis, along which factors are linear and no condition of theirs changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Steps {
-    /// Axes with their extents, the last fastest.
-    pub(super) outer: Vec<(usize, usize)>,
+    /// Axes with their extents, the last fastest; of the inner axis, which may be the last, the number of pieces.
+    outer: Vec<(usize, usize)>,
     pub(super) inner: Option<usize>,
-    /// Values of the inner axis; 1 if there is none.
-    pub(super) length: usize,
+    /// Values of a piece of the inner axis; 1 if there is none.
+    length: usize,
 }
 
 impl Steps {
     /// The steps along these axes with their extents, of factors that lie there.
     pub(super) fn new(axes: &[(usize, usize)], factors: &[&Access]) -> Self {
         let is_free = |axis: usize| !factors.iter().any(|factor| factor.is_guarded_along(axis));
-        let long = |&&(axis, extent): &&(usize, usize)| is_free(axis) && extent > 1;
-        let inner = axes.iter().filter(long).max_by_key(|(_, extent)| *extent).copied();
-        let outer = axes.iter().copied().filter(|&(axis, extent)| Some((axis, extent)) != inner);
-        Self {
-            outer: outer.filter(|(_, extent)| *extent != 1).collect(),
-            inner: inner.map(|(axis, _)| axis),
-            length: inner.map_or(1, |(_, extent)| extent),
-        }
+        let piece = |(axis, extent)| factors.iter().map(|factor| factor.piece(axis)).fold(extent, common_divisor);
+        let long = |&&(axis, extent): &&(usize, usize)| is_free(axis) && piece((axis, extent)) > 1;
+        let inner = axes.iter().filter(long).max_by_key(|axis| piece(**axis)).copied();
+        let outer = axes.iter().copied().filter(|axis| Some(*axis) != inner && axis.1 != 1);
+        let length = inner.map_or(1, piece);
+        let pieces = inner.map(|(axis, extent)| (axis, extent / length)).filter(|(_, pieces)| *pieces > 1);
+        Self { outer: outer.chain(pieces).collect(), inner: inner.map(|(axis, _)| axis), length }
     }
 
     /// The number of steps.
     pub(super) fn count(&self) -> usize {
         self.length * self.outer.iter().map(|(_, extent)| extent).product::<usize>()
+    }
+
+    /// What the outer axes add to a number, where `value` gives the values of them.
+    pub(super) fn moved(&self, number: &Linear, value: &dyn Fn(usize) -> i64) -> i64 {
+        let scale = |axis: usize| if self.inner == Some(axis) { self.length as i64 } else { 1 };
+        self.outer.iter().map(|&(axis, _)| number.moved(axis, value(axis) * scale(axis))).sum()
     }
 
     /// Calls with the values of all outer axes, as (axis, value), the steps along the inner axis, and the number of the first
@@ -91,11 +96,13 @@ impl Runs {
         let mut inside = axes.iter().rev().filter(long).copied().peekable();
         self.axis = inside.next();
         let mut count = self.axis.map_or(1, length);
+        let piece = self.axis.map_or(1, |axis| access.piece(axis)).max(1);
         if let Some(inner) = self.axis {
             while let Some(outer) = inside.next_if(|&outer| access.merges(outer, inner, count)) {
                 count *= length(outer);
             }
         }
+        let is_whole = self.axis.is_none_or(|axis| access.is_linear_along(axis));
         let outside: Vec<usize> = inside.collect();
         let total: i64 = outside.iter().map(|&axis| length(axis)).product();
         self.elements = (total * count) as usize;
@@ -105,9 +112,19 @@ impl Runs {
                 point[axis] = tile[axis].minimum + rest % length(axis);
                 rest /= length(axis);
             }
-            let first = (number * count) as usize;
-            self.runs.push(Run { first, count: count as usize, position: access.position.at(point) });
-            self.numbers.extend(access.conditions.iter().map(|condition| condition.number.at(point)));
+            let mut from = 0;
+            while from < count {
+                // A run ends where a piece of its axis does; merged axes have one piece.
+                let start = self.axis.map_or(0, |axis| tile[axis].minimum) + from;
+                let to = if is_whole { count } else { count.min(from + piece as i64 - start % piece as i64) };
+                if let Some(axis) = self.axis {
+                    point[axis] = start;
+                }
+                let first = (number * count + from) as usize;
+                self.runs.push(Run { first, count: (to - from) as usize, position: access.position.at(point) });
+                self.numbers.extend(access.conditions.iter().map(|condition| condition.number.at(point)));
+                from = to;
+            }
         }
         axes.iter().for_each(|&axis| point[axis] = tile[axis].minimum);
     }

@@ -117,6 +117,16 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Whether all that is read and written lies on lines along an axis.
+    pub(super) fn is_linear_along(&self, axis: usize) -> bool {
+        self.0.iter().all(|operation| match operation {
+            Operation::Read(access) | Operation::Store(_, access) => access.is_linear_along(axis),
+            _ => true,
+        })
+    }
+}
+
 /// Where a value is.
 #[derive(Clone, Copy)]
 enum Place<'m> {
@@ -141,7 +151,7 @@ thread_local! {
 
 impl Registers {
     /// Most elements of a chunk.
-    pub(super) const LENGTH: usize = 256;
+    pub(super) const LENGTH: usize = 128;
 
     /// Gives a thread's registers to a function.
     pub(super) fn with<T>(body: impl FnOnce(&mut Self) -> T) -> T {
