@@ -65,6 +65,15 @@ impl SharedArena {
         unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()) }
     }
 
+    /// Singles from a byte on; none if they do not lie inside, which is noted, or if they are not aligned.
+    #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
+    fn singles(&self, offset: usize, count: usize) -> Option<&[f32]> {
+        let from = self.pointer(offset, count.checked_mul(SINGLE_BYTES)?)?.cast::<f32>();
+        // SAFETY: `pointer` checked the bounds and the alignment is checked here. The slice is borrowed by an rTask for what
+        // it reads, and the plan is verified: nothing that it reads is written before it ends (see the impl of Sync).
+        from.is_aligned().then(|| unsafe { std::slice::from_raw_parts(from, count) })
+    }
+
     /// Copies bytes in.
     #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
     pub(super) fn write(&self, offset: usize, data: &[u8]) {
@@ -153,6 +162,29 @@ impl Memory<'_> {
                 *value = f32::from_le_bytes(bytes);
             }
         }
+    }
+
+    /// Singles from byte `offset` of a space on, where they lie; none if they do not lie inside of it, which is noted, or if
+    /// they are not aligned. They are borrowed while an rTask reads what it does not write.
+    pub(super) fn singles(&self, space: HostSpace, offset: i64, count: usize) -> Option<&[f32]> {
+        let within = |bytes: &'_ [u8], offset: i64| {
+            let start = place(offset);
+            let end = start.checked_add(count.checked_mul(SINGLE_BYTES)?)?;
+            Some((start, end)).filter(|(_, end)| *end <= bytes.len())
+        };
+        let (bytes, offset) = match space {
+            HostSpace::Plan(BufferSpace::Arena) => return self.arena.singles(place(offset), count),
+            HostSpace::Plan(BufferSpace::Weights) => (self.weights, offset),
+            HostSpace::Staged(staged) => {
+                let StagedValues { first, element, bytes } = &self.staged[staged];
+                (bytes.as_slice(), offset - element.bytes() as i64 * first)
+            }
+        };
+        let Some((start, end)) = within(bytes, offset) else {
+            self.arena.leave();
+            return None;
+        };
+        bytemuck::try_cast_slice(&bytes[start..end]).ok()
     }
 
     fn copy(&self, space: HostSpace, offset: i64, out: &mut [u8]) {
