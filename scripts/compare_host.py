@@ -22,7 +22,7 @@ import numpy
 import onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODELS = ["resnet50", "vgg16", "bert_base_128", "gpt2_128", "vit_b16", "mobilenet_v2", "densenet121", "inception_v3", "nasnet",
+MODELS = ["resnet50", "vgg16", "bert_base_128", "gpt2", "vit_b_16", "mobilenet_v2", "densenet121", "inception_v3", "nasnet",
           "lstm_tc", "dlrm", "seq2seq", "deepspeech2"]
 # Runnable tasks beyond this many, besides this script, are other work.
 IDLE_TASKS = 0.5
