@@ -70,7 +70,8 @@ pub(super) fn unary(op: UnaryOp, element: ElementType, operand: &Lanes) -> Lanes
     }
 }
 
-fn single_function(op: UnaryOp) -> fn(f32) -> f32 {
+/// A function of one single.
+pub(super) fn single_function(op: UnaryOp) -> fn(f32) -> f32 {
     match op {
         UnaryOp::Negate => |x| -x,
         UnaryOp::Absolute => f32::abs,

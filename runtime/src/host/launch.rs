@@ -66,8 +66,13 @@ pub(super) struct Record {
 struct Failed;
 
 impl HostSegment {
-    fn new(segment: &Segment, memory: &MemoryPlan) -> Self {
-        let operators = segment.operators().values().map(|operator| HostOperator::new(operator, memory)).collect();
+    fn new(segment: &Segment, memory: &MemoryPlan, constants: &Memory) -> Self {
+        let prepared = segment.operators().values().map(|operator| {
+            let mut prepared = HostOperator::new(operator, memory);
+            prepared.pack_constants(operator, constants);
+            prepared
+        });
+        let operators = prepared.collect();
         let (polls, counters) = match segment {
             Segment::Persistent(segment) => {
                 (Polls::of(segment, memory), segment.counters.values().map(|_| AtomicU32::new(0)).collect())
@@ -86,11 +91,13 @@ impl Launch {
     /// Prepares a plan that was folded onto so many threads.
     pub(super) fn new(plan: Verified, weights: Arc<[u8]>, threads: usize) -> Self {
         let memory = &plan.plan().memory;
-        let segments = plan.plan().segments.iter().map(|segment| HostSegment::new(segment, memory)).collect();
         let arena = SharedArena::new(memory.arena_bytes as usize);
+        let faults = IndexFaults::default();
+        let constants = Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults };
+        let segments = plan.plan().segments.iter().map(|segment| HostSegment::new(segment, memory, &constants)).collect();
         let records = (0..threads).map(|_| Mutex::default()).collect();
         let (arrivals, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let (faults, recording) = (IndexFaults::default(), Mutex::new(None));
+        let recording = Mutex::new(None);
         Self { plan, threads, arena, faults, weights, segments, arrivals, failed, recording, records }
     }
 

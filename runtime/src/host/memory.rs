@@ -264,12 +264,22 @@ impl Memory<'_> {
         }
     }
 
+    /// Stores singles from byte `offset` of the arena on, `stride` bytes apart.
+    pub(super) fn store_singles(&self, offset: i64, stride: i64, values: &[f32]) {
+        if stride == SINGLE_BYTES as i64 {
+            return self.arena.write(place(offset), bytemuck::cast_slice(values));
+        }
+        for (at, value) in values.iter().enumerate() {
+            self.arena.write(place(offset + at as i64 * stride), &value.to_le_bytes());
+        }
+    }
+
     /// Stores elements from byte `offset` of the arena on, `stride` bytes apart.
     pub(super) fn store(&self, element: ElementType, offset: i64, stride: i64, lanes: &Lanes, count: usize) {
         let size = element.bytes();
         let contiguous = stride == size as i64;
         if let (Lanes::Float(values), ElementType::F32, true) = (lanes, element, contiguous) {
-            return self.arena.write(place(offset), bytemuck::cast_slice(&values[..count]));
+            return self.store_singles(offset, stride, &values[..count]);
         }
         let bytes = encode(element, lanes, count);
         for (lane, value) in bytes.chunks_exact(size).enumerate() {

@@ -107,7 +107,7 @@ impl HostOperator {
         let staged = staged.map(|(stage, spans)| HostStaged::new(reads(stage), spans.clone())).collect();
         let blocked = operator.params.rules().multiplies_blocks();
         let first = stage(&operator.body.stages[0]);
-        let contraction = blocked.then(|| HostContraction::new(&operator.body, &first)).flatten();
+        let contraction = blocked.then(|| HostContraction::new(operator, &first, memory, &boxes)).flatten();
         let evaluation = match (HostOpaque::new(operator, memory), contraction) {
             (Some(opaque), _) => Evaluation::Opaque(opaque, first),
             (None, Some(contraction)) => {
@@ -126,6 +126,13 @@ impl HostOperator {
             Evaluation::Contraction(..) | Evaluation::Opaque(..) => None,
         };
         self.staged.iter().map(|staged| &staged.group).chain(own)
+    }
+
+    /// Packs the constants of a contraction.
+    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory) {
+        if let Evaluation::Contraction(contraction, _) = &mut self.evaluation {
+            contraction.pack_constants(operator, memory);
+        }
     }
 
     /// Runs the rTask of a tile.

@@ -1,4 +1,4 @@
-//! Contractions on the host: both factors packed, then one native matrix product a tile.
+//! Contractions whose factors are evaluated: both packed, then one native matrix product a tile.
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
@@ -6,15 +6,15 @@ use warpweave_graph::expr::{AxisId, Range, Scalar};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
-use super::lane_program::{LaneProgram, Step};
-use super::lanes::{LANES, Lanes};
-use super::matrix_product::{Number, Packed};
-use super::memory::Memory;
-use super::points::for_each_point;
-use super::stage::{HostStage, Position, ReadSource, Run};
+use crate::host::lane_program::{LaneProgram, Step};
+use crate::host::lanes::{LANES, Lanes};
+use crate::host::matrix_product::{Number, Packed};
+use crate::host::memory::Memory;
+use crate::host::points::for_each_point;
+use crate::host::stage::{HostStage, Position, ReadSource, Run};
 
 /// A contraction's factors, prepared.
-pub(super) struct HostContraction {
+pub(in crate::host) struct Evaluated {
     rows: Factor,
     columns: Factor,
     reduction: Vec<(usize, usize)>,
@@ -27,22 +27,21 @@ struct Factor {
     program: LaneProgram,
 }
 
-impl HostContraction {
+impl Evaluated {
     /// Prepares the contraction that a body is.
-    pub(super) fn new(body: &GroupBody, stage: &HostStage) -> Option<Self> {
-        let contraction = Contraction::of(body)?;
+    pub(super) fn new(body: &GroupBody, contraction: &Contraction, stage: &HostStage) -> Self {
         let factor = |class: AxisClass, scalar: &Scalar| {
             let axes = contraction.axes(class).into_iter().map(Id::index).filter(|&axis| axis < body.tile_rank);
             Factor { axes: axes.collect(), program: stage.program(scalar) }
         };
         let extent = |axis: AxisId| stage.expr.axes[axis].extent;
         let reduction = contraction.axes(AxisClass::Reduction).into_iter().map(|axis| (axis.index(), extent(axis)));
-        Some(Self {
+        Self {
             rows: factor(AxisClass::Row, &contraction.row_factor),
             columns: factor(AxisClass::Column, &contraction.column_factor),
             reduction: reduction.collect(),
             element: contraction.element,
-        })
+        }
     }
 
     /// Runs the tile over these ranges of the tile axes.
@@ -185,7 +184,7 @@ impl HostContraction {
     }
 }
 
-fn finish_run<T: Number>(
+pub(super) fn finish_run<T: Number>(
     stages: &[HostStage],
     memory: &Memory,
     tile: &[i64],

@@ -1,0 +1,86 @@
+//! Constant factors, packed once for all tiles.
+
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, Range};
+use warpweave_plan::plan::ROperator;
+
+use super::access::Access;
+
+/// The panels of a constant factor, tile after tile.
+pub(super) struct ConstantPanels {
+    places: Vec<Place>,
+    /// Where the panels of a tile begin, and where those of the last end.
+    starts: Vec<usize>,
+    values: Vec<f32>,
+}
+
+/// How the number of a tile's panels follows from its range along an axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    axis: usize,
+    extent: i64,
+    /// Values of the axis that a tile has.
+    tile: i64,
+}
+
+impl Place {
+    fn count(&self) -> usize {
+        (self.extent as usize).div_ceil(self.tile as usize)
+    }
+
+    fn range(&self, number: usize) -> Range {
+        let first = number as i64 * self.tile;
+        Range { minimum: first, maximum: (first + self.tile).min(self.extent) - 1 }
+    }
+}
+
+impl ConstantPanels {
+    /// The axes that tell panels apart: those of the side in tiles, and those of `batch` that the factor varies along;
+    /// `None` if there are no tiles.
+    pub(super) fn places(operator: &ROperator, side: &[usize], batch: &[usize], access: &Access) -> Option<Vec<Place>> {
+        let extent = |axis: usize| operator.body.stages[0].expr.axes[AxisId::from_index(axis)].extent as i64;
+        let varies = |axis: &&usize| access.position.along(**axis) != 0 || access.is_guarded_along(**axis);
+        let of_side = side.iter().map(|&axis| {
+            let tile = (operator.params.tile[axis] as i64).min(extent(axis));
+            Place { axis, extent: extent(axis), tile }
+        });
+        let of_batch = batch.iter().filter(varies).map(|&axis| Place { axis, extent: extent(axis), tile: 1 });
+        let places: Vec<Place> = of_side.chain(of_batch).collect();
+        places.iter().all(|place| place.extent > 0).then_some(places)
+    }
+
+    /// All panels, where `pack` appends those of a tile; `None` if they are more than `most` singles.
+    pub(super) fn new(
+        places: Vec<Place>,
+        most: usize,
+        mut pack: impl FnMut(&[Range], &mut Vec<f32>),
+    ) -> Option<Self> {
+        let rank = places.iter().map(|place| place.axis + 1).max().unwrap_or(0);
+        let mut tile = vec![Range::point(0); rank];
+        let (mut starts, mut values) = (vec![0], Vec::new());
+        let total = places.iter().map(Place::count).try_fold(1usize, usize::checked_mul)?;
+        for number in 0..total {
+            let mut rest = number;
+            for place in places.iter().rev() {
+                tile[place.axis] = place.range(rest % place.count());
+                rest /= place.count();
+            }
+            pack(&tile, &mut values);
+            starts.push(values.len());
+            if values.len() > most {
+                return None;
+            }
+        }
+        Some(Self { places, starts, values })
+    }
+
+    /// The panels of a tile, block after block.
+    pub(super) fn of_tile(&self, tile: &[Range]) -> Option<&[f32]> {
+        let number = self.places.iter().try_fold(0, |number, place| {
+            let range = tile[place.axis];
+            let own = (range.minimum / place.tile) as usize;
+            (place.range(own) == range).then_some(number * place.count() + own)
+        })?;
+        Some(&self.values[self.starts[number]..self.starts[number + 1]])
+    }
+}

@@ -1,0 +1,173 @@
+//! Micro-kernels: products of packed panels of singles, for the vectors that this processor has.
+
+use std::sync::OnceLock;
+
+use super::vector::Vector;
+
+/// Most rows of a panel, whatever the processor.
+pub(in crate::host) const MOST_ROWS: usize = 12;
+
+/// The product of one panel of rows with neighbouring panels of columns, over a block of steps.
+pub(in crate::host) struct PanelProduct<'p> {
+    /// Rows of the panel, at most [`Kernels::rows`].
+    pub(in crate::host) rows: usize,
+    /// The row factor: `rows` elements a step.
+    pub(in crate::host) row_panel: &'p [f32],
+    /// The column factor: panels one after another, each of [`Kernels::columns`] elements a step.
+    pub(in crate::host) column_panels: &'p [f32],
+    /// Steps of the block.
+    pub(in crate::host) steps: usize,
+    /// The sums, row-major.
+    pub(in crate::host) sums: &'p mut [f32],
+    /// Elements from one row of sums to the next.
+    pub(in crate::host) stride: usize,
+    /// Whether sums begin with this block, or are added to.
+    pub(in crate::host) begins: bool,
+}
+
+/// The micro-kernels of an instruction set.
+pub(in crate::host) struct Kernels {
+    /// Rows of a full panel.
+    pub(in crate::host) rows: usize,
+    /// Columns of a panel.
+    pub(in crate::host) columns: usize,
+    multiply: fn(&mut PanelProduct<'_>),
+}
+
+impl Kernels {
+    /// Those of this processor.
+    pub(in crate::host) fn native() -> &'static Self {
+        static KERNELS: OnceLock<Kernels> = OnceLock::new();
+        KERNELS.get_or_init(|| x86::kernels().unwrap_or(PORTABLE))
+    }
+
+    /// Multiplies one panel of rows with all of `column_panels`.
+    pub(in crate::host) fn multiply(&self, product: &mut PanelProduct<'_>) {
+        (self.multiply)(product);
+    }
+}
+
+/// Vectors of four, which any compiler of this century maps to the registers that there are.
+const PORTABLE: Kernels = Kernels { rows: 6, columns: 16, multiply: of_any_rows::<[f32; 4], 4, 6> };
+
+/// Dispatches on the number of rows. Kernels of few rows take several panels of columns at once: one has too few sums to
+/// hide the latency of their additions.
+#[inline(always)]
+fn of_any_rows<V: Vector, const WIDTH: usize, const ROWS: usize>(product: &mut PanelProduct<'_>) {
+    if product.rows == ROWS {
+        return of_rows::<V, WIDTH, ROWS, 1>(product);
+    }
+    match product.rows {
+        0 => {}
+        1 => of_rows::<V, WIDTH, 1, 4>(product),
+        2 => of_rows::<V, WIDTH, 2, 2>(product),
+        3 => of_rows::<V, WIDTH, 3, 1>(product),
+        4 => of_rows::<V, WIDTH, 4, 1>(product),
+        5 => of_rows::<V, WIDTH, 5, 1>(product),
+        6 => of_rows::<V, WIDTH, 6, 1>(product),
+        7 => of_rows::<V, WIDTH, 7, 1>(product),
+        8 => of_rows::<V, WIDTH, 8, 1>(product),
+        9 => of_rows::<V, WIDTH, 9, 1>(product),
+        10 => of_rows::<V, WIDTH, 10, 1>(product),
+        11 => of_rows::<V, WIDTH, 11, 1>(product),
+        rows => unreachable!("no panel has {rows} rows"),
+    }
+}
+
+/// `WIDTH` vectors are a panel's columns; `PANELS` panels are multiplied at once.
+#[inline(always)]
+fn of_rows<V: Vector, const WIDTH: usize, const ROWS: usize, const PANELS: usize>(product: &mut PanelProduct<'_>) {
+    let columns = WIDTH * V::LANES;
+    let panel = product.steps * columns;
+    let rows = &product.row_panel[..product.steps * ROWS];
+    let mut first = 0;
+    let mut panels = product.column_panels;
+    while panels.len() >= PANELS * panel && PANELS > 1 && panel > 0 {
+        let (these, rest) = panels.split_at(PANELS * panel);
+        let of_each: [&[f32]; PANELS] = std::array::from_fn(|at| &these[at * panel..][..panel]);
+        block::<V, WIDTH, ROWS, PANELS>(rows, of_each, &mut product.sums[first..], product.stride, product.begins);
+        (panels, first) = (rest, first + PANELS * columns);
+    }
+    while panels.len() >= panel && panel > 0 {
+        let (this, rest) = panels.split_at(panel);
+        block::<V, WIDTH, ROWS, 1>(rows, [this], &mut product.sums[first..], product.stride, product.begins);
+        (panels, first) = (rest, first + columns);
+    }
+}
+
+#[inline(always)]
+fn block<V: Vector, const WIDTH: usize, const ROWS: usize, const PANELS: usize>(
+    rows: &[f32],
+    panels: [&[f32]; PANELS],
+    out: &mut [f32],
+    stride: usize,
+    begins: bool,
+) {
+    let columns = WIDTH * V::LANES;
+    let (rows, _) = rows.as_chunks::<ROWS>();
+    let mut sums = [[[V::splat(0.0); WIDTH]; PANELS]; ROWS];
+    let panels = panels.map(|panel| &panel[..rows.len() * columns]);
+    for (step, row) in rows.iter().enumerate() {
+        for (at, panel) in panels.iter().enumerate() {
+            let column = &panel[step * columns..][..columns];
+            let vectors: [V; WIDTH] = std::array::from_fn(|vector| V::load(&column[vector * V::LANES..]));
+            for (sums, &element) in sums.iter_mut().zip(row) {
+                let element = V::splat(element);
+                for (sum, vector) in sums[at].iter_mut().zip(vectors) {
+                    *sum = element.multiply_add(vector, *sum);
+                }
+            }
+        }
+    }
+    for (row, sums) in sums.iter().enumerate() {
+        let out = &mut out[row * stride..][..PANELS * columns];
+        for (vector, &sum) in sums.as_flattened().iter().enumerate() {
+            let out = &mut out[vector * V::LANES..];
+            let sum = if begins { sum } else { sum.add(V::load(out)) };
+            sum.store(out);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{__m256, __m512};
+
+    use super::{Kernels, MOST_ROWS, PanelProduct, of_any_rows};
+
+    /// The widest that this processor has.
+    pub(super) fn kernels() -> Option<Kernels> {
+        if is_x86_feature_detected!("avx512f") {
+            return Some(Kernels { rows: MOST_ROWS, columns: 32, multiply: |product| avx512(product) });
+        }
+        let has_fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        has_fma.then_some(Kernels { rows: 6, columns: 16, multiply: |product| avx2(product) })
+    }
+
+    #[expect(unsafe_code, reason = "a function for some processors only")]
+    fn avx512(product: &mut PanelProduct<'_>) {
+        #[target_feature(enable = "avx512f")]
+        fn multiply(product: &mut PanelProduct<'_>) {
+            of_any_rows::<__m512, 2, MOST_ROWS>(product);
+        }
+        // SAFETY: only kernels of a processor that has the feature call this.
+        unsafe { multiply(product) }
+    }
+
+    #[expect(unsafe_code, reason = "a function for some processors only")]
+    fn avx2(product: &mut PanelProduct<'_>) {
+        #[target_feature(enable = "avx2,fma")]
+        fn multiply(product: &mut PanelProduct<'_>) {
+            of_any_rows::<__m256, 2, 6>(product);
+        }
+        // SAFETY: only kernels of a processor that has the features call this.
+        unsafe { multiply(product) }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod x86 {
+    pub(super) fn kernels() -> Option<super::Kernels> {
+        None
+    }
+}

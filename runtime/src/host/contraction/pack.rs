@@ -1,0 +1,239 @@
+//! Packing: elements of a factor into panels, step by step.
+
+use std::ops::Range as Numbers;
+
+use warpweave_graph::ElementType;
+
+use super::access::Access;
+use super::runs::{Run, Runs, Steps};
+use crate::host::lanes::{LANES, Lanes};
+use crate::host::memory::Memory;
+
+/// How panels lie: one after another, each with the elements of every step side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Panels {
+    /// As many elements a step as a panel has, zeros where there are none.
+    Padded(usize),
+    /// The last panel has as many elements as are left.
+    Exact(usize),
+}
+
+impl Panels {
+    /// Elements of a full panel.
+    pub(super) fn width(self) -> usize {
+        match self {
+            Self::Padded(width) | Self::Exact(width) => width,
+        }
+    }
+
+    /// Singles that all panels of so many elements take a step.
+    pub(super) fn singles(self, elements: usize) -> usize {
+        match self {
+            Self::Padded(width) => elements.next_multiple_of(width),
+            Self::Exact(_) => elements,
+        }
+    }
+
+    /// Elements a step of the panel that begins with element `first` of `elements`.
+    pub(super) fn width_at(self, first: usize, elements: usize) -> usize {
+        match self {
+            Self::Padded(width) => width,
+            Self::Exact(width) => width.min(elements - first),
+        }
+    }
+}
+
+/// Packs a block of steps of a side of a tile; `packed` is as long as the panels are.
+pub(super) fn pack(
+    access: &Access,
+    runs: &Runs,
+    (steps, block): (&Steps, Numbers<usize>),
+    panels: Panels,
+    memory: &Memory,
+    packed: &mut [f32],
+) {
+    let (width, count) = (panels.width(), block.len());
+    if panels.singles(runs.elements) > runs.elements {
+        let last = runs.elements / width * width;
+        packed[last * count..].fill(0.0);
+    }
+    let along = |axis: Option<usize>, number: &super::access::Linear| axis.map_or(0, |axis| number.along(axis));
+    let strides = Strides { lane: along(runs.axis, &access.position), step: along(steps.inner, &access.position) };
+    steps.for_each(block, |value, inner, first_step| {
+        let moved = |number: &super::access::Linear| -> i64 {
+            steps.outer.iter().map(|&(axis, _)| number.along(axis) * value(axis)).sum()
+        };
+        let base = moved(&access.position) + inner.start as i64 * strides.step;
+        for (number, run) in runs.runs.iter().enumerate() {
+            let mut valid = 0..run.count;
+            let conditions = access.conditions.len();
+            let numbers = &runs.numbers[number * conditions..][..conditions];
+            for (condition, at) in access.conditions.iter().zip(numbers) {
+                let step = along(runs.axis, &condition.number);
+                narrow(&mut valid, at + moved(&condition.number), step, condition.lower, condition.upper);
+            }
+            for piece in pieces(run, width) {
+                let start = (run.first + piece.start) / width * width;
+                let own = panels.width_at(start, runs.elements);
+                let panel = &mut packed[start * count..][..own * count];
+                let lane = run.first + piece.start - start;
+                let found = valid.start.clamp(piece.start, piece.end)..valid.end.clamp(piece.start, piece.end);
+                let out = &mut panel[first_step * own..][..inner.len() * own];
+                if found != piece {
+                    for out in out.chunks_exact_mut(own) {
+                        out[lane..][..piece.len()].fill(access.fill);
+                    }
+                }
+                if !found.is_empty() {
+                    let position = run.position + base + found.start as i64 * strides.lane;
+                    let into = Into { own, lane: lane + found.start - piece.start, lanes: found.len() };
+                    copy(access, memory, position, strides, inner.len(), into, out);
+                }
+            }
+        }
+    });
+}
+
+/// The parts of a run that lie in one panel each.
+fn pieces(run: &Run, width: usize) -> impl Iterator<Item = Numbers<usize>> {
+    let (first, count) = (run.first, run.count);
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let end = count.min(start + width - (first + start) % width);
+        let piece = (start < count).then_some(start..end);
+        start = end;
+        piece
+    })
+}
+
+/// Leaves of some lanes those where `first + lane · step` is in an interval.
+fn narrow(lanes: &mut Numbers<usize>, first: i64, step: i64, lower: i64, upper: i64) {
+    let ceil = |value: i64, by: i64| value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0);
+    let (from, to) = match step {
+        0 if (lower..upper).contains(&first) => return,
+        0 => (0, 0),
+        1 => (lower - first, upper - first),
+        step if step > 0 => (ceil(lower - first, step), ceil(upper - first, step)),
+        step => ((first - upper).div_euclid(-step) + 1, (first - lower).div_euclid(-step) + 1),
+    };
+    let inside = |lane: i64| lane.clamp(0, lanes.end as i64) as usize;
+    let (from, to) = (inside(from).max(lanes.start), inside(to));
+    *lanes = if from < to { from..to } else { 0..0 };
+}
+
+#[derive(Clone, Copy)]
+struct Strides {
+    lane: i64,
+    step: i64,
+}
+
+/// Where a piece lies in its panel.
+#[derive(Clone, Copy)]
+struct Into {
+    /// Elements of a step of the panel.
+    own: usize,
+    /// The first element.
+    lane: usize,
+    lanes: usize,
+}
+
+/// Copies `lanes` elements of `steps` steps.
+fn copy(
+    access: &Access,
+    memory: &Memory,
+    position: i64,
+    strides: Strides,
+    steps: usize,
+    into: Into,
+    out: &mut [f32],
+) {
+    let reach = |stride: i64, count: usize| usize::try_from(stride).ok()?.checked_mul(count - 1);
+    let reach = reach(strides.lane, into.lanes).zip(reach(strides.step, steps));
+    let single = access.element == ElementType::F32;
+    let found = reach.filter(|_| single).and_then(|(lanes, steps)| {
+        memory.singles(access.space, access.byte(position), lanes.checked_add(steps)?.checked_add(1)?)
+    });
+    let Some(source) = found else { return copy_slowly(access, memory, position, strides, steps, into, out) };
+    let (lane_stride, step_stride) = (strides.lane as usize, strides.step as usize);
+    let Into { own, lane, lanes } = into;
+    match (lanes, lane_stride) {
+        (16, 1) => copy_rows::<16>(source, step_stride, own, lane, out),
+        (32, 1) => copy_rows::<32>(source, step_stride, own, lane, out),
+        (8, 1) => copy_rows::<8>(source, step_stride, own, lane, out),
+        (6, 1) => copy_rows::<6>(source, step_stride, own, lane, out),
+        (1, _) => {
+            for (step, out) in out.chunks_exact_mut(own).enumerate() {
+                out[lane] = source[step * step_stride];
+            }
+        }
+        (_, 1) => {
+            for (step, out) in out.chunks_exact_mut(own).enumerate() {
+                let source = &source[step * step_stride..][..lanes];
+                out[lane..][..lanes].iter_mut().zip(source).for_each(|(out, value)| *out = *value);
+            }
+        }
+        _ if step_stride == 1 => {
+            for at in 0..lanes {
+                let source = &source[at * lane_stride..][..steps];
+                out.chunks_exact_mut(own).zip(source).for_each(|(out, value)| out[lane + at] = *value);
+            }
+        }
+        _ => {
+            for (step, out) in out.chunks_exact_mut(own).enumerate() {
+                let source = &source[step * step_stride..];
+                for (at, out) in out[lane..][..lanes].iter_mut().enumerate() {
+                    *out = source[at * lane_stride];
+                }
+            }
+        }
+    }
+}
+
+/// The same for so many neighbouring elements.
+fn copy_rows<const LENGTH: usize>(source: &[f32], stride: usize, own: usize, lane: usize, out: &mut [f32]) {
+    for (step, out) in out.chunks_exact_mut(own).enumerate() {
+        let row: &[f32; LENGTH] = source[step * stride..][..LENGTH].try_into().expect("as long as asked for");
+        out[lane..][..LENGTH].copy_from_slice(row);
+    }
+}
+
+/// The same for elements of other types, in descending order, or outside of memory.
+fn copy_slowly(
+    access: &Access,
+    memory: &Memory,
+    position: i64,
+    strides: Strides,
+    steps: usize,
+    into: Into,
+    out: &mut [f32],
+) {
+    let size = access.element.bytes() as i64;
+    let Into { own, lane, lanes } = into;
+    let load = |position: i64, stride: i64, count: usize| match memory.load(
+        access.space,
+        access.element,
+        access.byte(position),
+        stride * size,
+        count,
+    ) {
+        Lanes::Float(values) => values,
+        Lanes::Double(_) | Lanes::Integer(_) => unreachable!("factors of singles are floating point of fewer bits"),
+    };
+    if lanes >= steps {
+        for step in 0..steps {
+            let values = load(position + step as i64 * strides.step, strides.lane, lanes);
+            out[step * own + lane..][..lanes].copy_from_slice(&values[..lanes]);
+        }
+        return;
+    }
+    for at in 0..lanes {
+        for first in (0..steps).step_by(LANES) {
+            let count = (steps - first).min(LANES);
+            let start = position + at as i64 * strides.lane + first as i64 * strides.step;
+            let values = load(start, strides.step, count);
+            for (step, value) in values[..count].iter().enumerate() {
+                out[(first + step) * own + lane + at] = *value;
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Runs of neighbouring elements of a factor's side of a tile, and the steps of its reduction.
+
+use std::ops::Range as Numbers;
+
+use warpweave_graph::expr::Range;
+
+use super::access::Access;
+
+/// The order in which a reduction is summed: the values of the outer axes one after another, and for each all values of the
+/// inner axis, along which no condition of a factor changes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Steps {
+    /// Axes with their extents, the last fastest.
+    pub(super) outer: Vec<(usize, usize)>,
+    pub(super) inner: Option<usize>,
+    /// Values of the inner axis; 1 if there is none.
+    pub(super) length: usize,
+}
+
+impl Steps {
+    /// The steps along these axes with their extents, of factors that lie there.
+    pub(super) fn new(axes: &[(usize, usize)], factors: &[&Access]) -> Self {
+        let is_free = |axis: usize| !factors.iter().any(|factor| factor.is_guarded_along(axis));
+        let long = |&&(axis, extent): &&(usize, usize)| is_free(axis) && extent > 1;
+        let inner = axes.iter().filter(long).max_by_key(|(_, extent)| *extent).copied();
+        let outer = axes.iter().copied().filter(|&(axis, extent)| Some((axis, extent)) != inner);
+        Self {
+            outer: outer.filter(|(_, extent)| *extent != 1).collect(),
+            inner: inner.map(|(axis, _)| axis),
+            length: inner.map_or(1, |(_, extent)| extent),
+        }
+    }
+
+    /// The number of steps.
+    pub(super) fn count(&self) -> usize {
+        self.length * self.outer.iter().map(|(_, extent)| extent).product::<usize>()
+    }
+
+    /// Calls with the values of all outer axes, as (axis, value), the steps along the inner axis, and the number of the first
+    /// of them in a block of steps.
+    pub(super) fn for_each(&self, block: Numbers<usize>, mut body: impl FnMut(&dyn Fn(usize) -> i64, Numbers<usize>, usize)) {
+        let mut step = block.start;
+        while step < block.end {
+            let (number, first) = (step / self.length, step % self.length);
+            let last = self.length.min(first + block.end - step);
+            let value = |wanted: usize| {
+                let mut rest = number;
+                for &(axis, extent) in self.outer.iter().rev() {
+                    if axis == wanted {
+                        return (rest % extent) as i64;
+                    }
+                    rest /= extent;
+                }
+                0
+            };
+            body(&value, first..last, step - block.start);
+            step += last - first;
+        }
+    }
+}
+
+/// Neighbouring elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Run {
+    /// The number of the first on its side of the tile.
+    pub(super) first: usize,
+    pub(super) count: usize,
+    /// The position of the first at step 0.
+    pub(super) position: i64,
+}
+
+/// The elements of a side of a tile as runs along one axis.
+#[derive(Default, Debug)]
+pub(super) struct Runs {
+    /// The axis; none if the side has one element.
+    pub(super) axis: Option<usize>,
+    pub(super) elements: usize,
+    pub(super) runs: Vec<Run>,
+    /// For every run the number of each condition at its first element and step 0.
+    pub(super) numbers: Vec<i64>,
+}
+
+impl Runs {
+    /// Sets these to the elements along `axes` of the tile at `point`, whose reduced axes are 0.
+    pub(super) fn find(&mut self, access: &Access, axes: &[usize], tile: &[Range], point: &mut [i64]) {
+        self.runs.clear();
+        self.numbers.clear();
+        let length = |axis: usize| (tile[axis].maximum - tile[axis].minimum + 1).max(0);
+        axes.iter().for_each(|&axis| point[axis] = tile[axis].minimum);
+        let long = |axis: &&usize| length(**axis) != 1;
+        let mut inside = axes.iter().rev().filter(long).copied().peekable();
+        self.axis = inside.next();
+        let mut count = self.axis.map_or(1, length);
+        if let Some(inner) = self.axis {
+            while let Some(outer) = inside.next_if(|&outer| access.merges(outer, inner, count)) {
+                count *= length(outer);
+            }
+        }
+        let outside: Vec<usize> = inside.collect();
+        let total: i64 = outside.iter().map(|&axis| length(axis)).product();
+        self.elements = (total * count) as usize;
+        for number in 0..total {
+            let mut rest = number;
+            for &axis in &outside {
+                point[axis] = tile[axis].minimum + rest % length(axis);
+                rest /= length(axis);
+            }
+            let first = (number * count) as usize;
+            self.runs.push(Run { first, count: count as usize, position: access.position.at(point) });
+            self.numbers.extend(access.conditions.iter().map(|condition| condition.number.at(point)));
+        }
+        axes.iter().for_each(|&axis| point[axis] = tile[axis].minimum);
+    }
+}

@@ -1,0 +1,266 @@
+//! What follows sums, as a straight-line program over slices of singles.
+
+use std::cell::RefCell;
+
+use warpweave_graph::ElementType;
+use warpweave_graph::expr::{BinaryOp, Literal, Scalar, UnaryOp};
+use warpweave_plan::body::StageSource;
+use warpweave_plan::plan::{BufferSpace, MemoryPlan, ROperator};
+use warpweave_plan::template::staged::StagedBox;
+
+use super::access::Access;
+use crate::host::lane_program::{LaneProgram, Step};
+use crate::host::lanes::single_function;
+use crate::host::memory::{HostSpace, Memory, SINGLE_BYTES};
+
+/// A position among a program's operations: its value.
+type Slot = usize;
+
+/// Most operations of a program.
+const MOST_SLOTS: usize = 40;
+
+#[derive(Clone, Debug)]
+enum Operation {
+    One(f32),
+    Sums,
+    Read(Access),
+    Unary(UnaryOp, Slot),
+    Binary(BinaryOp, Slot, Slot),
+    Select(Slot, Slot, Slot),
+    /// Writes a value to memory.
+    Store(Slot, Access),
+}
+
+/// All that an operator computes of its sums. Truth values are 0 and 1.
+#[derive(Clone, Debug)]
+pub(super) struct Program(Vec<Operation>);
+
+/// Neighbouring elements along an axis.
+pub(super) struct Chunk<'c> {
+    /// The point of the first.
+    pub(super) point: &'c [i64],
+    /// The axis; none if there is one element.
+    pub(super) axis: Option<usize>,
+    pub(super) sums: &'c [f32],
+}
+
+impl Program {
+    /// That of an operator whose first stage sums; `None` if anything of it is no single at a linear index.
+    pub(super) fn new(operator: &ROperator, memory: &MemoryPlan, boxes: &[StagedBox]) -> Option<Self> {
+        let mut operations = Vec::new();
+        let mut values: Vec<Slot> = Vec::new();
+        for stage in &operator.body.stages {
+            let expr = &stage.expr;
+            if [expr.element, expr.body_element()] != [ElementType::F32; 2] {
+                return None;
+            }
+            let scalar = match (&expr.epilogue, expr.reducer) {
+                (Some(epilogue), _) => epilogue.clone(),
+                (None, Some(_)) => Scalar::Reduced,
+                (None, None) => expr.body.clone(),
+            };
+            let program = LaneProgram::new(expr, &scalar);
+            let mut slots: Vec<Slot> = Vec::new();
+            for step in &program.steps {
+                let operation = match step {
+                    Step::Literal(Literal::Float(ElementType::F32, _) | Literal::Bool(_)) => {
+                        let Step::Literal(literal) = step else { unreachable!("matched above") };
+                        Operation::One(literal.to_f64() as f32)
+                    }
+                    Step::Read(read) => match stage.sources[expr.reads[*read].operand] {
+                        StageSource::Stage(earlier) => {
+                            slots.push(values[earlier]);
+                            continue;
+                        }
+                        StageSource::Staged(_) | StageSource::Operand(_) => {
+                            let access = Access::new(operator, stage, &Scalar::Read(*read), memory, boxes)?;
+                            let plain = access.conditions.is_empty() && access.element == ElementType::F32;
+                            Operation::Read(Some(access).filter(|_| plain)?)
+                        }
+                    },
+                    Step::Reduced => Operation::Sums,
+                    Step::Unary(op, ElementType::F32 | ElementType::Bool, operand) => {
+                        Operation::Unary(*op, slots[*operand])
+                    }
+                    Step::Binary(op, ElementType::F32 | ElementType::Bool, left, right) => {
+                        Operation::Binary(*op, slots[*left], slots[*right])
+                    }
+                    Step::Select(condition, then, otherwise) => {
+                        Operation::Select(slots[*condition], slots[*then], slots[*otherwise])
+                    }
+                    Step::Cast(ElementType::F32, ElementType::F32, operand) => {
+                        slots.push(slots[*operand]);
+                        continue;
+                    }
+                    _ => return None,
+                };
+                slots.push(operations.len());
+                operations.push(operation);
+            }
+            let value = slots[program.result];
+            values.push(value);
+            if stage.output.is_some() {
+                let output = Access::of_output(operator, stage, memory)?;
+                let plain = output.element == ElementType::F32 && output.space == HostSpace::Plan(BufferSpace::Arena);
+                operations.push(Operation::Store(value, Some(output).filter(|_| plain)?));
+            }
+        }
+        (operations.len() <= MOST_SLOTS).then_some(Self(operations))
+    }
+
+    /// Whether an axis and the one inside of it, over `extent` values, are like one axis to all that is read and written.
+    pub(super) fn merges(&self, outer: usize, inner: usize, extent: i64) -> bool {
+        self.0.iter().all(|operation| match operation {
+            Operation::Read(access) | Operation::Store(_, access) => access.merges(outer, inner, extent),
+            _ => true,
+        })
+    }
+}
+
+/// Where a value is.
+#[derive(Clone, Copy)]
+enum Place<'m> {
+    One(f32),
+    Sums,
+    Memory(&'m [f32]),
+    Register,
+}
+
+#[derive(Clone, Copy)]
+enum Value<'v> {
+    One(f32),
+    Many(&'v [f32]),
+}
+
+/// What a thread computes slices in.
+pub(super) struct Registers(Vec<f32>);
+
+thread_local! {
+    static REGISTERS: RefCell<Registers> = const { RefCell::new(Registers(Vec::new())) };
+}
+
+impl Registers {
+    /// Most elements of a chunk.
+    pub(super) const LENGTH: usize = 256;
+
+    /// Gives a thread's registers to a function.
+    pub(super) fn with<T>(body: impl FnOnce(&mut Self) -> T) -> T {
+        REGISTERS.with_borrow_mut(body)
+    }
+
+    /// Runs a program on neighbouring elements.
+    pub(super) fn run(&mut self, program: &Program, chunk: &Chunk, memory: &Memory) {
+        let count = chunk.sums.len();
+        self.0.resize(self.0.len().max(program.0.len() * Self::LENGTH), 0.0);
+        let mut places = [Place::One(0.0); MOST_SLOTS];
+        for (slot, operation) in program.0.iter().enumerate() {
+            let (before, after) = self.0.split_at_mut(slot * Self::LENGTH);
+            let out = &mut after[..count];
+            let value = |slot: Slot| match places[slot] {
+                Place::One(value) => Value::One(value),
+                Place::Sums => Value::Many(chunk.sums),
+                Place::Memory(values) => Value::Many(values),
+                Place::Register => Value::Many(&before[slot * Self::LENGTH..][..count]),
+            };
+            places[slot] = match operation {
+                Operation::One(value) => Place::One(*value),
+                Operation::Sums => Place::Sums,
+                Operation::Read(access) => read(access, chunk, memory, out),
+                Operation::Unary(op, operand) => unary(*op, value(*operand), out),
+                Operation::Binary(op, left, right) => binary(*op, value(*left), value(*right), out),
+                Operation::Select(condition, then, otherwise) => {
+                    select(value(*condition), value(*then), value(*otherwise), out);
+                    Place::Register
+                }
+                Operation::Store(stored, access) => {
+                    let step = chunk.axis.map_or(1, |axis| access.position.along(axis));
+                    let first = access.byte(access.position.at(chunk.point));
+                    match value(*stored) {
+                        Value::Many(values) => memory.store_singles(first, step * SINGLE_BYTES as i64, values),
+                        Value::One(value) => {
+                            out.fill(value);
+                            memory.store_singles(first, step * SINGLE_BYTES as i64, out);
+                        }
+                    }
+                    Place::One(0.0)
+                }
+            };
+        }
+    }
+}
+
+fn read<'m>(access: &Access, chunk: &Chunk, memory: &'m Memory, out: &mut [f32]) -> Place<'m> {
+    let first = access.byte(access.position.at(chunk.point));
+    let step = chunk.axis.map_or(0, |axis| access.position.along(axis));
+    let count = if step == 0 { 1 } else { out.len() };
+    if let Some(values) = memory.singles(access.space, first, count).filter(|_| step <= 1) {
+        return if step == 0 { Place::One(values[0]) } else { Place::Memory(values) };
+    }
+    memory.load_singles(access.space, first, step * SINGLE_BYTES as i64, out);
+    Place::Register
+}
+
+fn unary<'m>(op: UnaryOp, operand: Value, out: &mut [f32]) -> Place<'m> {
+    let function = single_function(op);
+    let values = match operand {
+        Value::One(value) => return Place::One(function(value)),
+        Value::Many(values) => values,
+    };
+    let values = out.iter_mut().zip(values);
+    match op {
+        UnaryOp::Negate => values.for_each(|(out, value)| *out = -value),
+        UnaryOp::Absolute => values.for_each(|(out, value)| *out = value.abs()),
+        UnaryOp::Sqrt => values.for_each(|(out, value)| *out = value.sqrt()),
+        _ => values.for_each(|(out, value)| *out = function(*value)),
+    }
+    Place::Register
+}
+
+fn binary<'m>(op: BinaryOp, left: Value, right: Value, out: &mut [f32]) -> Place<'m> {
+    let truth = |holds: bool| f32::from(u8::from(holds));
+    match op {
+        BinaryOp::Add => apply(left, right, out, |x, y| x + y),
+        BinaryOp::Subtract => apply(left, right, out, |x, y| x - y),
+        BinaryOp::Multiply => apply(left, right, out, |x, y| x * y),
+        BinaryOp::Divide => apply(left, right, out, |x, y| x / y),
+        BinaryOp::Remainder => apply(left, right, out, |x, y| x % y),
+        BinaryOp::Minimum => apply(left, right, out, |x, y| if x.is_nan() || x < y { x } else { y }),
+        BinaryOp::Maximum => apply(left, right, out, |x, y| if x.is_nan() || x > y { x } else { y }),
+        BinaryOp::Power => apply(left, right, out, f32::powf),
+        BinaryOp::Less => apply(left, right, out, |x, y| truth(x < y)),
+        BinaryOp::LessEqual => apply(left, right, out, |x, y| truth(x <= y)),
+        BinaryOp::Equal => apply(left, right, out, |x, y| truth(x == y)),
+        BinaryOp::And => apply(left, right, out, |x, y| truth(x != 0.0 && y != 0.0)),
+        BinaryOp::Or => apply(left, right, out, |x, y| truth(x != 0.0 || y != 0.0)),
+        BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
+            unreachable!("operators refuse the bits of floating point")
+        }
+    }
+}
+
+#[inline(always)]
+fn apply<'m>(left: Value, right: Value, out: &mut [f32], function: impl Fn(f32, f32) -> f32) -> Place<'m> {
+    match (left, right) {
+        (Value::One(left), Value::One(right)) => return Place::One(function(left, right)),
+        (Value::Many(left), Value::One(right)) => {
+            out.iter_mut().zip(left).for_each(|(out, left)| *out = function(*left, right));
+        }
+        (Value::One(left), Value::Many(right)) => {
+            out.iter_mut().zip(right).for_each(|(out, right)| *out = function(left, *right));
+        }
+        (Value::Many(left), Value::Many(right)) => {
+            out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = function(*left, *right));
+        }
+    }
+    Place::Register
+}
+
+fn select(condition: Value, then: Value, otherwise: Value, out: &mut [f32]) {
+    let at = |value: Value, lane: usize| match value {
+        Value::One(value) => value,
+        Value::Many(values) => values[lane],
+    };
+    for (lane, out) in out.iter_mut().enumerate() {
+        *out = if at(condition, lane) != 0.0 { at(then, lane) } else { at(otherwise, lane) };
+    }
+}

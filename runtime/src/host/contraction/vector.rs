@@ -1,0 +1,97 @@
+//! Vectors of singles.
+
+/// Singles that one register holds.
+///
+/// What a type's functions do is an instruction of a processor that has them: only code for such a processor calls them.
+pub(super) trait Vector: Copy {
+    /// How many.
+    const LANES: usize;
+    /// One value in all lanes.
+    fn splat(value: f32) -> Self;
+    /// The first values of a slice.
+    fn load(values: &[f32]) -> Self;
+    /// Writes the first values of a slice.
+    fn store(self, values: &mut [f32]);
+    /// The sum.
+    fn add(self, other: Self) -> Self;
+    /// `self · factor + sum`; rounded once where the processor does it at once.
+    fn multiply_add(self, factor: Self, sum: Self) -> Self;
+}
+
+impl Vector for [f32; 4] {
+    const LANES: usize = 4;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        [value; 4]
+    }
+
+    #[inline(always)]
+    fn load(values: &[f32]) -> Self {
+        std::array::from_fn(|lane| values[lane])
+    }
+
+    #[inline(always)]
+    fn store(self, values: &mut [f32]) {
+        values[..4].copy_from_slice(&self);
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        std::array::from_fn(|lane| self[lane] + other[lane])
+    }
+
+    #[inline(always)]
+    fn multiply_add(self, factor: Self, sum: Self) -> Self {
+        std::array::from_fn(|lane| match cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
+            true => self[lane].mul_add(factor[lane], sum[lane]),
+            false => self[lane] * factor[lane] + sum[lane],
+        })
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "instructions of some processors only")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::Vector;
+
+    // SAFETY, of all below: by the trait's contract the processor has the instruction; loads and stores are unaligned and
+    // inside of slices whose length is checked.
+    macro_rules! vector {
+        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply_add:ident) => {
+            impl Vector for $vector {
+                const LANES: usize = $lanes;
+
+                #[inline(always)]
+                fn splat(value: f32) -> Self {
+                    unsafe { $splat(value) }
+                }
+
+                #[inline(always)]
+                fn load(values: &[f32]) -> Self {
+                    unsafe { $load(values[..$lanes].as_ptr()) }
+                }
+
+                #[inline(always)]
+                fn store(self, values: &mut [f32]) {
+                    unsafe { $store(values[..$lanes].as_mut_ptr(), self) }
+                }
+
+                #[inline(always)]
+                fn add(self, other: Self) -> Self {
+                    unsafe { $add(self, other) }
+                }
+
+                #[inline(always)]
+                fn multiply_add(self, factor: Self, sum: Self) -> Self {
+                    unsafe { $multiply_add(self, factor, sum) }
+                }
+            }
+        };
+    }
+
+    vector!(__m256, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_fmadd_ps);
+    vector!(__m512, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_fmadd_ps);
+}
