@@ -3,6 +3,8 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::numerics::Class;
 
+use super::processor::Processor;
+
 /// A register holds at most as many values.
 pub(crate) const CAPACITY: usize = 1024;
 
@@ -82,6 +84,7 @@ pub(crate) struct Frame {
     doubles: Vec<Vec<f64>>,
     words: Vec<Vec<i32>>,
     longs: Vec<Vec<i64>>,
+    processor: Processor,
 }
 
 impl Frame {
@@ -92,7 +95,13 @@ impl Frame {
             doubles: vec![vec![0.0; CAPACITY]; counts.doubles.into()],
             words: vec![vec![0; CAPACITY]; counts.words.into()],
             longs: vec![vec![0; CAPACITY]; counts.longs.into()],
+            processor: Processor::detect(),
         }
+    }
+
+    /// The processor that works on the registers.
+    pub(crate) fn processor(&self) -> Processor {
+        self.processor
     }
 
     /// The values of a register of `T`.

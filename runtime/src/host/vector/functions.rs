@@ -6,9 +6,10 @@ use warpweave_graph::expr::{BinaryOp, UnaryOp};
 
 use super::frame::{Frame, Kind, Number, Slot};
 use super::mathematics::{
-    Processor, bfloat_of_single, error_function, exponential, half_of_single, hyperbolic_tangent, logarithm,
-    single_of_bfloat, single_of_half,
+    bfloat_of_single, error_function, exponential, half_of_single, hyperbolic_tangent, logarithm, single_of_bfloat,
+    single_of_half,
 };
+use super::processor::vectorised;
 
 /// So many points of a register are worked on.
 #[inline(always)]
@@ -64,8 +65,7 @@ fn zip<T: Number, U: Number>(
 }
 
 /// A function of values of an element type.
-#[inline(always)]
-pub(crate) fn unary<P: Processor>(
+pub(crate) fn unary(
     op: UnaryOp,
     element: ElementType,
     of: Slot,
@@ -74,7 +74,7 @@ pub(crate) fn unary<P: Processor>(
     frame: &mut Frame,
 ) {
     match of.kind {
-        Kind::Single => single_unary::<P>(op, of, to, count, frame),
+        Kind::Single => single_unary(frame.processor(), op, of, to, count, frame),
         Kind::Double => match op {
             UnaryOp::Negate => map(frame, of, to, count, |x: f64| -x),
             UnaryOp::Absolute => map(frame, of, to, count, f64::abs),
@@ -89,17 +89,17 @@ pub(crate) fn unary<P: Processor>(
     }
 }
 
-#[inline(always)]
-fn single_unary<P: Processor>(op: UnaryOp, of: Slot, to: Slot, count: usize, frame: &mut Frame) {
+vectorised! {
+fn single_unary<I>(processor, op: UnaryOp, of: Slot, to: Slot, count: usize, frame: &mut Frame) {
     match op {
         UnaryOp::Negate => map(frame, of, to, count, |x: f32| -x),
         UnaryOp::Absolute => map(frame, of, to, count, f32::abs),
         UnaryOp::Not => map(frame, of, to, count, |x: f32| if x == 0.0 { 1.0f32 } else { 0.0 }),
-        UnaryOp::Exp => map(frame, of, to, count, exponential::<P>),
-        UnaryOp::Log => map(frame, of, to, count, logarithm::<P>),
+        UnaryOp::Exp => map(frame, of, to, count, exponential::<I>),
+        UnaryOp::Log => map(frame, of, to, count, logarithm::<I>),
         UnaryOp::Sqrt => map(frame, of, to, count, f32::sqrt),
-        UnaryOp::Tanh => map(frame, of, to, count, hyperbolic_tangent::<P>),
-        UnaryOp::Erf => map(frame, of, to, count, error_function::<P>),
+        UnaryOp::Tanh => map(frame, of, to, count, hyperbolic_tangent::<I>),
+        UnaryOp::Erf => map(frame, of, to, count, error_function::<I>),
         UnaryOp::Sin => map(frame, of, to, count, f32::sin),
         UnaryOp::Cos => map(frame, of, to, count, f32::cos),
         UnaryOp::Atan => map(frame, of, to, count, f32::atan),
@@ -107,6 +107,7 @@ fn single_unary<P: Processor>(op: UnaryOp, of: Slot, to: Slot, count: usize, fra
         UnaryOp::Ceil => map(frame, of, to, count, f32::ceil),
         UnaryOp::RoundEven => map(frame, of, to, count, f32::round_ties_even),
     }
+}
 }
 
 /// The smaller; NaN if either is.
@@ -122,18 +123,17 @@ pub(crate) fn maximum(x: f32, y: f32) -> f32 {
 }
 
 /// A function of two values of an element type.
-#[inline(always)]
 pub(crate) fn binary(op: BinaryOp, element: ElementType, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
     match of[0].kind {
-        Kind::Single => single_binary(op, of, to, count, frame),
-        Kind::Double => double_binary(op, of, to, count, frame),
-        Kind::Word => word_binary(op, element, of, to, count, frame),
-        Kind::Long => long_binary(op, element, of, to, count, frame),
+        Kind::Single => single_binary(frame.processor(), op, of, to, count, frame),
+        Kind::Double => double_binary(frame.processor(), op, of, to, count, frame),
+        Kind::Word => word_binary(frame.processor(), op, element, of, to, count, frame),
+        Kind::Long => long_binary(frame.processor(), op, element, of, to, count, frame),
     }
 }
 
-#[inline(always)]
-fn single_binary(op: BinaryOp, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
+vectorised! {
+fn single_binary<I>(processor, op: BinaryOp, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
     match op {
         BinaryOp::Add => zip(frame, of, to, count, |x: f32, y| x + y),
         BinaryOp::Subtract => zip(frame, of, to, count, |x: f32, y| x - y),
@@ -153,9 +153,10 @@ fn single_binary(op: BinaryOp, of: [Slot; 2], to: Slot, count: usize, frame: &mu
         }
     }
 }
+}
 
-#[inline(always)]
-fn double_binary(op: BinaryOp, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
+vectorised! {
+fn double_binary<I>(processor, op: BinaryOp, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
     match op {
         BinaryOp::Add => zip(frame, of, to, count, |x: f64, y| x + y),
         BinaryOp::Subtract => zip(frame, of, to, count, |x: f64, y| x - y),
@@ -167,9 +168,10 @@ fn double_binary(op: BinaryOp, of: [Slot; 2], to: Slot, count: usize, frame: &mu
         op => zip(frame, of, to, count, |x, y| arithmetic::float_binary(op, x, y)),
     }
 }
+}
 
-#[inline(always)]
-fn word_binary(op: BinaryOp, element: ElementType, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
+vectorised! {
+fn word_binary<I>(processor, op: BinaryOp, element: ElementType, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
     match op {
         BinaryOp::Less => zip(frame, of, to, count, |x: i32, y| i32::from(x < y)),
         BinaryOp::LessEqual => zip(frame, of, to, count, |x: i32, y| i32::from(x <= y)),
@@ -186,9 +188,10 @@ fn word_binary(op: BinaryOp, element: ElementType, of: [Slot; 2], to: Slot, coun
         }),
     }
 }
+}
 
-#[inline(always)]
-fn long_binary(op: BinaryOp, element: ElementType, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
+vectorised! {
+fn long_binary<I>(processor, op: BinaryOp, element: ElementType, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
     let is_whole = element.bits() == 64;
     match op {
         op if op.is_comparison() => {
@@ -200,16 +203,17 @@ fn long_binary(op: BinaryOp, element: ElementType, of: [Slot; 2], to: Slot, coun
         op => zip(frame, of, to, count, |x, y| arithmetic::integer_binary(op, element, x, y)),
     }
 }
+}
 
-/// The second where the first is not 0, the third elsewhere.
-#[inline(always)]
-pub(crate) fn select(of: [Slot; 3], to: Slot, count: usize, frame: &mut Frame) {
+vectorised! {
+fn select_values<I>(processor, of: [Slot; 3], to: Slot, count: usize, frame: &mut Frame) {
     match to.kind {
         Kind::Single => choose::<f32>(of, to, count, frame),
         Kind::Double => choose::<f64>(of, to, count, frame),
         Kind::Word => choose::<i32>(of, to, count, frame),
         Kind::Long => choose::<i64>(of, to, count, frame),
     }
+}
 }
 
 #[inline(always)]
@@ -251,9 +255,8 @@ fn choose<T: Number>([condition, then, otherwise]: [Slot; 3], to: Slot, count: u
     frame.put(to, out);
 }
 
-/// Conversion from one element type to another.
-#[inline(always)]
-pub(crate) fn cast(types: [ElementType; 2], of: Slot, to: Slot, count: usize, frame: &mut Frame) {
+vectorised! {
+fn convert<I>(processor, types: [ElementType; 2], of: Slot, to: Slot, count: usize, frame: &mut Frame) {
     let [from, into] = types;
     let whole = |value: i64| if from == ElementType::U64 { value as u64 as f64 } else { value as f64 };
     match (of.kind, to.kind) {
@@ -290,4 +293,15 @@ pub(crate) fn cast(types: [ElementType; 2], of: Slot, to: Slot, count: usize, fr
         (Kind::Long, Kind::Word) => map(frame, of, to, count, |x| arithmetic::wrap(into, x) as i32),
         (Kind::Long, Kind::Long) => map(frame, of, to, count, |x| arithmetic::wrap(into, x)),
     }
+}
+}
+
+/// Conversion from one element type to another.
+pub(crate) fn cast(types: [ElementType; 2], of: Slot, to: Slot, count: usize, frame: &mut Frame) {
+    convert(frame.processor(), types, of, to, count, frame);
+}
+
+/// The second where the first is not 0, the third elsewhere.
+pub(crate) fn select(of: [Slot; 3], to: Slot, count: usize, frame: &mut Frame) {
+    select_values(frame.processor(), of, to, count, frame);
 }

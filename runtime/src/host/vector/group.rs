@@ -5,7 +5,6 @@ use warpweave_graph::expr::{Range, Reducer, Scalar};
 
 use super::frame::{CAPACITY, Counts, Frame, Kind, Number, Slot};
 use super::lanes::{Extent, Order};
-use super::mathematics::Processor;
 use super::place::{Chunk, LaneAxes};
 use super::program::{Ending, Program, Scope};
 use super::reduce::{Combination, Total, accumulate_products};
@@ -99,8 +98,7 @@ impl Group {
     }
 
     /// Computes a box of the shared axes.
-    #[inline(always)]
-    pub(crate) fn run<P: Processor>(
+    pub(crate) fn run(
         &self,
         ranges: &[Range],
         memory: &Memory,
@@ -119,7 +117,7 @@ impl Group {
             Plan::Lanes { order, capacity, padding, stages } => loop {
                 each_chunk(order, Some(ranges), *capacity, *padding, point, &mut |point, chunk| {
                     for stage in stages {
-                        stage.run::<P>(order.lanes(), point, chunk, memory, frame, plane, target);
+                        stage.run(order.lanes(), point, chunk, memory, frame, plane, target);
                     }
                 });
                 if !advance(point, &order.outer, Some(ranges)) {
@@ -128,7 +126,7 @@ impl Group {
             },
             Plan::Points { axes, stages } => loop {
                 for stage in stages {
-                    stage.run::<P>(point, memory, frame, target);
+                    stage.run(point, memory, frame, target);
                 }
                 if !advance(point, axes, Some(ranges)) {
                     break;
@@ -139,7 +137,6 @@ impl Group {
 }
 
 /// The next point along axes, the last fastest; after the last point the first again, and false.
-#[inline(always)]
 fn advance(point: &mut [i64], axes: &[Extent], ranges: Option<&[Range]>) -> bool {
     for &(axis, extent) in axes.iter().rev() {
         let Range { minimum, maximum } = range(axis, extent, ranges);
@@ -152,13 +149,11 @@ fn advance(point: &mut [i64], axes: &[Extent], ranges: Option<&[Range]>) -> bool
     false
 }
 
-#[inline(always)]
 fn range(axis: usize, extent: usize, ranges: Option<&[Range]>) -> Range {
     ranges.map_or(Range { minimum: 0, maximum: extent as i64 - 1 }, |ranges| ranges[axis])
 }
 
 /// The chunks of the rows and columns of an order from a point on.
-#[inline(always)]
 fn each_chunk(
     order: &Order,
     ranges: Option<&[Range]>,
@@ -361,9 +356,8 @@ fn summand(combination: Combination, body: &Scalar, scope: &Scope) -> (Ending, C
 }
 
 impl LaneStage {
-    #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a chunk, and what it is computed in")]
-    fn run<P: Processor>(
+    fn run(
         &self,
         lanes: LaneAxes,
         point: &mut [i64],
@@ -376,7 +370,7 @@ impl LaneStage {
         let count = chunk.lanes();
         match &self.value {
             LaneValue::Direct => {}
-            LaneValue::Window(window) => window.run::<P>(point, chunk, memory, frame, plane),
+            LaneValue::Window(window) => window.run(point, chunk, memory, frame, plane),
             LaneValue::Reduced { axes, summand, combination, accumulators } => {
                 let mut is_first = true;
                 if axes.iter().any(|(_, extent)| *extent == 0) {
@@ -385,12 +379,12 @@ impl LaneStage {
                     loop {
                         match summand {
                             Ending::Value(program) => {
-                                program.run::<P>(point, chunk, memory, &self.reads.checks, frame);
+                                program.run(point, chunk, memory, &self.reads.checks, frame);
                                 combination.accumulate(*accumulators, program.result, count, is_first, frame);
                             }
                             Ending::Product(program, factors) => {
-                                program.run::<P>(point, chunk, memory, &self.reads.checks, frame);
-                                accumulate_products::<P>(*accumulators, *factors, count, is_first, frame);
+                                program.run(point, chunk, memory, &self.reads.checks, frame);
+                                accumulate_products(*accumulators, *factors, count, is_first, frame);
                             }
                         }
                         is_first = false;
@@ -401,7 +395,7 @@ impl LaneStage {
                 }
             }
         }
-        self.finish.run::<P>(point, chunk, memory, &self.reads.checks, frame);
+        self.finish.run(point, chunk, memory, &self.reads.checks, frame);
         if let Some(store) = &self.store {
             store.run(self.finish.result, point, lanes, chunk, frame, target);
         }
@@ -425,8 +419,7 @@ fn fill(combination: Combination, accumulators: Slot, count: usize, frame: &mut 
 }
 
 impl PointStage {
-    #[inline(always)]
-    fn run<P: Processor>(&self, point: &mut [i64], memory: &Memory, frame: &mut Frame, target: &mut Target) {
+    fn run(&self, point: &mut [i64], memory: &Memory, frame: &mut Frame, target: &mut Target) {
         let checks = &self.reads.checks;
         match &self.value {
             PointValue::Own { order, capacity, program } => loop {
@@ -434,7 +427,7 @@ impl PointStage {
                     break;
                 }
                 each_chunk(order, None, *capacity, 0, point, &mut |point, chunk| {
-                    program.run::<P>(point, chunk, memory, checks, frame);
+                    program.run(point, chunk, memory, checks, frame);
                     if let Some(store) = &self.store {
                         store.run(program.result, point, order.lanes(), chunk, frame, target);
                     }
@@ -449,12 +442,12 @@ impl PointStage {
                 while !is_empty {
                     each_chunk(order, None, *capacity, 0, point, &mut |point, chunk| match summand {
                         Ending::Value(program) => {
-                            program.run::<P>(point, chunk, memory, checks, frame);
+                            program.run(point, chunk, memory, checks, frame);
                             combination.fold(&mut found, program.result, chunk.lanes(), frame);
                         }
                         Ending::Product(program, factors) => {
-                            program.run::<P>(point, chunk, memory, checks, frame);
-                            found.add_products::<P>(*factors, chunk.lanes(), frame);
+                            program.run(point, chunk, memory, checks, frame);
+                            found.add_products(*factors, chunk.lanes(), frame);
                         }
                     });
                     if !advance(point, &order.outer, None) {
@@ -462,7 +455,7 @@ impl PointStage {
                     }
                 }
                 found.set(*total, frame);
-                finish.run::<P>(point, Chunk::POINT, memory, checks, frame);
+                finish.run(point, Chunk::POINT, memory, checks, frame);
                 if let Some(store) = &self.store {
                     store.run(finish.result, point, LaneAxes::default(), Chunk::POINT, frame, target);
                 }

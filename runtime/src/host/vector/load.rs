@@ -7,6 +7,7 @@ use warpweave_graph::{ElementType, minifloat};
 
 use super::frame::{Frame, Kind, Number, Slot};
 use super::mathematics::{single_of_bfloat, single_of_half};
+use super::processor::{Processor, vectorised};
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
 use crate::host::indices::HostIndexChecks;
 use crate::host::memory::{HostSpace, Memory};
@@ -42,7 +43,6 @@ impl Load {
     }
 
     /// Loads a chunk's values.
-    #[inline(always)]
     pub(crate) fn run(&self, to: Slot, at: &At, frame: &mut Frame) {
         match to.kind {
             Kind::Single => self.run_as::<f32>(to, at, frame, self.fill.to_f64() as f32, load_singles),
@@ -55,17 +55,17 @@ impl Load {
         }
     }
 
-    #[inline(always)]
     fn run_as<T: Number>(
         &self,
         to: Slot,
         at: &At,
         frame: &mut Frame,
         fill: T,
-        load: impl Fn(&Memory, HostSpace, ElementType, i64, i64, &mut [T]),
+        load: impl Fn(Processor, &Memory, HostSpace, ElementType, i64, i64, &mut [T]),
     ) {
         let chunk = if to.is_uniform { Chunk::POINT } else { at.chunk };
         let mut out = frame.take::<T>(to);
+        let processor = frame.processor();
         let here = Here { point: at.point, lanes: at.lanes, indirect: at.indirect, frame };
         let size = self.element.bytes() as i64;
         let are_lines = self.guard.iter().all(|bounds| matches!(bounds.place, Place::Line(_)));
@@ -75,7 +75,7 @@ impl Load {
             let is_one_run = line.row == chunk.columns as i64 * line.column && chunk.pitch == chunk.columns;
             if self.guard.is_empty() && (is_one_run || chunk.rows == 1) {
                 let count = chunk.lanes();
-                load(at.memory, self.space, self.element, first, step, &mut out[..count]);
+                load(processor, at.memory, self.space, self.element, first, step, &mut out[..count]);
             } else {
                 for row in 0..chunk.rows {
                     let columns = (0, chunk.columns as i64);
@@ -89,7 +89,7 @@ impl Load {
                     let start = first + row as i64 * row_step + from * step;
                     let (from, to) = (from as usize, to as usize);
                     out[..from].fill(fill);
-                    load(at.memory, self.space, self.element, start, step, &mut out[from..to]);
+                    load(processor, at.memory, self.space, self.element, start, step, &mut out[from..to]);
                     out[to..].fill(fill);
                 }
             }
@@ -101,7 +101,7 @@ impl Load {
                     value[0] = fill;
                     if self.guard.iter().all(|bounds| bounds.holds(&here, row, column, lane)) {
                         let start = self.offset + self.position.at(&here, row, column, lane) * size;
-                        load(at.memory, self.space, self.element, start, 0, value);
+                        load(processor, at.memory, self.space, self.element, start, 0, value);
                     }
                 }
             }
@@ -151,9 +151,9 @@ fn each<const N: usize, T: Number>(
     }
 }
 
+vectorised! {
 /// Loads singles from byte `offset` of a space on, `stride` bytes apart.
-#[inline(always)]
-pub(crate) fn load_singles(memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [f32]) {
+pub(crate) fn load_singles<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [f32]) {
     match element.class() {
         Class::Float(FloatFormat::Half) => each(memory, space, offset, stride, out, |bytes| {
             single_of_half(u16::from_le_bytes(bytes))
@@ -167,14 +167,16 @@ pub(crate) fn load_singles(memory: &Memory, space: HostSpace, element: ElementTy
         _ => each(memory, space, offset, stride, out, f32::from_le_bytes),
     }
 }
-
-#[inline(always)]
-fn load_doubles(memory: &Memory, space: HostSpace, _: ElementType, offset: i64, stride: i64, out: &mut [f64]) {
-    each(memory, space, offset, stride, out, f64::from_le_bytes);
 }
 
-#[inline(always)]
-fn load_words(memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [i32]) {
+vectorised! {
+fn load_doubles<I>(processor, memory: &Memory, space: HostSpace, _element: ElementType, offset: i64, stride: i64, out: &mut [f64]) {
+    each(memory, space, offset, stride, out, f64::from_le_bytes);
+}
+}
+
+vectorised! {
+fn load_words<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [i32]) {
     match (element.bits(), element.class()) {
         (8, Class::Signed) => each(memory, space, offset, stride, out, |[code]| i32::from(code as i8)),
         (8, Class::Unsigned) => each(memory, space, offset, stride, out, |[code]| i32::from(code)),
@@ -184,11 +186,13 @@ fn load_words(memory: &Memory, space: HostSpace, element: ElementType, offset: i
         _ => each(memory, space, offset, stride, out, |[code]| wrap(element, i64::from(code)) as i32),
     }
 }
+}
 
-#[inline(always)]
-fn load_longs(memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [i64]) {
+vectorised! {
+fn load_longs<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [i64]) {
     match element.bits() {
         32 => each(memory, space, offset, stride, out, |bytes| i64::from(u32::from_le_bytes(bytes))),
         _ => each(memory, space, offset, stride, out, i64::from_le_bytes),
     }
+}
 }

@@ -3,24 +3,20 @@
 //! Each is within two units in the last place. Polynomials are those of Cephes (S. Moshier) for the exponential, the logarithm
 //! and the hyperbolic tangent, and of N. Juffa for the error function.
 
-/// What the processor that a loop is compiled for can do.
-pub(crate) trait Processor {
-    /// Whether a product and a sum are one instruction with one rounding.
-    const IS_FUSED: bool;
-}
+use super::processor::Instructions;
 
 /// `a · b + c`, rounded once where the processor does so.
 #[inline(always)]
-pub(crate) fn multiply_add<P: Processor>(a: f32, b: f32, c: f32) -> f32 {
-    if P::IS_FUSED { a.mul_add(b, c) } else { a * b + c }
+pub(crate) fn multiply_add<I: Instructions>(a: f32, b: f32, c: f32) -> f32 {
+    if I::IS_FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
 /// The value of a polynomial by Horner's rule, the highest coefficient first.
 #[inline(always)]
-fn polynomial<P: Processor, const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
+fn polynomial<I: Instructions, const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     let mut value = coefficients[0];
     for coefficient in &coefficients[1..] {
-        value = multiply_add::<P>(value, x, *coefficient);
+        value = multiply_add::<I>(value, x, *coefficient);
     }
     value
 }
@@ -38,19 +34,19 @@ fn power_of_two(n: i32) -> f32 {
 
 /// eˣ.
 #[inline(always)]
-pub(crate) fn exponential<P: Processor>(x: f32) -> f32 {
+pub(crate) fn exponential<I: Instructions>(x: f32) -> f32 {
     let x = if x > 89.0 { 89.0 } else { x };
     let x = if x < -104.0 { -104.0 } else { x };
-    let shifted = multiply_add::<P>(x, std::f32::consts::LOG2_E, ROUNDING);
+    let shifted = multiply_add::<I>(x, std::f32::consts::LOG2_E, ROUNDING);
     let n = shifted.to_bits() as i32 - ROUNDING.to_bits() as i32;
     let whole = shifted - ROUNDING;
-    let rest = multiply_add::<P>(whole, -LN_2[0], x);
-    let rest = multiply_add::<P>(whole, -LN_2[1], rest);
-    let inner = polynomial::<P, 6>(
+    let rest = multiply_add::<I>(whole, -LN_2[0], x);
+    let rest = multiply_add::<I>(whole, -LN_2[1], rest);
+    let inner = polynomial::<I, 6>(
         rest,
         [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5.000_000_1e-1],
     );
-    let value = multiply_add::<P>(inner, rest * rest, rest) + 1.0;
+    let value = multiply_add::<I>(inner, rest * rest, rest) + 1.0;
     // Two factors, because the result may be a number without a leading one.
     let half = n >> 1;
     value * power_of_two(half) * power_of_two(n - half)
@@ -58,7 +54,7 @@ pub(crate) fn exponential<P: Processor>(x: f32) -> f32 {
 
 /// Natural logarithm.
 #[inline(always)]
-pub(crate) fn logarithm<P: Processor>(x: f32) -> f32 {
+pub(crate) fn logarithm<I: Instructions>(x: f32) -> f32 {
     let is_small = x < f32::MIN_POSITIVE;
     let scaled = if is_small { x * 8_388_608.0 } else { x };
     let bits = scaled.to_bits() as i32;
@@ -69,7 +65,7 @@ pub(crate) fn logarithm<P: Processor>(x: f32) -> f32 {
     let exponent = exponent as f32 - if is_small { 23.0 } else { 0.0 };
     let y = mantissa - 1.0;
     let square = y * y;
-    let inner = polynomial::<P, 9>(
+    let inner = polynomial::<I, 9>(
         y,
         [
             7.037_683_6e-2,
@@ -84,9 +80,9 @@ pub(crate) fn logarithm<P: Processor>(x: f32) -> f32 {
         ],
     );
     let value = inner * y * square;
-    let value = multiply_add::<P>(exponent, LN_2[1], value);
-    let value = multiply_add::<P>(square, -0.5, value);
-    let value = multiply_add::<P>(exponent, LN_2[0], y + value);
+    let value = multiply_add::<I>(exponent, LN_2[1], value);
+    let value = multiply_add::<I>(square, -0.5, value);
+    let value = multiply_add::<I>(exponent, LN_2[0], y + value);
     let value = if x == f32::INFINITY { x } else { value };
     let value = if x == 0.0 { f32::NEG_INFINITY } else { value };
     if x < 0.0 || x.is_nan() { f32::NAN } else { value }
@@ -94,37 +90,37 @@ pub(crate) fn logarithm<P: Processor>(x: f32) -> f32 {
 
 /// Hyperbolic tangent.
 #[inline(always)]
-pub(crate) fn hyperbolic_tangent<P: Processor>(x: f32) -> f32 {
+pub(crate) fn hyperbolic_tangent<I: Instructions>(x: f32) -> f32 {
     let size = x.abs();
     let square = x * x;
-    let inner = polynomial::<P, 5>(
+    let inner = polynomial::<I, 5>(
         square,
         [-5.704_988_7e-3, 2.063_908_9e-2, -5.373_971_5e-2, 1.333_144_2e-1, -3.333_328_2e-1],
     );
-    let near = multiply_add::<P>(inner * square, x, x);
-    let far = 1.0 - 2.0 / (exponential::<P>(2.0 * size) + 1.0);
+    let near = multiply_add::<I>(inner * square, x, x);
+    let far = 1.0 - 2.0 / (exponential::<I>(2.0 * size) + 1.0);
     if size < 0.625 { near } else { far.copysign(x) }
 }
 
 /// Gauss error function.
 #[inline(always)]
-pub(crate) fn error_function<P: Processor>(x: f32) -> f32 {
+pub(crate) fn error_function<I: Instructions>(x: f32) -> f32 {
     let (size, square) = (x.abs(), x * x);
-    let high = multiply_add::<P>(-1.728_534_7e-5, size, 3.831_971_3e-4);
-    let low = multiply_add::<P>(-3.883_964_4e-3, size, 2.425_462_2e-2);
-    let exponent = multiply_add::<P>(high, square, low);
-    let exponent = multiply_add::<P>(exponent, size, -1.067_778_8e-1);
-    let exponent = multiply_add::<P>(exponent, size, -6.348_466_9e-1);
-    let exponent = multiply_add::<P>(exponent, size, -1.287_175_1e-1);
-    let exponent = multiply_add::<P>(exponent, size, -size);
+    let high = multiply_add::<I>(-1.728_534_7e-5, size, 3.831_971_3e-4);
+    let low = multiply_add::<I>(-3.883_964_4e-3, size, 2.425_462_2e-2);
+    let exponent = multiply_add::<I>(high, square, low);
+    let exponent = multiply_add::<I>(exponent, size, -1.067_778_8e-1);
+    let exponent = multiply_add::<I>(exponent, size, -6.348_466_9e-1);
+    let exponent = multiply_add::<I>(exponent, size, -1.287_175_1e-1);
+    let exponent = multiply_add::<I>(exponent, size, -size);
     // The exponent falls by more than the square beyond every bound; from 10 on nothing is left of it.
     let exponent = if size > 10.0 { -104.0 } else { exponent };
-    let far = (1.0 - exponential::<P>(exponent)).copysign(x);
-    let inner = polynomial::<P, 6>(
+    let far = (1.0 - exponential::<I>(exponent)).copysign(x);
+    let inner = polynomial::<I, 6>(
         square,
         [-5.967_617e-4, 4.991_194_2e-3, -2.676_813_5e-2, 1.128_199_3e-1, -3.761_253_4e-1, 1.283_791_7e-1],
     );
-    let near = multiply_add::<P>(inner, x, x);
+    let near = multiply_add::<I>(inner, x, x);
     if x.is_nan() {
         x
     } else if size > 0.927_734_4 {
@@ -180,11 +176,11 @@ mod tests {
     use warpweave_graph::arithmetic::round;
 
     struct Plain;
-    impl Processor for Plain {
+    impl Instructions for Plain {
         const IS_FUSED: bool = false;
     }
     struct Fused;
-    impl Processor for Fused {
+    impl Instructions for Fused {
         const IS_FUSED: bool = true;
     }
 

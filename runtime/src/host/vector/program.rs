@@ -6,7 +6,6 @@ use warpweave_graph::expr::{BinaryOp, Condition, Literal, ReadId, Scalar, UnaryO
 use super::frame::{Counts, Frame, Kind, Slot};
 use super::functions::{binary, cast, select, unary};
 use super::load::{At, Load};
-use super::mathematics::Processor;
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
 use super::stage::{Source, StageReads};
 use crate::host::indices::HostIndexChecks;
@@ -137,8 +136,7 @@ impl Program {
     }
 
     /// Computes the values of a chunk.
-    #[inline(always)]
-    pub(crate) fn run<P: Processor>(
+    pub(crate) fn run(
         &self,
         point: &[i64],
         chunk: Chunk,
@@ -156,7 +154,7 @@ impl Program {
                 }
                 Instruction::Index(place, to) => self.places(place, *to, point, chunk, frame),
                 Instruction::Holds(conditions, to) => self.hold(conditions, *to, point, chunk, frame),
-                Instruction::Unary(op, element, of, to) => unary::<P>(*op, *element, *of, *to, count, frame),
+                Instruction::Unary(op, element, of, to) => unary(*op, *element, *of, *to, count, frame),
                 Instruction::Binary(op, element, of, to) => binary(*op, *element, *of, *to, count, frame),
                 Instruction::Select(of, to) => select(*of, *to, count, frame),
                 Instruction::Cast(types, of, to) => cast(*types, *of, *to, count, frame),

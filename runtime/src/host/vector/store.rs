@@ -28,7 +28,6 @@ pub(crate) enum Target<'t> {
 }
 
 impl Target<'_> {
-    #[inline(always)]
     fn write(&mut self, offset: i64, bytes: &[u8]) {
         match self {
             Self::Arena(arena) => arena.write(place(offset), bytes),
@@ -44,7 +43,6 @@ impl Target<'_> {
 
 impl Store {
     /// Stores a chunk's values from a point on.
-    #[inline(always)]
     pub(crate) fn run(&self, of: Slot, point: &[i64], lanes: LaneAxes, chunk: Chunk, frame: &Frame, target: &mut Target) {
         let indirect = Indirect::new();
         let size = self.element.bytes() as i64;
@@ -58,7 +56,6 @@ impl Store {
         }
     }
 
-    #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a row of a register and where it goes")]
     fn run_row(
         &self,

@@ -12,7 +12,8 @@ use super::frame::{CAPACITY, Frame, Kind, Slot};
 use super::functions::{maximum, minimum};
 use super::lanes::{Extent, Order};
 use super::load::load_singles;
-use super::mathematics::{Processor, multiply_add};
+use super::mathematics::multiply_add;
+use super::processor::vectorised;
 use super::place::{Chunk, Here, Indirect, LaneAxes, Line, Place};
 use super::stage::{Source, StageReads};
 use crate::host::memory::{HostSpace, Memory};
@@ -270,8 +271,7 @@ impl Window {
     }
 
     /// Reduces the windows of a chunk.
-    #[inline(always)]
-    pub(crate) fn run<P: Processor>(
+    pub(crate) fn run(
         &self,
         point: &mut [i64],
         chunk: Chunk,
@@ -294,19 +294,11 @@ impl Window {
         }
         let factors = &factors[..self.taps.len()];
         let mut out = frame.take::<f32>(self.accumulators);
-        let count = chunk.lanes();
-        match self.reducer {
-            Reducer::Minimum => taps(&mut out, count, plane, offsets, factors, |best, x, _| minimum(best, x)),
-            Reducer::Maximum => taps(&mut out, count, plane, offsets, factors, |best, x, _| maximum(best, x)),
-            Reducer::Sum | Reducer::Product => {
-                taps(&mut out, count, plane, offsets, factors, |sum, x, factor| multiply_add::<P>(x, factor, sum));
-            }
-        }
+        combine(frame.processor(), self.reducer, &mut out, chunk.lanes(), plane, offsets, factors);
         frame.put(self.accumulators, out);
     }
 
     /// Copies what the windows of a chunk cover.
-    #[inline(always)]
     fn copy(&self, point: &[i64], chunk: Chunk, length: usize, memory: &Memory, frame: &Frame, plane: &mut [f32]) {
         let Values { space, element, offset, line, fill } = &self.values;
         let (rows, columns) = (&self.rows, &self.columns);
@@ -336,7 +328,7 @@ impl Window {
                     out[..from].fill(*fill);
                     out[to..].fill(*fill);
                     let step = columns.step * columns.stride * size;
-                    load_singles(memory, *space, *element, offset + element_number * size, step, &mut out[from..to]);
+                    load_singles(frame.processor(), memory, *space, *element, offset + element_number * size, step, &mut out[from..to]);
                 }
             }
         }
@@ -360,17 +352,16 @@ impl Factors {
         Some(Self { space: *space, element: *element, offset: *offset, line, places, are_dense })
     }
 
-    #[inline(always)]
     fn load(&self, point: &[i64], lanes: LaneAxes, memory: &Memory, frame: &Frame, out: &mut [f32]) {
         let indirect = Indirect::new();
         let first = self.line.first(&Here { point, lanes, indirect: &indirect, frame });
         let size = self.element.bytes() as i64;
         let start = self.offset + first * size;
         if self.are_dense {
-            return load_singles(memory, self.space, self.element, start, size, out);
+            return load_singles(frame.processor(), memory, self.space, self.element, start, size, out);
         }
         for (out, place) in out.iter_mut().zip(&self.places) {
-            load_singles(memory, self.space, self.element, start + place * size, 0, std::slice::from_mut(out));
+            load_singles(frame.processor(), memory, self.space, self.element, start + place * size, 0, std::slice::from_mut(out));
         }
     }
 }
@@ -383,6 +374,18 @@ fn tap_point(axes: usize, reduced: &[Extent], mut number: usize) -> Vec<i64> {
         number /= extent;
     }
     point
+}
+
+vectorised! {
+fn combine<I>(processor, reducer: Reducer, out: &mut [f32], count: usize, plane: &[f32], offsets: &[usize], factors: &[f32]) {
+    match reducer {
+        Reducer::Minimum => taps(out, count, plane, offsets, factors, |best, x, _| minimum(best, x)),
+        Reducer::Maximum => taps(out, count, plane, offsets, factors, |best, x, _| maximum(best, x)),
+        Reducer::Sum | Reducer::Product => {
+            taps(out, count, plane, offsets, factors, |sum, x, factor| multiply_add::<I>(x, factor, sum));
+        }
+    }
+}
 }
 
 /// Combines, lane by lane, the values that lie so far apart.
