@@ -104,20 +104,34 @@ fn block<V: Vector, const WIDTH: usize, const ROWS: usize, const PANELS: usize>(
     begins: bool,
 ) {
     let columns = WIDTH * V::LANES;
-    let (rows, _) = rows.as_chunks::<ROWS>();
+    let steps = rows.len() / ROWS;
     let mut sums = [[[V::splat(0.0); WIDTH]; PANELS]; ROWS];
-    let panels = panels.map(|panel| &panel[..rows.len() * columns]);
-    for (step, row) in rows.iter().enumerate() {
-        for (at, panel) in panels.iter().enumerate() {
-            let column = &panel[step * columns..][..columns];
-            let vectors: [V; WIDTH] = std::array::from_fn(|vector| V::load(&column[vector * V::LANES..]));
-            for (sums, &element) in sums.iter_mut().zip(row) {
-                let element = V::splat(element);
-                for (sum, vector) in sums[at].iter_mut().zip(vectors) {
-                    *sum = element.multiply_add(vector, *sum);
-                }
+    let mut step = 0;
+    // Loops over numbers: iterators and closures need not be inlined, and would not have the features of the kernel.
+    while step < steps {
+        let row = &rows[step * ROWS..][..ROWS];
+        let mut panel = 0;
+        while panel < PANELS {
+            let column = &panels[panel][step * columns..][..columns];
+            let mut vectors = [V::splat(0.0); WIDTH];
+            let mut vector = 0;
+            while vector < WIDTH {
+                vectors[vector] = V::load(&column[vector * V::LANES..]);
+                vector += 1;
             }
+            let mut at = 0;
+            while at < ROWS {
+                let element = V::splat(row[at]);
+                let mut vector = 0;
+                while vector < WIDTH {
+                    sums[at][panel][vector] = element.multiply_add(vectors[vector], sums[at][panel][vector]);
+                    vector += 1;
+                }
+                at += 1;
+            }
+            panel += 1;
         }
+        step += 1;
     }
     for (row, sums) in sums.iter().enumerate() {
         let out = &mut out[row * stride..][..PANELS * columns];
