@@ -26,11 +26,6 @@ impl Chunk {
     /// One point.
     pub(crate) const POINT: Self = Self { rows: 1, columns: 1, pitch: 1 };
 
-    /// Rows without anything between them.
-    pub(crate) fn dense(rows: usize, columns: usize) -> Self {
-        Self { rows, columns, pitch: columns }
-    }
-
     /// Lanes up to the last point.
     pub(crate) fn lanes(self) -> usize {
         (self.rows - 1) * self.pitch + self.columns
