@@ -48,71 +48,77 @@ impl Kernels {
 }
 
 /// Vectors of four, which any compiler of this century maps to the registers that there are.
-const PORTABLE: Kernels = Kernels { rows: 6, columns: 16, multiply: of_any_rows::<[f32; 4], 4, 6> };
+const PORTABLE: Kernels = Kernels { rows: 6, columns: 16, multiply: of_any_rows::<[f32; 4], 4, 16, 6> };
 
 /// Dispatches on the number of rows. Kernels of few rows take several panels of columns at once: one has too few sums to
-/// hide the latency of their additions.
+/// hide the latency of their additions. `WIDTH` vectors are the columns of a panel.
 #[inline(always)]
-fn of_any_rows<V: Vector, const WIDTH: usize, const ROWS: usize>(product: &mut PanelProduct<'_>) {
+fn of_any_rows<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(
+    product: &mut PanelProduct<'_>,
+) {
     if product.rows == ROWS {
-        return of_rows::<V, WIDTH, ROWS, 1>(product);
+        return of_rows::<V, WIDTH, COLUMNS, ROWS, 1>(product);
     }
     match product.rows {
         0 => {}
-        1 => of_rows::<V, WIDTH, 1, 4>(product),
-        2 => of_rows::<V, WIDTH, 2, 2>(product),
-        3 => of_rows::<V, WIDTH, 3, 1>(product),
-        4 => of_rows::<V, WIDTH, 4, 1>(product),
-        5 => of_rows::<V, WIDTH, 5, 1>(product),
-        6 => of_rows::<V, WIDTH, 6, 1>(product),
-        7 => of_rows::<V, WIDTH, 7, 1>(product),
-        8 => of_rows::<V, WIDTH, 8, 1>(product),
-        9 => of_rows::<V, WIDTH, 9, 1>(product),
-        10 => of_rows::<V, WIDTH, 10, 1>(product),
-        11 => of_rows::<V, WIDTH, 11, 1>(product),
+        1 => of_rows::<V, WIDTH, COLUMNS, 1, 4>(product),
+        2 => of_rows::<V, WIDTH, COLUMNS, 2, 2>(product),
+        3 => of_rows::<V, WIDTH, COLUMNS, 3, 1>(product),
+        4 => of_rows::<V, WIDTH, COLUMNS, 4, 1>(product),
+        5 => of_rows::<V, WIDTH, COLUMNS, 5, 1>(product),
+        6 => of_rows::<V, WIDTH, COLUMNS, 6, 1>(product),
+        7 => of_rows::<V, WIDTH, COLUMNS, 7, 1>(product),
+        8 => of_rows::<V, WIDTH, COLUMNS, 8, 1>(product),
+        9 => of_rows::<V, WIDTH, COLUMNS, 9, 1>(product),
+        10 => of_rows::<V, WIDTH, COLUMNS, 10, 1>(product),
+        11 => of_rows::<V, WIDTH, COLUMNS, 11, 1>(product),
         rows => unreachable!("no panel has {rows} rows"),
     }
 }
 
-/// `WIDTH` vectors are a panel's columns; `PANELS` panels are multiplied at once.
 #[inline(always)]
-fn of_rows<V: Vector, const WIDTH: usize, const ROWS: usize, const PANELS: usize>(product: &mut PanelProduct<'_>) {
-    let columns = WIDTH * V::LANES;
-    let panel = product.steps * columns;
-    let rows = &product.row_panel[..product.steps * ROWS];
-    let mut first = 0;
-    let mut panels = product.column_panels;
-    while panels.len() >= PANELS * panel && PANELS > 1 && panel > 0 {
-        let (these, rest) = panels.split_at(PANELS * panel);
-        let of_each: [&[f32]; PANELS] = std::array::from_fn(|at| &these[at * panel..][..panel]);
-        block::<V, WIDTH, ROWS, PANELS>(rows, of_each, &mut product.sums[first..], product.stride, product.begins);
-        (panels, first) = (rest, first + PANELS * columns);
+fn of_rows<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize, const PANELS: usize>(
+    product: &mut PanelProduct<'_>,
+) {
+    let PanelProduct { row_panel, column_panels, steps, sums, stride, begins, .. } = product;
+    let (rows, _) = row_panel.as_chunks::<ROWS>();
+    let (rows, (columns, _)) = (&rows[..*steps], column_panels.as_chunks::<COLUMNS>());
+    let panels = columns.len().checked_div(*steps).unwrap_or(0);
+    let mut panel = 0;
+    while panel + PANELS <= panels {
+        let of_each: [&[[f32; COLUMNS]]; PANELS] = std::array::from_fn(|at| &columns[(panel + at) * *steps..][..*steps]);
+        block::<V, WIDTH, COLUMNS, ROWS, PANELS>(rows, of_each, &mut sums[panel * COLUMNS..], *stride, *begins);
+        panel += PANELS;
     }
-    while panels.len() >= panel && panel > 0 {
-        let (this, rest) = panels.split_at(panel);
-        block::<V, WIDTH, ROWS, 1>(rows, [this], &mut product.sums[first..], product.stride, product.begins);
-        (panels, first) = (rest, first + columns);
+    while panel < panels {
+        let only = [&columns[panel * *steps..][..*steps]];
+        block::<V, WIDTH, COLUMNS, ROWS, 1>(rows, only, &mut sums[panel * COLUMNS..], *stride, *begins);
+        panel += 1;
     }
 }
 
+/// Loops over numbers: iterators and closures need not be inlined, and then have not the features of the kernel.
 #[inline(always)]
-fn block<V: Vector, const WIDTH: usize, const ROWS: usize, const PANELS: usize>(
-    rows: &[f32],
-    panels: [&[f32]; PANELS],
+fn block<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize, const PANELS: usize>(
+    rows: &[[f32; ROWS]],
+    panels: [&[[f32; COLUMNS]]; PANELS],
     out: &mut [f32],
     stride: usize,
     begins: bool,
 ) {
-    let columns = WIDTH * V::LANES;
-    let steps = rows.len() / ROWS;
+    let mut panels = panels;
+    let mut panel = 0;
+    while panel < PANELS {
+        panels[panel] = &panels[panel][..rows.len()];
+        panel += 1;
+    }
     let mut sums = [[[V::splat(0.0); WIDTH]; PANELS]; ROWS];
     let mut step = 0;
-    // Loops over numbers: iterators and closures need not be inlined, and would not have the features of the kernel.
-    while step < steps {
-        let row = &rows[step * ROWS..][..ROWS];
+    while step < rows.len() {
+        let row = &rows[step];
         let mut panel = 0;
         while panel < PANELS {
-            let column = &panels[panel][step * columns..][..columns];
+            let column = &panels[panel][step];
             let mut vectors = [V::splat(0.0); WIDTH];
             let mut vector = 0;
             while vector < WIDTH {
@@ -133,13 +139,22 @@ fn block<V: Vector, const WIDTH: usize, const ROWS: usize, const PANELS: usize>(
         }
         step += 1;
     }
-    for (row, sums) in sums.iter().enumerate() {
-        let out = &mut out[row * stride..][..PANELS * columns];
-        for (vector, &sum) in sums.as_flattened().iter().enumerate() {
-            let out = &mut out[vector * V::LANES..];
-            let sum = if begins { sum } else { sum.add(V::load(out)) };
-            sum.store(out);
+    let mut row = 0;
+    while row < ROWS {
+        let out = &mut out[row * stride..][..PANELS * COLUMNS];
+        let mut panel = 0;
+        while panel < PANELS {
+            let mut vector = 0;
+            while vector < WIDTH {
+                let out = &mut out[panel * COLUMNS + vector * V::LANES..];
+                let sum = sums[row][panel][vector];
+                let sum = if begins { sum } else { sum.add(V::load(out)) };
+                sum.store(out);
+                vector += 1;
+            }
+            panel += 1;
         }
+        row += 1;
     }
 }
 
@@ -162,7 +177,7 @@ mod x86 {
     fn avx512(product: &mut PanelProduct<'_>) {
         #[target_feature(enable = "avx512f")]
         fn multiply(product: &mut PanelProduct<'_>) {
-            of_any_rows::<__m512, 2, MOST_ROWS>(product);
+            of_any_rows::<__m512, 2, 32, MOST_ROWS>(product);
         }
         // SAFETY: only kernels of a processor that has the feature call this.
         unsafe { multiply(product) }
@@ -172,7 +187,7 @@ mod x86 {
     fn avx2(product: &mut PanelProduct<'_>) {
         #[target_feature(enable = "avx2,fma")]
         fn multiply(product: &mut PanelProduct<'_>) {
-            of_any_rows::<__m256, 2, 6>(product);
+            of_any_rows::<__m256, 2, 16, 6>(product);
         }
         // SAFETY: only kernels of a processor that has the features call this.
         unsafe { multiply(product) }
