@@ -94,7 +94,8 @@ impl Launch {
         let arena = SharedArena::new(memory.arena_bytes as usize);
         let faults = IndexFaults::default();
         let constants = Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults };
-        let segments = plan.plan().segments.iter().map(|segment| HostSegment::new(segment, memory, &constants)).collect();
+        let segments =
+            plan.plan().segments.iter().map(|segment| HostSegment::new(segment, memory, &constants)).collect();
         let records = (0..threads).map(|_| Mutex::default()).collect();
         let (arrivals, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let recording = Mutex::new(None);

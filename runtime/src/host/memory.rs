@@ -237,7 +237,8 @@ impl Memory<'_> {
         }
         let bytes = self.bytes(space, low, length);
         for (at, out) in out.iter_mut().enumerate() {
-            let found = bytes.and_then(|bytes| bytes[(at as i64 * stride - reach.min(0)) as usize..].first_chunk::<N>());
+            let found =
+                bytes.and_then(|bytes| bytes[(at as i64 * stride - reach.min(0)) as usize..].first_chunk::<N>());
             *out = found.map_or_else(T::default, |bytes| decode(*bytes));
         }
     }

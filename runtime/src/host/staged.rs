@@ -45,8 +45,7 @@ impl HostStaged {
     ) {
         ranges.clear();
         ranges.extend(self.spans.iter().map(|span| span.inside(tile)));
-        let first: i64 =
-            ranges.iter().zip(&self.strides).map(|(range, stride)| range.minimum * *stride as i64).sum();
+        let first: i64 = ranges.iter().zip(&self.strides).map(|(range, stride)| range.minimum * *stride as i64).sum();
         let own = &mut memory.staged[position];
         let mut bytes = std::mem::take(&mut own.bytes);
         (own.first, own.element) = (first, self.element);

@@ -65,14 +65,7 @@ fn zip<T: Number, U: Number>(
 }
 
 /// A function of values of an element type.
-pub(crate) fn unary(
-    op: UnaryOp,
-    element: ElementType,
-    of: Slot,
-    to: Slot,
-    count: usize,
-    frame: &mut Frame,
-) {
+pub(crate) fn unary(op: UnaryOp, element: ElementType, of: Slot, to: Slot, count: usize, frame: &mut Frame) {
     match of.kind {
         Kind::Single => single_unary(frame.processor(), op, of, to, count, frame),
         Kind::Double => match op {

@@ -98,13 +98,7 @@ impl Group {
     }
 
     /// Computes a box of the shared axes.
-    pub(crate) fn run(
-        &self,
-        ranges: &[Range],
-        memory: &Memory,
-        scratch: &mut Scratch,
-        target: &mut Target,
-    ) {
+    pub(crate) fn run(&self, ranges: &[Range], memory: &Memory, scratch: &mut Scratch, target: &mut Target) {
         if ranges.iter().any(|range| range.minimum > range.maximum) {
             return;
         }
@@ -438,7 +432,8 @@ impl PointStage {
             },
             PointValue::Reduced { order, capacity, summand, combination, total, finish } => {
                 let mut found = Total::new(*combination);
-                let is_empty = order.outer.iter().chain(&order.row).chain(&order.column).any(|(_, extent)| *extent == 0);
+                let is_empty =
+                    order.outer.iter().chain(&order.row).chain(&order.column).any(|(_, extent)| *extent == 0);
                 while !is_empty {
                     each_chunk(order, None, *capacity, 0, point, &mut |point, chunk| match summand {
                         Ending::Value(program) => {

@@ -40,7 +40,8 @@ impl Order {
             let lanes = LaneAxes { row: None, column: Some(axis) };
             accesses(stages, lanes) + INSTRUCTION / extent.clamp(1, CAPACITY) as f64
         };
-        let column = axes.iter().copied().rev().reduce(|best, other| if cost(&other) < cost(&best) { other } else { best });
+        let column =
+            axes.iter().copied().rev().reduce(|best, other| if cost(&other) < cost(&best) { other } else { best });
         let mut column = column.unwrap_or(last);
         let mut outer: Vec<Extent> = axes.into_iter().filter(|(axis, _)| *axis != column.0).collect();
         let mut merged = Vec::new();

@@ -7,8 +7,8 @@ use warpweave_graph::{ElementType, minifloat};
 
 use super::frame::{Frame, Kind, Number, Slot};
 use super::mathematics::{single_of_bfloat, single_of_half};
-use super::processor::{Processor, vectorised};
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
+use super::processor::{Processor, vectorised};
 use crate::host::indices::HostIndexChecks;
 use crate::host::memory::{HostSpace, Memory};
 

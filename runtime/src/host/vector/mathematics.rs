@@ -93,10 +93,8 @@ pub(crate) fn logarithm<I: Instructions>(x: f32) -> f32 {
 pub(crate) fn hyperbolic_tangent<I: Instructions>(x: f32) -> f32 {
     let size = x.abs();
     let square = x * x;
-    let inner = polynomial::<I, 5>(
-        square,
-        [-5.704_988_7e-3, 2.063_908_9e-2, -5.373_971_5e-2, 1.333_144_2e-1, -3.333_328_2e-1],
-    );
+    let inner =
+        polynomial::<I, 5>(square, [-5.704_988_7e-3, 2.063_908_9e-2, -5.373_971_5e-2, 1.333_144_2e-1, -3.333_328_2e-1]);
     let near = multiply_add::<I>(inner * square, x, x);
     let far = 1.0 - 2.0 / (exponential::<I>(2.0 * size) + 1.0);
     if size < 0.625 { near } else { far.copysign(x) }
@@ -219,7 +217,10 @@ mod tests {
         for value in (0..=u32::MAX).step_by(997).map(f32::from_bits) {
             let same = |found: f32, element| {
                 let wanted = round(element, f64::from(value)) as f32;
-                assert!(found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan(), "{value:e}: {found:e}");
+                assert!(
+                    found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan(),
+                    "{value:e}: {found:e}"
+                );
             };
             same(single_of_half(half_of_single(value)), ElementType::F16);
             same(single_of_bfloat(bfloat_of_single(value)), ElementType::BF16);

@@ -176,7 +176,9 @@ impl Program {
                     }
                 }
             }
-            Place::Scattered(_) => each_point(chunk, |row, column, lane| out[lane] = place.at(&here, row, column, lane)),
+            Place::Scattered(_) => {
+                each_point(chunk, |row, column, lane| out[lane] = place.at(&here, row, column, lane))
+            }
         }
         frame.put(to, out);
     }
@@ -188,7 +190,8 @@ impl Program {
         if conditions.iter().all(|bounds| matches!(bounds.place, Place::Line(_))) {
             for row in 0..chunk.rows {
                 let columns = (0, chunk.columns as i64);
-                let (from, to) = conditions.iter().fold(columns, |columns, bounds| bounds.interval(&here, row, columns));
+                let (from, to) =
+                    conditions.iter().fold(columns, |columns, bounds| bounds.interval(&here, row, columns));
                 let out = &mut out[row * chunk.pitch..][..chunk.columns];
                 out.fill(0);
                 if from < to {

@@ -43,12 +43,21 @@ impl Target<'_> {
 
 impl Store {
     /// Stores a chunk's values from a point on.
-    pub(crate) fn run(&self, of: Slot, point: &[i64], lanes: LaneAxes, chunk: Chunk, frame: &Frame, target: &mut Target) {
+    pub(crate) fn run(
+        &self,
+        of: Slot,
+        point: &[i64],
+        lanes: LaneAxes,
+        chunk: Chunk,
+        frame: &Frame,
+        target: &mut Target,
+    ) {
         let indirect = Indirect::new();
         let size = self.element.bytes() as i64;
         let first = self.position.first(&Here { point, lanes, indirect: &indirect, frame });
         let (row_step, step) = (self.position.row * size, self.position.column * size);
-        let is_one_run = self.position.row == chunk.columns as i64 * self.position.column && chunk.pitch == chunk.columns;
+        let is_one_run =
+            self.position.row == chunk.columns as i64 * self.position.column && chunk.pitch == chunk.columns;
         let (rows, columns) = if is_one_run { (1, chunk.lanes()) } else { (chunk.rows, chunk.columns) };
         for row in 0..rows {
             let start = self.offset + first * size + row as i64 * row_step;
@@ -57,16 +66,7 @@ impl Store {
     }
 
     #[expect(clippy::too_many_arguments, reason = "a row of a register and where it goes")]
-    fn run_row(
-        &self,
-        of: Slot,
-        from: usize,
-        count: usize,
-        start: i64,
-        step: i64,
-        frame: &Frame,
-        target: &mut Target,
-    ) {
+    fn run_row(&self, of: Slot, from: usize, count: usize, start: i64, step: i64, frame: &Frame, target: &mut Target) {
         let write = |target: &mut Target, bytes: &[u8], at: usize, size: usize| {
             let start = start + at as i64 * step;
             if step == size as i64 {
@@ -85,10 +85,20 @@ impl Store {
                 }
                 blocks(values, of.is_uniform, from, count, |values, at| match element.class() {
                     Class::Float(FloatFormat::Half) => {
-                        write(target, encoded(values, |value| half_of_single(value).to_le_bytes()).as_flattened(), at, 2);
+                        write(
+                            target,
+                            encoded(values, |value| half_of_single(value).to_le_bytes()).as_flattened(),
+                            at,
+                            2,
+                        );
                     }
                     Class::Float(FloatFormat::BFloat16) => {
-                        write(target, encoded(values, |value| bfloat_of_single(value).to_le_bytes()).as_flattened(), at, 2);
+                        write(
+                            target,
+                            encoded(values, |value| bfloat_of_single(value).to_le_bytes()).as_flattened(),
+                            at,
+                            2,
+                        );
                     }
                     Class::Float(FloatFormat::Minifloat(_) | FloatFormat::PowerOfTwo) => {
                         let encode = |value: f32| [minifloat::encode(element, f64::from(value))];
@@ -100,15 +110,19 @@ impl Store {
             Kind::Double => blocks(frame.values::<f64>(of), of.is_uniform, from, count, |values, at| {
                 write(target, bytemuck::cast_slice(values), at, size_of::<f64>());
             }),
-            Kind::Word => blocks(frame.values::<i32>(of), of.is_uniform, from, count, |values, at| match element.bytes() {
-                1 => write(target, encoded(values, |value| [value as u8]).as_flattened(), at, 1),
-                2 => write(target, encoded(values, |value| (value as u16).to_le_bytes()).as_flattened(), at, 2),
-                _ => write(target, bytemuck::cast_slice(values), at, size_of::<i32>()),
-            }),
-            Kind::Long => blocks(frame.values::<i64>(of), of.is_uniform, from, count, |values, at| match element.bytes() {
-                4 => write(target, encoded(values, |value| (value as u32).to_le_bytes()).as_flattened(), at, 4),
-                _ => write(target, bytemuck::cast_slice(values), at, size_of::<i64>()),
-            }),
+            Kind::Word => {
+                blocks(frame.values::<i32>(of), of.is_uniform, from, count, |values, at| match element.bytes() {
+                    1 => write(target, encoded(values, |value| [value as u8]).as_flattened(), at, 1),
+                    2 => write(target, encoded(values, |value| (value as u16).to_le_bytes()).as_flattened(), at, 2),
+                    _ => write(target, bytemuck::cast_slice(values), at, size_of::<i32>()),
+                })
+            }
+            Kind::Long => {
+                blocks(frame.values::<i64>(of), of.is_uniform, from, count, |values, at| match element.bytes() {
+                    4 => write(target, encoded(values, |value| (value as u32).to_le_bytes()).as_flattened(), at, 4),
+                    _ => write(target, bytemuck::cast_slice(values), at, size_of::<i64>()),
+                })
+            }
         }
     }
 }

@@ -13,8 +13,8 @@ use super::functions::{maximum, minimum};
 use super::lanes::{Extent, Order};
 use super::load::load_singles;
 use super::mathematics::multiply_add;
-use super::processor::vectorised;
 use super::place::{Chunk, Here, Indirect, LaneAxes, Line, Place};
+use super::processor::vectorised;
 use super::stage::{Source, StageReads};
 use crate::host::memory::{HostSpace, Memory};
 
@@ -125,7 +125,8 @@ fn parts(reads: &StageReads) -> Option<(ReadId, Option<ReadId>)> {
         (Scalar::Binary(BinaryOp::Multiply, left, right), Reducer::Sum) => {
             let (Scalar::Read(left), Scalar::Read(right)) = (left.as_ref(), right.as_ref()) else { return None };
             let spread = |read: ReadId| {
-                let lanes = expr.parallel().filter(|axis| expr.reads[read].index.iter().any(|at| at.coefficient(*axis) != 0));
+                let lanes =
+                    expr.parallel().filter(|axis| expr.reads[read].index.iter().any(|at| at.coefficient(*axis) != 0));
                 lanes.count()
             };
             Some(if spread(*left) > spread(*right) { (*left, Some(*right)) } else { (*right, Some(*left)) })
@@ -255,10 +256,13 @@ impl Window {
             accumulators: Slot { kind: Kind::Single, number: 0, is_uniform: false },
             lanes,
         };
-        let extent = |axis: Option<usize>| shared.iter().find(|(other, _)| Some(*other) == axis).map_or(1, |(_, extent)| *extent);
+        let extent = |axis: Option<usize>| {
+            shared.iter().find(|(other, _)| Some(*other) == axis).map_or(1, |(_, extent)| *extent)
+        };
         let pitch = (extent(lanes.column) + columns_side.reach).min(CAPACITY);
         let most_rows = (CAPACITY / pitch).min(extent(lanes.row)).max(1);
-        let is_small = columns_side.reach * 2 < CAPACITY && found.plane_length(most_rows, pitch) * found.planes() <= PLANE;
+        let is_small =
+            columns_side.reach * 2 < CAPACITY && found.plane_length(most_rows, pitch) * found.planes() <= PLANE;
         is_small.then_some(found)
     }
 
@@ -271,14 +275,7 @@ impl Window {
     }
 
     /// Reduces the windows of a chunk.
-    pub(crate) fn run(
-        &self,
-        point: &mut [i64],
-        chunk: Chunk,
-        memory: &Memory,
-        frame: &mut Frame,
-        plane: &mut [f32],
-    ) {
+    pub(crate) fn run(&self, point: &mut [i64], chunk: Chunk, memory: &Memory, frame: &mut Frame, plane: &mut [f32]) {
         let length = self.plane_length(chunk.rows, chunk.pitch);
         self.copy(point, chunk, length, memory, frame, plane);
         let mut offsets = [0usize; MOST_TAPS];
@@ -323,12 +320,21 @@ impl Window {
                         out.fill(*fill);
                         continue;
                     }
-                    let element_number = start + (row - row_start - rows.origin) * rows.stride + column * columns.stride;
+                    let element_number =
+                        start + (row - row_start - rows.origin) * rows.stride + column * columns.stride;
                     let (from, to) = (from as usize, to as usize);
                     out[..from].fill(*fill);
                     out[to..].fill(*fill);
                     let step = columns.step * columns.stride * size;
-                    load_singles(frame.processor(), memory, *space, *element, offset + element_number * size, step, &mut out[from..to]);
+                    load_singles(
+                        frame.processor(),
+                        memory,
+                        *space,
+                        *element,
+                        offset + element_number * size,
+                        step,
+                        &mut out[from..to],
+                    );
                 }
             }
         }
@@ -361,7 +367,15 @@ impl Factors {
             return load_singles(frame.processor(), memory, self.space, self.element, start, size, out);
         }
         for (out, place) in out.iter_mut().zip(&self.places) {
-            load_singles(frame.processor(), memory, self.space, self.element, start + place * size, 0, std::slice::from_mut(out));
+            load_singles(
+                frame.processor(),
+                memory,
+                self.space,
+                self.element,
+                start + place * size,
+                0,
+                std::slice::from_mut(out),
+            );
         }
     }
 }
