@@ -113,7 +113,7 @@ fn on_host(source: &Source, options: &OpenOptions, inputs: &[Tensor]) -> Result<
     let Checked { plan, weights, .. } = Checked::of(source, Some(BundleTarget::Host))?;
     let mut session = HostSession::new(&plan.plan, weights, options.threads).map_err(SessionError::from)?;
     session.run(inputs).map_err(SessionError::from)?;
-    let outputs = session.run(inputs).map_err(SessionError::from)?;
+    let outputs = session.run_traced(inputs, None).map_err(SessionError::from)?;
     let plan = session.plan().plan().clone();
     let recorded = recorded::of_host(plan.persistent(), session.moments());
     Ok(Profile::new(plan, Clock::Measured, recorded, Vec::new(), outputs))

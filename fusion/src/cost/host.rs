@@ -1,5 +1,6 @@
 //! What a group costs on the host back end.
 
+use crate::template::candidates::{candidates, large_candidates};
 use crate::template::pricing;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::program::TensorProgram;
@@ -9,20 +10,20 @@ use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::staged::{boxes, extents};
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// Costs of the host back end's evaluator: contractions are native matrix products after packing, everything else is
-/// evaluated a few lanes at a time.
+/// Costs of the host back end: contractions are native matrix products after packing, everything else is instructions over
+/// registers of neighbouring points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostCost {
     /// Threads that share the rTasks.
     pub threads: usize,
 }
 
-/// Scalar operations a microsecond of the lane evaluator.
-pub(crate) const OPERATIONS: f64 = 400.0;
+/// Scalar operations a microsecond of the vector engine.
+pub(crate) const OPERATIONS: f64 = 5000.0;
 /// Multiply-adds a microsecond of the native matrix product.
 pub(crate) const MULTIPLY_ADDS: f64 = 20_000.0;
 /// Microseconds of a task beyond its work.
-pub(crate) const TASK: f64 = 2.0;
+pub(crate) const TASK: f64 = 1.0;
 
 impl KernelCost for HostCost {
     fn microseconds(&self, _: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
@@ -34,12 +35,20 @@ impl KernelCost for HostCost {
         pricing(&params.template).host_microseconds(body, params)
     }
 
+    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
+        let priced = candidates(body).into_iter().chain(large_candidates(body)).map(|params| {
+            let time = self.microseconds(program, body, &params);
+            (params, time)
+        });
+        priced.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
     fn shared_bytes_per_block(&self) -> usize {
         0
     }
 }
 
-/// Microseconds of a tile all of whose stages the lane evaluator evaluates.
+/// Microseconds of a tile all of whose stages the vector engine evaluates.
 pub(crate) fn evaluated(body: &GroupBody, params: &ScheduleParams) -> f64 {
     TASK + evaluations(body, params) / OPERATIONS
 }

@@ -12,6 +12,22 @@ use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
+/// Points a thread of the large tiles that a processor's threads take.
+const LARGE: [usize; 3] = [8, 16, 64];
+
+/// Element-wise choices with large tiles.
+pub fn large_candidates(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
+    let extents = body.tile_extents();
+    let own = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
+    let is_pointwise = body.procedure().is_none() && body.reductions().count() <= 1 && !own && body.staged.is_empty();
+    let all: Vec<usize> = (0..extents.len()).collect();
+    LARGE.into_iter().filter(move |_| is_pointwise).map(move |per_thread| {
+        let template = Pointwise::strided(per_thread);
+        let tile = fill(&extents, &all, template.block_size().threads() * per_thread);
+        ScheduleParams { template: Template::Pointwise(template), tile }
+    })
+}
+
 /// The choices of the templates without a shared-memory stage.
 pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     let extents = body.tile_extents();

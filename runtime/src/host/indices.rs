@@ -6,7 +6,7 @@ use warpweave_graph::expr::{Guard, Index, IndirectIndex, ReadId};
 use warpweave_graph::index_check::{FaultyElement, FaultyIndex, IndexCheck, IndexFault};
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 
-/// The first fault that the threads of a run have found.
+/// The first fault that the threads of a run have found, until it is taken.
 #[derive(Debug, Default)]
 pub(super) struct IndexFaults(Mutex<Option<IndexFault>>);
 
@@ -16,8 +16,9 @@ impl IndexFaults {
         *first = Some(first.map_or(fault, |known| known.min(fault)));
     }
 
-    pub(super) fn first(self) -> Option<IndexFault> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// The first, which is forgotten.
+    pub(super) fn take(&self) -> Option<IndexFault> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

@@ -30,15 +30,6 @@ pub(super) fn splat(literal: Literal) -> Lanes {
     }
 }
 
-/// The value of the first lane in all lanes.
-pub(super) fn spread(value: &Lanes) -> Lanes {
-    match value {
-        Lanes::Float(lanes) => Lanes::Float([lanes[0]; LANES]),
-        Lanes::Double(lanes) => Lanes::Double([lanes[0]; LANES]),
-        Lanes::Integer(lanes) => Lanes::Integer([lanes[0]; LANES]),
-    }
-}
-
 /// Lanes `from … to − 1` of what is loaded there, the first of it in lane `from`; the literal elsewhere.
 pub(super) fn shifted(loaded: &Lanes, fill: Literal, from: usize, to: usize) -> Lanes {
     let mut values = splat(fill);

@@ -56,6 +56,25 @@ impl SharedArena {
         is_inside.then(|| start.wrapping_add(offset))
     }
 
+    /// Bytes where they lie; none if they do not lie inside, which is noted.
+    #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
+    fn bytes_at(&self, offset: usize, length: usize) -> Option<&[u8]> {
+        let start = self.pointer(offset, length)?;
+        // SAFETY: `pointer` checked the bounds, and no thread writes these bytes while they are read (see the impl of Sync).
+        Some(unsafe { std::slice::from_raw_parts(start, length) })
+    }
+
+    /// An element of `N` bytes at a place among others, all of which lie within a length; none if they do not lie inside.
+    #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
+    #[inline(always)]
+    fn element<const N: usize>(&self, offset: usize, length: usize, at: usize) -> Option<[u8; N]> {
+        let start = self.pointer(offset, length)?;
+        assert!(at + N <= length, "the element is among the others");
+        // SAFETY: `pointer` and the assertion checked the bounds, and no thread writes these bytes while they are read (see the
+        // impl of Sync). Others between them are not touched.
+        Some(unsafe { start.add(at).cast::<[u8; N]>().read_unaligned() })
+    }
+
     /// Copies bytes out.
     #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
     pub(super) fn read(&self, offset: usize, out: &mut [u8]) {
@@ -97,6 +116,7 @@ pub(super) struct Memory<'m> {
 }
 
 /// A tile's box of a staged value.
+#[derive(Debug)]
 pub(super) struct StagedValues {
     /// The number that its first element has where the box starts at coordinate 0.
     pub(super) first: i64,
@@ -105,20 +125,9 @@ pub(super) struct StagedValues {
     pub(super) bytes: Vec<u8>,
 }
 
-impl StagedValues {
-    /// A box of zeros.
-    pub(super) fn new(element: ElementType, first: i64, volume: usize) -> Self {
-        Self { first, element, bytes: vec![0; volume * element.bytes()] }
-    }
-
-    /// Keeps the values of neighbouring elements, the first of which has this number in the box.
-    pub(super) fn keep(&mut self, first: usize, count: usize, values: &Lanes) {
-        let size = self.element.bytes();
-        let bytes = &mut self.bytes[first * size..][..count * size];
-        match (values, self.element) {
-            (Lanes::Float(values), ElementType::F32) => bytes.copy_from_slice(bytemuck::cast_slice(&values[..count])),
-            _ => bytes.copy_from_slice(&encode(self.element, values, count)),
-        }
+impl Default for StagedValues {
+    fn default() -> Self {
+        Self { first: 0, element: ElementType::F32, bytes: Vec::new() }
     }
 }
 
@@ -187,6 +196,53 @@ impl Memory<'_> {
         bytemuck::try_cast_slice(&bytes[start..end]).ok()
     }
 
+    /// Bytes from byte `offset` of a space on, where they lie; none if they do not lie inside of it, which is noted. They are
+    /// borrowed while an rTask reads what it does not write.
+    pub(super) fn bytes(&self, space: HostSpace, offset: i64, length: usize) -> Option<&[u8]> {
+        let (bytes, offset) = match space {
+            HostSpace::Plan(BufferSpace::Arena) => return self.arena.bytes_at(place(offset), length),
+            HostSpace::Plan(BufferSpace::Weights) => (self.weights, offset),
+            HostSpace::Staged(staged) => {
+                let StagedValues { first, element, bytes } = &self.staged[staged];
+                (bytes.as_slice(), offset - element.bytes() as i64 * first)
+            }
+        };
+        let start = place(offset);
+        let found = start.checked_add(length).and_then(|end| bytes.get(start..end));
+        if found.is_none() {
+            self.arena.leave();
+        }
+        found
+    }
+
+    /// Decodes elements of `N` bytes from byte `offset` of a space on, `stride` bytes apart; zeros if one lies outside.
+    #[inline(always)]
+    pub(super) fn strided<const N: usize, T: Default>(
+        &self,
+        space: HostSpace,
+        offset: i64,
+        stride: i64,
+        out: &mut [T],
+        decode: impl Fn([u8; N]) -> T,
+    ) {
+        let reach = (out.len().max(1) as i64 - 1) * stride;
+        let length = reach.unsigned_abs() as usize + N;
+        let low = offset + reach.min(0);
+        if let HostSpace::Plan(BufferSpace::Arena) = space {
+            for (at, out) in out.iter_mut().enumerate() {
+                let found = self.arena.element(place(low), length, (at as i64 * stride - reach.min(0)) as usize);
+                *out = found.map_or_else(T::default, &decode);
+            }
+            return;
+        }
+        let bytes = self.bytes(space, low, length);
+        for (at, out) in out.iter_mut().enumerate() {
+            let found =
+                bytes.and_then(|bytes| bytes[(at as i64 * stride - reach.min(0)) as usize..].first_chunk::<N>());
+            *out = found.map_or_else(T::default, |bytes| decode(*bytes));
+        }
+    }
+
     fn copy(&self, space: HostSpace, offset: i64, out: &mut [u8]) {
         match space {
             HostSpace::Plan(BufferSpace::Arena) => self.arena.read(place(offset), out),
@@ -234,7 +290,7 @@ impl Memory<'_> {
 }
 
 /// The place of an offset; one that is negative lies outside of everything.
-fn place(offset: i64) -> usize {
+pub(super) fn place(offset: i64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 

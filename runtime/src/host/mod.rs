@@ -11,39 +11,34 @@ mod delays;
 mod indices;
 mod lane_program;
 mod lanes;
+mod launch;
 mod matrix_product;
 mod memory;
-mod nodes;
 mod opaque;
 mod operator;
 mod points;
-mod product;
-mod reduction;
+mod pool;
 mod stage;
 mod staged;
+mod vector;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use warpweave_graph::Tensor;
-use warpweave_graph::arena::Arena;
 use warpweave_graph::index_check::IndexFault;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
-use warpweave_plan::plan::Segment;
-use warpweave_plan::plan::{BufferSpace, CounterId, Instruction, OperatorId, PersistentSegment, RTask};
+use warpweave_plan::plan::{BufferSpace, RTask, Segment};
 use warpweave_plan::streams::fold::fold;
-use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::verify::Verified;
 use warpweave_plan::verify::verify;
 use warpweave_plan::verify::violation::Violation;
 
 use crate::session::memory_limit::{NotEnoughMemory, check_plan};
 pub use delays::Delays;
-use indices::IndexFaults;
-use memory::{Memory, SharedArena};
-use operator::HostOperator;
+use launch::{Launch, Recording};
+use pool::Pool;
 
 /// Why the host cannot run a plan or a launch.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -98,19 +93,9 @@ pub enum HostError {
 
 /// A plan on the threads of this machine, ready to run.
 pub struct HostSession {
-    plan: Verified,
-    threads: usize,
-    segments: Vec<HostSegment>,
-    arena: SharedArena,
-    weights: Arc<[u8]>,
+    pool: Pool,
     trace: Vec<RTask>,
     moments: Vec<Vec<HostMoments>>,
-}
-
-/// What is prepared of a segment.
-struct HostSegment {
-    operators: Arena<OperatorId, HostOperator>,
-    polls: Polls,
 }
 
 /// When a thread came to an instruction of its stream, began on it, and went on: nanoseconds from the start of the run.
@@ -134,30 +119,35 @@ impl HostSession {
         if weights.len() as u64 != memory.weights_bytes {
             return Err(HostError::Weights { expected: memory.weights_bytes, found: weights.len() });
         }
-        let prepared = |segment: &Segment| HostSegment {
-            operators: segment.operators().values().map(|operator| HostOperator::new(operator, memory)).collect(),
-            polls: match segment {
-                Segment::Persistent(segment) => Polls::of(segment, memory),
-                Segment::CudaGraph(_) => Polls::default(),
-            },
-        };
-        let mut segments: Vec<HostSegment> = plan.plan().segments.iter().map(prepared).collect();
-        let arena = SharedArena::new(memory.arena_bytes as usize);
-        let faults = IndexFaults::default();
-        let shared = Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults };
-        let operators = segments.iter_mut().flat_map(|segment| segment.operators.values_mut());
-        operators.for_each(|operator| operator.pack_constants(&shared));
-        Ok(Self { plan, threads, segments, arena, weights, trace: Vec::new(), moments: Vec::new() })
+        let threads = plan.plan().segments.iter().map(|segment| segment_threads(segment, threads)).max().unwrap_or(1);
+        let pool = Pool::new(Launch::new(plan, weights, threads)).map_err(|_| HostError::Thread)?;
+        Ok(Self { pool, trace: Vec::new(), moments: Vec::new() })
     }
 
     /// Runs the plan once.
     pub fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, HostError> {
-        self.run_delayed(inputs, None)
+        self.execute(inputs, None)
     }
 
-    /// Runs the plan once, with pauses if any are given.
-    pub fn run_delayed(&mut self, inputs: &[Tensor], delays: Option<Delays>) -> Result<Vec<Tensor>, HostError> {
-        let memory = &self.plan.plan().memory;
+    /// Runs the plan once, with pauses if any are given, and notes what each thread does: see [`Self::trace`] and
+    /// [`Self::moments`].
+    pub fn run_traced(&mut self, inputs: &[Tensor], delays: Option<Delays>) -> Result<Vec<Tensor>, HostError> {
+        (self.trace, self.moments) = (Vec::new(), Vec::new());
+        let outputs = self.execute(inputs, Some(Recording { start: Instant::now(), delays }))?;
+        let records = self.pool.launch().records();
+        for segment in 0..self.plan().plan().segments.len() {
+            for record in &records {
+                self.trace.extend(record.tasks.iter().filter(|(of, _)| *of == segment).map(|(_, task)| *task));
+                let moments = record.moments.iter().filter(|(of, _)| *of == segment);
+                self.moments.extend(moments.map(|(_, moments)| moments.clone()));
+            }
+        }
+        Ok(outputs)
+    }
+
+    fn execute(&mut self, inputs: &[Tensor], recording: Option<Recording>) -> Result<Vec<Tensor>, HostError> {
+        let launch = self.pool.launch();
+        let memory = &launch.plan.plan().memory;
         if inputs.len() != memory.inputs.len() {
             return Err(HostError::InputCount { expected: memory.inputs.len(), found: inputs.len() });
         }
@@ -167,33 +157,26 @@ impl HostSession {
                 let (expected, found) = (expected.clone(), input.ty().clone());
                 return Err(HostError::InputType { position, expected, found });
             }
-            self.arena.write(self.offset(id), input.bytes());
+            launch.arena.write(self.offset(id), input.bytes());
         }
-        let faults = IndexFaults::default();
-        let shared = Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new(), faults: &faults };
-        (self.moments, self.trace) = (Vec::new(), Vec::new());
-        for (segment, HostSegment { operators, polls }) in self.plan.plan().segments.iter().zip(&self.segments) {
-            match segment {
-                Segment::Persistent(segment) => {
-                    let moments = Launch::new(segment, operators, polls, delays).run(&shared)?;
-                    self.trace.extend(executed(segment, &moments));
-                    self.moments.extend(moments);
-                }
-                Segment::CudaGraph(segment) => {
-                    self.trace.extend(nodes::run(segment, operators, &shared, self.threads)?);
-                }
-            }
+        launch.begin(recording);
+        self.pool.run();
+        let launch = self.pool.launch();
+        let (was_left, fault) = (launch.arena.was_left(), launch.faults.take());
+        if launch.has_failed() {
+            return Err(HostError::Thread);
         }
-        if self.arena.was_left() {
+        if was_left {
             return Err(HostError::Outside);
         }
-        if let Some(fault) = faults.first() {
+        if let Some(fault) = fault {
             return Err(HostError::Index(fault));
         }
+        let memory = &launch.plan.plan().memory;
         let output = |id: &TensorId| {
             let ty = memory.tensors[*id].ty.clone();
             let mut bytes = vec![0; ty.bytes()];
-            self.arena.read(self.offset(*id), &mut bytes);
+            launch.arena.read(self.offset(*id), &mut bytes);
             Tensor::from_bytes(ty, bytes.into()).expect("as many bytes as the type has")
         };
         Ok(memory.outputs.iter().map(output).collect())
@@ -201,142 +184,44 @@ impl HostSession {
 
     /// Sets every byte that outputs are read from, until the next run writes them.
     pub fn fill_outputs(&mut self, byte: u8) {
-        let memory = &self.plan.plan().memory;
+        let launch = self.pool.launch();
+        let memory = &launch.plan.plan().memory;
         for &id in &memory.outputs {
-            self.arena.write(self.offset(id), &vec![byte; memory.tensors[id].ty.bytes()]);
+            launch.arena.write(self.offset(id), &vec![byte; memory.tensors[id].ty.bytes()]);
         }
     }
 
-    /// The rTasks that the last run executed, segment after segment: each thread's in order, thread after thread.
+    /// The rTasks that the last traced run executed, segment after segment: each thread's in order, thread after thread.
     pub fn trace(&self) -> &[RTask] {
         &self.trace
     }
 
-    /// When the last run came to the instructions of every stream of the persistent segments, in their order.
+    /// When the last traced run came to the instructions of every stream of the persistent segments, in their order.
     pub fn moments(&self) -> &[Vec<HostMoments>] {
         &self.moments
     }
 
     /// The plan as it is run: folded onto the threads.
     pub fn plan(&self) -> &Verified {
-        &self.plan
+        &self.pool.launch().plan
     }
 
     fn offset(&self, tensor: TensorId) -> usize {
-        let buffer = self.plan.plan().memory.tensors[tensor].buffer;
+        let buffer = self.plan().plan().memory.tensors[tensor].buffer;
         let buffer = buffer.expect("a verified plan places inputs and outputs");
         assert_eq!(buffer.space, BufferSpace::Arena, "inputs and outputs are in the arena");
         buffer.offset as usize
     }
 }
 
-/// One launch: the streams, this launch's counters, and which rTasks have ended of those that somebody polls.
-struct Launch<'a> {
-    segment: &'a PersistentSegment,
-    operators: &'a Arena<OperatorId, HostOperator>,
-    polls: &'a Polls,
-    ended: Arena<OperatorId, Vec<AtomicBool>>,
-    counters: Arena<CounterId, AtomicU32>,
-    failed: AtomicBool,
-    delays: Option<Delays>,
-}
-
-impl<'a> Launch<'a> {
-    fn new(
-        segment: &'a PersistentSegment,
-        operators: &'a Arena<OperatorId, HostOperator>,
-        polls: &'a Polls,
-        delays: Option<Delays>,
-    ) -> Self {
-        let counters = segment.counters.values().map(|_| AtomicU32::new(0)).collect();
-        let ended = segment.operators.values().map(|operator| match polls.is_empty() {
-            true => Vec::new(),
-            false => (0..operator.tasks()).map(|_| AtomicBool::new(false)).collect(),
-        });
-        Self { segment, operators, polls, ended: ended.collect(), counters, failed: AtomicBool::new(false), delays }
-    }
-
-    fn run(&self, memory: &Memory) -> Result<Vec<Vec<HostMoments>>, HostError> {
-        let start = Instant::now();
-        let moments: Vec<Option<Vec<HostMoments>>> = std::thread::scope(|scope| {
-            let streams = (0..self.segment.streams.len())
-                .map(|stream| scope.spawn(move || self.run_stream(stream, memory, start)));
-            let running: Vec<_> = streams.collect();
-            running.into_iter().map(|thread| thread.join().ok().flatten()).collect()
-        });
-        moments.into_iter().collect::<Option<Vec<_>>>().ok_or(HostError::Thread)
-    }
-
-    /// Runs one stream; `None` if another thread failed.
-    fn run_stream(&self, stream: usize, memory: &Memory, start: Instant) -> Option<Vec<HostMoments>> {
-        let guard = RaiseOnPanic(&self.failed);
-        let now = || start.elapsed().as_nanos() as u64;
-        let instructions = &self.segment.streams[stream];
-        let mut moments = Vec::with_capacity(instructions.len());
-        for (position, instruction) in instructions.iter().enumerate() {
-            self.delays.iter().for_each(|delays| delays.pause(stream, position));
-            let begin = now();
-            let mut polled = begin;
-            match *instruction {
-                Instruction::Run(task) => {
-                    for &writer in self.polls.writers(task) {
-                        let ended = &self.ended[writer.operator][writer.tile as usize];
-                        self.wait(|| ended.load(Ordering::Acquire))?;
-                        polled = now();
-                    }
-                    self.operators[task.operator].run(task.tile, memory);
-                    if self.polls.is_polled(task) {
-                        self.ended[task.operator][task.tile as usize].store(true, Ordering::Release);
-                    }
-                }
-                // Every constant is as near as any other.
-                Instruction::Hold(_) | Instruction::Prefetch(_) => {}
-                Instruction::Signal(counter) => _ = self.counters[counter].fetch_add(1, Ordering::Release),
-                Instruction::Wait { counter, signals } => {
-                    self.wait(|| self.counters[counter].load(Ordering::Acquire) >= signals)?;
-                }
-            }
-            moments.push(HostMoments { begin, polled, end: now() });
+/// The threads that a segment keeps busy, of so many.
+fn segment_threads(segment: &Segment, threads: usize) -> usize {
+    match segment {
+        Segment::Persistent(segment) => segment.streams.len(),
+        Segment::CudaGraph(segment) => {
+            let blocks = segment.nodes.iter().map(|node| node.blocks as usize).max().unwrap_or(1);
+            threads.clamp(1, blocks.max(1))
         }
-        std::mem::forget(guard);
-        Some(moments)
-    }
-
-    /// Spins until something has happened; `None` if another thread failed.
-    fn wait(&self, happened: impl Fn() -> bool) -> Option<()> {
-        let mut polls = 0u32;
-        while !happened() {
-            if self.failed.load(Ordering::Relaxed) {
-                return None;
-            }
-            polls += 1;
-            if polls.is_multiple_of(64) {
-                std::thread::yield_now();
-            } else {
-                std::hint::spin_loop();
-            }
-        }
-        Some(())
-    }
-}
-
-/// The rTasks of the instructions that were executed, stream after stream.
-fn executed(segment: &PersistentSegment, moments: &[Vec<HostMoments>]) -> Vec<RTask> {
-    let streams = segment.streams.iter().zip(moments);
-    let tasks = streams.flat_map(|(stream, moments)| stream.iter().take(moments.len()));
-    let task = |instruction: &Instruction| match *instruction {
-        Instruction::Run(task) => Some(task),
-        Instruction::Hold(_) | Instruction::Prefetch(_) | Instruction::Wait { .. } | Instruction::Signal(_) => None,
-    };
-    tasks.filter_map(task).collect()
-}
-
-/// Raises the flag when dropped: a thread that unwinds tells the others not to wait for it.
-struct RaiseOnPanic<'f>(&'f AtomicBool);
-
-impl Drop for RaiseOnPanic<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

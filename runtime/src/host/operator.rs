@@ -1,146 +1,158 @@
 //! Evaluation of one rTask: the group's expressions on the tile's box.
 
+use warpweave_graph::expr::Range;
+use warpweave_plan::body::Stage;
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::ROperator;
-use warpweave_plan::region::tile_ranges;
-use warpweave_plan::template::staged::tile_coordinates;
 
 use super::contraction::HostContraction;
-use super::lanes::{LANES, Lanes, spread};
-use super::memory::Memory;
+use super::memory::{Memory, StagedValues};
 use super::opaque::HostOpaque;
-use super::points::{for_each_point, for_each_run};
-use super::product::HostProduct;
-use super::reduction::{reduce_row, stage_lanes};
-use super::stage::{HostStage, Run};
+use super::points::for_each_point;
+use super::stage::HostStage;
 use super::staged::{HostStaged, boxes};
+use super::vector::{self, Counts, Frame, Group, Scratch, Shared, StageReads, Target};
 
 /// An rOperator prepared for the host.
 pub(super) struct HostOperator {
-    operator: ROperator,
+    tiles: Tiles,
     staged: Vec<HostStaged>,
-    stages: Vec<HostStage>,
-    contraction: Option<HostContraction>,
-    opaque: Option<HostOpaque>,
-    /// Per stage, the product that it sums, if it is done natively.
-    products: Vec<Option<HostProduct>>,
-    /// Whether the tile's points are taken one at a time.
-    by_rows: bool,
+    evaluation: Evaluation,
+}
+
+enum Evaluation {
+    /// Native matrix products.
+    Contraction(HostContraction, Vec<HostStage>),
+    /// What a procedure computes of each row.
+    Opaque(HostOpaque, HostStage),
+    /// Instructions over registers.
+    Vector(Group),
+}
+
+/// The boxes of an rOperator's tiles.
+struct Tiles {
+    extents: Vec<usize>,
+    tile: Vec<usize>,
+    grid: Vec<usize>,
+}
+
+impl Tiles {
+    fn new(operator: &ROperator) -> Self {
+        let extents = operator.body.tile_extents();
+        Self { extents, tile: operator.params.tile.clone(), grid: operator.params.grid(&operator.body) }
+    }
+
+    /// The place of a tile in the grid, and the values of its axes.
+    fn find(&self, tile: u32, coordinates: &mut Vec<i64>, ranges: &mut Vec<Range>) {
+        coordinates.clear();
+        coordinates.resize(self.grid.len(), 0);
+        ranges.clear();
+        ranges.resize(self.grid.len(), Range::point(0));
+        let mut rest = tile as usize;
+        for axis in (0..self.grid.len()).rev() {
+            let coordinate = rest % self.grid[axis];
+            rest /= self.grid[axis];
+            let first = coordinate * self.tile[axis];
+            let last = (first + self.tile[axis]).min(self.extents[axis]) - 1;
+            coordinates[axis] = coordinate as i64;
+            ranges[axis] = Range { minimum: first as i64, maximum: last as i64 };
+        }
+    }
+
+    fn shared(&self) -> Vec<Shared> {
+        let axes = self.tile.iter().zip(&self.extents);
+        axes.map(|(&tile, &extent)| Shared { most: tile.min(extent), is_whole: tile >= extent }).collect()
+    }
+}
+
+/// What a thread computes rTasks in; allocated before the first.
+#[derive(Default)]
+pub(super) struct TaskScratch {
+    vector: Scratch,
+    staged: Vec<StagedValues>,
+    coordinates: Vec<i64>,
+    ranges: Vec<Range>,
+    box_ranges: Vec<Range>,
+}
+
+impl TaskScratch {
+    /// What every one of some operators needs.
+    pub(super) fn new<'o>(operators: impl Iterator<Item = &'o HostOperator>) -> Self {
+        let (mut counts, mut axes, mut staged) = (Counts::default(), 0, 0);
+        for operator in operators {
+            staged = staged.max(operator.staged.len());
+            for group in operator.groups() {
+                counts = counts.most(group.counts);
+                axes = axes.max(group.axes());
+            }
+        }
+        let vector = Scratch {
+            frame: Frame::new(counts),
+            point: vec![0; axes],
+            plane: vec![0.0; vector::PLANE + vector::BLOCK],
+        };
+        let staged = (0..staged).map(|_| StagedValues::default()).collect();
+        Self { vector, staged, ..Self::default() }
+    }
 }
 
 impl HostOperator {
     /// Prepares an operator of a verified plan.
     pub(super) fn new(operator: &ROperator, memory: &MemoryPlan) -> Self {
         let boxes = boxes(&operator.body, &operator.params);
-        let stage = |stage| HostStage::new(operator, stage, memory, &boxes);
-        let staged = operator.body.staged.iter().map(stage).zip(boxes.iter().cloned());
-        let staged =
-            staged.map(|(stage, spans)| HostStaged { product: HostProduct::new(&stage), stage, spans }).collect();
-        let stages: Vec<HostStage> = operator.body.stages.iter().map(stage).collect();
+        let tiles = Tiles::new(operator);
+        let reads = |stage: &Stage| StageReads::new(operator, stage, memory, &boxes);
+        let stage = |stage: &Stage| HostStage::new(operator, stage, memory, &boxes);
+        let staged = operator.body.staged.iter().zip(boxes.iter());
+        let staged = staged.map(|(stage, spans)| HostStaged::new(reads(stage), spans.clone())).collect();
         let blocked = operator.params.rules().multiplies_blocks();
-        let contraction = blocked.then(|| HostContraction::new(operator, &stages[0], memory, &boxes)).flatten();
-        let opaque = HostOpaque::new(operator, memory);
-        let products: Vec<Option<HostProduct>> = stages.iter().map(HostProduct::new).collect();
-        let wide = (0..stages.len()).any(|stage| !operator.body.extra_axes(stage).is_empty());
-        let by_rows = wide || products.iter().flatten().any(HostProduct::reads_stages);
-        Self { operator: operator.clone(), staged, stages, contraction, opaque, products, by_rows }
+        let first = stage(&operator.body.stages[0]);
+        let contraction = blocked.then(|| HostContraction::new(operator, &first, memory, &boxes)).flatten();
+        let evaluation = match (HostOpaque::new(operator, memory), contraction) {
+            (Some(opaque), _) => Evaluation::Opaque(opaque, first),
+            (None, Some(contraction)) => {
+                Evaluation::Contraction(contraction, operator.body.stages.iter().map(stage).collect())
+            }
+            (None, None) => {
+                Evaluation::Vector(Group::new(operator.body.stages.iter().map(reads).collect(), &tiles.shared()))
+            }
+        };
+        Self { tiles, staged, evaluation }
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &Group> {
+        let own = match &self.evaluation {
+            Evaluation::Vector(group) => Some(group),
+            Evaluation::Contraction(..) | Evaluation::Opaque(..) => None,
+        };
+        self.staged.iter().map(|staged| &staged.group).chain(own)
     }
 
     /// Packs the constants of a contraction.
-    pub(super) fn pack_constants(&mut self, memory: &Memory) {
-        if let Some(contraction) = &mut self.contraction {
-            contraction.pack_constants(&self.operator, memory);
+    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory) {
+        if let Evaluation::Contraction(contraction, _) = &mut self.evaluation {
+            contraction.pack_constants(operator, memory);
         }
     }
 
     /// Runs the rTask of a tile.
-    pub(super) fn run(&self, tile: u32, memory: &Memory) {
-        if self.staged.is_empty() {
-            return self.run_stages(tile, memory);
+    pub(super) fn run(&self, tile: u32, memory: &Memory, scratch: &mut TaskScratch) {
+        let TaskScratch { vector, staged, coordinates, ranges, box_ranges } = scratch;
+        self.tiles.find(tile, coordinates, ranges);
+        let mut memory = Memory { staged: std::mem::take(staged), ..*memory };
+        for (position, own) in self.staged.iter().enumerate() {
+            own.compute(position, coordinates, box_ranges, &mut memory, vector);
         }
-        let mut memory = Memory { staged: Vec::new(), ..*memory };
-        let coordinates = tile_coordinates(&self.operator.body, &self.operator.params, tile);
-        for staged in &self.staged {
-            let values = staged.compute(&coordinates, &memory);
-            memory.staged.push(values);
-        }
-        self.run_stages(tile, &memory);
-    }
-
-    fn run_stages(&self, tile: u32, memory: &Memory) {
-        let ranges = tile_ranges(&self.operator, 0, tile);
-        let rank = self.operator.body.tile_rank;
-        if let Some(opaque) = &self.opaque {
-            let mut point = vec![0; rank];
-            return for_each_point(&ranges[..rank], &mut point, &mut |point| {
-                opaque.run_row(&self.stages[0], point, memory);
-            });
-        }
-        if let Some(contraction) = &self.contraction {
-            return contraction.run(&self.stages, &ranges[..rank], memory);
-        }
-        let length = rank.checked_sub(1).map_or(1, |last| ranges[last].maximum - ranges[last].minimum + 1);
-        let mut point: Vec<i64> = ranges[..rank].iter().map(|range| range.minimum).collect();
-        if self.by_rows || length < 4 {
-            for_each_point(&ranges[..rank], &mut point, &mut |point| self.run_row(point, memory));
-        } else {
-            let (last, outer) = (ranges[rank - 1], &ranges[..rank - 1]);
-            for_each_point(outer, &mut point, &mut |point| {
-                let mut first = last.minimum;
-                while first <= last.maximum {
-                    let count = ((last.maximum - first + 1) as usize).min(LANES);
-                    point[rank - 1] = first;
-                    self.run_lanes(point, rank - 1, count, memory);
-                    first += count as i64;
-                }
-            });
-        }
-    }
-
-    /// All stages on neighbouring points of the innermost tile axis.
-    fn run_lanes(&self, tile_point: &[i64], axis: usize, count: usize, memory: &Memory) {
-        let mut values: Vec<Option<Lanes>> = Vec::with_capacity(self.stages.len());
-        for (stage, product) in self.stages.iter().zip(&self.products) {
-            let mut point = whole_point(stage, tile_point);
-            let product = product.as_ref();
-            let value = stage_lanes(stage, product, &mut point, (Some(axis), count), memory, &values);
-            stage.store(memory, &Run { point: &point, axis: Some(axis), count }, &value);
-            values.push(Some(value));
-        }
-    }
-
-    /// All stages on one point of the tile axes, along their own axes.
-    fn run_row(&self, tile_point: &[i64], memory: &Memory) {
-        let rank = self.operator.body.tile_rank;
-        let mut values: Vec<Option<Lanes>> = Vec::with_capacity(self.stages.len());
-        for (stage, product) in self.stages.iter().zip(&self.products) {
-            let mut point = whole_point(stage, tile_point);
-            let inner: Vec<usize> = (rank..stage.expr.axes.len()).collect();
-            if let Some(reducer) = stage.expr.reducer {
-                let reduced = match product {
-                    Some(product) => product.sums(stage, memory, &mut point, (None, 1), &values),
-                    None => reduce_row(stage, reducer, &inner, &mut point, &values, memory),
-                };
-                let run = Run { point: &point, axis: None, count: 1 };
-                let value = stage.finish(memory, &run, &values, Some(reduced));
-                stage.store(memory, &run, &value);
-                values.push(Some(spread(&value)));
-            } else {
-                let mut only = None;
-                for_each_run(stage, &inner, &mut point, &mut |run| {
-                    let value = stage.finish(memory, run, &values, None);
-                    stage.store(memory, run, &value);
-                    only = Some(value);
-                });
-                values.push(only.filter(|_| inner.is_empty()).map(|value| spread(&value)));
+        match &self.evaluation {
+            Evaluation::Vector(group) => {
+                vector::run(group, ranges, &memory, vector, &mut Target::Arena(memory.arena));
+            }
+            Evaluation::Contraction(contraction, stages) => contraction.run(stages, ranges, &memory),
+            Evaluation::Opaque(opaque, stage) => {
+                let mut point = vec![0; ranges.len()];
+                for_each_point(ranges, &mut point, &mut |point| opaque.run_row(stage, point, &memory));
             }
         }
+        *staged = memory.staged;
     }
-}
-
-/// The tile point followed by zeros for the stage's other axes.
-fn whole_point(stage: &HostStage, tile_point: &[i64]) -> Vec<i64> {
-    let mut point = tile_point.to_vec();
-    point.resize(stage.expr.axes.len(), 0);
-    point
 }

@@ -83,37 +83,6 @@ impl HostRead {
     pub(super) fn is_unguarded(&self) -> bool {
         self.guard.is_empty()
     }
-
-    /// The addresses of an unguarded read of this element type, if they are linear in the axes.
-    pub(super) fn line(&self, wanted: ElementType) -> Option<Line> {
-        let ReadSource::Memory { space, element, offset, position } = &self.source else { return None };
-        let Position::Affine { constant, coefficients } = position else { return None };
-        let size = element.bytes() as i64;
-        let line = Line { space: *space, first: offset + constant * size, size, coefficients: coefficients.clone() };
-        (self.is_unguarded() && *element == wanted).then_some(line)
-    }
-}
-
-/// Addresses in a space that are linear in the axes.
-pub(super) struct Line {
-    pub(super) space: HostSpace,
-    /// The byte at the origin of the axes.
-    first: i64,
-    /// Bytes of an element.
-    size: i64,
-    coefficients: Vec<(usize, i64)>,
-}
-
-impl Line {
-    /// The byte at a point.
-    pub(super) fn address(&self, point: &[i64]) -> i64 {
-        self.first + self.size * self.coefficients.iter().map(|(axis, factor)| factor * point[*axis]).sum::<i64>()
-    }
-
-    /// Elements between neighbours along an axis.
-    pub(super) fn coefficient(&self, axis: usize) -> i64 {
-        self.coefficients.iter().find(|(other, _)| *other == axis).map_or(0, |(_, coefficient)| *coefficient)
-    }
 }
 
 /// A stage's expression with its addresses.

@@ -1,65 +1,66 @@
 //! Staged values of a group: the boxes that a tile needs, computed before its stages.
 
-use warpweave_graph::arena::Id;
+use warpweave_graph::ElementType;
 use warpweave_graph::expr::Range;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::staged::StagedBox;
+use warpweave_plan::template::tile::ScheduleParams;
 
-use super::lanes::LANES;
-use super::memory::{Memory, StagedValues};
-use super::points::for_each_point;
-use super::product::HostProduct;
-use super::reduction::stage_lanes;
-use super::stage::{HostStage, strides};
+use super::memory::Memory;
+use super::stage::strides;
+use super::vector::{self, Group, Scratch, Shared, StageReads, Target};
 
 /// A staged stage, prepared.
 pub(super) struct HostStaged {
-    pub(super) stage: HostStage,
-    /// The product that it sums, if it is done natively.
-    pub(super) product: Option<HostProduct>,
+    pub(super) group: Group,
+    element: ElementType,
     /// The box of a tile.
-    pub(super) spans: StagedBox,
+    spans: StagedBox,
+    strides: Vec<usize>,
+    volume: usize,
 }
 
 impl HostStaged {
-    /// The elements of the tile's box, from memory that holds the earlier ones.
-    pub(super) fn compute(&self, tile: &[i64], memory: &Memory) -> StagedValues {
-        let ranges: Vec<Range> = self.spans.iter().map(|span| span.inside(tile)).collect();
-        let strides = strides(&self.spans);
-        let volume = self.spans.iter().map(|span| span.extent).product();
-        let first: usize = ranges.iter().zip(&strides).map(|(range, stride)| range.minimum as usize * stride).sum();
-        let mut staged = StagedValues::new(self.stage.expr.element, first as i64, volume);
-        let axes: Vec<usize> = self.stage.expr.parallel().map(Id::index).collect();
-        let mut point = vec![0; self.stage.expr.axes.len()];
-        let Some((last, outer)) = ranges.split_last() else {
-            let value = stage_lanes(&self.stage, self.product.as_ref(), &mut point, (None, 1), memory, &[]);
-            staged.keep(0, 1, &value);
-            return staged;
-        };
-        let mut counter = vec![0; outer.len()];
-        for_each_point(outer, &mut counter, &mut |outer| {
-            for (axis, value) in axes.iter().zip(outer.iter()) {
-                point[*axis] = *value;
-            }
-            let mut start = last.minimum;
-            while start <= last.maximum {
-                let count = ((last.maximum - start + 1) as usize).min(LANES);
-                let axis = axes[axes.len() - 1];
-                point[axis] = start;
-                let value =
-                    stage_lanes(&self.stage, self.product.as_ref(), &mut point, (Some(axis), count), memory, &[]);
-                let slot: i64 =
-                    axes.iter().zip(&strides).map(|(axis, stride)| point[*axis] * *stride as i64).sum::<i64>();
-                staged.keep((slot - staged.first) as usize, count, &value);
-                start += count as i64;
-            }
+    /// Prepares a stage and its box.
+    pub(super) fn new(mut reads: StageReads, spans: StagedBox) -> Self {
+        let strides = strides(&spans);
+        reads.keep_in_box(&strides);
+        let shared = spans.iter().map(|span| Shared {
+            most: span.extent.min(span.whole),
+            is_whole: span.extent == span.whole && span.first == 0 && span.steps.iter().all(|step| *step == 0),
         });
-        staged
+        let element = reads.expr.element;
+        let volume = spans.iter().map(|span| span.extent).product();
+        Self { group: Group::new(vec![reads], &shared.collect::<Vec<Shared>>()), element, spans, strides, volume }
+    }
+
+    /// Computes the elements of the tile's box from memory that holds the earlier ones.
+    pub(super) fn compute(
+        &self,
+        position: usize,
+        tile: &[i64],
+        ranges: &mut Vec<Range>,
+        memory: &mut Memory,
+        scratch: &mut Scratch,
+    ) {
+        ranges.clear();
+        ranges.extend(self.spans.iter().map(|span| span.inside(tile)));
+        let first: i64 = ranges.iter().zip(&self.strides).map(|(range, stride)| range.minimum * *stride as i64).sum();
+        let own = &mut memory.staged[position];
+        let mut bytes = std::mem::take(&mut own.bytes);
+        (own.first, own.element) = (first, self.element);
+        let length = self.volume * self.element.bytes();
+        if bytes.len() < length {
+            bytes.resize(length, 0);
+        }
+        let first = first * self.element.bytes() as i64;
+        vector::run(&self.group, ranges, memory, scratch, &mut Target::Box { bytes: &mut bytes, first });
+        memory.staged[position].bytes = bytes;
     }
 }
 
 /// The boxes of a body's staged values.
-pub(super) fn boxes(body: &GroupBody, params: &warpweave_plan::template::tile::ScheduleParams) -> Vec<StagedBox> {
+pub(super) fn boxes(body: &GroupBody, params: &ScheduleParams) -> Vec<StagedBox> {
     if body.staged.is_empty() {
         return Vec::new();
     }

@@ -32,7 +32,7 @@ fn runs_its_plan(program: &TensorProgram) {
     let mut results = Vec::new();
     for threads in [1, 2, 3] {
         let mut session = HostSession::new(&compiled.plan, weights.clone(), threads).expect("the plan folds");
-        results.push(session.run(&inputs).expect("the plan runs"));
+        results.push(session.run_traced(&inputs, None).expect("the plan runs"));
         let planned = compiled
             .plan
             .plan()

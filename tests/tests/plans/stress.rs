@@ -28,7 +28,7 @@ fn check(program: &TensorProgram) {
     let expected = session.run(&inputs).expect("the plan runs");
     for seed in 0..runs {
         let delays = Delays { seed, longest: LONGEST };
-        let found = session.run_delayed(&inputs, Some(delays)).expect("the plan runs");
+        let found = session.run_traced(&inputs, Some(delays)).expect("the plan runs");
         assert!(found == expected, "pauses of seed {seed} change the result");
     }
 }

@@ -107,21 +107,24 @@ impl Blocked {
             if side.access.space != HostSpace::Plan(BufferSpace::Weights) {
                 continue;
             }
-            let Some(places) = ConstantPanels::places(operator, &side.axes, &self.batch, &side.access) else { continue };
+            let Some(places) = ConstantPanels::places(operator, &side.axes, &self.batch, &side.access) else {
+                continue;
+            };
             let blocks: Vec<Numbers<usize>> = blocks(self.steps.count()).collect();
             let (steps, access, panels) = (&self.steps, &side.access, side.panels);
             let (mut runs, mut point) = (Runs::default(), vec![0; operator.body.stages[0].expr.axes.len()]);
             let axes = &side.axes;
-            side.constant = ConstantPanels::new(places, MOST_COPIES * memory.weights.len() / size_of::<f32>(), |tile, values| {
-                tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
-                runs.find(access, axes, tile, &mut point);
-                let singles = panels.singles(runs.elements);
-                for block in &blocks {
-                    let first = values.len();
-                    values.resize(first + singles * block.len(), 0.0);
-                    pack(access, &runs, (steps, block.clone()), panels, memory, &mut values[first..]);
-                }
-            });
+            side.constant =
+                ConstantPanels::new(places, MOST_COPIES * memory.weights.len() / size_of::<f32>(), |tile, values| {
+                    tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
+                    runs.find(access, axes, tile, &mut point);
+                    let singles = panels.singles(runs.elements);
+                    for block in &blocks {
+                        let first = values.len();
+                        values.resize(first + singles * block.len(), 0.0);
+                        pack(access, &runs, (steps, block.clone()), panels, memory, &mut values[first..]);
+                    }
+                });
         }
     }
 
@@ -164,8 +167,7 @@ impl Blocked {
         scratch.point.clear();
         scratch.point.extend(tile.iter().map(|range| range.minimum));
         scratch.point.resize(stages[0].expr.axes.len(), 0);
-        let (mut row_panels, mut column_panels) =
-            (self.rows.constant_panels(tile), self.columns.constant_panels(tile));
+        let (mut row_panels, mut column_panels) = (self.rows.constant_panels(tile), self.columns.constant_panels(tile));
         for block in blocks(self.steps.count()) {
             let begins = block.start == 0;
             let Scratch { point, runs, rows: row_buffer, columns: column_buffer, sums } = &mut *scratch;
@@ -175,7 +177,8 @@ impl Blocked {
             let column_block = self.columns.next_block(&mut column_panels, steps, columns, &mut place, column_buffer);
             self.multiply((row_block, rows), (column_block, stride), block.len(), &mut sums[..rows * stride], begins);
         }
-        let sums = Sums { values: &scratch.sums[..rows * stride], stride, rows: &self.rows.axes, columns: &self.columns.axes };
+        let sums =
+            Sums { values: &scratch.sums[..rows * stride], stride, rows: &self.rows.axes, columns: &self.columns.axes };
         self.epilogue.run(stages, tile, memory, &sums);
     }
 

@@ -50,11 +50,7 @@ impl ConstantPanels {
     }
 
     /// All panels, where `pack` appends those of a tile; `None` if they are more than `most` singles.
-    pub(super) fn new(
-        places: Vec<Place>,
-        most: usize,
-        mut pack: impl FnMut(&[Range], &mut Vec<f32>),
-    ) -> Option<Self> {
+    pub(super) fn new(places: Vec<Place>, most: usize, mut pack: impl FnMut(&[Range], &mut Vec<f32>)) -> Option<Self> {
         let rank = places.iter().map(|place| place.axis + 1).max().unwrap_or(0);
         let mut tile = vec![Range::point(0); rank];
         let (mut starts, mut values) = (vec![0], Vec::new());

@@ -37,7 +37,8 @@ impl Sums<'_> {
 
     /// From one element along an axis to the next, if it is the innermost that has more than one on its side.
     fn step(&self, tile: &[Range], axis: usize) -> Option<usize> {
-        let innermost = |axes: &[usize]| axes.iter().rev().find(|&&axis| tile[axis].minimum != tile[axis].maximum).copied();
+        let innermost =
+            |axes: &[usize]| axes.iter().rev().find(|&&axis| tile[axis].minimum != tile[axis].maximum).copied();
         match (innermost(self.columns) == Some(axis), innermost(self.rows) == Some(axis)) {
             (true, _) => Some(1),
             (_, true) => Some(self.stride),
@@ -72,9 +73,8 @@ impl Epilogue {
         let step = sums.step(tile, innermost);
         if let Some(program) = &self.program {
             let side = if step == Some(1) { sums.columns } else { sums.rows };
-            let joins = |outer: usize, count: usize| {
-                side.contains(&outer) && program.merges(outer, innermost, count as i64)
-            };
+            let joins =
+                |outer: usize, count: usize| side.contains(&outer) && program.merges(outer, innermost, count as i64);
             while let Some(outer) = axes.pop_if(|outer| joins(*outer, count)) {
                 count *= length(outer);
             }

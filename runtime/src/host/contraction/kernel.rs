@@ -64,9 +64,7 @@ const PORTABLE: Kernels = Kernels {
 /// Dispatches on the number of rows. Kernels of few rows take several panels of columns at once: one has too few sums to
 /// hide the latency of their additions. `WIDTH` vectors are the columns of a panel.
 #[inline(always)]
-fn of_any_rows<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(
-    product: &mut PanelProduct<'_>,
-) {
+fn of_any_rows<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(product: &mut PanelProduct<'_>) {
     if product.rows == ROWS {
         return of_rows::<V, WIDTH, COLUMNS, ROWS, 1>(product);
     }
@@ -97,7 +95,8 @@ fn of_rows<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usiz
     let panels = columns.len().checked_div(*steps).unwrap_or(0);
     let mut panel = 0;
     while panel + PANELS <= panels {
-        let of_each: [&[[f32; COLUMNS]]; PANELS] = std::array::from_fn(|at| &columns[(panel + at) * *steps..][..*steps]);
+        let of_each: [&[[f32; COLUMNS]]; PANELS] =
+            std::array::from_fn(|at| &columns[(panel + at) * *steps..][..*steps]);
         block::<V, WIDTH, COLUMNS, ROWS, PANELS>(rows, of_each, &mut sums[panel * COLUMNS..], *stride, *begins);
         panel += PANELS;
     }

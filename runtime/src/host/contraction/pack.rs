@@ -136,15 +136,7 @@ struct Into {
 }
 
 /// Copies `lanes` elements of `steps` steps.
-fn copy(
-    access: &Access,
-    memory: &Memory,
-    position: i64,
-    strides: Strides,
-    steps: usize,
-    into: Into,
-    out: &mut [f32],
-) {
+fn copy(access: &Access, memory: &Memory, position: i64, strides: Strides, steps: usize, into: Into, out: &mut [f32]) {
     let reach = |stride: i64, count: usize| usize::try_from(stride).ok()?.checked_mul(count - 1);
     let reach = reach(strides.lane, into.lanes).zip(reach(strides.step, steps));
     let single = access.element == ElementType::F32;

@@ -43,7 +43,11 @@ impl Steps {
 
     /// Calls with the values of all outer axes, as (axis, value), the steps along the inner axis, and the number of the first
     /// of them in a block of steps.
-    pub(super) fn for_each(&self, block: Numbers<usize>, mut body: impl FnMut(&dyn Fn(usize) -> i64, Numbers<usize>, usize)) {
+    pub(super) fn for_each(
+        &self,
+        block: Numbers<usize>,
+        mut body: impl FnMut(&dyn Fn(usize) -> i64, Numbers<usize>, usize),
+    ) {
         let mut step = block.start;
         while step < block.end {
             let (number, first) = (step / self.length, step % self.length);

@@ -1,0 +1,290 @@
+//! Runs of a plan on threads: what they share, and what each does.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use warpweave_graph::arena::Arena;
+use warpweave_plan::plan::Segment;
+use warpweave_plan::plan::{
+    CounterId, GraphSegment, Instruction, KernelNode, MemoryPlan, OperatorId, PersistentSegment, RTask,
+};
+use warpweave_plan::streams::polls::Polls;
+use warpweave_plan::verify::Verified;
+
+use super::HostMoments;
+use super::delays::Delays;
+use super::indices::IndexFaults;
+use super::memory::{Memory, SharedArena};
+use super::operator::{HostOperator, TaskScratch};
+
+/// Polls of a wait before the thread lets others run each time.
+const SPINS: u32 = 64;
+
+/// A plan on threads, and the state of its runs.
+pub(super) struct Launch {
+    pub(super) plan: Verified,
+    pub(super) threads: usize,
+    pub(super) arena: SharedArena,
+    pub(super) faults: IndexFaults,
+    weights: Arc<[u8]>,
+    segments: Vec<HostSegment>,
+    /// How often threads came to the end of a segment or node in this run.
+    arrivals: AtomicUsize,
+    failed: AtomicBool,
+    recording: Mutex<Option<Recording>>,
+    records: Vec<Mutex<Record>>,
+}
+
+/// What is prepared of a segment, and the state of its run.
+struct HostSegment {
+    operators: Arena<OperatorId, HostOperator>,
+    polls: Polls,
+    /// Which rTasks have ended, of operators some of whose are polled.
+    ended: Arena<OperatorId, Vec<AtomicBool>>,
+    counters: Arena<CounterId, AtomicU32>,
+}
+
+/// That a run notes what it does.
+#[derive(Clone, Copy)]
+pub(super) struct Recording {
+    pub(super) start: Instant,
+    pub(super) delays: Option<Delays>,
+}
+
+/// What a thread did in a run.
+#[derive(Default)]
+pub(super) struct Record {
+    /// The rTasks that it executed, each with the position of its segment.
+    pub(super) tasks: Vec<(usize, RTask)>,
+    /// Per persistent segment, when it came to the instructions of its stream.
+    pub(super) moments: Vec<(usize, Vec<HostMoments>)>,
+}
+
+/// Another thread failed.
+struct Failed;
+
+impl HostSegment {
+    fn new(segment: &Segment, memory: &MemoryPlan, constants: &Memory) -> Self {
+        let prepared = segment.operators().values().map(|operator| {
+            let mut prepared = HostOperator::new(operator, memory);
+            prepared.pack_constants(operator, constants);
+            prepared
+        });
+        let operators = prepared.collect();
+        let (polls, counters) = match segment {
+            Segment::Persistent(segment) => {
+                (Polls::of(segment, memory), segment.counters.values().map(|_| AtomicU32::new(0)).collect())
+            }
+            Segment::CudaGraph(_) => (Polls::default(), Arena::new()),
+        };
+        let ended = segment.operators().values().map(|operator| match polls.is_empty() {
+            true => Vec::new(),
+            false => (0..operator.tasks()).map(|_| AtomicBool::new(false)).collect(),
+        });
+        Self { ended: ended.collect(), operators, polls, counters }
+    }
+}
+
+impl Launch {
+    /// Prepares a plan that was folded onto so many threads.
+    pub(super) fn new(plan: Verified, weights: Arc<[u8]>, threads: usize) -> Self {
+        let memory = &plan.plan().memory;
+        let arena = SharedArena::new(memory.arena_bytes as usize);
+        let faults = IndexFaults::default();
+        let constants = Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults };
+        let segments =
+            plan.plan().segments.iter().map(|segment| HostSegment::new(segment, memory, &constants)).collect();
+        let records = (0..threads).map(|_| Mutex::default()).collect();
+        let (arrivals, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let recording = Mutex::new(None);
+        Self { plan, threads, arena, faults, weights, segments, arrivals, failed, recording, records }
+    }
+
+    /// What a thread works in.
+    pub(super) fn scratch(&self) -> TaskScratch {
+        TaskScratch::new(self.segments.iter().flat_map(|segment| segment.operators.values()))
+    }
+
+    /// Makes everything ready for a run, while no thread runs.
+    pub(super) fn begin(&self, recording: Option<Recording>) {
+        for segment in &self.segments {
+            segment.counters.values().for_each(|counter| counter.store(0, Ordering::Relaxed));
+            segment.ended.values().flatten().for_each(|ended| ended.store(false, Ordering::Relaxed));
+        }
+        self.arrivals.store(0, Ordering::Relaxed);
+        self.failed.store(false, Ordering::Relaxed);
+        *self.recording.lock().unwrap_or_else(PoisonError::into_inner) = recording;
+    }
+
+    /// Whether a thread of the last run failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// What the threads noted in the last run.
+    pub(super) fn records(&self) -> Vec<Record> {
+        let take = |record: &Mutex<Record>| std::mem::take(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
+        self.records.iter().map(take).collect()
+    }
+
+    /// One thread's part of a run.
+    pub(super) fn run(&self, thread: usize, scratch: &mut TaskScratch) {
+        let ran = catch_unwind(AssertUnwindSafe(|| self.run_segments(thread, scratch)));
+        if ran.is_err() {
+            self.failed.store(true, Ordering::Release);
+            // Registers may be missing.
+            *scratch = self.scratch();
+        }
+    }
+
+    fn run_segments(&self, thread: usize, scratch: &mut TaskScratch) -> Result<(), Failed> {
+        let recording = *self.recording.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new(), faults: &self.faults };
+        let mut record = Record::default();
+        let mut met = 0;
+        for (position, (segment, prepared)) in self.plan.plan().segments.iter().zip(&self.segments).enumerate() {
+            match segment {
+                Segment::Persistent(segment) => {
+                    let stream = Stream { launch: self, segment, prepared, thread, memory: &memory };
+                    match (thread < segment.streams.len(), recording) {
+                        (false, _) => {}
+                        (true, None) => stream.run(scratch)?,
+                        (true, Some(recording)) => {
+                            let (tasks, moments) = stream.run_recorded(scratch, recording)?;
+                            record.tasks.extend(tasks.into_iter().map(|task| (position, task)));
+                            record.moments.push((position, moments));
+                        }
+                    }
+                    self.meet(&mut met)?;
+                }
+                Segment::CudaGraph(segment) => {
+                    let tasks = recording.map(|_| &mut record.tasks);
+                    self.run_nodes(thread, (position, segment), &memory, scratch, tasks, &mut met)?;
+                }
+            }
+        }
+        if recording.is_some() {
+            *self.records[thread].lock().unwrap_or_else(PoisonError::into_inner) = record;
+        }
+        Ok(())
+    }
+
+    /// Every so-manieth block of each node, one node after another.
+    fn run_nodes(
+        &self,
+        thread: usize,
+        (position, segment): (usize, &GraphSegment),
+        memory: &Memory,
+        scratch: &mut TaskScratch,
+        mut tasks: Option<&mut Vec<(usize, RTask)>>,
+        met: &mut usize,
+    ) -> Result<(), Failed> {
+        for &KernelNode { operator, blocks } in &segment.nodes {
+            for tile in (thread as u32..blocks).step_by(self.threads) {
+                self.segments[position].operators[operator].run(tile, memory, scratch);
+                if let Some(tasks) = tasks.as_deref_mut() {
+                    tasks.push((position, RTask { operator, tile }));
+                }
+            }
+            self.meet(met)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until every thread has come as far; so often this thread has waited before.
+    fn meet(&self, met: &mut usize) -> Result<(), Failed> {
+        *met += 1;
+        let wanted = *met * self.threads;
+        self.arrivals.fetch_add(1, Ordering::AcqRel);
+        self.wait(|| self.arrivals.load(Ordering::Acquire) >= wanted)
+    }
+
+    /// Waits until something has happened.
+    fn wait(&self, happened: impl Fn() -> bool) -> Result<(), Failed> {
+        let mut polls = 0u32;
+        while !happened() {
+            if self.failed.load(Ordering::Relaxed) {
+                return Err(Failed);
+            }
+            polls += 1;
+            if polls < SPINS {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A thread's stream of a persistent segment.
+struct Stream<'l> {
+    launch: &'l Launch,
+    segment: &'l PersistentSegment,
+    prepared: &'l HostSegment,
+    thread: usize,
+    memory: &'l Memory<'l>,
+}
+
+impl Stream<'_> {
+    fn run(&self, scratch: &mut TaskScratch) -> Result<(), Failed> {
+        for instruction in &self.segment.streams[self.thread] {
+            self.execute(instruction, scratch, &mut || {})?;
+        }
+        Ok(())
+    }
+
+    fn run_recorded(
+        &self,
+        scratch: &mut TaskScratch,
+        Recording { start, delays }: Recording,
+    ) -> Result<(Vec<RTask>, Vec<HostMoments>), Failed> {
+        let now = || start.elapsed().as_nanos() as u64;
+        let instructions = &self.segment.streams[self.thread];
+        let (mut tasks, mut moments) = (Vec::new(), Vec::with_capacity(instructions.len()));
+        for (position, instruction) in instructions.iter().enumerate() {
+            delays.iter().for_each(|delays| delays.pause(self.thread, position));
+            let begin = now();
+            let mut polled = begin;
+            self.execute(instruction, scratch, &mut || polled = now())?;
+            moments.push(HostMoments { begin, polled, end: now() });
+            if let Instruction::Run(task) = instruction {
+                tasks.push(*task);
+            }
+        }
+        Ok((tasks, moments))
+    }
+
+    /// Executes one instruction; `polled` is called whenever something that it polls is there.
+    #[inline]
+    fn execute(
+        &self,
+        instruction: &Instruction,
+        scratch: &mut TaskScratch,
+        polled: &mut impl FnMut(),
+    ) -> Result<(), Failed> {
+        let Self { launch, prepared, .. } = self;
+        match *instruction {
+            Instruction::Run(task) => {
+                for &writer in prepared.polls.writers(task) {
+                    let ended = &prepared.ended[writer.operator][writer.tile as usize];
+                    launch.wait(|| ended.load(Ordering::Acquire))?;
+                    polled();
+                }
+                prepared.operators[task.operator].run(task.tile, self.memory, scratch);
+                if prepared.polls.is_polled(task) {
+                    prepared.ended[task.operator][task.tile as usize].store(true, Ordering::Release);
+                }
+            }
+            // Every constant is as near as any other.
+            Instruction::Hold(_) | Instruction::Prefetch(_) => {}
+            Instruction::Signal(counter) => _ = prepared.counters[counter].fetch_add(1, Ordering::Release),
+            Instruction::Wait { counter, signals } => {
+                launch.wait(|| prepared.counters[counter].load(Ordering::Acquire) >= signals)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! Registers of a thread: slices of values of neighbouring points.
+
+use warpweave_graph::ElementType;
+use warpweave_graph::numerics::Class;
+
+use super::processor::Processor;
+
+/// A register holds at most as many values.
+pub(crate) const CAPACITY: usize = 1024;
+
+/// What a register holds. Every value has its element type after every step: singles are computed as singles and doubles as
+/// doubles, and integers wrap at their width.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Kind {
+    /// `F32`, and floating point of fewer bits, which conversions and stores round.
+    Single,
+    /// `F64`.
+    Double,
+    /// Truth values as 0 and 1, and integers that 32 signed bits hold.
+    Word,
+    /// Other integers, `U64` as its two's complement.
+    Long,
+}
+
+impl Kind {
+    /// Where values of an element type are held.
+    pub(crate) fn of(element: ElementType) -> Self {
+        match (element.class(), element.bits()) {
+            (Class::Float(_), 64) => Self::Double,
+            (Class::Float(_), _) => Self::Single,
+            (Class::Boolean, _) | (Class::Signed, ..=32) | (Class::Unsigned, ..=16) => Self::Word,
+            (Class::Signed | Class::Unsigned, _) => Self::Long,
+        }
+    }
+}
+
+/// A register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot {
+    pub(crate) kind: Kind,
+    /// Its position among those of its kind.
+    pub(crate) number: u16,
+    /// Whether its first value stands for those of all points.
+    pub(crate) is_uniform: bool,
+}
+
+/// The number of registers of each kind.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) singles: u16,
+    pub(crate) doubles: u16,
+    pub(crate) words: u16,
+    pub(crate) longs: u16,
+}
+
+impl Counts {
+    /// One more register of a kind.
+    pub(crate) fn next(&mut self, kind: Kind, is_uniform: bool) -> Slot {
+        let count = match kind {
+            Kind::Single => &mut self.singles,
+            Kind::Double => &mut self.doubles,
+            Kind::Word => &mut self.words,
+            Kind::Long => &mut self.longs,
+        };
+        *count += 1;
+        Slot { kind, number: *count - 1, is_uniform }
+    }
+
+    /// As many as either has.
+    pub(crate) fn most(self, other: Self) -> Self {
+        Self {
+            singles: self.singles.max(other.singles),
+            doubles: self.doubles.max(other.doubles),
+            words: self.words.max(other.words),
+            longs: self.longs.max(other.longs),
+        }
+    }
+}
+
+/// The registers of a thread, allocated before it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Frame {
+    singles: Vec<Vec<f32>>,
+    doubles: Vec<Vec<f64>>,
+    words: Vec<Vec<i32>>,
+    longs: Vec<Vec<i64>>,
+    processor: Processor,
+}
+
+impl Frame {
+    /// A frame with so many registers.
+    pub(crate) fn new(counts: Counts) -> Self {
+        Self {
+            singles: vec![vec![0.0; CAPACITY]; counts.singles.into()],
+            doubles: vec![vec![0.0; CAPACITY]; counts.doubles.into()],
+            words: vec![vec![0; CAPACITY]; counts.words.into()],
+            longs: vec![vec![0; CAPACITY]; counts.longs.into()],
+            processor: Processor::detect(),
+        }
+    }
+
+    /// The processor that works on the registers.
+    pub(crate) fn processor(&self) -> Processor {
+        self.processor
+    }
+
+    /// The values of a register of `T`.
+    pub(crate) fn values<T: Number>(&self, slot: Slot) -> &[T] {
+        &T::registers(self)[usize::from(slot.number)]
+    }
+
+    /// Takes a register of `T` out, to be put back.
+    pub(crate) fn take<T: Number>(&mut self, slot: Slot) -> Vec<T> {
+        std::mem::take(&mut T::registers_mut(self)[usize::from(slot.number)])
+    }
+
+    /// Puts a register back.
+    pub(crate) fn put<T: Number>(&mut self, slot: Slot, values: Vec<T>) {
+        T::registers_mut(self)[usize::from(slot.number)] = values;
+    }
+
+    /// A register's value at a point; of integers.
+    pub(crate) fn integer(&self, slot: Slot, lane: usize) -> i64 {
+        let lane = if slot.is_uniform { 0 } else { lane };
+        match slot.kind {
+            Kind::Word => i64::from(self.values::<i32>(slot)[lane]),
+            Kind::Long => self.values::<i64>(slot)[lane],
+            Kind::Single | Kind::Double => unreachable!("indices are integers"),
+        }
+    }
+}
+
+/// A type that registers hold.
+pub(crate) trait Number: Copy + Default + PartialEq + 'static {
+    fn registers(frame: &Frame) -> &[Vec<Self>];
+    fn registers_mut(frame: &mut Frame) -> &mut [Vec<Self>];
+}
+
+impl Number for f32 {
+    fn registers(frame: &Frame) -> &[Vec<Self>] {
+        &frame.singles
+    }
+    fn registers_mut(frame: &mut Frame) -> &mut [Vec<Self>] {
+        &mut frame.singles
+    }
+}
+
+impl Number for f64 {
+    fn registers(frame: &Frame) -> &[Vec<Self>] {
+        &frame.doubles
+    }
+    fn registers_mut(frame: &mut Frame) -> &mut [Vec<Self>] {
+        &mut frame.doubles
+    }
+}
+
+impl Number for i32 {
+    fn registers(frame: &Frame) -> &[Vec<Self>] {
+        &frame.words
+    }
+    fn registers_mut(frame: &mut Frame) -> &mut [Vec<Self>] {
+        &mut frame.words
+    }
+}
+
+impl Number for i64 {
+    fn registers(frame: &Frame) -> &[Vec<Self>] {
+        &frame.longs
+    }
+    fn registers_mut(frame: &mut Frame) -> &mut [Vec<Self>] {
+        &mut frame.longs
+    }
+}

@@ -1,0 +1,198 @@
+//! Reads of memory into registers.
+
+use warpweave_graph::arithmetic::wrap;
+use warpweave_graph::expr::{Index, Literal, ReadId};
+use warpweave_graph::numerics::{Class, FloatFormat};
+use warpweave_graph::{ElementType, minifloat};
+
+use super::frame::{Frame, Kind, Number, Slot};
+use super::mathematics::{single_of_bfloat, single_of_half};
+use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
+use super::processor::{Processor, vectorised};
+use crate::host::indices::HostIndexChecks;
+use crate::host::memory::{HostSpace, Memory};
+
+/// A read of elements of a buffer; positions are in elements from `offset` bytes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    pub(crate) read: ReadId,
+    pub(crate) space: HostSpace,
+    pub(crate) element: ElementType,
+    pub(crate) offset: i64,
+    pub(crate) position: Place,
+    pub(crate) guard: Vec<Bounds>,
+    pub(crate) fill: Literal,
+    /// Whether elements name places, which are checked.
+    pub(crate) is_checked: bool,
+}
+
+/// Where a load takes place.
+pub(crate) struct At<'a> {
+    pub(crate) point: &'a [i64],
+    pub(crate) lanes: LaneAxes,
+    pub(crate) chunk: Chunk,
+    pub(crate) indirect: &'a Indirect,
+    pub(crate) memory: &'a Memory<'a>,
+    pub(crate) checks: &'a HostIndexChecks,
+}
+
+impl Load {
+    /// Whether its value is the same for all points of a chunk.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.position.is_uniform() && self.guard.iter().all(|bounds| bounds.place.is_uniform())
+    }
+
+    /// Loads a chunk's values.
+    pub(crate) fn run(&self, to: Slot, at: &At, frame: &mut Frame) {
+        match to.kind {
+            Kind::Single => self.run_as::<f32>(to, at, frame, self.fill.to_f64() as f32, load_singles),
+            Kind::Double => self.run_as::<f64>(to, at, frame, self.fill.to_f64(), load_doubles),
+            Kind::Word => self.run_as::<i32>(to, at, frame, self.fill.to_i64() as i32, load_words),
+            Kind::Long => self.run_as::<i64>(to, at, frame, self.fill.to_i64(), load_longs),
+        }
+        if self.is_checked {
+            self.check(to, at, frame);
+        }
+    }
+
+    fn run_as<T: Number>(
+        &self,
+        to: Slot,
+        at: &At,
+        frame: &mut Frame,
+        fill: T,
+        load: impl Fn(Processor, &Memory, HostSpace, ElementType, i64, i64, &mut [T]),
+    ) {
+        let chunk = if to.is_uniform { Chunk::POINT } else { at.chunk };
+        let mut out = frame.take::<T>(to);
+        let processor = frame.processor();
+        let here = Here { point: at.point, lanes: at.lanes, indirect: at.indirect, frame };
+        let size = self.element.bytes() as i64;
+        let are_lines = self.guard.iter().all(|bounds| matches!(bounds.place, Place::Line(_)));
+        if let (Place::Line(line), true) = (&self.position, are_lines) {
+            let first = self.offset + line.first(&here) * size;
+            let (row_step, step) = (line.row * size, line.column * size);
+            let is_one_run = line.row == chunk.columns as i64 * line.column && chunk.pitch == chunk.columns;
+            if self.guard.is_empty() && (is_one_run || chunk.rows == 1) {
+                let count = chunk.lanes();
+                load(processor, at.memory, self.space, self.element, first, step, &mut out[..count]);
+            } else {
+                for row in 0..chunk.rows {
+                    let columns = (0, chunk.columns as i64);
+                    let (from, to) =
+                        self.guard.iter().fold(columns, |columns, bounds| bounds.interval(&here, row, columns));
+                    let out = &mut out[row * chunk.pitch..][..chunk.columns];
+                    if from >= to {
+                        out.fill(fill);
+                        continue;
+                    }
+                    let start = first + row as i64 * row_step + from * step;
+                    let (from, to) = (from as usize, to as usize);
+                    out[..from].fill(fill);
+                    load(processor, at.memory, self.space, self.element, start, step, &mut out[from..to]);
+                    out[to..].fill(fill);
+                }
+            }
+        } else {
+            for row in 0..chunk.rows {
+                for column in 0..chunk.columns {
+                    let lane = row * chunk.pitch + column;
+                    let value = &mut out[lane..=lane];
+                    value[0] = fill;
+                    if self.guard.iter().all(|bounds| bounds.holds(&here, row, column, lane)) {
+                        let start = self.offset + self.position.at(&here, row, column, lane) * size;
+                        load(processor, at.memory, self.space, self.element, start, 0, value);
+                    }
+                }
+            }
+        }
+        frame.put(to, out);
+    }
+
+    #[cold]
+    fn check(&self, to: Slot, at: &At, frame: &Frame) {
+        let chunk = if to.is_uniform { Chunk::POINT } else { at.chunk };
+        let here = Here { point: at.point, lanes: at.lanes, indirect: at.indirect, frame };
+        for row in 0..chunk.rows {
+            for column in 0..chunk.columns {
+                let lane = row * chunk.pitch + column;
+                let value = [frame.integer(to, lane)];
+                let index = |index: &Index, _: usize| here.index(index, row, column, lane);
+                at.checks.check(self.read, &value, index, at.memory.faults);
+            }
+        }
+    }
+}
+
+/// Decodes elements of so many bytes.
+#[inline(always)]
+fn each<const N: usize, T: Number>(
+    memory: &Memory,
+    space: HostSpace,
+    offset: i64,
+    stride: i64,
+    out: &mut [T],
+    decode: impl Fn([u8; N]) -> T,
+) {
+    if stride == N as i64 {
+        match memory.bytes(space, offset, N * out.len()) {
+            Some(bytes) => {
+                for (out, bytes) in out.iter_mut().zip(bytes.as_chunks::<N>().0) {
+                    *out = decode(*bytes);
+                }
+            }
+            None => out.fill(T::default()),
+        }
+    } else if stride == 0 {
+        let value = memory.bytes(space, offset, N).and_then(|bytes| bytes.first_chunk::<N>());
+        out.fill(value.map_or(T::default(), |bytes| decode(*bytes)));
+    } else {
+        memory.strided(space, offset, stride, out, decode);
+    }
+}
+
+vectorised! {
+/// Loads singles from byte `offset` of a space on, `stride` bytes apart.
+pub(crate) fn load_singles<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [f32]) {
+    match element.class() {
+        Class::Float(FloatFormat::Half) => each(memory, space, offset, stride, out, |bytes| {
+            single_of_half(u16::from_le_bytes(bytes))
+        }),
+        Class::Float(FloatFormat::BFloat16) => each(memory, space, offset, stride, out, |bytes| {
+            single_of_bfloat(u16::from_le_bytes(bytes))
+        }),
+        Class::Float(FloatFormat::Minifloat(_) | FloatFormat::PowerOfTwo) => {
+            each(memory, space, offset, stride, out, |[code]| minifloat::decode(element, code) as f32);
+        }
+        _ => each(memory, space, offset, stride, out, f32::from_le_bytes),
+    }
+}
+}
+
+vectorised! {
+fn load_doubles<I>(processor, memory: &Memory, space: HostSpace, _element: ElementType, offset: i64, stride: i64, out: &mut [f64]) {
+    each(memory, space, offset, stride, out, f64::from_le_bytes);
+}
+}
+
+vectorised! {
+fn load_words<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [i32]) {
+    match (element.bits(), element.class()) {
+        (8, Class::Signed) => each(memory, space, offset, stride, out, |[code]| i32::from(code as i8)),
+        (8, Class::Unsigned) => each(memory, space, offset, stride, out, |[code]| i32::from(code)),
+        (16, Class::Signed) => each(memory, space, offset, stride, out, |bytes| i32::from(i16::from_le_bytes(bytes))),
+        (16, _) => each(memory, space, offset, stride, out, |bytes| i32::from(u16::from_le_bytes(bytes))),
+        (32, _) => each(memory, space, offset, stride, out, i32::from_le_bytes),
+        _ => each(memory, space, offset, stride, out, |[code]| wrap(element, i64::from(code)) as i32),
+    }
+}
+}
+
+vectorised! {
+fn load_longs<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [i64]) {
+    match element.bits() {
+        32 => each(memory, space, offset, stride, out, |bytes| i64::from(u32::from_le_bytes(bytes))),
+        _ => each(memory, space, offset, stride, out, i64::from_le_bytes),
+    }
+}
+}

@@ -1,0 +1,72 @@
+//! What the processor at hand can do, and functions compiled for each answer.
+
+/// What a loop is compiled for.
+pub(crate) trait Instructions {
+    /// Whether a product and a sum are one instruction with one rounding.
+    const IS_FUSED: bool;
+}
+
+/// What every processor of the architecture can do.
+pub(crate) struct Portable;
+
+impl Instructions for Portable {
+    const IS_FUSED: bool = cfg!(target_arch = "aarch64");
+}
+
+/// Vectors of 256 bits and fused multiply-adds.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+impl Instructions for Avx2 {
+    const IS_FUSED: bool = true;
+}
+
+/// What the processor at hand can do; nothing but [`Processor::detect`] says more than the default.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Processor {
+    has_avx2: bool,
+}
+
+impl Processor {
+    /// Asks the processor.
+    pub(crate) fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        let has_avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+        #[cfg(not(target_arch = "x86_64"))]
+        let has_avx2 = false;
+        Self { has_avx2 }
+    }
+
+    /// Whether it has vectors of 256 bits and fused multiply-adds.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn has_avx2(self) -> bool {
+        self.has_avx2
+    }
+}
+
+/// A function that is compiled for each kind of processor; its first argument says for which it is called. `I` is the
+/// [`Instructions`].
+macro_rules! vectorised {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident<I>($processor:ident $(, $argument:ident: $ty:ty)* $(,)?) $body:block) => {
+        $(#[$attribute])*
+        $visibility fn $name($processor: $crate::host::vector::processor::Processor $(, $argument: $ty)*) {
+            #[inline(always)]
+            fn body<I: $crate::host::vector::processor::Instructions>($($argument: $ty),*) $body
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            fn avx2($($argument: $ty),*) {
+                body::<$crate::host::vector::processor::Avx2>($($argument),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            if $processor.has_avx2() {
+                #[expect(unsafe_code, reason = "the function is compiled for features that were detected")]
+                // SAFETY: the processor was asked for both features.
+                return unsafe { avx2($($argument),*) };
+            }
+            body::<$crate::host::vector::processor::Portable>($($argument),*)
+        }
+    };
+}
+
+pub(crate) use vectorised;

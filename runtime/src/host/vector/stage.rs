@@ -1,0 +1,163 @@
+//! What a stage reads and writes, placed in memory.
+
+use warpweave_graph::ElementType;
+use warpweave_graph::arena::Arena;
+use warpweave_graph::expr::{Condition, Index, Literal, Read, ReadId, Scalar, TensorExpr};
+use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::plan::{MemoryPlan, ROperator};
+use warpweave_plan::template::staged::StagedBox;
+
+use super::load::Load;
+use super::place::{Bounds, LaneAxes, Place};
+use super::store::Store;
+use crate::host::indices::HostIndexChecks;
+use crate::host::memory::{HostSpace, address};
+use crate::host::stage::strides;
+
+/// Where a read's values come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// Elements of a buffer; the index counts them from `offset` bytes on.
+    Memory { space: HostSpace, element: ElementType, offset: i64, index: Index },
+    /// The value of an earlier stage.
+    Stage(usize),
+}
+
+/// Where a stage writes: the index counts elements from `offset` bytes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    pub(crate) element: ElementType,
+    pub(crate) offset: i64,
+    pub(crate) index: Index,
+}
+
+/// A stage's expression with the sources of its reads.
+pub(crate) struct StageReads {
+    pub(crate) expr: TensorExpr,
+    pub(crate) sources: Arena<ReadId, Source>,
+    pub(crate) output: Option<Output>,
+    pub(crate) checks: HostIndexChecks,
+    /// The reads whose values name places.
+    indirect: Vec<ReadId>,
+}
+
+impl StageReads {
+    /// Places a stage of an operator whose tensors are placed.
+    pub(crate) fn new(operator: &ROperator, stage: &Stage, memory: &MemoryPlan, boxes: &[StagedBox]) -> Self {
+        let place = |tensor, index: &[Index]| {
+            let planned = &memory.tensors[tensor];
+            let buffer = planned.buffer.expect("a verified plan places every tensor that is used");
+            let element = planned.ty.element;
+            let linear = Index::linear(index, &planned.layout.strides, planned.layout.offset);
+            (HostSpace::Plan(buffer.space), element, address(buffer, element, 0), linear)
+        };
+        let source = |read: &Read| match stage.sources[read.operand] {
+            StageSource::Stage(earlier) => Source::Stage(earlier),
+            StageSource::Staged(earlier) => {
+                let index = Index::linear(&read.index, &strides(&boxes[earlier]), 0);
+                let element = stage.expr.operands[read.operand].element;
+                Source::Memory { space: HostSpace::Staged(earlier), element, offset: 0, index }
+            }
+            StageSource::Operand(operand) => {
+                let (space, element, offset, index) = place(operator.body.operands[operand], &read.index);
+                Source::Memory { space, element, offset, index }
+            }
+        };
+        let output = stage.output.as_ref().map(|output| {
+            let (_, element, offset, index) = place(operator.body.outputs[output.position], &output.index);
+            Output { element, offset, index }
+        });
+        let expr = &stage.expr;
+        let mut indirect: Vec<ReadId> = Vec::new();
+        expr.visit_indices(&mut |index| index.visit(&mut |_| {}, &mut |read| indirect.push(read)));
+        Self {
+            sources: expr.reads.values().map(source).collect(),
+            output,
+            checks: HostIndexChecks::new(&operator.body, stage),
+            indirect,
+            expr: expr.clone(),
+        }
+    }
+
+    /// Writes the values to a box of such strides, as the stage's parallel axes say.
+    pub(crate) fn keep_in_box(&mut self, strides: &[usize]) {
+        let axes: Vec<Index> = self.expr.parallel().map(Index::axis).collect();
+        self.output = Some(Output { element: self.expr.element, offset: 0, index: Index::linear(&axes, strides, 0) });
+    }
+
+    /// The element type of a read's values.
+    pub(crate) fn element(&self, read: ReadId) -> ElementType {
+        self.expr.operands[self.expr.reads[read].operand].element
+    }
+
+    /// Whether a read's values name places.
+    pub(crate) fn is_indirect(&self, read: ReadId) -> bool {
+        self.indirect.contains(&read)
+    }
+
+    /// A read of memory, on chunks along these axes; `is_uniform` tells of a read whether its value is the same for all points.
+    pub(crate) fn load(&self, read: ReadId, lanes: LaneAxes, is_uniform: &dyn Fn(ReadId) -> bool) -> Load {
+        let Source::Memory { space, element, offset, index } = &self.sources[read] else {
+            unreachable!("only memory is loaded")
+        };
+        let of = &self.expr.reads[read];
+        let bounds = |condition: &Condition| Bounds::new(condition, lanes, is_uniform);
+        let fill: Literal = of.fill;
+        Load {
+            read,
+            space: *space,
+            element: *element,
+            offset: *offset,
+            position: Place::new(index, lanes, is_uniform),
+            guard: of.guard.conditions().iter().map(bounds).collect(),
+            fill,
+            is_checked: self.is_indirect(read),
+        }
+    }
+
+    /// The write of the stage's output, on chunks along these axes.
+    pub(crate) fn store(&self, lanes: LaneAxes) -> Option<Store> {
+        let Output { element, offset, index } = self.output.as_ref()?;
+        let Place::Line(position) = Place::new(index, lanes, &|_| false) else {
+            unreachable!("verified outputs are linear in the axes")
+        };
+        Some(Store { element: *element, offset: *offset, position })
+    }
+
+    /// All indices: of reads of memory, of their guards, of scalars and of the output.
+    pub(crate) fn indices(&self) -> Vec<&Index> {
+        let mut found: Vec<&Index> = self.output.iter().map(|output| &output.index).collect();
+        for (read, source) in self.sources.iter() {
+            if let Source::Memory { index, .. } = source {
+                found.push(index);
+            }
+            found.extend(self.expr.reads[read].guard.conditions().iter().map(|condition| &condition.index));
+        }
+        for scalar in std::iter::once(&self.expr.body).chain(&self.expr.epilogue) {
+            scalars(scalar, &mut |scalar| match scalar {
+                Scalar::Index(index, _) => found.push(index),
+                Scalar::Holds(guard) => found.extend(guard.conditions().iter().map(|condition| &condition.index)),
+                _ => {}
+            });
+        }
+        found
+    }
+}
+
+/// Calls `visit` with a scalar and all inside of it.
+fn scalars<'s>(scalar: &'s Scalar, visit: &mut impl FnMut(&'s Scalar)) {
+    visit(scalar);
+    match scalar {
+        Scalar::Literal(_) | Scalar::Read(_) | Scalar::Index(..) | Scalar::Holds(_) | Scalar::Reduced => {}
+        Scalar::Unary(_, operand) | Scalar::Cast(_, operand) => scalars(operand, visit),
+        Scalar::Binary(_, left, right) => {
+            scalars(left, visit);
+            scalars(right, visit);
+        }
+        Scalar::Select(condition, then, otherwise) => {
+            scalars(condition, visit);
+            scalars(then, visit);
+            scalars(otherwise, visit);
+        }
+    }
+}
