@@ -64,17 +64,6 @@ impl SharedArena {
         Some(unsafe { std::slice::from_raw_parts(start, length) })
     }
 
-    /// An element of `N` bytes at a place among others, all of which lie within a length; none if they do not lie inside.
-    #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
-    #[inline(always)]
-    fn element<const N: usize>(&self, offset: usize, length: usize, at: usize) -> Option<[u8; N]> {
-        let start = self.pointer(offset, length)?;
-        assert!(at + N <= length, "the element is among the others");
-        // SAFETY: `pointer` and the assertion checked the bounds, and no thread writes these bytes while they are read (see the
-        // impl of Sync). Others between them are not touched.
-        Some(unsafe { start.add(at).cast::<[u8; N]>().read_unaligned() })
-    }
-
     /// Copies bytes out.
     #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
     pub(super) fn read(&self, offset: usize, out: &mut [u8]) {
@@ -217,6 +206,7 @@ impl Memory<'_> {
 
     /// Decodes elements of `N` bytes from byte `offset` of a space on, `stride` bytes apart; zeros if one lies outside.
     #[inline(always)]
+    #[expect(unsafe_code, reason = "others may write between the elements")]
     pub(super) fn strided<const N: usize, T: Default>(
         &self,
         space: HostSpace,
@@ -228,18 +218,20 @@ impl Memory<'_> {
         let reach = (out.len().max(1) as i64 - 1) * stride;
         let length = reach.unsigned_abs() as usize + N;
         let low = offset + reach.min(0);
-        if let HostSpace::Plan(BufferSpace::Arena) = space {
-            for (at, out) in out.iter_mut().enumerate() {
-                let found = self.arena.element(place(low), length, (at as i64 * stride - reach.min(0)) as usize);
-                *out = found.map_or_else(T::default, &decode);
+        let start = match space {
+            HostSpace::Plan(BufferSpace::Arena) => self.arena.pointer(place(low), length).map(<*mut u8>::cast_const),
+            HostSpace::Plan(BufferSpace::Weights) | HostSpace::Staged(_) => {
+                self.bytes(space, low, length).map(<[u8]>::as_ptr)
             }
-            return;
-        }
-        let bytes = self.bytes(space, low, length);
+        };
+        let Some(start) = start else { return out.iter_mut().for_each(|out| *out = T::default()) };
+        let first = -reach.min(0);
         for (at, out) in out.iter_mut().enumerate() {
-            let found =
-                bytes.and_then(|bytes| bytes[(at as i64 * stride - reach.min(0)) as usize..].first_chunk::<N>());
-            *out = found.map_or_else(T::default, |bytes| decode(*bytes));
+            // SAFETY: the places of all elements lie within the length whose bounds were checked, and no thread writes them while
+            // they are read (see the impl of Sync for the arena). Bytes between them are not touched.
+            let bytes =
+                unsafe { start.offset((first + at as i64 * stride) as isize).cast::<[u8; N]>().read_unaligned() };
+            *out = decode(bytes);
         }
     }
 

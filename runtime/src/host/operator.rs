@@ -22,11 +22,11 @@ pub(super) struct HostOperator {
 
 enum Evaluation {
     /// Native matrix products.
-    Contraction(HostContraction, Vec<HostStage>),
+    Contraction(Box<HostContraction>, Vec<HostStage>),
     /// What a procedure computes of each row.
-    Opaque(HostOpaque, HostStage),
+    Opaque(Box<HostOpaque>, Box<HostStage>),
     /// Instructions over registers.
-    Vector(Group),
+    Vector(Box<Group>),
 }
 
 /// The boxes of an rOperator's tiles.
@@ -109,12 +109,13 @@ impl HostOperator {
         let first = stage(&operator.body.stages[0]);
         let contraction = blocked.then(|| HostContraction::new(operator, &first, memory, &boxes)).flatten();
         let evaluation = match (HostOpaque::new(operator, memory), contraction) {
-            (Some(opaque), _) => Evaluation::Opaque(opaque, first),
+            (Some(opaque), _) => Evaluation::Opaque(Box::new(opaque), Box::new(first)),
             (None, Some(contraction)) => {
-                Evaluation::Contraction(contraction, operator.body.stages.iter().map(stage).collect())
+                Evaluation::Contraction(Box::new(contraction), operator.body.stages.iter().map(stage).collect())
             }
             (None, None) => {
-                Evaluation::Vector(Group::new(operator.body.stages.iter().map(reads).collect(), &tiles.shared()))
+                let stages = operator.body.stages.iter().map(reads).collect();
+                Evaluation::Vector(Box::new(Group::new(stages, &tiles.shared())))
             }
         };
         Self { tiles, staged, evaluation }
@@ -122,7 +123,7 @@ impl HostOperator {
 
     fn groups(&self) -> impl Iterator<Item = &Group> {
         let own = match &self.evaluation {
-            Evaluation::Vector(group) => Some(group),
+            Evaluation::Vector(group) => Some(&**group),
             Evaluation::Contraction(..) | Evaluation::Opaque(..) => None,
         };
         self.staged.iter().map(|staged| &staged.group).chain(own)

@@ -54,12 +54,8 @@ impl Kernels {
 }
 
 /// Vectors of four, which any compiler of this century maps to the registers that there are.
-const PORTABLE: Kernels = Kernels {
-    rows: 6,
-    columns: 16,
-    multiply: of_any_rows::<[f32; 4], 4, 16, 6>,
-    dot: dot::<[f32; 4], 4>,
-};
+const PORTABLE: Kernels =
+    Kernels { rows: 6, columns: 16, multiply: of_any_rows::<[f32; 4], 4, 16, 6>, dot: dot::<[f32; 4], 4> };
 
 /// Dispatches on the number of rows. Kernels of few rows take several panels of columns at once: one has too few sums to
 /// hide the latency of their additions. `WIDTH` vectors are the columns of a panel.

@@ -8,6 +8,9 @@ use super::processor::Processor;
 /// A register holds at most as many values.
 pub(crate) const CAPACITY: usize = 1024;
 
+/// Bytes of the registers of a program that stay in the first-level cache.
+const CACHED_BYTES: usize = 24 << 10;
+
 /// What a register holds. Every value has its element type after every step: singles are computed as singles and doubles as
 /// doubles, and integers wrap at their width.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -66,6 +69,14 @@ impl Counts {
         Slot { kind, number: *count - 1, is_uniform }
     }
 
+    /// As many lanes as all of them hold in the first-level cache.
+    pub(crate) fn capacity(self) -> usize {
+        let bytes = usize::from(self.singles.max(1)) * 4
+            + usize::from(self.words) * 4
+            + usize::from(self.doubles + self.longs) * 8;
+        (CACHED_BYTES / bytes / 64 * 64).clamp(128, CAPACITY)
+    }
+
     /// As many as either has.
     pub(crate) fn most(self, other: Self) -> Self {
         Self {
@@ -117,6 +128,21 @@ impl Frame {
     /// Puts a register back.
     pub(crate) fn put<T: Number>(&mut self, slot: Slot, values: Vec<T>) {
         T::registers_mut(self)[usize::from(slot.number)] = values;
+    }
+
+    /// Copies a register's value at a point to the first of another.
+    pub(crate) fn pick(&mut self, from: Slot, lane: usize, to: Slot) {
+        fn copy<T: Number>(frame: &mut Frame, from: Slot, lane: usize, to: Slot) {
+            let value = frame.values::<T>(from)[lane];
+            T::registers_mut(frame)[usize::from(to.number)][0] = value;
+        }
+        let lane = if from.is_uniform { 0 } else { lane };
+        match from.kind {
+            Kind::Single => copy::<f32>(self, from, lane, to),
+            Kind::Double => copy::<f64>(self, from, lane, to),
+            Kind::Word => copy::<i32>(self, from, lane, to),
+            Kind::Long => copy::<i64>(self, from, lane, to),
+        }
     }
 
     /// A register's value at a point; of integers.

@@ -59,6 +59,11 @@ impl Order {
         Self { outer, row, column: Some(column), merged }
     }
 
+    /// Whether there is no point.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.outer.iter().chain(&self.row).chain(&self.column).any(|(_, extent)| *extent == 0)
+    }
+
     /// What an evaluation takes per value, in the time of one step on one value.
     pub(crate) fn cost(&self, stages: &[&StageReads]) -> f64 {
         let extent = |axis: Option<Extent>| axis.map_or(1, |(_, extent)| extent);

@@ -7,13 +7,17 @@
 mod frame;
 mod functions;
 mod group;
+mod lane_stage;
 mod lanes;
 mod load;
+mod loops;
 mod mathematics;
 mod place;
+mod point_stage;
 mod processor;
 mod program;
 mod reduce;
+mod rows;
 mod stage;
 mod store;
 mod window;

@@ -93,6 +93,16 @@ impl Place {
 }
 
 impl Line {
+    /// Whether it is linear in all axes.
+    pub(crate) fn is_affine(&self) -> bool {
+        self.rest.is_none()
+    }
+
+    /// How far it moves from one value of an axis to the next.
+    pub(crate) fn step(&self, axis: usize) -> i64 {
+        self.axes.iter().find(|(other, _)| *other == axis).map_or(0, |(_, factor)| *factor)
+    }
+
     /// The value at the first point of a chunk.
     #[inline]
     pub(crate) fn first(&self, here: &Here) -> i64 {

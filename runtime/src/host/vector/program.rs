@@ -1,12 +1,13 @@
 //! Scalars as instructions over registers.
 
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{BinaryOp, Condition, Literal, ReadId, Scalar, UnaryOp};
+use warpweave_graph::expr::{BinaryOp, Condition, Literal, ReadId, Reducer, Scalar, UnaryOp};
 
 use super::frame::{Counts, Frame, Kind, Slot};
 use super::functions::{binary, cast, select, unary};
 use super::load::{At, Load};
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
+use super::reduce::Combination;
 use super::stage::{Source, StageReads};
 use crate::host::indices::HostIndexChecks;
 use crate::host::lane_program::{LaneProgram, Step};
@@ -68,6 +69,17 @@ pub(crate) enum Ending {
     Product(Program, [Slot; 2]),
 }
 
+impl Ending {
+    /// What gives the values of a scalar that are combined, and how many registers there must be.
+    pub(crate) fn new(combination: Combination, body: &Scalar, scope: &Scope) -> (Self, Counts) {
+        if combination.reducer == Reducer::Sum {
+            return Program::summand(body, scope);
+        }
+        let (program, counts) = Program::new(body, scope);
+        (Self::Value(program), counts)
+    }
+}
+
 impl Program {
     /// The program of a scalar, and how many registers there must be.
     pub(crate) fn new(scalar: &Scalar, scope: &Scope) -> (Self, Counts) {
@@ -82,7 +94,7 @@ impl Program {
     }
 
     /// The program of a scalar of which a sum is taken; without its last step where that multiplies singles.
-    pub(crate) fn summand(scalar: &Scalar, scope: &Scope) -> (Ending, Counts) {
+    fn summand(scalar: &Scalar, scope: &Scope) -> (Ending, Counts) {
         let mut steps = LaneProgram::new(&scope.reads.expr, scalar);
         let last = steps.steps.len() - 1;
         if let Step::Binary(BinaryOp::Multiply, element, left, right) = steps.steps[last]

@@ -126,13 +126,21 @@ impl Total {
         add_products(frame.processor(), self, factors, count, frame);
     }
 
-    /// Sets a register to the value.
-    pub(crate) fn set(self, to: Slot, frame: &mut Frame) {
+    /// Adds to the value of a sum of floating point.
+    pub(crate) fn add(&mut self, sum: f64) {
+        self.float += sum;
+    }
+
+    /// Sets a register's value at a point.
+    pub(crate) fn keep(self, to: Slot, lane: usize, frame: &mut Frame) {
+        fn set<T: Number>(value: T, to: Slot, lane: usize, frame: &mut Frame) {
+            T::registers_mut(frame)[usize::from(to.number)][lane] = value;
+        }
         match to.kind {
-            Kind::Single => super::program::set_as(self.float as f32, to, frame),
-            Kind::Double => super::program::set_as(self.float, to, frame),
-            Kind::Word => super::program::set_as(self.integer as i32, to, frame),
-            Kind::Long => super::program::set_as(self.integer, to, frame),
+            Kind::Single => set(self.float as f32, to, lane, frame),
+            Kind::Double => set(self.float, to, lane, frame),
+            Kind::Word => set(self.integer as i32, to, lane, frame),
+            Kind::Long => set(self.integer, to, lane, frame),
         }
     }
 }

@@ -151,9 +151,10 @@ impl Window {
         Some((order, found.columns.reach))
     }
 
-    /// The windows of a stage, whose values go to a register.
-    pub(crate) fn new(reads: &StageReads, shared: &[Extent], accumulators: Slot) -> Option<Self> {
-        Some(Self { accumulators, ..Self::found(reads, shared)? })
+    /// The windows of a stage on lanes along these axes, whose values go to a register.
+    pub(crate) fn new(reads: &StageReads, lanes: LaneAxes, shared: &[Extent], accumulators: Slot) -> Option<Self> {
+        let found = Self::found(reads, shared).filter(|found| found.lanes == lanes)?;
+        Some(Self { accumulators, ..found })
     }
 
     fn found(reads: &StageReads, shared: &[Extent]) -> Option<Self> {
@@ -314,6 +315,7 @@ impl Window {
                 let from = clamp(ceil(columns.lower - first));
                 let to = clamp(ceil(columns.upper - first)).max(from);
                 let column = first + from * columns.step - (column_start + columns.origin);
+                let step = columns.step * columns.stride * size;
                 for (number, out) in plane.chunks_exact_mut(chunk.pitch).enumerate() {
                     let row = row_start + rows.first + row_residue as i64 + number as i64 * rows.step;
                     if !(rows.lower..rows.upper).contains(&row) || from >= to {
@@ -325,16 +327,15 @@ impl Window {
                     let (from, to) = (from as usize, to as usize);
                     out[..from].fill(*fill);
                     out[to..].fill(*fill);
-                    let step = columns.step * columns.stride * size;
-                    load_singles(
-                        frame.processor(),
-                        memory,
-                        *space,
-                        *element,
-                        offset + element_number * size,
-                        step,
-                        &mut out[from..to],
-                    );
+                    let (at, out) = (offset + element_number * size, &mut out[from..to]);
+                    if *element == ElementType::F32
+                        && step == size
+                        && let Some(values) = memory.singles(*space, at, out.len())
+                    {
+                        out.copy_from_slice(values);
+                    } else {
+                        load_singles(frame.processor(), memory, *space, *element, at, step, out);
+                    }
                 }
             }
         }
@@ -435,8 +436,7 @@ fn block<const N: usize>(
     let value = |tap: usize| plane[offsets[tap] + at..].first_chunk::<N>().expect("a plane ends with a block");
     let mut sums = [0f32; N];
     sums.iter_mut().zip(value(0)).for_each(|(sum, x)| *sum = x * factors[0]);
-    for tap in 1..offsets.len() {
-        let factor = factors[tap];
+    for (tap, &factor) in factors.iter().enumerate().skip(1) {
         sums.iter_mut().zip(value(tap)).for_each(|(sum, x)| *sum = combine(*sum, *x, factor));
     }
     let left = (out.len() - at).min(N);
