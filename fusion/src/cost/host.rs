@@ -1,6 +1,7 @@
 //! What a group costs on the host back end.
 
 use crate::template::candidates::{candidates, large_candidates};
+use crate::template::contraction::host_tiles::host_tiles;
 use crate::template::pricing;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::program::TensorProgram;
@@ -20,8 +21,14 @@ pub struct HostCost {
 
 /// Scalar operations a microsecond of the vector engine.
 pub(crate) const OPERATIONS: f64 = 5000.0;
-/// Multiply-adds a microsecond of the native matrix product.
-pub(crate) const MULTIPLY_ADDS: f64 = 20_000.0;
+/// Multiply-adds a microsecond of panels of singles, in vectors of 256 bits.
+pub(crate) const MULTIPLY_ADDS: f64 = 40_000.0;
+/// Elements a microsecond that are packed into panels as they lie in memory.
+pub(crate) const PACKED: f64 = 2_500.0;
+/// Scalar operations a microsecond on elements that are computed before they are packed.
+pub(crate) const COMPUTED: f64 = 300.0;
+/// Rows and columns that panels of 256 bits have.
+pub(crate) const PANELS: [usize; 2] = [6, 16];
 /// Microseconds of a task beyond its work.
 pub(crate) const TASK: f64 = 1.0;
 
@@ -36,7 +43,7 @@ impl KernelCost for HostCost {
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        let priced = candidates(body).into_iter().chain(large_candidates(body)).map(|params| {
+        let priced = candidates(body).into_iter().chain(large_candidates(body)).chain(host_tiles(body)).map(|params| {
             let time = self.microseconds(program, body, &params);
             (params, time)
         });

@@ -5,7 +5,7 @@ mod blocked;
 mod constant;
 mod epilogue;
 mod evaluated;
-pub(super) mod kernel;
+mod kernel;
 mod pack;
 mod runs;
 mod slices;
