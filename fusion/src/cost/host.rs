@@ -20,6 +20,12 @@ pub struct HostCost {
 
 /// Scalar operations a microsecond of the vector engine.
 pub(crate) const OPERATIONS: f64 = 5000.0;
+/// Points of a reduction up to which it is a window.
+const MOST_TAPS: usize = 128;
+/// What an operation of a window takes, whose values stay in vector registers.
+const WINDOW_SHARE: f64 = 0.5;
+/// What an operation of a longer reduction takes, whose edges are found anew at each of its points.
+const GUARDED_SHARE: f64 = 8.0;
 /// Multiply-adds a microsecond of the native matrix product.
 pub(crate) const MULTIPLY_ADDS: f64 = 20_000.0;
 /// Microseconds of a task beyond its work.
@@ -59,19 +65,31 @@ pub(crate) fn evaluated_in_boxes(body: &GroupBody, params: &ScheduleParams) -> f
     let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
         let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
         let points: usize = extents(staged).into_iter().chain(reduced).product();
-        points as f64 * operations(&stage.expr)
+        points as f64 * operations(&stage.expr) * share(&stage.expr)
     });
     TASK + (evaluations(body, params) + staged.sum::<f64>()) / OPERATIONS
 }
 
-/// Scalar operations of the stages of a tile.
+/// Scalar operations of the stages of a tile, in the time of those of the vector engine.
 fn evaluations(body: &GroupBody, params: &ScheduleParams) -> f64 {
     let points: f64 = params.tile.iter().map(|&extent| extent as f64).product();
     let stages = body.stages.iter().map(|stage| {
         let own = stage.expr.axes.values().skip(body.tile_rank).map(|axis| axis.extent as f64);
-        points * own.product::<f64>() * operations(&stage.expr)
+        points * own.product::<f64>() * operations(&stage.expr) * share(&stage.expr)
     });
     stages.sum()
+}
+
+/// What an operation of an expression takes, in the time of one on values side by side.
+fn share(expr: &TensorExpr) -> f64 {
+    let reduced: usize = expr.reduced().map(|axis| expr.axes[axis].extent).product();
+    let is_guarded = expr.reads.values().any(|read| !read.guard.is_always());
+    match (expr.reducer, reduced) {
+        (None, _) => 1.0,
+        (Some(_), ..=MOST_TAPS) => WINDOW_SHARE,
+        (Some(_), _) if is_guarded => GUARDED_SHARE,
+        (Some(_), _) => 1.0,
+    }
 }
 
 /// Scalar operations a point.
