@@ -3,7 +3,7 @@
 use crate::template::candidates::{candidates, large_candidates};
 use crate::template::contraction::host_tiles::host_tiles;
 use crate::template::pricing;
-use warpweave_graph::expr::TensorExpr;
+use warpweave_graph::expr::{BinaryOp, Reducer, Scalar, TensorExpr};
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::KernelCost;
@@ -29,6 +29,14 @@ pub(crate) const PACKED: f64 = 2_500.0;
 pub(crate) const COMPUTED: f64 = 300.0;
 /// Rows and columns that panels of 256 bits have.
 pub(crate) const PANELS: [usize; 2] = [6, 16];
+/// Points of a reduction up to which it is a window.
+const MOST_TAPS: usize = 128;
+/// What an operation of a window takes, whose values stay in vector registers.
+const WINDOW_SHARE: f64 = 0.5;
+/// What an operation of a longer reduction takes, whose edges are found anew at each of its points.
+const GUARDED_SHARE: f64 = 8.0;
+/// What an operation of a sum of products takes: rows that lie side by side are multiplied as they stream by.
+const PRODUCT_SHARE: f64 = 0.2;
 /// Microseconds of a task beyond its work.
 pub(crate) const TASK: f64 = 1.0;
 
@@ -66,19 +74,43 @@ pub(crate) fn evaluated_in_boxes(body: &GroupBody, params: &ScheduleParams) -> f
     let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
         let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
         let points: usize = extents(staged).into_iter().chain(reduced).product();
-        points as f64 * operations(&stage.expr)
+        points as f64 * operations(&stage.expr) * share(&stage.expr)
     });
     TASK + (evaluations(body, params) + staged.sum::<f64>()) / OPERATIONS
 }
 
-/// Scalar operations of the stages of a tile.
+/// Scalar operations of the stages of a tile, in the time of those of the vector engine.
 fn evaluations(body: &GroupBody, params: &ScheduleParams) -> f64 {
     let points: f64 = params.tile.iter().map(|&extent| extent as f64).product();
     let stages = body.stages.iter().map(|stage| {
         let own = stage.expr.axes.values().skip(body.tile_rank).map(|axis| axis.extent as f64);
-        points * own.product::<f64>() * operations(&stage.expr)
+        points * own.product::<f64>() * operations(&stage.expr) * share(&stage.expr)
     });
     stages.sum()
+}
+
+/// What an operation of an expression takes, in the time of one on values side by side.
+fn share(expr: &TensorExpr) -> f64 {
+    let reduced: usize = expr.reduced().map(|axis| expr.axes[axis].extent).product();
+    let is_guarded = expr.reads.values().any(|read| !read.guard.is_always());
+    match (expr.reducer, reduced) {
+        (None, _) => 1.0,
+        (Some(_), ..=MOST_TAPS) => WINDOW_SHARE,
+        (Some(_), _) if is_guarded => GUARDED_SHARE,
+        (Some(Reducer::Sum), _) if adds_products(&expr.body) => PRODUCT_SHARE,
+        (Some(_), _) => 1.0,
+    }
+}
+
+/// Whether a scalar is a sum of products of what is read.
+fn adds_products(scalar: &Scalar) -> bool {
+    match scalar {
+        Scalar::Binary(BinaryOp::Multiply, left, right) => {
+            [left, right].iter().all(|factor| matches!(***factor, Scalar::Read(_)))
+        }
+        Scalar::Binary(BinaryOp::Add, left, right) => adds_products(left) && adds_products(right),
+        _ => false,
+    }
 }
 
 /// Scalar operations a point.

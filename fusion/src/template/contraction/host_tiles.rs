@@ -53,16 +53,17 @@ pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams) -> f6
     };
     let batches = side(AxisClass::Batch) as f64;
     let sides = [side(AxisClass::Row), side(AxisClass::Column)];
-    let [row_time, column_time] = [
-        packing(lead, &contraction.row_factor, sides[0]),
-        packing(lead, &contraction.column_factor, sides[1]),
-    ];
+    let [row_time, column_time] =
+        [packing(lead, &contraction.row_factor, sides[0]), packing(lead, &contraction.column_factor, sides[1])];
     // Vectors lie along the longer side where the columns are few.
     let [rows, columns] = if sides[1] < PANELS[1] / 2 && sides[0] > sides[1] { [sides[1], sides[0]] } else { sides };
     let padded = rows.max(PANELS[0] / 2) as f64 * columns.next_multiple_of(PANELS[1]) as f64;
     let sums = (sides[0] * sides[1]) as f64;
-    let following: usize = body.stages.iter().map(|stage| stage.expr.result().operations() + stage.expr.reads.len()).sum();
-    let each = padded * length / MULTIPLY_ADDS + (row_time + column_time) * length + sums * (1 + following) as f64 / OPERATIONS;
+    let following: usize =
+        body.stages.iter().map(|stage| stage.expr.result().operations() + stage.expr.reads.len()).sum();
+    let each = padded * length / MULTIPLY_ADDS
+        + (row_time + column_time) * length
+        + sums * (1 + following) as f64 / OPERATIONS;
     TASK + batches * each
 }
 

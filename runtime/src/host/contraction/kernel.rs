@@ -48,8 +48,7 @@ impl Kernels {
 }
 
 /// Vectors of four, which any compiler of this century maps to the registers that there are.
-const PORTABLE: Kernels =
-    Kernels { rows: 6, columns: 16, multiply: of_any_rows::<[f32; 4], 4, 16, 6> };
+const PORTABLE: Kernels = Kernels { rows: 6, columns: 16, multiply: of_any_rows::<[f32; 4], 4, 16, 6> };
 
 /// Dispatches on the number of rows. Kernels of few rows take several panels of columns at once: one has too few sums to
 /// hide the latency of their additions. `WIDTH` vectors are the columns of a panel.
@@ -198,5 +197,55 @@ mod x86 {
 mod x86 {
     pub(super) fn kernels() -> Option<super::Kernels> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Products of panels of these many rows, in two blocks of steps, against sums one after another.
+    fn check(kernels: &Kernels, rows: usize, panels: usize, steps: usize) {
+        let value = |seed: usize, at: usize| ((at * 37 + seed) % 19) as f32 - 9.0;
+        let (columns, stride) = (panels * kernels.columns, panels * kernels.columns + 3);
+        let mut sums = vec![f32::NAN; rows * stride];
+        let mut expected = vec![0f32; rows * columns];
+        for block in 0..2 {
+            let row_panel: Vec<f32> = (0..rows * steps).map(|at| value(block, at)).collect();
+            let column_panels: Vec<f32> = (0..columns * steps).map(|at| value(block + 5, at)).collect();
+            let (row_panel, column_panels) = (&row_panel[..], &column_panels[..]);
+            kernels.multiply(&mut PanelProduct {
+                rows,
+                row_panel,
+                column_panels,
+                steps,
+                sums: &mut sums,
+                stride,
+                begins: block == 0,
+            });
+            for (at, sum) in expected.iter_mut().enumerate() {
+                let (row, column) = (at / columns, at % columns);
+                let (panel, within) = (column / kernels.columns, column % kernels.columns);
+                for step in 0..steps {
+                    let of_column = column_panels[(panel * steps + step) * kernels.columns + within];
+                    *sum += row_panel[step * rows + row] * of_column;
+                }
+            }
+        }
+        let found = sums.chunks(stride).flat_map(|row| &row[..columns]);
+        assert!(found.eq(&expected), "{rows} rows, {panels} panels, {steps} steps");
+        assert!(
+            sums.chunks(stride).all(|row| row[columns..].iter().all(|value| value.is_nan())),
+            "nothing else is written"
+        );
+    }
+
+    #[test]
+    fn panels_of_any_rows_are_multiplied() {
+        for kernels in [&PORTABLE, Kernels::native()] {
+            for rows in 1..=kernels.rows {
+                [(1, 1), (3, 7), (5, 33)].into_iter().for_each(|(panels, steps)| check(kernels, rows, panels, steps));
+            }
+        }
     }
 }

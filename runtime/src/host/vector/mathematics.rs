@@ -42,10 +42,8 @@ pub(crate) fn exponential<I: Instructions>(x: f32) -> f32 {
     let whole = shifted - ROUNDING;
     let rest = multiply_add::<I>(whole, -LN_2[0], x);
     let rest = multiply_add::<I>(whole, -LN_2[1], rest);
-    let inner = polynomial::<I, 6>(
-        rest,
-        [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5.000_000_1e-1],
-    );
+    let inner =
+        polynomial::<I, 6>(rest, [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1]);
     let value = multiply_add::<I>(inner, rest * rest, rest) + 1.0;
     // Two factors, because the result may be a number without a leading one.
     let half = n >> 1;
@@ -76,7 +74,7 @@ pub(crate) fn logarithm<I: Instructions>(x: f32) -> f32 {
             -1.666_805_8e-1,
             2.000_071_5e-1,
             -2.499_999_4e-1,
-            3.333_333_1e-1,
+            3.333_333e-1,
         ],
     );
     let value = inner * y * square;
@@ -94,7 +92,7 @@ pub(crate) fn hyperbolic_tangent<I: Instructions>(x: f32) -> f32 {
     let size = x.abs();
     let square = x * x;
     let inner =
-        polynomial::<I, 5>(square, [-5.704_988_7e-3, 2.063_908_9e-2, -5.373_971_5e-2, 1.333_144_2e-1, -3.333_328_2e-1]);
+        polynomial::<I, 5>(square, [-5.704_988_7e-3, 2.063_909e-2, -5.373_971_5e-2, 1.333_144_2e-1, -3.333_328e-1]);
     let near = multiply_add::<I>(inner * square, x, x);
     let far = 1.0 - 2.0 / (exponential::<I>(2.0 * size) + 1.0);
     if size < 0.625 { near } else { far.copysign(x) }
@@ -108,7 +106,7 @@ pub(crate) fn error_function<I: Instructions>(x: f32) -> f32 {
     let low = multiply_add::<I>(-3.883_964_4e-3, size, 2.425_462_2e-2);
     let exponent = multiply_add::<I>(high, square, low);
     let exponent = multiply_add::<I>(exponent, size, -1.067_778_8e-1);
-    let exponent = multiply_add::<I>(exponent, size, -6.348_466_9e-1);
+    let exponent = multiply_add::<I>(exponent, size, -6.348_467e-1);
     let exponent = multiply_add::<I>(exponent, size, -1.287_175_1e-1);
     let exponent = multiply_add::<I>(exponent, size, -size);
     // The exponent falls by more than the square beyond every bound; from 10 on nothing is left of it.
