@@ -42,10 +42,8 @@ pub(crate) fn exponential<I: Instructions>(x: f32) -> f32 {
     let whole = shifted - ROUNDING;
     let rest = multiply_add::<I>(whole, -LN_2[0], x);
     let rest = multiply_add::<I>(whole, -LN_2[1], rest);
-    let inner = polynomial::<I, 6>(
-        rest,
-        [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1],
-    );
+    let inner =
+        polynomial::<I, 6>(rest, [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1]);
     let value = multiply_add::<I>(inner, rest * rest, rest) + 1.0;
     // Two factors, because the result may be a number without a leading one.
     let half = n >> 1;
