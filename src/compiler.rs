@@ -42,6 +42,9 @@ pub struct CompileOptions {
 /// Virtual execution units of plans for the host; they are folded onto the threads that there are.
 pub const HOST_UNITS: usize = 16;
 
+/// Threads that tiles for the host are chosen for; more share a group's rTasks less evenly, fewer take several each.
+const HOST_THREADS: usize = 4;
+
 impl CompileOptions {
     /// For a GPU: a unit a multiprocessor, fusion through shared memory too.
     pub fn gpu(arch: GpuArch) -> Self {
@@ -56,7 +59,7 @@ impl CompileOptions {
 
     /// For the host back end.
     pub fn host() -> Self {
-        Self { units: HOST_UNITS, fusion: FusionLevel::Register, cost: Arc::new(HostCost { threads: HOST_UNITS }) }
+        Self { units: HOST_UNITS, fusion: FusionLevel::Register, cost: Arc::new(HostCost { threads: HOST_THREADS }) }
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a group costs on the host back end.
 
 use crate::template::candidates::{candidates, large_candidates};
+use crate::template::contraction::host_tiles::host_tiles;
 use crate::template::pricing;
-use warpweave_graph::expr::TensorExpr;
+use warpweave_graph::expr::{BinaryOp, Reducer, Scalar, TensorExpr};
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::KernelCost;
@@ -20,14 +21,22 @@ pub struct HostCost {
 
 /// Scalar operations a microsecond of the vector engine.
 pub(crate) const OPERATIONS: f64 = 5000.0;
+/// Multiply-adds a microsecond of panels of singles, in vectors of 256 bits.
+pub(crate) const MULTIPLY_ADDS: f64 = 40_000.0;
+/// Elements a microsecond that are packed into panels as they lie in memory.
+pub(crate) const PACKED: f64 = 2_500.0;
+/// Scalar operations a microsecond on elements that are computed before they are packed.
+pub(crate) const COMPUTED: f64 = 300.0;
+/// Rows and columns that panels of 256 bits have.
+pub(crate) const PANELS: [usize; 2] = [6, 16];
 /// Points of a reduction up to which it is a window.
 const MOST_TAPS: usize = 128;
 /// What an operation of a window takes, whose values stay in vector registers.
 const WINDOW_SHARE: f64 = 0.5;
 /// What an operation of a longer reduction takes, whose edges are found anew at each of its points.
 const GUARDED_SHARE: f64 = 8.0;
-/// Multiply-adds a microsecond of the native matrix product.
-pub(crate) const MULTIPLY_ADDS: f64 = 20_000.0;
+/// What an operation of a sum of products takes: rows that lie side by side are multiplied as they stream by.
+const PRODUCT_SHARE: f64 = 0.2;
 /// Microseconds of a task beyond its work.
 pub(crate) const TASK: f64 = 1.0;
 
@@ -42,7 +51,7 @@ impl KernelCost for HostCost {
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        let priced = candidates(body).into_iter().chain(large_candidates(body)).map(|params| {
+        let priced = candidates(body).into_iter().chain(large_candidates(body)).chain(host_tiles(body)).map(|params| {
             let time = self.microseconds(program, body, &params);
             (params, time)
         });
@@ -88,7 +97,19 @@ fn share(expr: &TensorExpr) -> f64 {
         (None, _) => 1.0,
         (Some(_), ..=MOST_TAPS) => WINDOW_SHARE,
         (Some(_), _) if is_guarded => GUARDED_SHARE,
+        (Some(Reducer::Sum), _) if adds_products(&expr.body) => PRODUCT_SHARE,
         (Some(_), _) => 1.0,
+    }
+}
+
+/// Whether a scalar is a sum of products of what is read.
+fn adds_products(scalar: &Scalar) -> bool {
+    match scalar {
+        Scalar::Binary(BinaryOp::Multiply, left, right) => {
+            [left, right].iter().all(|factor| matches!(***factor, Scalar::Read(_)))
+        }
+        Scalar::Binary(BinaryOp::Add, left, right) => adds_products(left) && adds_products(right),
+        _ => false,
     }
 }
 

@@ -15,8 +15,21 @@ use warpweave_plan::template::tile::ScheduleParams;
 /// Points a thread of the large tiles that a processor's threads take.
 const LARGE: [usize; 3] = [8, 16, 64];
 
-/// Element-wise choices with large tiles.
+/// Rows of the large tiles of reductions.
+const LARGE_ROWS: [usize; 3] = [32, 64, 128];
+
+/// Choices with large tiles.
 pub fn large_candidates(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
+    let extents = body.tile_extents();
+    let all: Vec<usize> = (0..extents.len()).collect();
+    let reduces = body.procedure().is_none() && body.reductions().count() > 0 && body.staged.is_empty();
+    let rows = LARGE_ROWS.into_iter().filter(|_| reduces);
+    let rows = rows.map(|rows| fill(&extents, &all, rows)).collect::<Vec<_>>().into_iter();
+    rows.map(|tile| ScheduleParams { template: Template::Row(RowThreads::Warp), tile }).chain(large_elementwise(body))
+}
+
+/// Element-wise choices with large tiles.
+fn large_elementwise(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
     let extents = body.tile_extents();
     let own = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
     let is_pointwise = body.procedure().is_none() && body.reductions().count() <= 1 && !own && body.staged.is_empty();

@@ -14,6 +14,7 @@ use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::verify::Verified;
 
 use super::HostMoments;
+use super::contraction::PackedConstants;
 use super::delays::Delays;
 use super::indices::IndexFaults;
 use super::memory::{Memory, SharedArena};
@@ -66,10 +67,10 @@ pub(super) struct Record {
 struct Failed;
 
 impl HostSegment {
-    fn new(segment: &Segment, memory: &MemoryPlan, constants: &Memory) -> Self {
+    fn new(segment: &Segment, memory: &MemoryPlan, constants: &Memory, packed: &mut PackedConstants) -> Self {
         let prepared = segment.operators().values().map(|operator| {
             let mut prepared = HostOperator::new(operator, memory);
-            prepared.pack_constants(operator, constants);
+            prepared.pack_constants(operator, constants, packed);
             prepared
         });
         let operators = prepared.collect();
@@ -94,8 +95,9 @@ impl Launch {
         let arena = SharedArena::new(memory.arena_bytes as usize);
         let faults = IndexFaults::default();
         let constants = Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults };
-        let segments =
-            plan.plan().segments.iter().map(|segment| HostSegment::new(segment, memory, &constants)).collect();
+        let mut packed = PackedConstants::new(weights.len());
+        let segments = plan.plan().segments.iter();
+        let segments = segments.map(|segment| HostSegment::new(segment, memory, &constants, &mut packed)).collect();
         let records = (0..threads).map(|_| Mutex::default()).collect();
         let (arrivals, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let recording = Mutex::new(None);

@@ -5,7 +5,7 @@ use warpweave_plan::body::Stage;
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::ROperator;
 
-use super::contraction::HostContraction;
+use super::contraction::{HostContraction, PackedConstants};
 use super::memory::{Memory, StagedValues};
 use super::opaque::HostOpaque;
 use super::points::for_each_point;
@@ -130,9 +130,9 @@ impl HostOperator {
     }
 
     /// Packs the constants of a contraction.
-    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory) {
+    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory, packed: &mut PackedConstants) {
         if let Evaluation::Contraction(contraction, _) = &mut self.evaluation {
-            contraction.pack_constants(operator, memory);
+            contraction.pack_constants(operator, memory, packed);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::template::rules::Rules;
 pub struct ScheduleParams {
     /// The template.
     pub template: Template,
-    /// One extent a tile axis; the product is at most what the template's block computes at once.
+    /// One extent a tile axis; for a GPU the product is at most what the template's block computes at once.
     pub tile: Vec<usize>,
 }
 

@@ -5,12 +5,9 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
-use crate::cost::host::MULTIPLY_ADDS;
-use crate::cost::host::OPERATIONS;
-use crate::cost::host::TASK;
-use crate::cost::host::operations;
 use crate::cost::instructions::BARRIER_CYCLES;
 use crate::template::contraction::counts::ContractionModel;
+use crate::template::contraction::host_tiles;
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
@@ -91,12 +88,7 @@ impl Pricing for ContractionShape {
     }
 
     fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        let points: f64 = params.tile.iter().map(|&extent| extent as f64).product();
-        let lead = &body.stages[0].expr;
-        let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
-        let sides = (self.length(AxisClass::Row) + self.length(AxisClass::Column)) as f64;
-        let packing = sides.min(points + 1.0) * length * operations(lead) / OPERATIONS;
-        TASK + points * length / MULTIPLY_ADDS + packing + points / OPERATIONS
+        host_tiles::host_microseconds(body, params)
     }
 }
 

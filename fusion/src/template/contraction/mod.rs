@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod counts;
+pub mod host_tiles;
 pub mod limit_shapes;
 pub mod shortlist;
 pub mod split;

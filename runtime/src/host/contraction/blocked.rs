@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ops::Range as Numbers;
+use std::sync::Arc;
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
@@ -11,7 +12,7 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::StagedBox;
 
 use super::access::{Access, positions};
-use super::constant::ConstantPanels;
+use super::constant::{ConstantPanels, Key, PackedConstants};
 use super::epilogue::{Epilogue, Sums};
 use super::kernel::{Kernels, PanelProduct};
 use super::pack::{Panels, pack};
@@ -24,9 +25,6 @@ const BLOCK_STEPS: usize = 320;
 
 /// Fewer columns than this are no work for vectors along them.
 const FEWEST_COLUMNS: usize = 8;
-
-/// A constant that takes more when packed than so many times all weights is packed by every tile instead.
-const MOST_COPIES: usize = 2;
 
 /// A contraction of singles whose factors are reads at linear indices.
 pub(in crate::host) struct Blocked {
@@ -45,7 +43,7 @@ struct Side {
     access: Access,
     panels: Panels,
     /// All of it, packed once.
-    constant: Option<ConstantPanels>,
+    constant: Option<Arc<ConstantPanels>>,
 }
 
 /// What a thread works in.
@@ -102,7 +100,7 @@ impl Blocked {
     }
 
     /// Packs what is constant.
-    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory) {
+    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory, packed: &mut PackedConstants) {
         for side in [&mut self.rows, &mut self.columns] {
             if side.access.space != HostSpace::Plan(BufferSpace::Weights) {
                 continue;
@@ -110,21 +108,20 @@ impl Blocked {
             let Some(places) = ConstantPanels::places(operator, &side.axes, &self.batch, &side.access) else {
                 continue;
             };
-            let blocks: Vec<Numbers<usize>> = blocks(self.steps.count()).collect();
-            let (steps, access, panels) = (&self.steps, &side.access, side.panels);
+            let Side { axes, access, panels, .. } = &*side;
+            let (steps, panels) = (&self.steps, *panels);
+            let key = Key { access: access.clone(), axes: axes.clone(), places, panels, steps: steps.clone() };
             let (mut runs, mut point) = (Runs::default(), vec![0; operator.body.stages[0].expr.axes.len()]);
-            let axes = &side.axes;
-            side.constant =
-                ConstantPanels::new(places, MOST_COPIES * memory.weights.len() / size_of::<f32>(), |tile, values| {
-                    tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
-                    runs.find(access, axes, tile, &mut point);
-                    let singles = panels.singles(runs.elements);
-                    for block in &blocks {
-                        let first = values.len();
-                        values.resize(first + singles * block.len(), 0.0);
-                        pack(access, &runs, (steps, block.clone()), panels, memory, &mut values[first..]);
-                    }
-                });
+            side.constant = packed.get(key, |tile, values| {
+                tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
+                runs.find(access, axes, tile, &mut point);
+                let singles = panels.singles(runs.elements);
+                for block in blocks(steps.count()) {
+                    let first = values.len();
+                    values.resize(first + singles * block.len(), 0.0);
+                    pack(access, &runs, (steps, block), panels, memory, &mut values[first..]);
+                }
+            });
         }
     }
 

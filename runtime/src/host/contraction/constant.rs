@@ -1,10 +1,52 @@
 //! Constant factors, packed once for all tiles.
 
+use std::sync::Arc;
+
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Range};
 use warpweave_plan::plan::ROperator;
 
 use super::access::Access;
+use super::pack::Panels;
+use super::runs::Steps;
+
+/// The constants that are packed, each once however many operators multiply it.
+pub(in crate::host) struct PackedConstants {
+    known: Vec<(Key, Arc<ConstantPanels>)>,
+    /// Singles that may yet be packed.
+    left: usize,
+}
+
+/// All that panels follow from.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Key {
+    pub(super) access: Access,
+    pub(super) axes: Vec<usize>,
+    pub(super) places: Vec<Place>,
+    pub(super) panels: Panels,
+    pub(super) steps: Steps,
+}
+
+impl PackedConstants {
+    /// None yet; of constants of so many bytes.
+    pub(in crate::host) fn new(bytes: usize) -> Self {
+        Self { known: Vec::new(), left: MOST_COPIES * bytes / size_of::<f32>() }
+    }
+
+    /// The panels that a key says, packed if they were not, where `pack` appends those of a tile; `None` if there are too many.
+    pub(super) fn get(&mut self, key: Key, pack: impl FnMut(&[Range], &mut Vec<f32>)) -> Option<Arc<ConstantPanels>> {
+        if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == key) {
+            return Some(known.clone());
+        }
+        let panels = Arc::new(ConstantPanels::new(key.places.clone(), self.left, pack)?);
+        self.left -= panels.values.len();
+        self.known.push((key, panels.clone()));
+        Some(panels)
+    }
+}
+
+/// Packed constants may come to so many times all weights; what is beyond is packed by every tile instead.
+const MOST_COPIES: usize = 2;
 
 /// The panels of a constant factor, tile after tile.
 pub(super) struct ConstantPanels {
@@ -50,7 +92,7 @@ impl ConstantPanels {
     }
 
     /// All panels, where `pack` appends those of a tile; `None` if they are more than `most` singles.
-    pub(super) fn new(places: Vec<Place>, most: usize, mut pack: impl FnMut(&[Range], &mut Vec<f32>)) -> Option<Self> {
+    fn new(places: Vec<Place>, most: usize, mut pack: impl FnMut(&[Range], &mut Vec<f32>)) -> Option<Self> {
         let rank = places.iter().map(|place| place.axis + 1).max().unwrap_or(0);
         let mut tile = vec![Range::point(0); rank];
         let (mut starts, mut values) = (vec![0], Vec::new());

@@ -32,7 +32,6 @@ pub(in crate::host) struct Kernels {
     /// Columns of a panel.
     pub(in crate::host) columns: usize,
     multiply: fn(&mut PanelProduct<'_>),
-    dot: fn(&[f32], &[f32]) -> f32,
 }
 
 impl Kernels {
@@ -46,16 +45,10 @@ impl Kernels {
     pub(in crate::host) fn multiply(&self, product: &mut PanelProduct<'_>) {
         (self.multiply)(product);
     }
-
-    /// The sum of the products of two slices of one length, in an order that depends on the length alone.
-    pub(in crate::host) fn dot(&self, left: &[f32], right: &[f32]) -> f32 {
-        (self.dot)(left, right)
-    }
 }
 
 /// Vectors of four, which any compiler of this century maps to the registers that there are.
-const PORTABLE: Kernels =
-    Kernels { rows: 6, columns: 16, multiply: of_any_rows::<[f32; 4], 4, 16, 6>, dot: dot::<[f32; 4], 4> };
+const PORTABLE: Kernels = Kernels { rows: 6, columns: 16, multiply: of_any_rows::<[f32; 4], 4, 16, 6> };
 
 /// Dispatches on the number of rows. Kernels of few rows take several panels of columns at once: one has too few sums to
 /// hide the latency of their additions. `WIDTH` vectors are the columns of a panel.
@@ -164,67 +157,19 @@ fn block<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize,
     }
 }
 
-/// Sums of a dot product that do not wait for one another.
-const PARTIAL_SUMS: usize = 4;
-
-/// `LANES` is that of the vector.
-#[inline(always)]
-fn dot<V: Vector, const LANES: usize>(left: &[f32], right: &[f32]) -> f32 {
-    let length = left.len().min(right.len());
-    let (left, right) = (&left[..length], &right[..length]);
-    let mut sums = [V::splat(0.0); PARTIAL_SUMS];
-    let mut at = 0;
-    while at + PARTIAL_SUMS * LANES <= length {
-        let mut sum = 0;
-        while sum < PARTIAL_SUMS {
-            let (left, right) = (V::load(&left[at + sum * LANES..]), V::load(&right[at + sum * LANES..]));
-            sums[sum] = left.multiply_add(right, sums[sum]);
-            sum += 1;
-        }
-        at += PARTIAL_SUMS * LANES;
-    }
-    while at + LANES <= length {
-        sums[0] = V::load(&left[at..]).multiply_add(V::load(&right[at..]), sums[0]);
-        at += LANES;
-    }
-    let mut lanes = [0f32; LANES];
-    sums[0].add(sums[1]).add(sums[2].add(sums[3])).store(&mut lanes);
-    let mut total = 0.0;
-    let mut lane = 0;
-    while lane < LANES {
-        total += lanes[lane];
-        lane += 1;
-    }
-    while at < length {
-        total += left[at] * right[at];
-        at += 1;
-    }
-    total
-}
-
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{__m256, __m512};
 
-    use super::{Kernels, MOST_ROWS, PanelProduct, dot, of_any_rows};
+    use super::{Kernels, MOST_ROWS, PanelProduct, of_any_rows};
 
     /// The widest that this processor has.
     pub(super) fn kernels() -> Option<Kernels> {
         if is_x86_feature_detected!("avx512f") {
-            return Some(Kernels { rows: MOST_ROWS, columns: 32, multiply: avx512, dot: dot_avx512 });
+            return Some(Kernels { rows: MOST_ROWS, columns: 32, multiply: avx512 });
         }
         let has_fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        has_fma.then_some(Kernels { rows: 6, columns: 16, multiply: avx2, dot: dot_avx2 })
-    }
-
-    #[expect(unsafe_code, reason = "a function for some processors only")]
-    fn dot_avx512(left: &[f32], right: &[f32]) -> f32 {
-        #[target_feature(enable = "avx512f")]
-        fn product(left: &[f32], right: &[f32]) -> f32 {
-            dot::<__m512, 16>(left, right)
-        }
-        // SAFETY: only kernels of a processor that has the features call this.
-        unsafe { product(left, right) }
+        has_fma.then_some(Kernels { rows: 6, columns: 16, multiply: avx2 })
     }
 
     #[expect(unsafe_code, reason = "a function for some processors only")]
@@ -235,16 +180,6 @@ mod x86 {
         }
         // SAFETY: only kernels of a processor that has the feature call this.
         unsafe { multiply(product) }
-    }
-
-    #[expect(unsafe_code, reason = "a function for some processors only")]
-    fn dot_avx2(left: &[f32], right: &[f32]) -> f32 {
-        #[target_feature(enable = "avx2,fma")]
-        fn product(left: &[f32], right: &[f32]) -> f32 {
-            dot::<__m256, 8>(left, right)
-        }
-        // SAFETY: only kernels of a processor that has the features call this.
-        unsafe { product(left, right) }
     }
 
     #[expect(unsafe_code, reason = "a function for some processors only")]
@@ -262,5 +197,55 @@ mod x86 {
 mod x86 {
     pub(super) fn kernels() -> Option<super::Kernels> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Products of panels of these many rows, in two blocks of steps, against sums one after another.
+    fn check(kernels: &Kernels, rows: usize, panels: usize, steps: usize) {
+        let value = |seed: usize, at: usize| ((at * 37 + seed) % 19) as f32 - 9.0;
+        let (columns, stride) = (panels * kernels.columns, panels * kernels.columns + 3);
+        let mut sums = vec![f32::NAN; rows * stride];
+        let mut expected = vec![0f32; rows * columns];
+        for block in 0..2 {
+            let row_panel: Vec<f32> = (0..rows * steps).map(|at| value(block, at)).collect();
+            let column_panels: Vec<f32> = (0..columns * steps).map(|at| value(block + 5, at)).collect();
+            let (row_panel, column_panels) = (&row_panel[..], &column_panels[..]);
+            kernels.multiply(&mut PanelProduct {
+                rows,
+                row_panel,
+                column_panels,
+                steps,
+                sums: &mut sums,
+                stride,
+                begins: block == 0,
+            });
+            for (at, sum) in expected.iter_mut().enumerate() {
+                let (row, column) = (at / columns, at % columns);
+                let (panel, within) = (column / kernels.columns, column % kernels.columns);
+                for step in 0..steps {
+                    let of_column = column_panels[(panel * steps + step) * kernels.columns + within];
+                    *sum += row_panel[step * rows + row] * of_column;
+                }
+            }
+        }
+        let found = sums.chunks(stride).flat_map(|row| &row[..columns]);
+        assert!(found.eq(&expected), "{rows} rows, {panels} panels, {steps} steps");
+        assert!(
+            sums.chunks(stride).all(|row| row[columns..].iter().all(|value| value.is_nan())),
+            "nothing else is written"
+        );
+    }
+
+    #[test]
+    fn panels_of_any_rows_are_multiplied() {
+        for kernels in [&PORTABLE, Kernels::native()] {
+            for rows in 1..=kernels.rows {
+                [(1, 1), (3, 7), (5, 33)].into_iter().for_each(|(panels, steps)| check(kernels, rows, panels, steps));
+            }
+        }
     }
 }

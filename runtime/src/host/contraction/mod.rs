@@ -5,7 +5,7 @@ mod blocked;
 mod constant;
 mod epilogue;
 mod evaluated;
-pub(super) mod kernel;
+mod kernel;
 mod pack;
 mod runs;
 mod slices;
@@ -19,6 +19,7 @@ use warpweave_plan::template::staged::StagedBox;
 use super::memory::Memory;
 use super::stage::HostStage;
 use blocked::Blocked;
+pub(super) use constant::PackedConstants;
 use evaluated::Evaluated;
 
 /// A contraction, prepared.
@@ -45,9 +46,9 @@ impl HostContraction {
     }
 
     /// Packs what is constant.
-    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory) {
+    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory, packed: &mut PackedConstants) {
         match self {
-            Self::Blocked(blocked) => blocked.pack_constants(operator, memory),
+            Self::Blocked(blocked) => blocked.pack_constants(operator, memory, packed),
             Self::Evaluated(_) => {}
         }
     }

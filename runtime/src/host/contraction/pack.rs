@@ -227,3 +227,30 @@ fn copy_slowly(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_narrowed_to_an_interval() {
+        let check = |first: i64, step: i64, (lower, upper): (i64, i64)| {
+            let mut lanes = 0..10;
+            narrow(&mut lanes, first, step, lower, upper);
+            let holds = |lane: &usize| (lower..upper).contains(&(first + *lane as i64 * step));
+            let expected: Vec<usize> = (0..10).filter(holds).collect();
+            assert_eq!(lanes.collect::<Vec<_>>(), expected, "{first} + {step} x in {lower}..{upper}");
+        };
+        for first in -12..12 {
+            for step in -3..=3 {
+                [(0, 5), (-2, 3), (4, 4), (-9, 90)].into_iter().for_each(|bounds| check(first, step, bounds));
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_end_where_panels_do() {
+        let run = Run { first: 13, count: 21, position: 0 };
+        assert_eq!(pieces(&run, 16).collect::<Vec<_>>(), [0..3, 3..19, 19..21]);
+    }
+}

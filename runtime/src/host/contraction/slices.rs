@@ -12,6 +12,9 @@ use super::access::Access;
 use crate::host::lane_program::{LaneProgram, Step};
 use crate::host::lanes::single_function;
 use crate::host::memory::{HostSpace, Memory, SINGLE_BYTES};
+use crate::host::vector::functions::{maximum, minimum};
+use crate::host::vector::mathematics::{error_function, exponential, hyperbolic_tangent, logarithm};
+use crate::host::vector::processor::{Processor, vectorised};
 
 /// A position among a program's operations: its value.
 type Slot = usize;
@@ -143,10 +146,14 @@ enum Value<'v> {
 }
 
 /// What a thread computes slices in.
-pub(super) struct Registers(Vec<f32>);
+pub(super) struct Registers {
+    values: Vec<f32>,
+    processor: Processor,
+}
 
 thread_local! {
-    static REGISTERS: RefCell<Registers> = const { RefCell::new(Registers(Vec::new())) };
+    static REGISTERS: RefCell<Registers> =
+        RefCell::new(Registers { values: Vec::new(), processor: Processor::detect() });
 }
 
 impl Registers {
@@ -161,10 +168,11 @@ impl Registers {
     /// Runs a program on neighbouring elements.
     pub(super) fn run(&mut self, program: &Program, chunk: &Chunk, memory: &Memory) {
         let count = chunk.sums.len();
-        self.0.resize(self.0.len().max(program.0.len() * Self::LENGTH), 0.0);
+        let Self { values: registers, processor } = self;
+        registers.resize(registers.len().max(program.0.len() * Self::LENGTH), 0.0);
         let mut places = [Place::One(0.0); MOST_SLOTS];
         for (slot, operation) in program.0.iter().enumerate() {
-            let (before, after) = self.0.split_at_mut(slot * Self::LENGTH);
+            let (before, after) = registers.split_at_mut(slot * Self::LENGTH);
             let out = &mut after[..count];
             let value = |slot: Slot| match places[slot] {
                 Place::One(value) => Value::One(value),
@@ -176,8 +184,8 @@ impl Registers {
                 Operation::One(value) => Place::One(*value),
                 Operation::Sums => Place::Sums,
                 Operation::Read(access) => read(access, chunk, memory, out),
-                Operation::Unary(op, operand) => unary(*op, value(*operand), out),
-                Operation::Binary(op, left, right) => binary(*op, value(*left), value(*right), out),
+                Operation::Unary(op, operand) => unary(*processor, *op, value(*operand), out),
+                Operation::Binary(op, left, right) => binary(*processor, *op, value(*left), value(*right), out),
                 Operation::Select(condition, then, otherwise) => {
                     select(value(*condition), value(*then), value(*otherwise), out);
                     Place::Register
@@ -210,59 +218,107 @@ fn read<'m>(access: &Access, chunk: &Chunk, memory: &'m Memory, out: &mut [f32])
     Place::Register
 }
 
-fn unary<'m>(op: UnaryOp, operand: Value, out: &mut [f32]) -> Place<'m> {
-    let function = single_function(op);
-    let values = match operand {
-        Value::One(value) => return Place::One(function(value)),
-        Value::Many(values) => values,
-    };
-    let values = out.iter_mut().zip(values);
-    match op {
-        UnaryOp::Negate => values.for_each(|(out, value)| *out = -value),
-        UnaryOp::Absolute => values.for_each(|(out, value)| *out = value.abs()),
-        UnaryOp::Sqrt => values.for_each(|(out, value)| *out = value.sqrt()),
-        _ => values.for_each(|(out, value)| *out = function(*value)),
+fn unary<'m>(processor: Processor, op: UnaryOp, operand: Value, out: &mut [f32]) -> Place<'m> {
+    match operand {
+        Value::One(value) => {
+            let mut only = [0.0];
+            unary_of_many(processor, op, &[value], &mut only);
+            Place::One(only[0])
+        }
+        Value::Many(values) => {
+            unary_of_many(processor, op, values, out);
+            Place::Register
+        }
     }
-    Place::Register
 }
 
-fn binary<'m>(op: BinaryOp, left: Value, right: Value, out: &mut [f32]) -> Place<'m> {
-    let truth = |holds: bool| f32::from(u8::from(holds));
+vectorised! {
+fn unary_of_many<I>(processor, op: UnaryOp, values: &[f32], out: &mut [f32]) {
+    match op {
+        UnaryOp::Negate => map(values, out, |x| -x),
+        UnaryOp::Absolute => map(values, out, f32::abs),
+        UnaryOp::Not => map(values, out, |x| if x == 0.0 { 1.0 } else { 0.0 }),
+        UnaryOp::Exp => map(values, out, exponential::<I>),
+        UnaryOp::Log => map(values, out, logarithm::<I>),
+        UnaryOp::Sqrt => map(values, out, f32::sqrt),
+        UnaryOp::Tanh => map(values, out, hyperbolic_tangent::<I>),
+        UnaryOp::Erf => map(values, out, error_function::<I>),
+        UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Atan => map(values, out, single_function(op)),
+        UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::RoundEven => map(values, out, single_function(op)),
+    }
+}
+}
+
+#[inline(always)]
+fn map(values: &[f32], out: &mut [f32], function: impl Fn(f32) -> f32) {
+    let count = out.len().min(values.len());
+    let (values, out) = (&values[..count], &mut out[..count]);
+    for at in 0..count {
+        out[at] = function(values[at]);
+    }
+}
+
+fn binary<'m>(processor: Processor, op: BinaryOp, left: Value, right: Value, out: &mut [f32]) -> Place<'m> {
+    match (left, right) {
+        (Value::One(left), Value::One(right)) => {
+            let mut only = [0.0];
+            binary_of_many(processor, op, Value::Many(&[left]), Value::One(right), &mut only);
+            Place::One(only[0])
+        }
+        _ => {
+            binary_of_many(processor, op, left, right, out);
+            Place::Register
+        }
+    }
+}
+
+vectorised! {
+fn binary_of_many<I>(processor, op: BinaryOp, left: Value, right: Value, out: &mut [f32]) {
     match op {
         BinaryOp::Add => apply(left, right, out, |x, y| x + y),
         BinaryOp::Subtract => apply(left, right, out, |x, y| x - y),
         BinaryOp::Multiply => apply(left, right, out, |x, y| x * y),
         BinaryOp::Divide => apply(left, right, out, |x, y| x / y),
         BinaryOp::Remainder => apply(left, right, out, |x, y| x % y),
-        BinaryOp::Minimum => apply(left, right, out, |x, y| if x.is_nan() || x < y { x } else { y }),
-        BinaryOp::Maximum => apply(left, right, out, |x, y| if x.is_nan() || x > y { x } else { y }),
+        BinaryOp::Minimum => apply(left, right, out, minimum),
+        BinaryOp::Maximum => apply(left, right, out, maximum),
         BinaryOp::Power => apply(left, right, out, f32::powf),
-        BinaryOp::Less => apply(left, right, out, |x, y| truth(x < y)),
-        BinaryOp::LessEqual => apply(left, right, out, |x, y| truth(x <= y)),
-        BinaryOp::Equal => apply(left, right, out, |x, y| truth(x == y)),
-        BinaryOp::And => apply(left, right, out, |x, y| truth(x != 0.0 && y != 0.0)),
-        BinaryOp::Or => apply(left, right, out, |x, y| truth(x != 0.0 || y != 0.0)),
+        BinaryOp::Less => apply(left, right, out, |x, y| if x < y { 1.0 } else { 0.0 }),
+        BinaryOp::LessEqual => apply(left, right, out, |x, y| if x <= y { 1.0 } else { 0.0 }),
+        BinaryOp::Equal => apply(left, right, out, |x, y| if x == y { 1.0 } else { 0.0 }),
+        BinaryOp::And => apply(left, right, out, |x, y| if x != 0.0 && y != 0.0 { 1.0 } else { 0.0 }),
+        BinaryOp::Or => apply(left, right, out, |x, y| if x != 0.0 || y != 0.0 { 1.0 } else { 0.0 }),
         BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
             unreachable!("operators refuse the bits of floating point")
         }
     }
 }
+}
 
 #[inline(always)]
-fn apply<'m>(left: Value, right: Value, out: &mut [f32], function: impl Fn(f32, f32) -> f32) -> Place<'m> {
+fn apply(left: Value, right: Value, out: &mut [f32], function: impl Fn(f32, f32) -> f32) {
+    let count = out.len();
     match (left, right) {
-        (Value::One(left), Value::One(right)) => return Place::One(function(left, right)),
+        (Value::Many(left), Value::Many(right)) => {
+            let (left, right) = (&left[..count], &right[..count]);
+            for at in 0..count {
+                out[at] = function(left[at], right[at]);
+            }
+        }
         (Value::Many(left), Value::One(right)) => {
-            out.iter_mut().zip(left).for_each(|(out, left)| *out = function(*left, right));
+            let left = &left[..count];
+            for at in 0..count {
+                out[at] = function(left[at], right);
+            }
         }
         (Value::One(left), Value::Many(right)) => {
-            out.iter_mut().zip(right).for_each(|(out, right)| *out = function(left, *right));
+            let right = &right[..count];
+            for at in 0..count {
+                out[at] = function(left, right[at]);
+            }
         }
-        (Value::Many(left), Value::Many(right)) => {
-            out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = function(*left, *right));
-        }
+        (Value::One(left), Value::One(right)) => out.fill(function(left, right)),
     }
-    Place::Register
 }
 
 fn select(condition: Value, then: Value, otherwise: Value, out: &mut [f32]) {

@@ -5,16 +5,16 @@
 //! depends on the tile alone, so it is the same for any number of threads.
 
 mod frame;
-mod functions;
+pub(super) mod functions;
 mod group;
 mod lane_stage;
 mod lanes;
 mod load;
 mod loops;
-mod mathematics;
+pub(super) mod mathematics;
 mod place;
 mod point_stage;
-mod processor;
+pub(super) mod processor;
 mod program;
 mod reduce;
 mod rows;
