@@ -96,7 +96,7 @@ fn moves_as(index: &Index, axis: usize, (column, extent): Extent) -> bool {
 /// What the reads and writes of memory of stages take per value.
 fn accesses(stages: &[&StageReads], lanes: LaneAxes) -> f64 {
     let class = |index: &Index| match Place::new(index, lanes, &|_| true) {
-        Place::Scattered(_) => 12.0,
+        Place::Scattered(_) => 6.0,
         Place::Line(Line { row: 0, column: 0, .. }) => 0.1,
         Place::Line(Line { column: 0 | 1, .. }) => 1.0,
         Place::Line(_) => 4.0,

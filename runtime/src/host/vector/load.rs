@@ -95,14 +95,34 @@ impl Load {
             }
         } else {
             for row in 0..chunk.rows {
-                for column in 0..chunk.columns {
+                let mut column = 0;
+                while column < chunk.columns {
                     let lane = row * chunk.pitch + column;
-                    let value = &mut out[lane..=lane];
-                    value[0] = fill;
-                    if self.guard.iter().all(|bounds| bounds.holds(&here, row, column, lane)) {
-                        let start = self.offset + self.position.at(&here, row, column, lane) * size;
-                        load(processor, at.memory, self.space, self.element, start, 0, value);
+                    let position = self.position.segment(&here, row, column, lane);
+                    let mut length = position.length.min((chunk.columns - column) as i64);
+                    let mut is_read = true;
+                    for bounds in &self.guard {
+                        let found = bounds.place.segment(&here, row, column, lane);
+                        length = length.min(found.length);
+                        let (from, to) = bounds.within(found.value, found.step, (0, length));
+                        // A segment ends where the condition changes.
+                        is_read &= from <= 0 && to > 0;
+                        length = if from <= 0 && to > 0 {
+                            to
+                        } else if from > 0 && from < to {
+                            from
+                        } else {
+                            length
+                        };
                     }
+                    let out = &mut out[lane..][..length as usize];
+                    if is_read {
+                        let start = self.offset + position.value * size;
+                        load(processor, at.memory, self.space, self.element, start, position.step * size, out);
+                    } else {
+                        out.fill(fill);
+                    }
+                    column += length as usize;
                 }
             }
         }

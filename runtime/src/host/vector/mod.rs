@@ -18,6 +18,7 @@ pub(super) mod processor;
 mod program;
 mod reduce;
 mod rows;
+mod segment;
 mod stage;
 mod store;
 mod window;

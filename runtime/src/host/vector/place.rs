@@ -4,6 +4,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Condition, Index, IndirectIndex, ReadId};
 
 use super::frame::{Frame, Slot};
+use super::segment::Segment;
 
 /// The axes along which the points of a chunk lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -83,6 +84,16 @@ impl Place {
         matches!(self, Self::Line(Line { row: 0, column: 0, .. }))
     }
 
+    /// The values from a row and a column on.
+    pub(crate) fn segment(&self, here: &Here, row: usize, column: usize, lane: usize) -> Segment {
+        match self {
+            Self::Line(line) => {
+                Segment { value: self.at(here, row, column, lane), step: line.column, length: i64::MAX }
+            }
+            Self::Scattered(index) => here.segment(index, row, column, lane),
+        }
+    }
+
     /// The value at a row and a column.
     pub(crate) fn at(&self, here: &Here, row: usize, column: usize, lane: usize) -> i64 {
         match self {
@@ -135,11 +146,15 @@ impl Bounds {
     }
 
     /// The columns of a row for which it holds, of those from `from` to before `to`; its place is a line.
-    pub(crate) fn interval(&self, here: &Here, row: usize, (from, to): (i64, i64)) -> (i64, i64) {
+    pub(crate) fn interval(&self, here: &Here, row: usize, columns: (i64, i64)) -> (i64, i64) {
         let Place::Line(line) = &self.place else { unreachable!("only lines have intervals") };
-        let first = line.first(here) + row as i64 * line.row;
+        self.within(line.first(here) + row as i64 * line.row, line.column, columns)
+    }
+
+    /// The numbers for which it holds, of those from `from` to before `to`, of values that begin and move so.
+    pub(crate) fn within(&self, first: i64, step: i64, (from, to): (i64, i64)) -> (i64, i64) {
         let ceil = |value: i64, by: i64| value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0);
-        match line.column {
+        match step {
             0 if (self.lower..self.upper).contains(&first) => (from, to),
             0 => (0, 0),
             1 => (from.max(self.lower - first), to.min(self.upper - first)),
@@ -163,16 +178,20 @@ pub(crate) struct Here<'h> {
 impl Here<'_> {
     /// An index at a row and a column.
     pub(crate) fn index(&self, index: &Index, row: usize, column: usize, lane: usize) -> i64 {
-        let axis = |axis: AxisId| {
-            let axis = axis.index();
-            let in_row = if self.lanes.column == Some(axis) { column as i64 } else { 0 };
-            self.point[axis] + in_row + if self.lanes.row == Some(axis) { row as i64 } else { 0 }
-        };
-        let place = |index: IndirectIndex| {
-            let found = self.indirect.iter().find(|(read, _)| *read == index.read);
-            let (_, slot) = found.expect("indirect reads are loaded before the indices that use them");
-            index.nearest(self.frame.integer(*slot, lane))
-        };
-        index.evaluate(&axis, &place)
+        index.evaluate(&|axis| self.axis(axis, row, column), &|place| self.place(place, lane).0)
+    }
+
+    /// An axis at a row and a column.
+    pub(crate) fn axis(&self, axis: AxisId, row: usize, column: usize) -> i64 {
+        let axis = axis.index();
+        let in_row = if self.lanes.column == Some(axis) { column as i64 } else { 0 };
+        self.point[axis] + in_row + if self.lanes.row == Some(axis) { row as i64 } else { 0 }
+    }
+
+    /// The place that a read names, and whether it is the same for all points.
+    pub(crate) fn place(&self, index: IndirectIndex, lane: usize) -> (i64, bool) {
+        let found = self.indirect.iter().find(|(read, _)| *read == index.read);
+        let (_, slot) = found.expect("indirect reads are loaded before the indices that use them");
+        (index.nearest(self.frame.integer(*slot, lane)), slot.is_uniform)
     }
 }

@@ -328,11 +328,19 @@ impl Window {
                     out[..from].fill(*fill);
                     out[to..].fill(*fill);
                     let (at, out) = (offset + element_number * size, &mut out[from..to]);
+                    // Every other value belongs to the next plane, so the same rTask reads it, too.
+                    let is_paired = columns.step == 2 && columns.residues > 0;
                     if *element == ElementType::F32
                         && step == size
                         && let Some(values) = memory.singles(*space, at, out.len())
                     {
                         out.copy_from_slice(values);
+                    } else if *element == ElementType::F32
+                        && is_paired
+                        && step == 2 * size
+                        && let Some(values) = memory.singles(*space, at, 2 * out.len() - 1)
+                    {
+                        every_other(frame.processor(), values, out);
                     } else {
                         load_singles(frame.processor(), memory, *space, *element, at, step, out);
                     }
@@ -400,6 +408,14 @@ fn combine<I>(processor, reducer: Reducer, out: &mut [f32], count: usize, plane:
             taps(out, count, plane, offsets, factors, |sum, x, factor| multiply_add::<I>(x, factor, sum));
         }
     }
+}
+}
+
+vectorised! {
+/// Copies the first value, the third, and so on.
+fn every_other<I>(processor, values: &[f32], out: &mut [f32]) {
+    let (pairs, rest) = values.as_chunks::<2>();
+    out.iter_mut().zip(pairs.iter().map(|pair| &pair[0]).chain(rest)).for_each(|(out, value)| *out = *value);
 }
 }
 
