@@ -89,14 +89,15 @@ def chosen(warpweave, models):
     templates, unpriced, dispatches = collections.defaultdict(list), [], []
     for name, batch in models:
         said = explained(warpweave, name, batch=batch)
-        priced = [kernel for kernel in said["kernels"] if "code_microseconds" in kernel]
+        priced = [kernel for kernel in said["kernels"] if kernel.get("code_microseconds")]
         unpriced += [f"{name} {kernel['kernel']}" for kernel in said["kernels"] if kernel not in priced]
         dispatches += [kernel["dispatch_cycles"] for kernel in priced if kernel["dispatch_cycles"] is not None]
         for kernel in priced:
             templates[kernel["template"].replace("/", " ").split()[0]].append(kernel)
         search, code = said["search_makespan_microseconds"], said["code_makespan_microseconds"]
         shown = name if batch == 1 else f"{name}, batch {batch}"
-        line([shown, f"{search:.1f}", f"{code:.1f}", f"{code / search:.2f}", *figures(priced)])
+        whole = ["–", "–"] if code is None else [f"{code:.1f}", f"{code / search:.2f}"]
+        line([shown, f"{search:.1f}", *whole, *figures(priced)])
     for template, kernels in sorted(templates.items()):
         search, code = (sum(kernel[f"{whose}_microseconds_of_all"] for kernel in kernels) for whose in ("search", "code"))
         line([f"*{template}*", f"{search:.1f}", f"{code:.1f}", f"{code / search:.2f}", *figures(kernels)])
