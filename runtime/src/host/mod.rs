@@ -4,7 +4,7 @@
 //! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins: the plan is
 //! verified as it was folded onto the threads, so they stand before it in one order of all streams, and the first rTask
 //! in it that has not ended can always go on. Segments run one after another; of a graph, a thread runs every so-manieth
-//! block of a node. It is for correctness and first contact, not a product for CPUs.
+//! block of a node.
 
 mod contraction;
 mod delays;
