@@ -20,9 +20,10 @@ pub(super) struct SharedArena {
 }
 
 #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
-// SAFETY: all access goes through `read` and `write` below. The plan that drives the threads is verified: two accesses
-// of the same bytes, one of them a write, are ordered by the stream of one thread, by the end of one segment or node and
-// the start of the next, whose threads are joined and started, by a release and an acquire of a counter, or by those of an rTask's end where its values are polled, so they never race.
+// SAFETY: all access goes through the methods below. The plan that drives the threads is verified: two accesses of the same
+// bytes, one of them a write, are ordered by the stream of one thread, by the start and the end of a run, which threads are told
+// of by a release and an acquire, by those of the count at which all of them meet at the end of a segment or node, by those of
+// a counter, or by those of an rTask's end where its values are polled, so they never race.
 unsafe impl Sync for SharedArena {}
 
 impl SharedArena {

@@ -1,10 +1,10 @@
 //! The host back end: virtual execution units are threads of this machine.
 //!
-//! It runs the plan — every rTask, every wait and signal — on expressions and native matrix products instead of
+//! It runs the plan — every rTask, every wait and signal — on vector registers and native matrix products instead of
 //! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins: the plan is
 //! verified as it was folded onto the threads, so they stand before it in one order of all streams, and the first rTask
 //! in it that has not ended can always go on. Segments run one after another; of a graph, a thread runs every so-manieth
-//! block of a node.
+//! block of a node. What a run needs is prepared when the session is opened: threads, registers, addresses.
 
 mod contraction;
 mod delays;

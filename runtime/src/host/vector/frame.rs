@@ -3,7 +3,7 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::numerics::Class;
 
-use super::processor::Processor;
+use super::arithmetic::processor::Processor;
 
 /// A register holds at most as many values.
 pub(crate) const CAPACITY: usize = 1024;
@@ -86,6 +86,14 @@ impl Counts {
             longs: self.longs.max(other.longs),
         }
     }
+}
+
+/// Registers while stages are prepared: what later stages read, what must not be used anew, and how many there are.
+#[derive(Default)]
+pub(crate) struct Registers {
+    pub(crate) values: Vec<Option<Slot>>,
+    pub(crate) pinned: Counts,
+    pub(crate) most: Counts,
 }
 
 /// The registers of a thread, allocated before it runs.

@@ -2,7 +2,7 @@
 
 use warpweave_graph::expr::Range;
 
-use super::frame::{CAPACITY, Counts, Frame, Slot};
+use super::frame::{CAPACITY, Counts, Frame, Registers};
 use super::lane_stage::LaneStage;
 use super::lanes::{Extent, Order};
 use super::loops::{advance, each_chunk};
@@ -42,14 +42,6 @@ pub(crate) struct Scratch {
     pub(crate) frame: Frame,
     pub(crate) point: Vec<i64>,
     pub(crate) plane: Vec<f32>,
-}
-
-/// Registers while stages are prepared: what later stages read, what must not be used anew, and how many there are.
-#[derive(Default)]
-pub(crate) struct Registers {
-    pub(crate) values: Vec<Option<Slot>>,
-    pub(crate) pinned: Counts,
-    pub(crate) most: Counts,
 }
 
 impl Group {

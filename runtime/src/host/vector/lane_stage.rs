@@ -3,8 +3,7 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Scalar;
 
-use super::frame::{Counts, Frame, Kind, Number, Slot};
-use super::group::Registers;
+use super::frame::{Counts, Frame, Kind, Number, Registers, Slot};
 use super::lanes::{Extent, Order};
 use super::loops::advance;
 use super::place::{Chunk, LaneAxes};

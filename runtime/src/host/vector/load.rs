@@ -5,10 +5,10 @@ use warpweave_graph::expr::{Index, Literal, ReadId};
 use warpweave_graph::numerics::{Class, FloatFormat};
 use warpweave_graph::{ElementType, minifloat};
 
+use super::arithmetic::mathematics::{single_of_bfloat, single_of_half};
+use super::arithmetic::processor::{Processor, vectorised};
 use super::frame::{Frame, Kind, Number, Slot};
-use super::mathematics::{single_of_bfloat, single_of_half};
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
-use super::processor::{Processor, vectorised};
 use crate::host::indices::HostIndexChecks;
 use crate::host::memory::{HostSpace, Memory};
 

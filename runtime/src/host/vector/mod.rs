@@ -4,17 +4,15 @@
 //! its values. A run then allocates nothing. The loops are compiled for what the processor at hand can do, and every result
 //! depends on the tile alone, so it is the same for any number of threads.
 
+mod arithmetic;
 mod frame;
-pub(super) mod functions;
 mod group;
 mod lane_stage;
 mod lanes;
 mod load;
 mod loops;
-pub(super) mod mathematics;
 mod place;
 mod point_stage;
-pub(super) mod processor;
 mod program;
 mod reduce;
 mod rows;
@@ -25,6 +23,7 @@ mod window;
 
 use warpweave_graph::expr::Range;
 
+pub(super) use arithmetic::{functions, mathematics, processor};
 pub(crate) use frame::{Counts, Frame};
 pub(crate) use group::{Group, Scratch, Shared};
 pub(crate) use stage::StageReads;

@@ -2,8 +2,7 @@
 
 use warpweave_graph::arena::Id;
 
-use super::frame::{Frame, Kind, Slot};
-use super::group::Registers;
+use super::frame::{Frame, Kind, Registers, Slot};
 use super::lane_stage::result;
 use super::lanes::{Extent, Order};
 use super::loops::{advance, each_chunk};

@@ -3,8 +3,8 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{BinaryOp, Condition, Literal, ReadId, Reducer, Scalar, UnaryOp};
 
+use super::arithmetic::functions::{binary, cast, select, unary};
 use super::frame::{Counts, Frame, Kind, Slot};
-use super::functions::{binary, cast, select, unary};
 use super::load::{At, Load};
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
 use super::reduce::Combination;

@@ -3,12 +3,12 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{BinaryOp, Reducer, Scalar};
 
+use super::arithmetic::mathematics::multiply_add;
+use super::arithmetic::processor::vectorised;
 use super::frame::{Counts, Frame, Number, Slot};
 use super::lanes::{Extent, Order};
 use super::loops::{advance, each_chunk};
-use super::mathematics::multiply_add;
 use super::place::{Chunk, Here, Indirect, LaneAxes, Line, Place};
-use super::processor::vectorised;
 use super::program::{Ending, Scope};
 use super::reduce::{Combination, Total};
 use super::stage::{Source, StageReads};

@@ -3,8 +3,8 @@
 use warpweave_graph::numerics::{Class, FloatFormat};
 use warpweave_graph::{ElementType, minifloat};
 
+use super::arithmetic::mathematics::{bfloat_of_single, half_of_single};
 use super::frame::{Frame, Kind, Slot};
-use super::mathematics::{bfloat_of_single, half_of_single};
 use super::place::{Chunk, Here, Indirect, LaneAxes, Line};
 use crate::host::memory::{SharedArena, place};
 

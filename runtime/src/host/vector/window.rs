@@ -8,13 +8,13 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, BinaryOp, Index, ReadId, Reducer, Scalar};
 
+use super::arithmetic::functions::{maximum, minimum};
+use super::arithmetic::mathematics::multiply_add;
+use super::arithmetic::processor::vectorised;
 use super::frame::{CAPACITY, Frame, Kind, Slot};
-use super::functions::{maximum, minimum};
 use super::lanes::{Extent, Order};
 use super::load::load_singles;
-use super::mathematics::multiply_add;
 use super::place::{Chunk, Here, Indirect, LaneAxes, Line, Place};
-use super::processor::vectorised;
 use super::stage::{Source, StageReads};
 use crate::host::memory::{HostSpace, Memory};
 
@@ -158,6 +158,11 @@ impl Window {
     }
 
     fn found(reads: &StageReads, shared: &[Extent]) -> Option<Self> {
+        Self::found_in(reads, shared, true).or_else(|| Self::found_in(reads, shared, false))
+    }
+
+    /// The windows over the last dimension, and over the one before it if it has an axis of the lanes.
+    fn found_in(reads: &StageReads, shared: &[Extent], has_rows: bool) -> Option<Self> {
         let expr = &reads.expr;
         let (moved, factors) = parts(reads)?;
         let (rank, read) = (shared.len(), &expr.reads[moved]);
@@ -170,7 +175,9 @@ impl Window {
             is_tap || is_read
         };
         let (row_index, others) = match outer.split_last() {
-            Some((row, others)) if is_windowed(row) || Dimension::of(row, rank, &long).is_some() => (Some(row), others),
+            Some((row, others)) if has_rows && (is_windowed(row) || Dimension::of(row, rank, &long).is_some()) => {
+                (Some(row), others)
+            }
             _ => (None, outer),
         };
         let rows = match row_index {
@@ -415,7 +422,10 @@ vectorised! {
 /// Copies the first value, the third, and so on.
 fn every_other<I>(processor, values: &[f32], out: &mut [f32]) {
     let (pairs, rest) = values.as_chunks::<2>();
-    out.iter_mut().zip(pairs.iter().map(|pair| &pair[0]).chain(rest)).for_each(|(out, value)| *out = *value);
+    out.iter_mut().zip(pairs).for_each(|(out, pair)| *out = pair[0]);
+    if let ([value], Some(out)) = (rest, out.get_mut(pairs.len())) {
+        *out = *value;
+    }
 }
 }
 

@@ -4,12 +4,12 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic;
 use warpweave_graph::expr::{BinaryOp, UnaryOp};
 
-use super::frame::{Frame, Kind, Number, Slot};
 use super::mathematics::{
     bfloat_of_single, error_function, exponential, half_of_single, hyperbolic_tangent, logarithm, single_of_bfloat,
     single_of_half,
 };
 use super::processor::vectorised;
+use crate::host::vector::frame::{Frame, Kind, Number, Slot};
 
 /// So many points of a register are worked on.
 #[inline(always)]

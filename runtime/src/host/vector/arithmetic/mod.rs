@@ -1,0 +1,5 @@
+//! Functions on registers, compiled for each kind of processor.
+
+pub(crate) mod functions;
+pub(crate) mod mathematics;
+pub(crate) mod processor;
