@@ -6,7 +6,7 @@ use super::super::operand::Operand;
 use super::super::operation::{Modifier, Operation};
 use super::form::Form;
 use super::launch::Launch;
-use super::value::{ALL, Bits, LANES, Value};
+use super::value::{ALL, Bits, Value};
 use super::warp::Warp;
 
 /// Executes an instruction in the lanes of `mask`; false if it is of another kind.
