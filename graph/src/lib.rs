@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod arithmetic;
+pub mod autodiff;
 pub mod counted;
 pub mod expr;
 pub mod index_check;

@@ -2,6 +2,7 @@
 
 use super::elementwise::{ElementWise, floating, operands};
 use super::{AttributeError, AttributeReader, InferError};
+use crate::autodiff::Ties;
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
 
@@ -11,6 +12,7 @@ pub struct HardSwish;
 
 impl ElementWise for HardSwish {
     const NAME: &'static str = "HardSwish";
+    const TIES: Ties = Ties::Last;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -2,6 +2,7 @@
 
 use super::elementwise::{ElementWise, number, operands};
 use super::{AttributeError, AttributeReader, InferError};
+use crate::autodiff::Ties;
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
 
@@ -11,6 +12,7 @@ pub struct Relu;
 
 impl ElementWise for Relu {
     const NAME: &'static str = "Relu";
+    const TIES: Ties = Ties::Last;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -20,7 +20,7 @@ use crate::typed_id;
 use crate::types::TensorType;
 
 pub use builder::ProgramBuilder;
-pub use names::{Names, Origin, OriginId, Origins};
+pub use names::{Names, Origin, OriginId, Origins, Phase};
 pub use source::{Mutability, Source, State};
 
 typed_id!(
