@@ -21,6 +21,7 @@ pub mod program;
 pub mod reference;
 pub mod tensor;
 pub mod text;
+pub mod training;
 pub mod types;
 pub mod verify;
 

@@ -61,11 +61,15 @@ impl Lowering<'_> {
         }
     }
 
-    /// The tensor of a value that is defined; a constant's is declared when it is first read.
+    /// The tensor of a value that is defined; a constant's or a variable's is declared when it is first read.
     fn tensor(&mut self, value: ValueId) -> TensorId {
-        if let (None, ValueOrigin::Constant(constant)) = (self.tensors[value], &self.graph.values[value].origin) {
-            let tensor = self.program.constant(constant.clone());
-            self.bind(value, tensor);
+        if self.tensors[value].is_none() {
+            let tensor = match &self.graph.values[value].origin {
+                ValueOrigin::Constant(constant) => Some(self.program.constant(constant.clone())),
+                ValueOrigin::Variable(initial) => Some(self.program.state(initial.clone())),
+                ValueOrigin::Input | ValueOrigin::Node(..) => None,
+            };
+            tensor.into_iter().for_each(|tensor| self.bind(value, tensor));
         }
         self.tensors[value].expect("nodes stand in topological order")
     }

@@ -7,6 +7,7 @@ use warpweave::runtime::bundle::BundleError;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::npz::NpzError;
 use warpweave::runtime::session::SessionError;
+use warpweave::runtime::checkpoint::CheckpointError;
 use warpweave::{BuildError, ModelError, OpenError, RefusedNode};
 
 use super::error::CliError;
@@ -43,6 +44,10 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
             vec![json!({"kind": "input", "name": name})]
         }
         CliError::Usage(text) => options(text),
+        CliError::Checkpoint(CheckpointError::File { path, .. } | CheckpointError::Format { path, .. }) => {
+            vec![file(path)]
+        }
+        CliError::NotFinite { step, .. } => vec![json!({"kind": "step", "name": step.to_string()})],
         CliError::Open(_)
         | CliError::Zoo(_)
         | CliError::Arch(_)

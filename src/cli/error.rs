@@ -15,6 +15,7 @@ use warpweave::graph::{ElementType, TensorType};
 use warpweave::lab::LabError;
 use warpweave::models;
 use warpweave::runtime::bundle::BundleError;
+use warpweave::runtime::checkpoint::CheckpointError;
 use warpweave::runtime::cubin::CubinError;
 use warpweave::runtime::linker::LinkError;
 use warpweave::runtime::npz::NpzError;
@@ -161,6 +162,22 @@ pub enum CliError {
     /// A record of the lab cannot be read.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// Tensors of a training run cannot be read or written.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The loss is no number.
+    #[error(
+        "the loss of step {step} is {loss}, and {first}; the weights are those before the step: lower the learning rate, clip \
+         gradients with compile --clip-norm, or look for such values in the data"
+    )]
+    NotFinite {
+        /// The step, from 1.
+        step: u64,
+        /// The loss.
+        loss: f64,
+        /// Where the first such value was found.
+        first: String,
+    },
     /// Options contradict one another.
     #[error("{0}")]
     Usage(String),
@@ -279,8 +296,11 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
             Self::Open(OpenError::Model(ModelError::Program(_))) => "program",
             Self::Open(OpenError::Model(ModelError::ProgramFile(_))) => "program-file",
+            Self::Open(OpenError::Model(ModelError::Training(_))) => "training",
+            Self::Checkpoint(_) => "checkpoint",
+            Self::NotFinite { .. } => "not-finite",
             Self::Open(OpenError::Build(error)) => match error {
-                BuildError::Compile(CompileError::Lower(_) | CompileError::State(_)) | BuildError::NoKernels { .. } => {
+                BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => {
                     "model-unsupported"
                 }
                 BuildError::Compile(CompileError::Pass(_)) => "program",
@@ -361,6 +381,7 @@ impl CliError {
                     | ImportError::Constant { .. },
                 )) => EXIT_USAGE,
                 OpenError::Model(ModelError::ProgramFile(_)) => EXIT_USAGE,
+                OpenError::Model(ModelError::Training(_)) => EXIT_UNSUPPORTED,
                 OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
                 OpenError::Model(ModelError::Rewrite(_) | ModelError::Program(_)) => EXIT_CHECK,
                 OpenError::Build(error) => build_exit(error),
@@ -369,6 +390,7 @@ impl CliError {
                 OpenError::NoCompiler(_) => EXIT_ENVIRONMENT,
             },
             Self::NoDevice { .. } => EXIT_ENVIRONMENT,
+            Self::NotFinite { .. } => EXIT_CHECK,
             Self::Zoo(_)
             | Self::File { .. }
             | Self::Arch(_)
@@ -385,6 +407,7 @@ impl CliError {
             | Self::OutputIsInput { .. }
             | Self::Bench(_)
             | Self::Lab(_)
+            | Self::Checkpoint(_)
             | Self::Usage(_) => EXIT_USAGE,
         })
     }
@@ -392,7 +415,7 @@ impl CliError {
 
 fn build_exit(error: &BuildError) -> u8 {
     match error {
-        BuildError::Compile(CompileError::Lower(_) | CompileError::State(_))
+        BuildError::Compile(CompileError::Lower(_))
         | BuildError::NoKernels { .. }
         | BuildError::Tasks { .. } => EXIT_UNSUPPORTED,
         BuildError::Compile(CompileError::Pass(_) | CompileError::Plan(_) | CompileError::Kernels(_))
