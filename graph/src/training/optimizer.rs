@@ -4,7 +4,7 @@ use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::ops::compose;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
-use crate::types::{ElementType, Shape, TensorType};
+use crate::types::ElementType;
 
 /// A rule by which tensors follow their gradients, with PyTorch's names and defaults.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -157,19 +157,19 @@ fn kept(program: &mut ProgramBuilder, kind: &str, name: &str, tensor: TensorId) 
     state
 }
 
-/// 1 less a power of each factor, that of how many steps there are with this one: singles, found in doubles.
+/// `1 − βⁿ` of each factor after n steps, this one among them: `β · (1 − βⁿ⁻¹) + (1 − β)`, in which nothing cancels.
 fn corrections(program: &mut ProgramBuilder, betas: [f64; 2]) -> [TensorId; 2] {
-    let ty = TensorType { element: ElementType::F64, shape: Shape::scalar() };
-    let steps = program.state(Tensor::from_f64(ty, &[0.0]));
-    program.names().tensors.insert(steps, "optimizer.step".to_owned());
-    let literal = |value: f64| Scalar::literal(ElementType::F64, value);
-    let next = compose::map(program, [steps], ElementType::F64, |[steps]| steps.binary(BinaryOp::Add, literal(1.0)));
-    program.set_next(steps, next);
-    betas.map(|beta| {
-        compose::map(program, [next], ElementType::F32, |[steps]| {
-            let kept = literal(beta).binary(BinaryOp::Power, steps);
-            literal(1.0).binary(BinaryOp::Subtract, kept).cast(ElementType::F64, ElementType::F32)
-        })
+    let literal = |value: f64| Scalar::literal(ElementType::F32, value);
+    let names = ["optimizer.bias_correction1", "optimizer.bias_correction2"];
+    [0, 1].map(|moment: usize| {
+        let state = program.state(Tensor::scalar(0f32));
+        program.names().tensors.insert(state, names[moment].to_owned());
+        let beta = betas[moment];
+        let next = compose::map(program, [state], ElementType::F32, |[before]| {
+            before.binary(BinaryOp::Multiply, literal(beta)).binary(BinaryOp::Add, literal(1.0 - beta))
+        });
+        program.set_next(state, next);
+        next
     })
 }
 
