@@ -17,5 +17,5 @@ pub use import::declared::DeclaredPort;
 pub use import::error::{ImportError, MissingShape, TensorPlace, Unsupported, UnsupportedNode, UnsupportedTensor};
 pub use import::fixed::{Constant, Number};
 pub use import::options::{ImportOptions, Limits, NameFilter, Variables};
-pub use replace::replace_initializers;
 pub use import::{declared_ports, import, import_bytes, import_from, input_names, named_tensor, tensor};
+pub use replace::replace_initializers;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint};
-use warpweave_graph::{ElementType, Tensor};
 use warpweave_graph::legible::legible;
+use warpweave_graph::{ElementType, Tensor};
 
 use crate::onnx::TensorProto;
 

@@ -1,10 +1,9 @@
 //! Graphs to tensor programs: every node's operator writes its expressions.
 
 use crate::arena::Arena;
-use crate::autodiff::Differentiable;
 use crate::ir::{Graph, Node, Origin as ValueOrigin, ValueId};
 use crate::ops::Context;
-use crate::program::{Origin, Phase, Origins, ProgramBuilder, TensorId, TensorProgram};
+use crate::program::{Differentiable, Origin, Origins, Phase, ProgramBuilder, TensorId, TensorProgram};
 
 /// The program that computes a graph's outputs from its inputs.
 ///

@@ -54,8 +54,8 @@ impl Checkpoint {
     /// Reads a file. One that `train` did not write has no model and no steps.
     pub fn read(path: &Path) -> Result<Self, CheckpointError> {
         let format = |reason: String| CheckpointError::Format { path: path.to_owned(), reason };
-        let bytes = fs::read(path)
-            .map_err(|source| CheckpointError::File { action: "read", path: path.to_owned(), source })?;
+        let bytes =
+            fs::read(path).map_err(|source| CheckpointError::File { action: "read", path: path.to_owned(), source })?;
         let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|error| format(error.to_string()))?;
         let parsed = SafeTensors::deserialize(&bytes).map_err(|error| format(error.to_string()))?;
         let mut checkpoint = Self::default();
@@ -64,7 +64,8 @@ impl Checkpoint {
             checkpoint.steps = metadata.get(STEPS).and_then(|steps| steps.parse().ok()).unwrap_or(0);
         }
         for (name, view) in parsed.iter() {
-            let unknown = || format(format!("`{name}` has elements of type {:?}, which are not supported", view.dtype()));
+            let unknown =
+                || format(format!("`{name}` has elements of type {:?}, which are not supported", view.dtype()));
             let ty = TensorType::new(element(view.dtype()).ok_or_else(unknown)?, view.shape().to_vec());
             let tensor = Tensor::from_bytes(ty, view.data().to_vec().into());
             let tensor = tensor.ok_or_else(|| format(format!("`{name}` is not as long as its shape says")))?;
@@ -78,13 +79,14 @@ impl Checkpoint {
         let format = |reason: String| CheckpointError::Format { path: path.to_owned(), reason };
         let views = self.tensors.iter().map(|(name, tensor)| Ok((name.clone(), view(tensor)?)));
         let views = views.collect::<Result<Vec<_>, SafeTensorError>>().map_err(|error| format(error.to_string()))?;
-        let metadata = HashMap::from([
-            (MODEL.to_owned(), self.model.clone()),
-            (STEPS.to_owned(), self.steps.to_string()),
-        ]);
+        let metadata =
+            HashMap::from([(MODEL.to_owned(), self.model.clone()), (STEPS.to_owned(), self.steps.to_string())]);
         let bytes = serialize(views, Some(metadata)).map_err(|error| format(error.to_string()))?;
-        new_file::write(path, &bytes)
-            .map_err(|source| CheckpointError::File { action: "write", path: path.to_owned(), source })
+        new_file::write(path, &bytes).map_err(|source| CheckpointError::File {
+            action: "write",
+            path: path.to_owned(),
+            source,
+        })
     }
 }
 

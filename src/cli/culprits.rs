@@ -4,10 +4,10 @@ use std::path::Path;
 
 use warpweave::frontend::{ImportError, MissingShape, UnsupportedNode, UnsupportedTensor};
 use warpweave::runtime::bundle::BundleError;
+use warpweave::runtime::checkpoint::CheckpointError;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::npz::NpzError;
 use warpweave::runtime::session::SessionError;
-use warpweave::runtime::checkpoint::CheckpointError;
 use warpweave::{BuildError, ModelError, OpenError, RefusedNode};
 
 use super::error::CliError;

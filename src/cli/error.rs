@@ -300,9 +300,7 @@ impl CliError {
             Self::Checkpoint(_) => "checkpoint",
             Self::NotFinite { .. } => "not-finite",
             Self::Open(OpenError::Build(error)) => match error {
-                BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => {
-                    "model-unsupported"
-                }
+                BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => "model-unsupported",
                 BuildError::Compile(CompileError::Pass(_)) => "program",
                 BuildError::Compile(CompileError::Plan(_)) => "plan",
                 BuildError::Compile(CompileError::Kernels(_)) => "kernels",
@@ -415,9 +413,9 @@ impl CliError {
 
 fn build_exit(error: &BuildError) -> u8 {
     match error {
-        BuildError::Compile(CompileError::Lower(_))
-        | BuildError::NoKernels { .. }
-        | BuildError::Tasks { .. } => EXIT_UNSUPPORTED,
+        BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } | BuildError::Tasks { .. } => {
+            EXIT_UNSUPPORTED
+        }
         BuildError::Compile(CompileError::Pass(_) | CompileError::Plan(_) | CompileError::Kernels(_))
         | BuildError::Cubin(_)
         | BuildError::Registers { .. } => EXIT_CHECK,

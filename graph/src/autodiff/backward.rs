@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::extremes::{Reduction, Summed};
-use super::normal_form::Differentiable;
 use super::points::Points;
-use super::ties::Ties;
 use crate::arena::Arena;
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar, TensorExpr, merge_operands};
 use crate::legible::legible;
 use crate::ops::movement;
-use crate::program::{Definition, Origin, OriginId, Phase, ProgramBuilder, Statement, TensorId};
+use crate::program::{Definition, Differentiable, Origin, OriginId, Phase, ProgramBuilder, Statement, TensorId, Ties};
 use crate::types::ElementType;
 
 /// Why a program has no gradients.
@@ -214,8 +212,7 @@ fn identity(expr: &TensorExpr) -> Option<usize> {
     let same = read.index.iter().enumerate().all(|(at, index)| {
         let axis = expr.parallel().nth(at);
         let extent = expr.operands[read.operand].shape[at];
-        axis.is_some_and(|axis| index.as_axis() == Some(axis))
-            || (extent == 1 && *index == Index::constant(0))
+        axis.is_some_and(|axis| index.as_axis() == Some(axis)) || (extent == 1 && *index == Index::constant(0))
     });
     (same && read.guard.is_always() && expr.output() == expr.operands[read.operand]).then_some(read.operand)
 }

@@ -138,7 +138,8 @@ pub(super) struct Finished {
 pub(super) fn sum(chains: &[Chain], known: Option<Known<'_>>) -> Option<Finished> {
     let mut distinct: Vec<Chain> = Vec::new();
     for chain in chains.iter().filter(|chain| !chain.is_zero()) {
-        let same = |other: &&mut Chain| Chain { scale: 1.0, ..(**other).clone() } == Chain { scale: 1.0, ..chain.clone() };
+        let same =
+            |other: &&mut Chain| Chain { scale: 1.0, ..(**other).clone() } == Chain { scale: 1.0, ..chain.clone() };
         match distinct.iter_mut().find(same) {
             Some(other) => other.scale += chain.scale,
             None => distinct.push(chain.clone()),
@@ -193,7 +194,9 @@ fn is_polynomial(scalar: &Scalar) -> bool {
             );
             closed && is_polynomial(left) && is_polynomial(right)
         }
-        Scalar::Select(condition, then, otherwise) => [condition, then, otherwise].into_iter().all(|s| is_polynomial(s)),
+        Scalar::Select(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().all(|s| is_polynomial(s))
+        }
         Scalar::Unary(..) | Scalar::Cast(..) => false,
     }
 }

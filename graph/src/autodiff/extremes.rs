@@ -4,13 +4,12 @@
 //! others. Both are written as sums of the same body over the same axes, with an adjoint or a factor of its own.
 
 use super::points::{Points, with_used_reads};
-use super::ties::Ties;
 use crate::arena::{Arena, Id};
 use crate::expr::{
     Axis, AxisId, AxisKind, BinaryOp, Guard, Index, Literal, Read, Reducer, Scalar, TensorExpr, substitute,
 };
 use crate::ops::compose;
-use crate::program::{ProgramBuilder, TensorId};
+use crate::program::{ProgramBuilder, TensorId, Ties};
 use crate::types::{ElementType, TensorType};
 
 /// A statement that is a reduction without epilogue.

@@ -6,7 +6,7 @@
 //! what it is, one that the read does not name, or that overlaps with another, is summed over. A read through an index becomes a
 //! sum over the points whose index names the element: no two of them write the same place, and all sums have one order.
 //!
-//! At kinks and ties the choice is PyTorch's; [`Ties`] says it of extremes.
+//! At kinks and ties the choice is PyTorch's; [`crate::program::Ties`] says it of extremes.
 
 mod backward;
 mod chain;
@@ -15,8 +15,5 @@ mod normal_form;
 mod partial;
 mod points;
 mod system;
-mod ties;
 
 pub use backward::{AutodiffError, append_gradients};
-pub use normal_form::Differentiable;
-pub use ties::Ties;

@@ -1,27 +1,11 @@
 //! Programs in the form that is differentiated.
 
 use super::points::{Points, with_used_reads};
-use super::ties::Ties;
 use crate::arena::{Arena, Id};
 use crate::expr::{Reducer, TensorExpr, merge_operands};
-use crate::program::{Definition, Source, Statement, StatementId, TensorDefinition, TensorProgram};
-
-/// A program and who is handed the gradient of each statement's extremes.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Differentiable {
-    /// The program.
-    pub program: TensorProgram,
-    /// One a statement.
-    pub ties: Arena<StatementId, Ties>,
-}
+use crate::program::{Definition, Differentiable, Source, Statement, StatementId, TensorDefinition, Ties};
 
 impl Differentiable {
-    /// A program of which nothing is known but what it computes.
-    pub fn new(program: TensorProgram) -> Self {
-        let ties = program.statements.values().map(|_| Ties::default()).collect();
-        Self { program, ties }
-    }
-
     /// The same values with a statement of its own for each reduced value that a gradient depends on. Tensors keep their ids.
     pub fn with_reduced_values(&self) -> Self {
         let mut separated = Self { program: self.program.clone(), ties: Arena::new() };
@@ -29,7 +13,9 @@ impl Differentiable {
         for (id, statement) in self.program.statements.iter() {
             let ties = self.ties[id];
             match &statement.definition {
-                Definition::Compute(expr) if needs_reduced_value(expr, ties) => separated.separate(statement, expr, ties),
+                Definition::Compute(expr) if needs_reduced_value(expr, ties) => {
+                    separated.separate(statement, expr, ties)
+                }
                 _ => separated.push(statement.clone(), ties),
             }
         }
@@ -68,5 +54,8 @@ fn needs_reduced_value(expr: &TensorExpr, ties: Ties) -> bool {
         gradient.reads.values().any(|read| read.operand == reduced)
     };
     reducer != Reducer::Sum
-        || points.variables().into_iter().any(|(read, _)| points.gradient(read, &output, 1.0, None).is_some_and(reads_reduced))
+        || points
+            .variables()
+            .into_iter()
+            .any(|(read, _)| points.gradient(read, &output, 1.0, None).is_some_and(reads_reduced))
 }

@@ -1,9 +1,9 @@
 //! Partial derivatives of a scalar with respect to what it reads.
 
 use super::chain::Chain;
-use super::ties::Ties;
 use crate::expr::{BinaryOp, Literal, ReadId, Scalar, TensorExpr, UnaryOp};
 use crate::ops::elementwise::{log_one_plus, sigmoid};
+use crate::program::Ties;
 use crate::types::ElementType;
 
 /// A scalar whose partial derivatives are taken.

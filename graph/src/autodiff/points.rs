@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use super::chain::{Chain, Finished, Known, sum, times};
 use super::partial::Differentiated;
 use super::system::{Solution, System};
-use super::ties::Ties;
 use crate::arena::{Arena, Id};
 use crate::expr::{
-    Axis, AxisId, AxisKind, Condition, Guard, Index, IndirectIndex, Literal, Read, ReadId, Reducer, Scalar, TensorExpr, substitute,
+    Axis, AxisId, AxisKind, Condition, Guard, Index, IndirectIndex, Literal, Read, ReadId, Reducer, Scalar, TensorExpr,
+    substitute,
 };
+use crate::program::Ties;
 use crate::types::TensorType;
 
 /// A scalar of an expression as an expression of its own, at the points of all axes that it may name.
@@ -119,9 +120,11 @@ impl Points {
         let mut expr = TensorExpr { element: target.element, ..self.expr };
         expr.body = value.scalar;
         let source = expr.reads[read].clone();
-        let equations = source.index.iter().enumerate().map(|(dimension, index)| {
-            index.add(&Index::axis(AxisId::from_index(dimension)).times(-1))
-        });
+        let equations = source
+            .index
+            .iter()
+            .enumerate()
+            .map(|(dimension, index)| index.add(&Index::axis(AxisId::from_index(dimension)).times(-1)));
         let axes_of = |place: IndirectIndex| axes_behind(&expr, place.read);
         let solution = System::solve(expr.axes.clone(), target.shape.len(), equations.collect(), axes_of);
         let guard = total_guard(&solution, &source.guard);
@@ -157,7 +160,9 @@ fn total_guard(solution: &Solution, own: &Guard) -> Guard {
         condition.index = condition.index.substitute(&value, &|read| read, &range);
         condition
     });
-    moved.chain(solution.conditions.iter().cloned()).fold(Guard::always(), |guard, condition| guard.and(condition, &range))
+    moved
+        .chain(solution.conditions.iter().cloned())
+        .fold(Guard::always(), |guard, condition| guard.and(condition, &range))
 }
 
 /// Lets the adjoint be read where all conditions hold, and gives the other reads as many as keep them inside their operands.
@@ -173,9 +178,8 @@ fn guard_reads(expr: &mut TensorExpr, guard: &Guard, solution: &Solution, adjoin
         let places: Vec<Index> = read.index.iter().map(at_solution).collect();
         let outside = |(place, extent): &(&Index, &usize)| !place.range(&range).within(0, **extent as i64);
         let beyond: Vec<&Index> = places.iter().zip(extents.iter()).filter(outside).map(|(place, _)| place).collect();
-        let bounds = |condition: &Condition, place: &Index| {
-            condition.index.add(&place.times(-1)).as_constant().is_some()
-        };
+        let bounds =
+            |condition: &Condition, place: &Index| condition.index.add(&place.times(-1)).as_constant().is_some();
         let is_bounded = |place: &&Index| guard.conditions().iter().any(|condition| bounds(condition, place));
         // Under a guard of its own a read is inside for axes within their ranges, and solutions may lie beyond.
         let all = !read.guard.is_always() || !beyond.iter().all(is_bounded);
@@ -192,7 +196,8 @@ fn guard_reads(expr: &mut TensorExpr, guard: &Guard, solution: &Solution, adjoin
 /// `scale` times the expression over the dimensions of the target, summed over the free axes.
 fn summed(expr: &TensorExpr, scale: f64, target: &TensorType, solution: &Solution) -> TensorExpr {
     let parallel = target.shape.iter().map(|&extent| Axis { extent, kind: AxisKind::Parallel });
-    let reduced = solution.free.iter().map(|&axis| Axis { extent: solution.axes[axis].extent, kind: AxisKind::Reduced });
+    let reduced =
+        solution.free.iter().map(|&axis| Axis { extent: solution.axes[axis].extent, kind: AxisKind::Reduced });
     let axes: Arena<AxisId, Axis> = parallel.chain(reduced).collect();
     let new_axis = |axis: AxisId| match solution.free.iter().position(|&free| free == axis) {
         Some(position) => Index::axis(AxisId::from_index(target.shape.len() + position)),

@@ -207,11 +207,8 @@ impl System {
                 None => value.clone(),
             };
             self.conditions.push(Condition { index: own.clone(), lower: 0, upper: count });
-            let found = if digit.weight > 0 {
-                own.plus(digit.range.minimum)
-            } else {
-                own.times(-1).plus(digit.range.maximum)
-            };
+            let found =
+                if digit.weight > 0 { own.plus(digit.range.minimum) } else { own.times(-1).plus(digit.range.maximum) };
             match digit.atom {
                 Atom::Axis(axis) => self.settle(axis, Standing::Solved(found)),
                 _ => self.equations.push(Index::of(digit.atom.clone()).add(&found.times(-1))),
@@ -275,7 +272,8 @@ impl System {
                 continue;
             }
             let axes = digits.iter().flat_map(|digit| self.unknown_inside(&digit.atom));
-            let smallest = axes.min_by_key(|&axis| (self.axes[axis].extent, self.axes[axis].kind == AxisKind::Parallel));
+            let smallest =
+                axes.min_by_key(|&axis| (self.axes[axis].extent, self.axes[axis].kind == AxisKind::Parallel));
             if let Some(axis) = smallest {
                 self.settle(axis, Standing::Free);
                 return true;
@@ -300,8 +298,7 @@ impl System {
             self.standing.push(Standing::Free);
             Index::axis(axis)
         };
-        let (quotient, remainder) =
-            if is_quotient { (value, other) } else { (other.plus(lowest), value) };
+        let (quotient, remainder) = if is_quotient { (value, other) } else { (other.plus(lowest), value) };
         self.conditions.push(Condition { index: remainder.clone(), lower: 0, upper: divisor });
         self.equations.push(inner.add(&quotient.times(-divisor)).add(&remainder.times(-1)));
         true

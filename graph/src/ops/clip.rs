@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
-use crate::autodiff::Ties;
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 

@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
-use crate::autodiff::Ties;
 use crate::counted::OutputDimension;
 use crate::expr::{BinaryOp, Literal, Scalar, UnaryOp};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};

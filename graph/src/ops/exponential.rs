@@ -1,8 +1,8 @@
 //! What softmax and its logarithm have in common.
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, compose, elementwise, reduction};
-use crate::autodiff::Ties;
 use crate::expr::{BinaryOp, ExprBuilder, Reducer, Scalar, UnaryOp};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::TensorType;
 

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, elementwise, reduction};
-use crate::autodiff::Ties;
 use crate::expr::Reducer;
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
 

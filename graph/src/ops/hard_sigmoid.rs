@@ -2,8 +2,8 @@
 
 use super::elementwise::{ElementWise, floating, operands};
 use super::{Attribute, AttributeError, AttributeReader, InferError};
-use crate::autodiff::Ties;
 use crate::expr::{BinaryOp, Scalar};
+use crate::program::Ties;
 use crate::types::ElementType;
 
 /// max(0, min(1, αx + β)), element-wise.

@@ -2,8 +2,8 @@
 
 use super::elementwise::{ElementWise, floating, operands};
 use super::{AttributeError, AttributeReader, InferError};
-use crate::autodiff::Ties;
 use crate::expr::{BinaryOp, Scalar};
+use crate::program::Ties;
 use crate::types::ElementType;
 
 /// x · max(0, min(1, x / 6 + ½)), element-wise.

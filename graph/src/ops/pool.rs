@@ -2,8 +2,8 @@
 
 use super::window::{Span, Window};
 use super::{AttributeError, AttributeReader, Context, InferError};
-use crate::autodiff::Ties;
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 

@@ -6,8 +6,8 @@ use super::reduction::Reduction;
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, Operator, compose, elementwise, movement,
 };
-use crate::autodiff::Ties;
 use crate::expr::{BinaryOp, Reducer, Scalar, UnaryOp};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
@@ -41,9 +41,8 @@ impl Operator for ReduceLogSumExp {
         if dimensions.is_empty() {
             return vec![data];
         }
-        let largest = program.with_ties(Ties::Cancelled, |program| {
-            compose::reduce(program, data, &dimensions, Reducer::Maximum)
-        });
+        let largest =
+            program.with_ties(Ties::Cancelled, |program| compose::reduce(program, data, &dimensions, Reducer::Maximum));
         let bound = |value: f64| Scalar::literal(element, value);
         let shift = compose::map(program, [largest], element, |[x]| {
             let size = x.clone().unary(UnaryOp::Absolute);

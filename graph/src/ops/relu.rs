@@ -2,8 +2,8 @@
 
 use super::elementwise::{ElementWise, number, operands};
 use super::{AttributeError, AttributeReader, InferError};
-use crate::autodiff::Ties;
 use crate::expr::{BinaryOp, Scalar};
+use crate::program::Ties;
 use crate::types::ElementType;
 
 /// max(x, 0), element-wise.

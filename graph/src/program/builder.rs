@@ -1,10 +1,10 @@
 //! Programs, a statement after another.
 
 use super::{
-    Definition, Names, Origins, Source, State, Statement, StatementId, TensorDefinition, TensorId, TensorProgram,
+    Definition, Differentiable, Names, Origins, Source, State, Statement, StatementId, TensorDefinition, TensorId,
+    TensorProgram, Ties,
 };
 use crate::arena::{Arena, Id};
-use crate::autodiff::{Differentiable, Ties};
 use crate::expr::TensorExpr;
 use crate::ops::{Context, Fact, Operator};
 use crate::procedure::Opaque;

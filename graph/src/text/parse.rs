@@ -89,7 +89,9 @@ impl<'t> Line<'_, 't> {
         self.expect('=')?;
         let operator = self.word()?;
         match operator {
-            "input" | "constant" | "variable" if declared.len() != 1 => Err("one value is declared at a time".to_owned()),
+            "input" | "constant" | "variable" if declared.len() != 1 => {
+                Err("one value is declared at a time".to_owned())
+            }
             "input" => {
                 let Declared { name, ty } = declared.remove(0);
                 self.graph.input(name, ty);

@@ -118,7 +118,8 @@ fn cross_entropy(
     let literal = |value: f64| Scalar::literal(element, value);
     let integer = |value: i64| Scalar::Literal(Literal::integer(ElementType::I64, value));
     let is_ignored = |class: Scalar| class.binary(BinaryOp::Equal, integer(ignored));
-    let weights = compose::map(program, [classes], element, |[class]| is_ignored(class).select(literal(0.0), literal(1.0)));
+    let weights =
+        compose::map(program, [classes], element, |[class]| is_ignored(class).select(literal(0.0), literal(1.0)));
     // The class that is ignored may be none of the classes: it must not be read.
     let safe = compose::map(program, [classes], ElementType::I64, |[class]| {
         is_ignored(class.clone()).select(integer(0), class)

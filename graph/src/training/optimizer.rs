@@ -106,7 +106,13 @@ impl Optimizer {
         program.set_next(tensor, next);
     }
 
-    fn append_adam(self, program: &mut ProgramBuilder, trained: Trained<'_>, rate: TensorId, corrections: [TensorId; 2]) {
+    fn append_adam(
+        self,
+        program: &mut ProgramBuilder,
+        trained: Trained<'_>,
+        rate: TensorId,
+        corrections: [TensorId; 2],
+    ) {
         let Self::Adam { betas, epsilon, weight_decay, decoupled } = self else { return };
         let Trained { name, tensor, gradient } = trained;
         let element = program.ty(tensor).element;

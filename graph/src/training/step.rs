@@ -158,11 +158,8 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
     if let Some(largest) = options.largest_norm {
         gradients = clipped(&mut program, &gradients, largest);
     }
-    let tensors: Vec<Trained<'_>> = trained
-        .iter()
-        .zip(&gradients)
-        .map(|(&(name, tensor), &gradient)| Trained { name, tensor, gradient })
-        .collect();
+    let tensors: Vec<Trained<'_>> =
+        trained.iter().zip(&gradients).map(|(&(name, tensor), &gradient)| Trained { name, tensor, gradient }).collect();
     options.optimizer.append(&mut program, &tensors, rate);
     for statistic in &statistics {
         if let Some(&running) = states.get(&statistic.name) {

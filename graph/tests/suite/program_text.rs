@@ -129,7 +129,12 @@ fn chain(statements: usize) -> TensorProgram {
     let mut program = ProgramBuilder::new();
     let mut last: TensorId = program.input(ty.clone());
     for number in 0..statements {
-        let node = Origin { phase: Phase::Forward, operator: "Add".to_owned(), name: format!("n{number}"), result: String::new() };
+        let node = Origin {
+            phase: Phase::Forward,
+            operator: "Add".to_owned(),
+            name: format!("n{number}"),
+            result: String::new(),
+        };
         let origin = program.names().origins.push(node);
         program.set_origins(Origins::from([origin]));
         let constant = program.constant(Tensor::scalar(number as f32));

@@ -10,10 +10,10 @@ use warpweave_graph::Tensor;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::tables::Tables;
 
-use super::{Session, states};
 use super::check_records;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, place, read_outputs, run_as, spoil, write_inputs};
+use super::{Session, states};
 use crate::bundle::TargetPlan;
 
 /// How a program is emulated.
@@ -46,7 +46,17 @@ impl EmulatorSession {
     /// A session of `program` that follows `plan`.
     pub fn new(program: Program, plan: TargetPlan, weights: Arc<[u8]>, options: EmulatorOptions) -> Self {
         let tables = plan.tables();
-        Self { program, plan, tables, weights, options, epoch: 1, arena: Vec::new(), is_spoiled: false, states: Vec::new() }
+        Self {
+            program,
+            plan,
+            tables,
+            weights,
+            options,
+            epoch: 1,
+            arena: Vec::new(),
+            is_spoiled: false,
+            states: Vec::new(),
+        }
     }
 }
 

@@ -4,10 +4,10 @@ use warpweave_graph::Tensor;
 use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::ExecutionPlan;
 
-use super::{Session, states};
 use super::error::SessionError;
 use super::exchange::{SPOILED, check_inputs, input_types};
 use super::index_error::IndexError;
+use super::{Session, states};
 use crate::host::{HostError, HostSession};
 
 impl Session for HostSession {

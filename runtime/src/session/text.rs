@@ -10,10 +10,10 @@ use warpweave_graph::Tensor;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::tables::Tables;
 
-use super::{Session, states};
 use super::check_records;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, read_outputs, run_as, spoil, write_inputs};
+use super::{Session, states};
 use crate::bundle::TargetPlan;
 use crate::session_memory::SessionMemory;
 use crate::text::{TextLaunch, TextProgram};

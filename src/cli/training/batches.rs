@@ -78,11 +78,8 @@ fn take(arrays: &mut BTreeMap<String, Tensor>, name: &str) -> Option<Tensor> {
 
 /// The batches of an array.
 fn split(array: &Tensor, port: &Port) -> Result<Vec<Tensor>, CliError> {
-    let wrong = || CliError::WrongInput {
-        name: port.name.clone(),
-        expected: port.ty.clone(),
-        found: array.ty().clone(),
-    };
+    let wrong =
+        || CliError::WrongInput { name: port.name.clone(), expected: port.ty.clone(), found: array.ty().clone() };
     let (own, one) = (array.shape(), &port.ty.shape);
     let bytes = port.ty.bytes();
     let more = own.len() == one.len() + 1 && own[1..] == one[..];

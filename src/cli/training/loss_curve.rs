@@ -35,11 +35,16 @@ pub fn picture(first: u64, losses: &[f64]) -> String {
     }
     let last = first + losses.len().saturating_sub(1) as u64;
     for (at, anchor, step) in [(LEFT, "start", first), (WIDTH - MARGIN, "end", last)] {
-        let _ = writeln!(svg, "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">step {step}</text>", HEIGHT - 8.0);
+        let _ =
+            writeln!(svg, "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">step {step}</text>", HEIGHT - 8.0);
     }
     let points: Vec<String> =
         losses.iter().enumerate().map(|(at, loss)| format!("{:.1},{:.1}", x(at), y(*loss))).collect();
-    let _ = writeln!(svg, "<polyline points=\"{}\" fill=\"none\" stroke=\"#1f6feb\" stroke-width=\"1.5\"/>", points.join(" "));
+    let _ = writeln!(
+        svg,
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"#1f6feb\" stroke-width=\"1.5\"/>",
+        points.join(" ")
+    );
     svg.push_str("</svg>\n");
     svg
 }

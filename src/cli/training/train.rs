@@ -113,8 +113,11 @@ fn no_step(arguments: &Arguments) -> CliError {
 }
 
 fn check_outputs(arguments: &Arguments) -> Result<(), CliError> {
-    let inputs: Vec<PathBuf> =
-        [Some(&arguments.path), Some(&arguments.data), arguments.eval.as_ref()].into_iter().flatten().cloned().collect();
+    let inputs: Vec<PathBuf> = [Some(&arguments.path), Some(&arguments.data), arguments.eval.as_ref()]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
     output_paths::check(arguments.save.clone(), &inputs)?;
     output_paths::check_folder(arguments.output.as_deref(), [PICTURE], &inputs)
 }
@@ -222,11 +225,7 @@ impl Training<'_> {
         Ok(CliError::NotFinite { step: step + 1, loss, first })
     }
 
-    fn evaluate(
-        &mut self,
-        batches: &Batches,
-        signature: &Signature,
-    ) -> Result<Evaluation, CliError> {
+    fn evaluate(&mut self, batches: &Batches, signature: &Signature) -> Result<Evaluation, CliError> {
         let target = signature.inputs.iter().position(|port| port.name == TARGET);
         let (mut loss, mut right, mut known) = (0.0, 0.0, 0u64);
         for turn in 0..batches.count() as u64 {
@@ -273,12 +272,10 @@ fn report(
             None => writeln!(text),
         };
     }
-    let evaluation =
-        evaluation.map(|Evaluation { loss, accuracy }| json!({ "loss": loss, "accuracy": accuracy }));
+    let evaluation = evaluation.map(|Evaluation { loss, accuracy }| json!({ "loss": loss, "accuracy": accuracy }));
     let value = json!({
         "device": arguments.device.to_string(), "first_step": training.before + 1, "losses": run.losses,
         "samples_per_second": rate, "evaluation": evaluation
     });
     output.result("train", &value, &text);
 }
-
