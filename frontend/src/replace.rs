@@ -58,11 +58,14 @@ fn replacement(
     Ok(new.encode_to_vec())
 }
 
+/// What becomes of a field's bytes.
+type Rewrite<'r> = dyn FnMut(&[u8]) -> Result<Vec<u8>, String> + 'r;
+
 /// A message whose fields of a number are what `rewrite` makes of them.
 fn rewritten(
     message: &[u8],
     number: u32,
-    rewrite: &mut dyn FnMut(&[u8]) -> Result<Vec<u8>, String>,
+    rewrite: &mut Rewrite<'_>,
 ) -> Result<Vec<u8>, String> {
     let damaged = || "it is no ONNX model".to_owned();
     let mut written = Vec::with_capacity(message.len());
