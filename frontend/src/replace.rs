@@ -62,11 +62,7 @@ fn replacement(
 type Rewrite<'r> = dyn FnMut(&[u8]) -> Result<Vec<u8>, String> + 'r;
 
 /// A message whose fields of a number are what `rewrite` makes of them.
-fn rewritten(
-    message: &[u8],
-    number: u32,
-    rewrite: &mut Rewrite<'_>,
-) -> Result<Vec<u8>, String> {
+fn rewritten(message: &[u8], number: u32, rewrite: &mut Rewrite<'_>) -> Result<Vec<u8>, String> {
     let damaged = || "it is no ONNX model".to_owned();
     let mut written = Vec::with_capacity(message.len());
     let mut rest = message;
