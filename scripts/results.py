@@ -72,12 +72,19 @@ def zoo(warpweave):
 
 
 def prices(warpweave):
-    said = run(sys.executable, "scripts/compare_prices.py", "--warpweave", warpweave)
+    def compared(*options):
+        return table(run(sys.executable, "scripts/compare_prices.py", "--warpweave", warpweave, *options))
+
     return (
         "What the search takes an rTask of each kernel to cost, and what a model of its machine code takes it to, for an H200 in "
         "FP32: code over search, so that above 1 the search flatters. Times of models are those of the whole schedule under either "
         "price, launch left out; those of templates are sums over rTasks. **Nothing here was measured, and no measurement covers "
-        "multiply-adds mixed with reads of shared memory.** docs/explain.md says what the model of machine code knows."), table(said)
+        "multiply-adds mixed with reads of shared memory.** docs/explain.md says what the model of machine code knows."), [
+            *compared(),
+            "", "Kernels that the search rejected, drawn by a seed, on which no estimate was fitted:", "",
+            *compared("--rejected", "200", "--seed", "19"),
+            "", "Models drawn by a seed, for other batches:", "",
+            *compared("--batches", "12", "--seed", "19")]
 
 
 PARTS = {"fusion": fusion, "models": models, "prices": prices, "schedules": schedules, "zoo": zoo}

@@ -8,7 +8,7 @@ pub const MOST_RANDOM_BYTES: u64 = 1 << 27;
 
 /// Inputs from a seed: floating point in −1 … 1, integers below the smallest axis that they index, or 0 and 1.
 pub fn random_inputs(signature: &Signature, seed: u64) -> Vec<Tensor> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let input = |port: &Port| {
         let count = port.ty.shape.elements();
         if port.ty.element.is_float() {
@@ -23,10 +23,14 @@ pub fn random_inputs(signature: &Signature, seed: u64) -> Vec<Tensor> {
 }
 
 /// SplitMix64.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;
         value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use warpweave::bench::BenchError;
 use warpweave::compiler::CompileError;
 use warpweave::explain::machine_code::MachineCodeError;
+use warpweave::explain::rejected::RejectedError;
 use warpweave::frontend::ImportError;
 use warpweave::graph::arithmetic::{highest, lowest};
 use warpweave::graph::legible::{escaped, legible};
@@ -275,6 +276,15 @@ impl From<CubinError> for CliError {
 impl From<SassError> for CliError {
     fn from(error: SassError) -> Self {
         Self::Usage(format!("cannot disassemble the code: {error}"))
+    }
+}
+
+impl From<RejectedError> for CliError {
+    fn from(error: RejectedError) -> Self {
+        match error {
+            RejectedError::Build(error) => error.into(),
+            RejectedError::MachineCode(error) => error.into(),
+        }
     }
 }
 

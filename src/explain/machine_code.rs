@@ -12,6 +12,7 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_plan::plan::backend::Backend;
 use warpweave_plan::plan::{ExecutionPlan, OperatorId, Segment};
 use warpweave_plan::tables::{Binding, INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, STREAM_WORDS, Tables, node_name};
+use warpweave_runtime::bundle::TargetPlan;
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::sass::error::CodeError;
 use warpweave_runtime::sass::machine::MachineModel;
@@ -20,7 +21,7 @@ use warpweave_runtime::sass::program::MachineCode;
 use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::sass::{Sass, SassError};
 
-use crate::build::{CompiledCode, TargetPart};
+use crate::build::CompiledCode;
 
 /// Why machine code is not priced.
 #[derive(Debug, thiserror::Error)]
@@ -80,9 +81,9 @@ pub struct PricedCode {
     pub priced: Option<f64>,
 }
 
-/// The prices of a part's kernels: of one rTask of each rOperator, in the middle of its grid.
+/// The prices of a plan's kernels: of one rTask of each rOperator, in the middle of its grid.
 pub fn price_kernels(
-    part: &TargetPart,
+    plan: &TargetPlan,
     compiled: &CompiledCode,
     arch: &GpuArch,
     costs: &SyncCosts,
@@ -95,21 +96,21 @@ pub fn price_kernels(
     let subject = Subject {
         cubin,
         code: &code,
-        operands: &part.plan.operands,
+        operands: &plan.operands,
         threads: compiled.code.threads,
         entry: ENTRY_NAME,
         machine: &machine,
         surroundings,
     };
-    let plan = part.plan.plan.plan();
-    let priced = price_operators(part, &subject);
+    let TargetPlan { plan: verified, bindings, .. } = plan;
+    let (priced, plan) = (price_operators(plan, &subject), verified.plan());
     let microseconds = |price: &Price| {
         price.as_ref().as_ref().ok().map(|price| price.cycles as f64 / arch.cycles_per_microsecond.value)
     };
     let mut kernels: BTreeMap<u32, KernelPrice> = BTreeMap::new();
     let mut longest: BTreeMap<u32, usize> = BTreeMap::new();
     for ((id, operator), (price, runner, call)) in plan.operators().iter().zip(&priced) {
-        let kernel = part.plan.bindings[id].kernel;
+        let kernel = bindings[id].kernel;
         let entry = kernels.entry(kernel).or_insert_with(|| KernelPrice {
             kernel,
             operator: id,
@@ -138,7 +139,7 @@ pub fn price_kernels(
     }
     for price in kernels.values_mut() {
         let (_, runner, call) = priced[price.operator.index()];
-        let Binding { kernel, operands, .. } = part.plan.bindings[price.operator];
+        let Binding { kernel, operands, .. } = bindings[price.operator];
         let tile = plan.operators()[price.operator].tasks() / 2;
         let task = Task { kernel, operands, tile, runner, call: &[] };
         price.dispatch = if call > 1 { None } else { dispatch_cycles(&subject, task).ok().flatten() };
@@ -158,8 +159,8 @@ type Kind = (u32, u32, u64, usize);
 
 /// The price of each rOperator of a plan, what runs it, and how many rTasks its call runs where these are several. Those of
 /// one kind have one price.
-fn price_operators(part: &TargetPart, subject: &Subject<'_>) -> Vec<(Price, Runner, usize)> {
-    let plan = part.plan.plan.plan();
+fn price_operators(target: &TargetPlan, subject: &Subject<'_>) -> Vec<(Price, Runner, usize)> {
+    let plan = target.plan.plan();
     let runners = plan.segments.iter().flat_map(|segment| {
         let runner = match segment.backend() {
             Backend::Persistent => Runner::Stream,
@@ -169,9 +170,9 @@ fn price_operators(part: &TargetPart, subject: &Subject<'_>) -> Vec<(Price, Runn
     });
     let mut known: BTreeMap<Kind, Price> = BTreeMap::new();
     let operators = plan.operators();
-    let calls = calls(&part.plan.tables(), &part.plan.bindings);
+    let calls = calls(&target.tables(), &target.bindings);
     let each = operators.iter().zip(runners).map(|((id, operator), runner)| {
-        let Binding { kernel, operands, .. } = part.plan.bindings[id];
+        let Binding { kernel, operands, .. } = target.bindings[id];
         let tile = operator.tasks() / 2;
         let call = calls.get(&(operands, tile)).map_or(&[][..], |call| call);
         let kind = (kernel, operator.tasks(), operator.task_microseconds.to_bits(), call.len());

@@ -6,6 +6,7 @@ mod comparison;
 pub mod machine_code;
 pub mod partition;
 mod picture;
+pub mod rejected;
 mod timeline;
 mod trace;
 

@@ -167,3 +167,25 @@ fn kernels_are_priced_by_their_machine_code() {
     let path = model("bert", "torchscript.onnx");
     assert!(fail(2, "usage", &["explain", &path, "--machine-code", "--kernel", "k999"]).contains("k0"));
 }
+
+#[test]
+fn kernels_that_the_search_rejected_are_priced() {
+    if !has_nvrtc() {
+        return;
+    }
+    let path = model("bert", "torchscript.onnx");
+    let drawn = |seed: &str| {
+        let told = succeed(&["explain", &path, "--machine-code", "--rejected", "3", "--seed", seed]);
+        let kernels = told["rejected"].as_array().expect("kernels").clone();
+        assert!(kernels.len() + told["unpriced"].as_u64().map_or(0, |count| count as usize) >= 3, "{told}");
+        for kernel in &kernels {
+            for price in ["search_microseconds", "code_microseconds"] {
+                assert!(kernel[price].as_f64().is_some_and(|price| price > 0.05), "{kernel}");
+            }
+        }
+        kernels
+    };
+    let first = drawn("1");
+    assert_eq!(drawn("1"), first, "a seed draws the same");
+    assert_ne!(drawn("2"), first, "another draws others");
+}

@@ -41,15 +41,21 @@ pub(crate) fn scaled(value: Expression, factor: usize) -> Expression {
     }
 }
 
-/// `value / divisor` for a power of two.
+/// `value / divisor` of values that are not negative. A divisor that is no power of two is for variables of unrolled loops.
 pub(crate) fn quotient(value: impl Into<Expression>, divisor: usize) -> Expression {
     match divisor {
         1 => value.into(),
-        _ => binary(BinaryOp::ShiftRight, value, Expression::i32(divisor.ilog2() as i32)),
+        _ if divisor.is_power_of_two() => {
+            binary(BinaryOp::ShiftRight, value, Expression::i32(divisor.ilog2() as i32))
+        }
+        _ => binary(BinaryOp::Divide, value, Expression::i32(divisor as i32)),
     }
 }
 
-/// `value mod divisor` for a power of two.
+/// `value mod divisor`, as [`quotient`].
 pub(crate) fn remainder(value: impl Into<Expression>, divisor: usize) -> Expression {
-    binary(BinaryOp::BitAnd, value, Expression::i32(divisor as i32 - 1))
+    match divisor.is_power_of_two() {
+        true => binary(BinaryOp::BitAnd, value, Expression::i32(divisor as i32 - 1)),
+        false => binary(BinaryOp::Remainder, value, Expression::i32(divisor as i32)),
+    }
 }

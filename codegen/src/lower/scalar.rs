@@ -237,6 +237,31 @@ impl<'p> Point<'p> {
         Ok(())
     }
 
+    /// Loads the value of a read of a tensor in memory into an element of an array; the read's fill where its guard does not hold.
+    pub(crate) fn read_into(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+        to: ArrayId,
+        at: Expression,
+    ) -> Result<(), LowerError> {
+        let read = &self.stage.of(emitter.body()).expr.reads[id];
+        let StageSource::Operand(operand) = self.stage.of(emitter.body()).sources[read.operand] else {
+            unreachable!("what is fetched ahead is a tensor in memory")
+        };
+        let place = Place::Element(to, at);
+        let guard = emit_guard(emitter, &self.stage.of(emitter.body()).expr, &read.guard, &self.coordinates())?;
+        if guard.is_some() {
+            let value = emit_literal(emitter, read.fill)?;
+            emitter.push(Statement::Assign { place: place.clone(), value });
+        }
+        emitter.when(guard, |emitter| {
+            let (space, memory, index) = self.address(emitter, operand, read)?;
+            emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::One, index });
+            Ok(())
+        })
+    }
+
     /// Polls `count` values from a read's on, neighbours or `apart` from one another, into an array.
     pub(crate) fn poll(
         &mut self,

@@ -70,8 +70,8 @@ fn runs(extents: &[usize]) -> impl Iterator<Item = ScheduleParams> {
     })
 }
 
-/// The shapes that the rules leave for a contraction: powers of two; no side twice as long as it needs to be; every
-/// thread fetches at least one element of each side a step.
+/// The shapes that the rules leave for a contraction: powers of two, and three times a power of two columns a thread; no side
+/// twice as long as it needs to be; every thread fetches at least one element of each side a step.
 pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl Iterator<Item = ContractionShape> {
     let extents = body.tile_extents();
     let side = |class: AxisClass| -> usize {
@@ -82,12 +82,15 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
     let reduced = &body.stages[0].expr;
     let reduction: usize = reduced.reduced().map(|axis| reduced.axes[axis].extent).product();
     let asynchronous = contraction.is_plain(body);
-    let widths = |columns: usize| if columns == 1 { vec![1] } else { vec![1, columns.min(4)] };
+    let widths = |columns: usize| {
+        let widest = if columns.is_multiple_of(4) { 4 } else { columns.min(2) };
+        if widest == 1 { vec![1] } else { vec![1, widest] }
+    };
     let pipelines = move || {
         let copies = asynchronous.then_some(Pipeline::Asynchronous { depth: 3 });
         [Pipeline::Unpipelined, Pipeline::RegisterPrefetch].into_iter().chain(copies)
     };
-    let sides = [1, 2, 4, 8].into_iter().flat_map(|rows| [1, 2, 4, 8].map(|columns| (rows, columns)));
+    let sides = [1, 2, 4, 8].into_iter().flat_map(|rows| [1, 2, 4, 6, 8, 12].map(|columns| (rows, columns)));
     let placed = sides.flat_map(|(rows, columns)| [8, 16, 32].map(|row_threads| (rows, columns, row_threads)));
     let stepped =
         placed.flat_map(|(rows, columns, row_threads)| [8, 16, 32].map(|step| (rows, columns, row_threads, step)));

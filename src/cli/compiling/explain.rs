@@ -14,12 +14,13 @@ use warpweave::graph::legible::legible;
 use warpweave::graph::program::{Names, OriginId};
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::runtime::bundle::BundleTarget;
+use warpweave::runtime::sass::simulate::Surroundings;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
-use super::explain_machine_code::{self, Request};
 use super::explain_partition;
 use super::explain_text as text;
+use super::{explain_machine_code, explain_rejected};
 use crate::cli::arguments::import::ImportArguments;
 use crate::cli::arguments::program::{Runs, load_model};
 use crate::cli::arguments::search::{SearchArguments, note_end};
@@ -50,6 +51,12 @@ pub struct Arguments {
     /// Price loads as if all other multiprocessors loaded too; they are silent otherwise
     #[arg(long, requires = "machine_code")]
     crowded: bool,
+    /// Price so many kernels that the search did not choose instead, drawn by --seed
+    #[arg(long, value_name = "N", requires = "machine_code", conflicts_with = "kernel")]
+    rejected: Option<usize>,
+    /// What draws them
+    #[arg(long, default_value_t = 0, requires = "rejected")]
+    seed: u64,
     /// How far operators are fused: none, register or full
     #[arg(long, value_name = "LEVEL", default_value_t = FusionLevel::Full)]
     fusion: FusionLevel,
@@ -113,8 +120,11 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     build.limit = arguments.search.limit();
     if arguments.machine_code {
         build.backend = arguments.backend.map_or(BackendChoice::Auto, Runs::choice);
-        let request = Request { kernel: arguments.kernel.as_deref(), crowded: arguments.crowded };
-        return explain_machine_code::execute(&name, &build, &request, output);
+        let surroundings = Surroundings { cached: true, crowded: arguments.crowded };
+        return match arguments.rejected {
+            Some(count) => explain_rejected::execute(&name, &build, (count, arguments.seed), surroundings, output),
+            None => explain_machine_code::execute(&name, &build, arguments.kernel.as_deref(), surroundings, output),
+        };
     }
     let compile = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
     let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };

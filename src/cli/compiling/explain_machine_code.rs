@@ -23,27 +23,24 @@ use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 
 /// What the timing model describes.
-const TARGET: Target = Target::Sm90a;
+pub(super) const TARGET: Target = Target::Sm90a;
 
 /// Operations of a kernel's mix that are listed.
 const LISTED: usize = 4;
 
-/// What is priced, and how it is shown.
-pub struct Request<'a> {
-    /// The kernel whose listing is shown; all kernels in figures without.
-    pub kernel: Option<&'a str>,
-    /// Whether all other multiprocessors load too.
-    pub crowded: bool,
-}
-
 /// Prices all kernels, or shows the listing of one, `k7`.
-pub fn execute(name: &str, build: &Build, request: &Request<'_>, output: &Output) -> Result<Passed, CliError> {
+pub fn execute(
+    name: &str,
+    build: &Build,
+    kernel: Option<&str>,
+    surroundings: Surroundings,
+    output: &Output,
+) -> Result<Passed, CliError> {
     let nvrtc = Nvrtc::locate()?;
     let (part, compiled) = build.part_with_code(TARGET, &ChildProcess::new(&nvrtc), &mut |_| {})?;
     let costs = build.options(BundleTarget::Gpu(TARGET))?.plan_options().costs;
-    let surroundings = Surroundings { cached: true, crowded: request.crowded };
-    let priced = price_kernels(&part, &compiled, &build.arch(TARGET), &costs, surroundings)?;
-    let Some(wanted) = request.kernel else {
+    let priced = price_kernels(&part.plan, &compiled, &build.arch(TARGET), &costs, surroundings)?;
+    let Some(wanted) = kernel else {
         output.result("explain", &kernels_value(name, &part, &priced), &kernels(name, &part, &priced));
         return Ok(true);
     };

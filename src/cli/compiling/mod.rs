@@ -7,4 +7,5 @@ pub mod device_compile;
 pub mod explain;
 pub mod explain_machine_code;
 pub mod explain_partition;
+pub mod explain_rejected;
 pub mod explain_text;

@@ -49,6 +49,10 @@ fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
         shape(8, 4, 8, 4, 8, Pipeline::RegisterPrefetch),
         shape(4, 8, 16, 4, 16, Pipeline::Asynchronous { depth: 5 }),
         shape(8, 8, 16, 4, 8, Pipeline::Asynchronous { depth: 4 }),
+        shape(2, 3, 16, 1, 16, Pipeline::RegisterPrefetch),
+        shape(4, 6, 16, 2, 16, Pipeline::Unpipelined),
+        shape(4, 12, 32, 4, 8, Pipeline::RegisterPrefetch),
+        shape(1, 6, 32, 1, 8, Pipeline::Asynchronous { depth: 2 }),
     ];
     let params = shapes
         .map(|shape| ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) });

@@ -114,7 +114,7 @@ impl<'a> Side<'a> {
         emitter.repeat(Expression::i32(elements as i32), true, |emitter, slot| {
             let number = self.element(slot.into());
             let number = emitter.bind(ScalarType::I32, number);
-            let (coordinates, holds) = tile.decode(emitter, &self.axes, number, self.load.length)?;
+            let (coordinates, holds) = tile.decode(emitter, &self.axes, number, self.load.covered())?;
             for (array, coordinate) in self.coordinates.iter().zip(coordinates) {
                 emitter.push(set(*array, slot.into(), coordinate.into()));
             }
@@ -130,20 +130,22 @@ impl<'a> Side<'a> {
 
     /// The row or column of the block tile of the thread's `slot`-th element.
     fn element(&self, slot: Expression) -> Expression {
-        let SideLoad { length, width, fetch, .. } = self.load;
+        let SideLoad { width, fetch, .. } = self.load;
         let along = self.load.along();
         match fetch {
             Fetch::Elements => scaled(remainder(self.thread, along), width),
-            Fetch::Reduction if self.load.elements() == 1 => remainder(quotient(self.thread, along), length),
+            Fetch::Reduction if self.load.elements() == 1 => {
+                remainder(quotient(self.thread, along), self.load.covered())
+            }
             Fetch::Reduction => add(quotient(self.thread, along), scaled(slot, self.load.threads / along)),
         }
     }
 
     /// The slot and the step in the tile of the thread's `trip`-th fetch.
     fn place_of(&self, trip: LocalId) -> (Expression, Expression) {
-        let SideLoad { length, width, fetch, .. } = self.load;
+        let SideLoad { width, fetch, .. } = self.load;
         let (along, elements) = (self.load.along(), self.load.elements());
-        let outer = length * along;
+        let outer = self.load.covered() * along;
         match fetch {
             Fetch::Elements => {
                 let in_step = add(quotient(self.thread, along), scaled(trip.into(), self.load.threads / along));
@@ -165,6 +167,12 @@ impl<'a> Side<'a> {
     fn has_unit(&self) -> Option<Expression> {
         let units = self.load.units();
         (units < self.load.threads).then(|| less(self.thread, Expression::i32(units as i32)))
+    }
+
+    /// Whether the thread's `slot`-th element is one of the block tile; absent if all are.
+    fn is_in_tile(&self, slot: &Expression) -> Option<Expression> {
+        let length = self.load.length;
+        (self.load.covered() > length).then(|| less(self.element(slot.clone()), Expression::i32(length as i32)))
     }
 
     /// Sets what the thread fetches to zero.
@@ -211,15 +219,18 @@ impl<'a> Side<'a> {
         emitter.when(self.has_unit(), |emitter| {
             emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
                 let (slot, in_step) = self.place_of(trip);
-                let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
-                let (space, source, guard) = point.source(emitter, read)?;
-                let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
-                let reached = both(step.exists.clone(), step.reaches(&in_step));
-                let exists = both(both(reached, inside), guard).unwrap_or(Expression::Constant(Constant::Bool(true)));
-                let index = add(add(base, scaled(in_step, self.load.row())), self.element(slot));
-                let width = access(self.load.width);
-                emitter.push(Statement::AsyncCopy { array: self.shared, index, space, source, width, exists });
-                Ok(())
+                emitter.when(self.is_in_tile(&slot), |emitter| {
+                    let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
+                    let (space, source, guard) = point.source(emitter, read)?;
+                    let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
+                    let reached = both(step.exists.clone(), step.reaches(&in_step));
+                    let exists = both(both(reached, inside), guard);
+                    let exists = exists.unwrap_or(Expression::Constant(Constant::Bool(true)));
+                    let index = add(add(base, scaled(in_step, self.load.row())), self.element(slot));
+                    let width = access(self.load.width);
+                    emitter.push(Statement::AsyncCopy { array: self.shared, index, space, source, width, exists });
+                    Ok(())
+                })
             })
         })
     }
@@ -252,22 +263,25 @@ impl<'a> Side<'a> {
         emitter.when(self.has_unit(), |emitter| {
             emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
                 let (slot, in_step) = self.place_of(trip);
-                let first = add(add(base, scaled(in_step, self.load.row())), self.element(slot));
+                let first = add(add(base, scaled(in_step, self.load.row())), self.element(slot.clone()));
                 let value = |part: usize| {
                     let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
                     Expression::Element(self.fetched, Box::new(at))
                 };
-                match fetch {
-                    Fetch::Elements => {
-                        let values = (0..width).map(value).collect();
-                        emitter.push(Statement::StoreShared { array: self.shared, index: first, values });
+                emitter.when(self.is_in_tile(&slot), |emitter| {
+                    match fetch {
+                        Fetch::Elements => {
+                            let values = (0..width).map(value).collect();
+                            emitter.push(Statement::StoreShared { array: self.shared, index: first, values });
+                        }
+                        Fetch::Reduction => (0..width).for_each(|part| {
+                            let index = add(first.clone(), Expression::i32((part * self.load.row()) as i32));
+                            let values = vec![value(part)];
+                            emitter.push(Statement::StoreShared { array: self.shared, index, values });
+                        }),
                     }
-                    Fetch::Reduction => (0..width).for_each(|part| {
-                        let index = add(first.clone(), Expression::i32((part * self.load.row()) as i32));
-                        emitter.push(Statement::StoreShared { array: self.shared, index, values: vec![value(part)] });
-                    }),
-                }
-                Ok(())
+                    Ok(())
+                })
             })
         })
     }

@@ -1,13 +1,15 @@
 //! A phase that is a sum of products, a block of rows and columns a thread.
 //!
 //! A thread's rows, and its columns, lie a constant number apart, so that neighbouring threads take neighbouring columns, or
-//! neighbouring rows.
+//! neighbouring rows. What is read of memory is asked for four steps before it is used.
 //! Rows and columns beyond the box repeat its last ones and are not stored.
 
+use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, ReadId, Scalar};
+use warpweave_graph::expr::{AxisId, Index, ReadId, Scalar};
+use warpweave_plan::body::StageSource;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT};
+use warpweave_plan::template::staged::blocked::{Across, MOST_AHEAD, WRITTEN_OUT, reads};
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
@@ -37,8 +39,18 @@ pub(crate) struct Side<'a> {
     exists: Option<ArrayId>,
     /// The factor at one step.
     values: ArrayId,
-    /// Reads of which four steps are loaded at once, with arrays of four elements an element of the side.
-    wide: Vec<(ReadId, ArrayId)>,
+    /// Reads of which the values of four steps are fetched before the first is used.
+    fetched: Vec<Fetched>,
+}
+
+/// A read of a factor, and what has been fetched of it: four steps an element of the side.
+struct Fetched {
+    read: ReadId,
+    /// Whether one load brings four steps.
+    is_wide: bool,
+    values: ArrayId,
+    /// The next four steps, which are under way while these are multiplied; absent of what is in shared memory.
+    ahead: Option<ArrayId>,
 }
 
 /// A stretch of the innermost reduced axis; its length is a multiple of four where that of the axis is.
@@ -204,27 +216,39 @@ fn side<'a>(
         real: None,
         exists: None,
         values: emitter.array(ScalarType::F32, per_thread),
-        wide: wide_reads(emitter, phase, factor)
-            .into_iter()
-            .map(|read| (read, emitter.array(ScalarType::F32, per_thread * WRITTEN_OUT)))
-            .collect(),
+        fetched: fetched_reads(emitter, phase, factor, per_thread),
         factor,
     }
 }
 
-/// The reads of a factor of which four steps can be loaded at once.
-fn wide_reads(emitter: &Emitter, phase: &Phase, factor: &Scalar) -> Vec<ReadId> {
+/// The reads of a factor that are fetched four steps at a time: those of which one load brings four, and those of tensors in
+/// memory whose place no data names.
+fn fetched_reads(emitter: &mut Emitter, phase: &Phase, factor: &Scalar, per_thread: usize) -> Vec<Fetched> {
     let point = Point::of(phase.stage, Vec::new(), &[]);
+    let pipelined = reads(factor).into_iter().filter(|read| is_in_memory(emitter, phase, *read)).count();
+    let pipelined = pipelined * per_thread * WRITTEN_OUT <= MOST_AHEAD;
     let mut found = Vec::new();
-    factor.visit(&mut |scalar| {
-        if let Scalar::Read(read) = scalar
-            && !found.contains(read)
-            && point.is_wide(emitter, *read)
-        {
-            found.push(*read);
+    for read in reads(factor) {
+        let is_wide = point.is_wide(emitter, read);
+        let ahead = pipelined && is_in_memory(emitter, phase, read);
+        if is_wide || ahead {
+            let mut array = || emitter.array(ScalarType::F32, per_thread * WRITTEN_OUT);
+            found.push(Fetched { read, is_wide, values: array(), ahead: ahead.then(array) });
         }
-    });
+    }
     found
+}
+
+/// Whether a read is of singles in memory that are there before the kernel begins, at a place that no data names.
+fn is_in_memory(emitter: &Emitter, phase: &Phase, read: ReadId) -> bool {
+    let stage = phase.stage.of(emitter.body());
+    let read = &stage.expr.reads[read];
+    let StageSource::Operand(operand) = stage.sources[read.operand] else { return false };
+    let tensor = emitter.body().operands[operand];
+    let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+    stage.expr.operands[read.operand].element == ElementType::F32
+        && !emitter.is_tagged(tensor)
+        && read.index.iter().chain(conditions).all(Index::is_free_of_reads)
 }
 
 /// The loop along the reduction, four steps of its innermost axis at a time where they fit.
@@ -267,11 +291,25 @@ fn reduce(
             Some(stretch) => binary(BinaryOp::ShiftRight, stretch.count.clone(), Expression::i32(2)),
             None => emitter.operand((extent / WRITTEN_OUT) as i64)?,
         };
-        emitter.repeat(trips, false, |emitter, trip| {
-            let relative = multiply(trip, Expression::i32(WRITTEN_OUT as i32));
+        let fetched = |emitter: &mut Emitter, relative: Expression| {
             let first = from_start(emitter, relative);
-            let first = emitter.bind(ScalarType::I32, first);
-            sides.iter().try_for_each(|side| fetch_wide(emitter, phase, side, &at(first.into())))?;
+            emitter.bind(ScalarType::I32, first)
+        };
+        let ahead = extent > 0 && sides.iter().any(|side| side.fetched.iter().any(|read| read.ahead.is_some()));
+        if ahead {
+            let first = fetched(emitter, Expression::i32(0));
+            sides.iter().try_for_each(|side| fetch_ahead(emitter, phase, side, &at, first))?;
+        }
+        emitter.repeat(trips.clone(), false, |emitter, trip| {
+            let first = fetched(emitter, multiply(trip, Expression::i32(WRITTEN_OUT as i32)));
+            sides.iter().try_for_each(|side| fetch_steps(emitter, phase, side, &at(first.into())))?;
+            if ahead {
+                let behind = emitter.bind(ScalarType::I32, add(trip, Expression::i32(1)));
+                emitter.when(Some(less(behind, trips)), |emitter| {
+                    let first = fetched(emitter, multiply(behind, Expression::i32(WRITTEN_OUT as i32)));
+                    sides.iter().try_for_each(|side| fetch_ahead(emitter, phase, side, &at, first))
+                })?;
+            }
             emitter.repeat(Expression::i32(WRITTEN_OUT as i32), true, |emitter, step| {
                 let number = emitter.bind(ScalarType::I32, add(first, step));
                 products(emitter, &at(number.into()), Some(step))
@@ -280,17 +318,64 @@ fn reduce(
     })
 }
 
-/// Four steps of the side's wide reads, for every element of the block.
-fn fetch_wide(emitter: &mut Emitter, phase: &Phase, side: &Side, coordinates: &[Expression]) -> Result<(), LowerError> {
-    for &(read, array) in &side.wide {
+/// Brings four steps of the side's fetched reads, for every element of the block: from where they were fetched to ahead, or from
+/// shared memory.
+fn fetch_steps(emitter: &mut Emitter, phase: &Phase, side: &Side, coordinates: &[Expression]) -> Result<(), LowerError> {
+    for Fetched { read, values, ahead, .. } in &side.fetched {
+        match ahead {
+            Some(ahead) => {
+                let count = Expression::i32((side.per_thread * WRITTEN_OUT) as i32);
+                emitter.repeat(count, true, |emitter, at| {
+                    emitter.push(set(*values, at.into(), element(*ahead, at)));
+                    Ok::<(), LowerError>(())
+                })?;
+            }
+            None => emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
+                fetch_wide(emitter, phase, side, (*read, *values), coordinates, at)
+            })?,
+        }
+    }
+    Ok(())
+}
+
+/// Asks for the four steps from `first` on of what is fetched ahead.
+fn fetch_ahead(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    side: &Side,
+    at_step: &dyn Fn(Expression) -> Vec<Expression>,
+    first: LocalId,
+) -> Result<(), LowerError> {
+    for Fetched { read, is_wide, ahead, .. } in &side.fetched {
+        let Some(ahead) = *ahead else { continue };
         emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
-            let mut coordinates = coordinates.to_vec();
-            element_axes(phase, side, at, &mut coordinates);
-            let first = multiply(at, Expression::i32(WRITTEN_OUT as i32));
-            Point::of(phase.stage, coordinates, &[]).read_wide(emitter, (read, Width::Four), array, first)
+            if *is_wide {
+                return fetch_wide(emitter, phase, side, (*read, ahead), &at_step(first.into()), at);
+            }
+            emitter.repeat(Expression::i32(WRITTEN_OUT as i32), true, |emitter, step| {
+                let mut coordinates = at_step(add(first, step));
+                element_axes(phase, side, at, &mut coordinates);
+                let to = add(multiply(at, Expression::i32(WRITTEN_OUT as i32)), step);
+                Point::of(phase.stage, coordinates, &[]).read_into(emitter, *read, ahead, to)
+            })
         })?;
     }
     Ok(())
+}
+
+/// One load of four steps of a read, for an element of the side.
+fn fetch_wide(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    side: &Side,
+    (read, to): (ReadId, ArrayId),
+    coordinates: &[Expression],
+    at: LocalId,
+) -> Result<(), LowerError> {
+    let mut coordinates = coordinates.to_vec();
+    element_axes(phase, side, at, &mut coordinates);
+    let first = multiply(at, Expression::i32(WRITTEN_OUT as i32));
+    Point::of(phase.stage, coordinates, &[]).read_wide(emitter, (read, Width::Four), to, first)
 }
 
 /// The number of elements of the box from one position along an axis to the next.
@@ -378,7 +463,7 @@ fn element_axes(phase: &Phase, side: &Side, at: LocalId, coordinates: &mut [Expr
     }
 }
 
-/// The side's factor at one step, for every element of the block; `step` counts those of the wide reads.
+/// The side's factor at one step, for every element of the block; `step` counts those of the fetched reads.
 fn fetch(
     emitter: &mut Emitter,
     phase: &Phase,
@@ -390,10 +475,10 @@ fn fetch(
         let mut coordinates = coordinates.to_vec();
         element_axes(phase, side, at, &mut coordinates);
         let mut point = Point::of(phase.stage, coordinates, &[]);
-        for (&(read, array), step) in side.wide.iter().zip(step.iter().cycle()) {
+        for (fetched, step) in side.fetched.iter().zip(step.iter().cycle()) {
             let index = add(multiply(at, Expression::i32(WRITTEN_OUT as i32)), *step);
-            let loaded = emitter.bind(ScalarType::F32, Expression::Element(array, Box::new(index)));
-            point.known_read(read, loaded);
+            let loaded = emitter.bind(ScalarType::F32, Expression::Element(fetched.values, Box::new(index)));
+            point.known_read(fetched.read, loaded);
         }
         let value = point.emit(emitter, side.factor)?;
         emitter.push(set(side.values, at.into(), value));

@@ -5,18 +5,17 @@ use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated_in_boxes;
-use crate::cost::instructions::{BARRIER_CYCLES, COMBINE_LATENCY};
+use crate::cost::instructions::BARRIER_CYCLES;
 use crate::template::attention::counts::counts;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
-use crate::template::staged::cost::phase_cycles;
-use crate::template::staged::cost::phased_cycles;
+use crate::template::staged::cost::{PhaseWork, phase_cycles, phased_cycles, read_latency};
 use std::ops::Add;
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::template::attention::AttentionKernel;
 use warpweave_plan::template::attention::parameters::KeyBlocks;
 use warpweave_plan::template::attention::phase::{AttentionPhase, phases, reached};
-use warpweave_plan::template::staged::blocked::WRITTEN_OUT;
+use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -25,6 +24,11 @@ use warpweave_plan::template::tile::ScheduleParams;
 const KEY_INSTRUCTIONS: f64 = 10.0;
 /// Instructions of a lane for each row: two combinations across lanes, and the state.
 const ROW_INSTRUCTIONS: f64 = 40.0;
+/// Cycles from one instruction to the next that needs it in turning a row's scores into weights, beside its loads: the place of
+/// the row, two combinations across lanes, powers, and the state in shared memory.
+const ROW_CHAIN_CYCLES: f64 = 1600.0;
+/// Cycles until a thread has its operands and knows its place.
+const ENTRY_CYCLES: f64 = 1000.0;
 
 impl Pricing for KeyBlocks {
     fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
@@ -76,10 +80,10 @@ pub(crate) fn attention_phases(
     let staged = phases(body, params, kernel).into_iter().enumerate().map(|(position, kind)| match kind {
         AttentionPhase::Before(_) => phase(position),
         AttentionPhase::Block(_) => blocks * (phase(position) + BARRIER_CYCLES),
-        AttentionPhase::Weights => blocks * (weights_cycles(kernel, arch) + BARRIER_CYCLES),
+        AttentionPhase::Weights => blocks * (weights_cycles(&body.staged[position], kernel, arch) + BARRIER_CYCLES),
         AttentionPhase::State => 0.0,
     });
-    staged.chain([product_cycles(kernel, arch)]).collect()
+    staged.chain([product_cycles(&body.stages[0], params, kernel, arch)]).collect()
 }
 
 /// Warps that a scheduler of a multiprocessor has of a block.
@@ -88,22 +92,23 @@ fn warps_a_scheduler(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
 }
 
 /// Cycles in which the scores of one block become weights.
-fn weights_cycles(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
+fn weights_cycles(stage: &Stage, kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
     let rows = kernel.side_by_side() as f64;
     let trips = (kernel.rows() as f64 / (kernel.block_size.warps() as f64 * rows)).ceil();
     let steps = (kernel.block as f64 / 32.0).ceil();
     let score = kernel.attention.softmax.score.operations() as f64;
     let instructions = rows * (steps * (score + KEY_INSTRUCTIONS) + ROW_INSTRUCTIONS);
-    let latency = 2.0 * COMBINE_LATENCY + arch.shared_latency_cycles.value;
-    trips * latency.max(warps_a_scheduler(kernel, arch) * instructions)
+    let chain = ROW_CHAIN_CYCLES + read_latency(stage, arch);
+    trips * chain.max(warps_a_scheduler(kernel, arch) * instructions)
 }
 
 /// Cycles of the weighted sum over all blocks, and of what follows it.
-fn product_cycles(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
-    let step = &kernel.product;
-    let elements = (step.rows * step.columns) as f64;
-    let exposed = arch.shared_latency_cycles.value / WRITTEN_OUT as f64 + elements;
-    let rescaling = arch.shared_latency_cycles.value + warps_a_scheduler(kernel, arch) * elements;
+fn product_cycles(lead: &Stage, params: &ScheduleParams, kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
+    let step = kernel.product;
+    let elements = step.rows * step.columns;
+    let threads = params.tile.iter().product::<usize>().div_ceil(elements).min(kernel.block_size.threads());
+    let busy = (threads.div_ceil(WARP) as f64 / arch.schedulers.value as f64).ceil();
+    let rescaling = arch.shared_latency_cycles.value + warps_a_scheduler(kernel, arch) * elements as f64;
     let block = arch.load_latency_cycles.value + rescaling + BARRIER_CYCLES;
-    kernel.attention.keys as f64 * step.cycles.max(exposed) + kernel.blocks() as f64 * block
+    ENTRY_CYCLES + PhaseWork::new(lead, arch).blocked(step, busy) + kernel.blocks() as f64 * block
 }

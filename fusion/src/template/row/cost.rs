@@ -11,7 +11,7 @@ use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use crate::template::row::counts::counts;
-use warpweave_graph::expr::{Read, ReadId};
+use warpweave_graph::expr::{Index, Read, ReadId};
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::RowThreads;
@@ -119,7 +119,13 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
     let from_memory = |(at, _, read): &(usize, ReadId, &Read)| {
         matches!(kernel.body.stages[*at].sources[read.operand], StageSource::Operand(_))
     };
-    let waits = if reads.iter().any(from_memory) { trips.div_ceil(together) as f64 * latency } else { 0.0 };
+    // A place that data name is loaded and checked first, one after another, and no trip begins before the one before it.
+    let named = reads.iter().filter(|(_, _, read)| !read.index.iter().all(Index::is_free_of_reads)).count();
+    let waits = match reads.iter().any(from_memory) {
+        true if named > 0 => trips as f64 * (1.0 + named as f64) * latency,
+        true => trips.div_ceil(together) as f64 * latency,
+        false => 0.0,
+    };
     let along = waits + instructions * sharing.max(DEPENDENT_CYCLES);
     if lead.reducer.is_none() {
         return along;

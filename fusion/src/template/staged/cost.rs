@@ -18,6 +18,7 @@ use crate::template::staged::counts::phase_counts;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::attention;
 use warpweave_plan::template::block::{BlockSize, WARP};
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::blocked;
 use warpweave_plan::template::staged::blocked::BlockedStep;
 use warpweave_plan::template::staged::padded::PaddedBody;
@@ -142,7 +143,7 @@ pub(crate) fn phase_cycles(
     let points: usize = extents.iter().product();
     let warps =
         |points: usize| (points.min(block_size.threads()).div_ceil(WARP) as f64 / arch.schedulers.value as f64).ceil();
-    let own = PhaseWork { stage, latency: read_latency(stage, arch) };
+    let own = PhaseWork::new(stage, arch);
     let steps = match blocked::step(expr, extents, sink.across(), block_size) {
         Some(step) => {
             let blocks = points.div_ceil(step.rows * step.columns);
@@ -185,14 +186,21 @@ const STORE_INSTRUCTIONS: f64 = 3.0;
 /// a sector.
 const NEAR_CYCLES: f64 = 41.0;
 const FRESH: f64 = 0.5;
+/// The part of a warp's instructions of four steps that stands behind the loads of the next four.
+const BEHIND_LOADS: f64 = 0.6;
 
 /// What the threads of a phase do.
-struct PhaseWork<'s> {
+pub(crate) struct PhaseWork<'s> {
     stage: &'s Stage,
+    /// Cycles until the slowest of a reduction's reads arrives.
     latency: f64,
 }
 
-impl PhaseWork<'_> {
+impl<'s> PhaseWork<'s> {
+    pub(crate) fn new(stage: &'s Stage, arch: &GpuArch) -> Self {
+        Self { stage, latency: read_latency(stage, arch) }
+    }
+
     /// Instructions of evaluating a scalar once.
     fn instructions(&self, scalar: &Scalar) -> f64 {
         let expr = &self.stage.expr;
@@ -219,16 +227,31 @@ impl PhaseWork<'_> {
         self.latency + instructions * warps.max(DEPENDENT_CYCLES)
     }
 
-    /// The products of all blocks: where four steps are fetched at once, one load in two waits for the second-level cache.
-    fn blocked(&self, step: BlockedStep, warps: f64) -> f64 {
+    /// The products of all blocks. What comes from the second-level cache is waited for while the other warps multiply, and, where
+    /// the next steps are fetched ahead, while the warp itself does what stands behind its loads.
+    pub(crate) fn blocked(&self, step: BlockedStep, warps: f64) -> f64 {
         let expr = &self.stage.expr;
         let length = reduction_length(expr) as f64;
         let inner = expr.reduced().last().map_or(1, |axis| expr.axes[axis].extent);
-        let steps = if inner.is_multiple_of(blocked::WRITTEN_OUT) { blocked::WRITTEN_OUT as f64 } else { 1.0 };
+        let in_steps = inner.is_multiple_of(blocked::WRITTEN_OUT);
+        let steps = if in_steps { blocked::WRITTEN_OUT as f64 } else { 1.0 };
         let issued = steps * step.cycles * (warps.max(DEPENDENT_CYCLES) / warps);
-        let others = issued * (warps - 1.0) / warps;
-        let waits = FRESH * (self.latency - others).max(0.0) + (1.0 - FRESH) * (NEAR_CYCLES - others).max(0.0);
+        let (hidden, fresh) = match in_steps && self.is_ahead(step) {
+            true => (issued * (warps - 1.0 + BEHIND_LOADS) / warps, 1.0),
+            false => (issued * (warps - 1.0) / warps, FRESH),
+        };
+        let waits = fresh * (self.latency - hidden).max(0.0) + (1.0 - fresh) * (NEAR_CYCLES - hidden).max(0.0);
         step.trips as f64 * length / steps * (issued + waits)
+    }
+
+    /// Whether all that a block's products read of memory is fetched ahead.
+    fn is_ahead(&self, step: BlockedStep) -> bool {
+        let Some(contraction) = Contraction::of_expression(&self.stage.expr) else { return false };
+        [(AxisClass::Row, step.rows), (AxisClass::Column, step.columns)].into_iter().all(|(side, elements)| {
+            let in_memory = |read: &ReadId| is_in_memory(self.stage, *read);
+            let reads = blocked::reads(contraction.factor(side)).iter().filter(|read| in_memory(read)).count();
+            reads * elements * blocked::WRITTEN_OUT <= blocked::MOST_AHEAD
+        })
     }
 
     /// What follows the products of a block: the elements of a row together, a row after another.
@@ -240,10 +263,13 @@ impl PhaseWork<'_> {
     }
 }
 
+fn is_in_memory(stage: &Stage, read: ReadId) -> bool {
+    matches!(stage.sources[stage.expr.reads[read].operand], StageSource::Operand(_))
+}
+
 /// Cycles until the slowest of a reduction's reads arrives.
-fn read_latency(stage: &Stage, arch: &GpuArch) -> f64 {
-    let from_memory = |read: ReadId| matches!(stage.sources[stage.expr.reads[read].operand], StageSource::Operand(_));
-    match stage.expr.reads_of(&stage.expr.body).into_iter().any(from_memory) {
+pub(crate) fn read_latency(stage: &Stage, arch: &GpuArch) -> f64 {
+    match stage.expr.reads_of(&stage.expr.body).into_iter().any(|read| is_in_memory(stage, read)) {
         true => arch.load_latency_cycles.value,
         false => arch.shared_latency_cycles.value,
     }

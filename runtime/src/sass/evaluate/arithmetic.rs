@@ -19,7 +19,11 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
         O::Lea | O::Ulea => shifted_add(warp, code, mask, &form()?, launch)?,
         O::Shf | O::Ushf => shift(warp, code, mask, &form()?)?,
         O::Lop3 | O::Ulop3 => logic(warp, mask, &form()?)?,
-        O::Mov | O::Umov => map1(warp, mask, &form()?, |word| word)?,
+        O::Mov | O::Umov => {
+            let form = form()?;
+            let value = form.integer(warp, 0)?;
+            form.write(warp, 0, mask, &value);
+        }
         O::Iabs => map1(warp, mask, &form()?, |word| (word as i32).unsigned_abs())?,
         O::Popc | O::Upopc => map1(warp, mask, &form()?, u32::count_ones)?,
         O::Brev | O::Ubrev => map1(warp, mask, &form()?, u32::reverse_bits)?,
@@ -43,7 +47,14 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
         O::Prmt | O::Uprmt => {
             let form = form()?;
             let (low, selector, high) = (form.integer(warp, 0)?, form.integer(warp, 1)?, form.integer(warp, 2)?);
-            let value = Value::map([&low, &selector, &high], |[low, selector, high]| permute(low, selector, high));
+            let mut value = Value::map([&low, &selector, &high], |[low, selector, high]| permute(low, selector, high));
+            if value.known != ALL && selector.known == ALL {
+                value = Value::of_bits(value.polled, |lane| {
+                    let permuted =
+                        |of: fn(&Value, usize) -> u32| permute(of(&low, lane), selector.lanes[lane], of(&high, lane));
+                    (permuted(Value::word), permuted(Value::known_bits))
+                });
+            }
             form.write(warp, 0, mask, &value);
         }
         O::Sgxt | O::Usgxt => {
@@ -88,7 +99,7 @@ pub fn select(condition: Bits, left: &Value, right: &Value) -> Value {
     let lanes = std::array::from_fn(|lane| if yes >> lane & 1 == 1 { left.lanes[lane] } else { right.lanes[lane] });
     let known = yes & left.known | no & right.known;
     let polled = (condition.polled | yes & left.polled | no & right.polled) & !known;
-    Value { lanes, known, polled }
+    Value { lanes, known, lower: known, polled }
 }
 
 /// A sum of up to three words and two carries. A negative word is its complement plus one, so that the carry is that of the
@@ -117,7 +128,8 @@ fn add(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>, launch: &Launch
 }
 
 fn as_value(bits: Bits) -> Value {
-    Value { lanes: std::array::from_fn(|lane| bits.set >> lane & 1), known: bits.known, polled: bits.polled }
+    let lanes = std::array::from_fn(|lane| bits.set >> lane & 1);
+    Value { lanes, known: bits.known, lower: bits.known, polled: bits.polled }
 }
 
 fn multiply(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>) -> Result<(), CodeError> {
@@ -225,37 +237,32 @@ fn shift(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>) -> Result<(),
 fn logic(warp: &mut Warp, mask: u32, form: &Form<'_>) -> Result<(), CodeError> {
     let table = form.number(3)?;
     let sources = [form.integer(warp, 0)?, form.integer(warp, 1)?, form.integer(warp, 2)?];
-    let function = move |[a, b, c]: [u32; 3]| looked_up(table, a, b, c);
+    let function = move |[a, b, c]: [u32; 3]| looked_up(table, [[!a, a], [!b, b], [!c, c]]);
     let mut value = Value::map([&sources[0], &sources[1], &sources[2]], function);
-    value.known |= decided(table, &sources, &mut value.lanes) & !value.known;
-    value.polled &= !value.known;
+    if value.known != ALL {
+        value = Value::of_bits(value.polled, |lane| partly_looked_up(table, sources.each_ref(), lane));
+    }
     let set = Bits::test([&value], |[word]| word != 0).or(form.input(warp, 0));
     form.write(warp, 0, mask, &value);
     form.output(warp, 0, mask, set);
     Ok(())
 }
 
-/// Lanes in which one source that is zero decides the result, whatever the others are: `x & 0`.
-fn decided(table: u32, sources: &[Value; 3], lanes: &mut [u32; LANES]) -> u32 {
-    let mut decided = 0;
-    for (place, masks) in [(0, [0xf0, 0x0f]), (1, [0xcc, 0x33]), (2, [0xaa, 0x55])] {
-        let when_zero = table & masks[1];
-        if when_zero == 0 || when_zero == masks[1] {
-            for (lane, word) in lanes.iter_mut().enumerate() {
-                if sources[place].known >> lane & 1 == 1 && sources[place].lanes[lane] == 0 {
-                    *word = if when_zero == 0 { 0 } else { u32::MAX };
-                    decided |= 1 << lane;
-                }
-            }
-        }
-    }
-    decided
+/// A lane's result and which of its bits are known: those that are the same whatever the unknown bits of the sources are.
+fn partly_looked_up(table: u32, sources: [&Value; 3], lane: usize) -> (u32, u32) {
+    let may_be = sources.map(|source| {
+        let (word, known) = (source.lanes[lane], source.known_bits(lane));
+        [!word | !known, word | !known]
+    });
+    let [may_be_set, may_be_clear] = [table, !table].map(|table| looked_up(table, may_be));
+    (may_be_set, !(may_be_set & may_be_clear))
 }
 
-fn looked_up(table: u32, a: u32, b: u32, c: u32) -> u32 {
+/// The bits for which the table has an entry, of the bits in which each source is clear and those in which it is set.
+fn looked_up(table: u32, sources: [[u32; 2]; 3]) -> u32 {
     (0..8).filter(|entry| table >> entry & 1 == 1).fold(0, |word, entry| {
-        let part = |value: u32, bit: u32| if entry >> bit & 1 == 1 { value } else { !value };
-        word | part(a, 2) & part(b, 1) & part(c, 0)
+        let part = |source: usize, bit: u32| sources[source][(entry >> bit & 1) as usize];
+        word | part(0, 2) & part(1, 1) & part(2, 0)
     })
 }
 

@@ -6,6 +6,9 @@ pub const LANES: usize = 32;
 /// All lanes.
 pub const ALL: u32 = u32::MAX;
 
+/// The bits of a word's lower half.
+const LOWER_HALF: u32 = 0xffff;
+
 /// A 32-bit register of a warp. What is not known is data of the tensors, or was read where others may write meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Value {
@@ -13,22 +16,52 @@ pub struct Value {
     pub lanes: [u32; LANES],
     /// A bit for each lane whose word is known.
     pub known: u32,
+    /// A bit for each lane whose lower half is known: those whose word is, and those of which bytes were replaced.
+    pub lower: u32,
     /// A bit for each lane whose word is not known because it was polled.
     pub polled: u32,
 }
 
 impl Value {
     /// Data.
-    pub const UNKNOWN: Self = Self { lanes: [0; LANES], known: 0, polled: 0 };
+    pub const UNKNOWN: Self = Self { lanes: [0; LANES], known: 0, lower: 0, polled: 0 };
 
     /// The same word in each lane.
     pub fn splat(word: u32) -> Self {
-        Self { lanes: [word; LANES], known: ALL, polled: 0 }
+        Self { lanes: [word; LANES], known: ALL, lower: ALL, polled: 0 }
     }
 
     /// A word a lane.
     pub fn of(word: impl FnMut(usize) -> u32) -> Self {
-        Self { lanes: std::array::from_fn(word), known: ALL, polled: 0 }
+        Self { lanes: std::array::from_fn(word), known: ALL, lower: ALL, polled: 0 }
+    }
+
+    /// Words of which single bits are known: a word and the mask of its known bits for each lane. `polled` says in which
+    /// lanes what is not known was polled.
+    pub fn of_bits(polled: u32, mut word: impl FnMut(usize) -> (u32, u32)) -> Self {
+        let mut value = Self::UNKNOWN;
+        for lane in 0..LANES {
+            let (bits, known) = word(lane);
+            value.lanes[lane] = bits & known;
+            value.known |= u32::from(known == u32::MAX) << lane;
+            value.lower |= u32::from(known & LOWER_HALF == LOWER_HALF) << lane;
+        }
+        value.polled = polled & !value.known;
+        value
+    }
+
+    /// A lane's word, as far as known.
+    pub fn word(&self, lane: usize) -> u32 {
+        self.lanes[lane]
+    }
+
+    /// The bits of a lane's word that are known.
+    pub fn known_bits(&self, lane: usize) -> u32 {
+        match (self.known >> lane & 1 == 1, self.lower >> lane & 1 == 1) {
+            (true, _) => u32::MAX,
+            (false, true) => LOWER_HALF,
+            (false, false) => 0,
+        }
     }
 
     /// A function of each lane's words; what depends on data is data.
@@ -39,7 +72,7 @@ impl Value {
             return Self { polled, ..Self::UNKNOWN };
         }
         let lanes = std::array::from_fn(|lane| function(std::array::from_fn(|source| sources[source].lanes[lane])));
-        Self { lanes, known, polled }
+        Self { lanes, known, lower: known, polled }
     }
 
     /// Replaces the lanes of `mask`.
@@ -54,6 +87,7 @@ impl Value {
             }
         }
         self.known = self.known & !mask | new.known & mask;
+        self.lower = self.lower & !mask | new.lower & mask;
         self.polled = self.polled & !mask | new.polled & mask;
     }
 

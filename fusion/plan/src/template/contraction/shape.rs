@@ -27,7 +27,7 @@ pub enum Pipeline {
     },
 }
 
-/// How a contraction's block divides its tile. All extents are powers of two.
+/// How a contraction's block divides its tile. All extents are powers of two, or, of a thread's columns, three times one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct ContractionShape {
     /// Rows a thread.
@@ -36,7 +36,7 @@ pub struct ContractionShape {
     pub columns: usize,
     /// Threads along rows; the other threads of the block lie along columns.
     pub row_threads: usize,
-    /// Neighbouring columns of a thread, which it reads from shared memory at once: 1, 2 or 4, at most `columns`.
+    /// Neighbouring columns of a thread, which it reads from shared memory at once: 1, 2 or 4, a divisor of `columns`.
     pub column_width: usize,
     /// Steps along the reduction that are in shared memory at a time, at least 8.
     pub k_tile: usize,
@@ -63,8 +63,9 @@ impl ContractionShape {
             Pipeline::Unpipelined | Pipeline::RegisterPrefetch => true,
             Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
         };
-        let powers = [rows, columns, row_threads, column_width, k_tile].into_iter().all(usize::is_power_of_two);
-        let sides = rows <= 8 && columns <= 8 && (4..=64).contains(&row_threads);
+        let thirds = if columns.is_multiple_of(3) { columns / 3 } else { columns };
+        let powers = [rows, thirds, row_threads, column_width, k_tile].into_iter().all(usize::is_power_of_two);
+        let sides = rows <= 8 && columns <= 12 && (4..=64).contains(&row_threads);
         // Only where there are threads along rows.
         let lanes = || self.warp().covers(row_threads, self.column_threads());
         buffered
@@ -72,7 +73,8 @@ impl ContractionShape {
             && sides
             && lanes()
             && split_k == 1
-            && column_width <= columns.min(NEIGHBOURS)
+            && column_width <= NEIGHBOURS
+            && columns.is_multiple_of(column_width)
             && (8..=64).contains(&k_tile)
     }
 

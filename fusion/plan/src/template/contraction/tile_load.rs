@@ -103,7 +103,7 @@ impl SideLoad {
     /// The degree of the first warp's stores of the `part`-th elements.
     fn part_conflicts(&self, part: usize, width: SharedWidth) -> f64 {
         let mut words = [0; 32];
-        let lanes = (0..words.len()).map_while(|lane| self.unit(lane, 0));
+        let lanes = (0..words.len()).filter_map(|lane| self.unit(lane, 0));
         let mut count = 0;
         for (word, (in_step, element)) in words.iter_mut().zip(lanes) {
             let (in_step, element) = self.part(in_step, element, part);
@@ -123,9 +123,24 @@ impl SideLoad {
         self.row() * self.step
     }
 
-    /// Fetches of the block for one step.
+    /// Fetches of the block for one step, those of threads that have no element counted too.
     pub fn units(&self) -> usize {
-        self.length * self.step / self.width
+        match self.fetch {
+            Fetch::Reduction => self.covered() * self.step / self.width,
+            Fetch::Elements => self.along() * self.step,
+        }
+    }
+
+    /// Rows or columns that the threads go over: where the tile's do not divide among them, the last are no elements.
+    pub fn covered(&self) -> usize {
+        match self.fetch {
+            Fetch::Reduction => {
+                let at_once = self.threads / self.along();
+                let length = self.length.next_power_of_two();
+                if length < at_once { length } else { self.length.next_multiple_of(at_once) }
+            }
+            Fetch::Elements => self.along() * self.width,
+        }
     }
 
     /// Fetches of a thread for one step; where the block has more threads than fetches, the last ones have none.
@@ -137,14 +152,14 @@ impl SideLoad {
     pub fn along(&self) -> usize {
         match self.fetch {
             Fetch::Reduction => WINDOW / self.width,
-            Fetch::Elements => self.length / self.width,
+            Fetch::Elements => (self.length / self.width).next_power_of_two(),
         }
     }
 
     /// Different rows or columns that a thread fetches.
     pub fn elements(&self) -> usize {
         match self.fetch {
-            Fetch::Reduction => (self.length * self.along()).div_ceil(self.threads),
+            Fetch::Reduction => (self.covered() * self.along()).div_ceil(self.threads),
             Fetch::Elements => 1,
         }
     }
@@ -153,10 +168,11 @@ impl SideLoad {
     pub fn unit(&self, thread: usize, trip: usize) -> Option<(usize, usize)> {
         let unit = trip * self.threads + thread;
         let (inner, outer) = (unit % self.along(), unit / self.along());
-        (unit < self.units()).then(|| match self.fetch {
-            Fetch::Reduction => ((outer / self.length) * WINDOW + inner * self.width, outer % self.length),
+        let (in_step, element) = match self.fetch {
+            Fetch::Reduction => ((outer / self.covered()) * WINDOW + inner * self.width, outer % self.covered()),
             Fetch::Elements => (outer, inner * self.width),
-        })
+        };
+        (unit < self.units() && element < self.length).then_some((in_step, element))
     }
 
     /// The step and the row or column of the `part`-th element of a fetch.

@@ -9,6 +9,8 @@ use crate::template::contraction::{AxisClass, Contraction};
 /// Steps of the innermost reduced axis that a thread takes at a time where its extent is a multiple of them; elements of a
 /// wide load.
 pub const WRITTEN_OUT: usize = Numerics::SINGLE.access_elements();
+/// Elements of a factor that a thread fetches of memory ahead, at most: they take registers. Of more, none are fetched ahead.
+pub const MOST_AHEAD: usize = 32;
 /// Banks of shared memory, and words of a line of the first-level cache.
 const LINE: usize = 32;
 
