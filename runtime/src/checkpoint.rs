@@ -11,10 +11,8 @@ use warpweave_graph::{Tensor, TensorType};
 use crate::bundle::{dtype, element};
 use crate::new_file;
 
-/// The key of the model's hash among the metadata.
-const MODEL: &str = "warpweave.model";
-/// The key of the number of steps among the metadata.
-const STEPS: &str = "warpweave.steps";
+/// The key of the steps and the model's hash among the metadata; one, for several would stand in any order.
+const TRAINING: &str = "warpweave.training";
 
 /// What training has made of a model so far.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -59,9 +57,10 @@ impl Checkpoint {
         let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|error| format(error.to_string()))?;
         let parsed = SafeTensors::deserialize(&bytes).map_err(|error| format(error.to_string()))?;
         let mut checkpoint = Self::default();
-        if let Some(metadata) = metadata.metadata() {
-            checkpoint.model = metadata.get(MODEL).cloned().unwrap_or_default();
-            checkpoint.steps = metadata.get(STEPS).and_then(|steps| steps.parse().ok()).unwrap_or(0);
+        let training = metadata.metadata().as_ref().and_then(|metadata| metadata.get(TRAINING));
+        if let Some((steps, model)) = training.and_then(|training| training.split_once(' ')) {
+            checkpoint.steps = steps.parse().unwrap_or(0);
+            checkpoint.model = model.to_owned();
         }
         for (name, view) in parsed.iter() {
             let unknown =
@@ -79,8 +78,7 @@ impl Checkpoint {
         let format = |reason: String| CheckpointError::Format { path: path.to_owned(), reason };
         let views = self.tensors.iter().map(|(name, tensor)| Ok((name.clone(), view(tensor)?)));
         let views = views.collect::<Result<Vec<_>, SafeTensorError>>().map_err(|error| format(error.to_string()))?;
-        let metadata =
-            HashMap::from([(MODEL.to_owned(), self.model.clone()), (STEPS.to_owned(), self.steps.to_string())]);
+        let metadata = HashMap::from([(TRAINING.to_owned(), format!("{} {}", self.steps, self.model))]);
         let bytes = serialize(views, Some(metadata)).map_err(|error| format(error.to_string()))?;
         new_file::write(path, &bytes).map_err(|source| CheckpointError::File {
             action: "write",
