@@ -46,6 +46,7 @@ test: fetch
 	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
 	$(TIMED) emulator 480 $(CARGO) test $(SUITES) --test plans --test lowering
 	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
+	$(TIMED) training 480 $(CARGO) test $(SUITES) --test training
 	python3 scripts/replay.py --self-test >/dev/null
 	$(TIMED) lab 120 python3 scripts/lab/check.py --warpweave target/debug/warpweave
 	@sh scripts/fetch_onnxruntime.sh

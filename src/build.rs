@@ -317,6 +317,7 @@ impl Build {
             model: self.model.record.clone(),
             signature: self.model.signature.clone(),
             index_tensors: self.index_tensors(),
+            training: self.model.training.clone(),
             program_text: self.model.program.to_string(),
             program: self.model.program.clone(),
             targets: parts,

@@ -19,8 +19,8 @@ use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::legible::legible;
 use warpweave_graph::pipeline::{self, InvalidPass, Selection};
+use warpweave_graph::program::TensorId;
 use warpweave_graph::program::layout::layouts;
-use warpweave_graph::program::{Source, TensorId};
 use warpweave_graph::views::Layout;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::verify::Verified;
@@ -91,9 +91,6 @@ pub enum CompileError {
     /// A pass is wrong: an error of warpweave, found before anything was planned.
     #[error(transparent)]
     Pass(#[from] InvalidPass),
-    /// The program has what plans do not have.
-    #[error("{0} lives between launches, which plans do not support yet; make it an input and an output")]
-    State(String),
     /// The schedule is wrong: an error of warpweave, found before anything was emitted.
     #[error("the plan does not verify: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Plan(Vec<Violation>),
@@ -151,13 +148,12 @@ impl Prepared {
         Self { program, layouts, invalid }
     }
 
-    /// Whether every pass has left a valid program, in which nothing lives between launches.
+    /// Whether every pass has left a valid program.
     pub fn verify(&self) -> Result<(), CompileError> {
-        if let Some(invalid) = &self.invalid {
-            return Err(invalid.clone().into());
+        match &self.invalid {
+            Some(invalid) => Err(invalid.clone().into()),
+            None => Ok(()),
         }
-        let mut states = self.program.tensors.iter().filter(|(_, tensor)| matches!(tensor.source, Source::State(_)));
-        states.next().map_or(Ok(()), |(state, _)| Err(CompileError::State(self.program.shown(state))))
     }
 
     /// Which statements share a kernel, and the plan, verified.

@@ -26,6 +26,7 @@ mod refused;
 pub mod report;
 mod search_limit;
 mod timings_file;
+pub mod training;
 pub mod tune;
 mod write_bundle;
 

@@ -15,8 +15,9 @@ use warpweave_graph::passes::InvalidRewrite;
 use warpweave_graph::pipeline::{self, Selection};
 use warpweave_graph::program::verify::ProgramError;
 use warpweave_graph::program::{Source, TensorId};
+use warpweave_graph::training::TrainingError;
 use warpweave_graph::{Graph, TensorProgram, lower};
-use warpweave_runtime::bundle::{ModelRecord, Port, Signature, WeightFile, file_hash};
+use warpweave_runtime::bundle::{ModelRecord, Port, Signature, TrainingRecord, WeightFile, file_hash};
 use warpweave_runtime::mapped;
 
 use crate::program_file::{ProgramFileError, is_program, read_program};
@@ -36,6 +37,9 @@ pub enum ModelError {
     /// The text of a program is refused.
     #[error(transparent)]
     ProgramFile(#[from] ProgramFileError),
+    /// There is no training step of the model.
+    #[error(transparent)]
+    Training(#[from] TrainingError),
 }
 
 /// A program whose inputs and outputs have names.
@@ -49,6 +53,8 @@ pub struct Model {
     pub program: TensorProgram,
     /// The graph that the program was made from, after the passes over graphs; none where the program came first.
     pub graph: Option<Graph>,
+    /// What the bundle of a training step says beside that.
+    pub training: Option<TrainingRecord>,
     /// The files that the model came of, in which most constants still lie; they must stay as they are.
     pub files: Vec<WeightFile>,
 }
@@ -96,17 +102,26 @@ impl Model {
         if is_program(path) {
             return Ok(read_program(path)?);
         }
+        Ok(Self::from_file(path, options, |graph| Ok((Self::from_graph_with(graph, passes)?, ())))?.0)
+    }
+
+    /// What `make` makes of the graph in an ONNX file, with the file's record.
+    pub(crate) fn from_file<T>(
+        path: &Path,
+        options: &ImportOptions,
+        make: impl FnOnce(&Graph) -> Result<(Self, T), ModelError>,
+    ) -> Result<(Self, T), ModelError> {
         thread::scope(|scope| {
             let hash = scope.spawn(|| file_hash(path));
             let files = MappedFiles::default();
-            let mut model = Self::from_graph_with(&import_from(path, options, &files)?, passes)?;
+            let (mut model, beside) = make(&import_from(path, options, &files)?)?;
             model.files = files.known.into_inner();
             let hash = hash.join().unwrap_or_else(|panic| resume_unwind(panic));
             // Import has mapped the file; if it cannot be read as well, the manifest names no model.
             model.record.blake3 = hash.unwrap_or_default();
             let fixed = options.constants.iter();
             model.record.constants = fixed.map(|(name, value)| (name.clone(), value.to_string())).collect();
-            Ok(model)
+            Ok((model, beside))
         })
     }
 
@@ -164,6 +179,7 @@ impl Model {
             signature,
             program,
             graph: None,
+            training: None,
             files: Vec::new(),
         }
     }

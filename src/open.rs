@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use warpweave_frontend::ImportOptions;
+use warpweave_graph::Tensor;
 use warpweave_graph::program::Names;
+use warpweave_runtime::bundle::TrainingRecord;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, ModelRecord, Signature, is_bundle};
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
@@ -86,6 +88,14 @@ impl Source {
         }
     }
 
+    /// What is trained, if it is a training step.
+    pub fn training(&self) -> Option<&TrainingRecord> {
+        match self {
+            Self::Model(build) => build.model.training.as_ref(),
+            Self::Bundle(bundle) => bundle.manifest().training.as_ref(),
+        }
+    }
+
     /// What goes in and what comes out.
     pub fn signature(&self) -> &Signature {
         match self {
@@ -104,7 +114,11 @@ pub fn open(
 ) -> Result<Box<dyn Session>, OpenError> {
     match source {
         Source::Model(build) => {
-            let session = open_model(build, device, options, compiler)?;
+            let mut session = open_model(build, device, options, compiler)?;
+            let program = &build.model.program;
+            let initial: Vec<Tensor> =
+                program.states().filter_map(|(state, _)| program.stored(state).cloned()).collect();
+            session.set_states(&initial)?;
             Ok(Box::new(NamedSession::new(session, build.index_tensors(), build.model.signature.counted.clone())))
         }
         Source::Bundle(bundle) => Ok(open_bundle(bundle, device, options)?),

@@ -23,6 +23,8 @@ pub enum Origin {
     Input,
     /// The model.
     Constant(Tensor),
+    /// The model, at first: a training step changes it.
+    Variable(Tensor),
     /// An output of a node, by position.
     Node(NodeId, usize),
 }
@@ -96,6 +98,12 @@ impl Graph {
         self.values.push(Value { name: name.into(), ty, origin: Origin::Constant(value) })
     }
 
+    /// Adds a tensor that a training step changes, with what it is at first.
+    pub fn variable(&mut self, name: impl Into<String>, initial: Tensor) -> ValueId {
+        let ty = initial.ty().clone().into();
+        self.values.push(Value { name: name.into(), ty, origin: Origin::Variable(initial) })
+    }
+
     /// Appends a node whose outputs have the given names and types, as its inference returned them.
     pub fn node(
         &mut self,
@@ -122,7 +130,7 @@ impl Graph {
     pub fn constant_value(&self, value: ValueId) -> Option<&Tensor> {
         match &self.values[value].origin {
             Origin::Constant(tensor) => Some(tensor),
-            Origin::Input | Origin::Node(..) => None,
+            Origin::Input | Origin::Variable(_) | Origin::Node(..) => None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod arithmetic;
+pub mod autodiff;
 pub mod counted;
 pub mod expr;
 pub mod index_check;
@@ -20,6 +21,7 @@ pub mod program;
 pub mod reference;
 pub mod tensor;
 pub mod text;
+pub mod training;
 pub mod types;
 pub mod verify;
 

@@ -3,7 +3,7 @@
 use crate::arena::Arena;
 use crate::ir::{Graph, Node, Origin as ValueOrigin, ValueId};
 use crate::ops::Context;
-use crate::program::{Origin, Origins, ProgramBuilder, TensorId, TensorProgram};
+use crate::program::{Differentiable, Origin, Origins, Phase, ProgramBuilder, TensorId, TensorProgram};
 
 /// The program that computes a graph's outputs from its inputs.
 ///
@@ -12,6 +12,14 @@ use crate::program::{Origin, Origins, ProgramBuilder, TensorId, TensorProgram};
 /// # Panics
 /// If the graph is not valid: a value that is read is no tensor, or a node's operator does not accept its inputs.
 pub fn lower(graph: &Graph) -> TensorProgram {
+    lower_differentiable(graph).program.pruned()
+}
+
+/// The same with who is handed the gradients of its extremes, and with all statements of its nodes.
+///
+/// # Panics
+/// If the graph is not valid, as [`lower`].
+pub fn lower_differentiable(graph: &Graph) -> Differentiable {
     let mut lowering =
         Lowering { graph, program: ProgramBuilder::new(), tensors: graph.values.ids().map(|_| None).collect() };
     for &input in &graph.inputs {
@@ -25,7 +33,7 @@ pub fn lower(graph: &Graph) -> TensorProgram {
     let outputs = graph.outputs.iter().map(|output| lowering.tensor(output.value)).collect();
     let names = graph.outputs.iter().map(|output| output.name.clone());
     lowering.program.names().outputs = names.enumerate().collect();
-    lowering.program.finish(outputs).pruned()
+    lowering.program.finish_differentiable(outputs)
 }
 
 struct Lowering<'g> {
@@ -38,7 +46,7 @@ impl Lowering<'_> {
     fn node(&mut self, node: &Node) {
         let result = node.outputs.first().map(|&output| self.graph.values[output].name.clone());
         let (operator, name) = (node.op.name().to_owned(), node.name.clone());
-        let origin = Origin { operator, name, result: result.unwrap_or_default() };
+        let origin = Origin { phase: Phase::Forward, operator, name, result: result.unwrap_or_default() };
         let origin = self.program.names().origins.push(origin);
         self.program.set_origins(Origins::from([origin]));
         let facts = self.graph.facts(&node.inputs);
@@ -52,11 +60,15 @@ impl Lowering<'_> {
         }
     }
 
-    /// The tensor of a value that is defined; a constant's is declared when it is first read.
+    /// The tensor of a value that is defined; a constant's or a variable's is declared when it is first read.
     fn tensor(&mut self, value: ValueId) -> TensorId {
-        if let (None, ValueOrigin::Constant(constant)) = (self.tensors[value], &self.graph.values[value].origin) {
-            let tensor = self.program.constant(constant.clone());
-            self.bind(value, tensor);
+        if self.tensors[value].is_none() {
+            let tensor = match &self.graph.values[value].origin {
+                ValueOrigin::Constant(constant) => Some(self.program.constant(constant.clone())),
+                ValueOrigin::Variable(initial) => Some(self.program.state(initial.clone())),
+                ValueOrigin::Input | ValueOrigin::Node(..) => None,
+            };
+            tensor.into_iter().for_each(|tensor| self.bind(value, tensor));
         }
         self.tensors[value].expect("nodes stand in topological order")
     }

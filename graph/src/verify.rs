@@ -49,13 +49,15 @@ pub fn verify(graph: &Graph) -> Vec<Violation> {
         let listed = graph.inputs.iter().filter(|&&input| input == id).count();
         match &value.origin {
             Origin::Input if listed == 1 => {}
-            Origin::Constant(_) | Origin::Node(..) if listed == 0 => {}
-            Origin::Input | Origin::Constant(_) | Origin::Node(..) => violations.push(Violation::Input(id)),
+            Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..) if listed == 0 => {}
+            Origin::Input | Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..) => {
+                violations.push(Violation::Input(id));
+            }
         }
         match &value.origin {
             Origin::Input => {}
-            Origin::Constant(tensor) if value.ty.as_tensor() == Some(tensor.ty()) => {}
-            Origin::Constant(_) => violations.push(Violation::Constant(id)),
+            Origin::Constant(tensor) | Origin::Variable(tensor) if value.ty.as_tensor() == Some(tensor.ty()) => {}
+            Origin::Constant(_) | Origin::Variable(_) => violations.push(Violation::Constant(id)),
             Origin::Node(node, position) => {
                 let named = graph.nodes.get(*node).and_then(|node| node.outputs.get(*position));
                 if named != Some(&id) {
@@ -82,7 +84,7 @@ fn check_node(graph: &Graph, id: NodeId, node: &Node, violations: &mut Vec<Viola
             Some(Origin::Node(producer, _)) if producer.index() >= id.index() => {
                 violations.push(Violation::Order(id, input));
             }
-            Some(Origin::Input | Origin::Constant(_) | Origin::Node(..)) => {}
+            Some(Origin::Input | Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..)) => {}
         }
     }
     for (position, &output) in node.outputs.iter().enumerate() {

@@ -4,6 +4,7 @@
 
 pub mod bundle;
 pub mod cache;
+pub mod checkpoint;
 pub mod cubin;
 pub mod cuda;
 #[cfg(feature = "compile")]

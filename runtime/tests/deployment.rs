@@ -33,6 +33,7 @@ fn contents() -> BundleContents {
     let plan = warpweave_plan::verify::verify(plan).expect("the schedule is sound");
     let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new(), reason: BackendReason::Asked };
     BundleContents {
+        training: None,
         index_tensors: TensorNames::new(),
         model: ModelRecord { name: "small \"model\"\n".to_owned(), ..ModelRecord::default() },
         signature: Signature {

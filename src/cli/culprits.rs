@@ -4,6 +4,7 @@ use std::path::Path;
 
 use warpweave::frontend::{ImportError, MissingShape, UnsupportedNode, UnsupportedTensor};
 use warpweave::runtime::bundle::BundleError;
+use warpweave::runtime::checkpoint::CheckpointError;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::npz::NpzError;
 use warpweave::runtime::session::SessionError;
@@ -43,6 +44,10 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
             vec![json!({"kind": "input", "name": name})]
         }
         CliError::Usage(text) => options(text),
+        CliError::Checkpoint(CheckpointError::File { path, .. } | CheckpointError::Format { path, .. }) => {
+            vec![file(path)]
+        }
+        CliError::NotFinite { step, .. } => vec![json!({"kind": "step", "name": step.to_string()})],
         CliError::Open(_)
         | CliError::Zoo(_)
         | CliError::Arch(_)

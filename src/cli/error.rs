@@ -16,6 +16,7 @@ use warpweave::graph::{ElementType, TensorType};
 use warpweave::lab::LabError;
 use warpweave::models;
 use warpweave::runtime::bundle::BundleError;
+use warpweave::runtime::checkpoint::CheckpointError;
 use warpweave::runtime::cubin::CubinError;
 use warpweave::runtime::linker::LinkError;
 use warpweave::runtime::npz::NpzError;
@@ -162,6 +163,22 @@ pub enum CliError {
     /// A record of the lab cannot be read.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// Tensors of a training run cannot be read or written.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The loss is no number.
+    #[error(
+        "the loss of step {step} is {loss}, and {first}; the weights are those before the step: lower the learning rate, clip \
+         gradients with compile --clip-norm, or look for such values in the data"
+    )]
+    NotFinite {
+        /// The step, from 1.
+        step: u64,
+        /// The loss.
+        loss: f64,
+        /// Where the first such value was found.
+        first: String,
+    },
     /// Options contradict one another.
     #[error("{0}")]
     Usage(String),
@@ -289,10 +306,11 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::Rewrite(_))) => "rewrite",
             Self::Open(OpenError::Model(ModelError::Program(_))) => "program",
             Self::Open(OpenError::Model(ModelError::ProgramFile(_))) => "program-file",
+            Self::Open(OpenError::Model(ModelError::Training(_))) => "training",
+            Self::Checkpoint(_) => "checkpoint",
+            Self::NotFinite { .. } => "not-finite",
             Self::Open(OpenError::Build(error)) => match error {
-                BuildError::Compile(CompileError::Lower(_) | CompileError::State(_)) | BuildError::NoKernels { .. } => {
-                    "model-unsupported"
-                }
+                BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => "model-unsupported",
                 BuildError::Compile(CompileError::Pass(_)) => "program",
                 BuildError::Compile(CompileError::Plan(_)) => "plan",
                 BuildError::Compile(CompileError::Kernels(_)) => "kernels",
@@ -371,6 +389,7 @@ impl CliError {
                     | ImportError::Constant { .. },
                 )) => EXIT_USAGE,
                 OpenError::Model(ModelError::ProgramFile(_)) => EXIT_USAGE,
+                OpenError::Model(ModelError::Training(_)) => EXIT_UNSUPPORTED,
                 OpenError::Model(ModelError::Import(_)) => EXIT_UNSUPPORTED,
                 OpenError::Model(ModelError::Rewrite(_) | ModelError::Program(_)) => EXIT_CHECK,
                 OpenError::Build(error) => build_exit(error),
@@ -379,6 +398,7 @@ impl CliError {
                 OpenError::NoCompiler(_) => EXIT_ENVIRONMENT,
             },
             Self::NoDevice { .. } => EXIT_ENVIRONMENT,
+            Self::NotFinite { .. } => EXIT_CHECK,
             Self::Zoo(_)
             | Self::File { .. }
             | Self::Arch(_)
@@ -395,6 +415,7 @@ impl CliError {
             | Self::OutputIsInput { .. }
             | Self::Bench(_)
             | Self::Lab(_)
+            | Self::Checkpoint(_)
             | Self::Usage(_) => EXIT_USAGE,
         })
     }
@@ -402,9 +423,9 @@ impl CliError {
 
 fn build_exit(error: &BuildError) -> u8 {
     match error {
-        BuildError::Compile(CompileError::Lower(_) | CompileError::State(_))
-        | BuildError::NoKernels { .. }
-        | BuildError::Tasks { .. } => EXIT_UNSUPPORTED,
+        BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } | BuildError::Tasks { .. } => {
+            EXIT_UNSUPPORTED
+        }
         BuildError::Compile(CompileError::Pass(_) | CompileError::Plan(_) | CompileError::Kernels(_))
         | BuildError::Cubin(_)
         | BuildError::Registers { .. } => EXIT_CHECK,

@@ -12,6 +12,7 @@ mod ops;
 mod output;
 mod output_paths;
 mod running;
+mod training;
 mod usage;
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ use machine::{doctor, litmus, microbench, selftest};
 use measuring::{bench, lab, profile, report, tune};
 use output::Output;
 use running::{attempt, compare, inspect, reduce, run};
+use training::{export_weights, train};
 
 /// Compiles whole ONNX graphs ahead of time into persistent GPU programs.
 ///
@@ -41,6 +43,10 @@ enum Command {
     Compile(compile::Arguments),
     /// Runs a model or bundle once
     Run(run::Arguments),
+    /// Takes training steps
+    Train(train::Arguments),
+    /// Writes a model with tensors that were trained
+    ExportWeights(export_weights::Arguments),
     /// Proves a plan, and shows what it is without one of its waits
     Check(check::Arguments),
     /// Compares a model or bundle with stored inputs and outputs
@@ -91,6 +97,8 @@ pub fn main() -> ExitCode {
     let json = match &command {
         Command::Compile(arguments) => arguments.json,
         Command::Run(arguments) => arguments.program.json,
+        Command::Train(arguments) => arguments.json,
+        Command::ExportWeights(arguments) => arguments.json,
         Command::Check(arguments) => arguments.json,
         Command::Compare(arguments) => arguments.program.json,
         Command::Reduce(arguments) => arguments.program.json,
@@ -114,6 +122,8 @@ pub fn main() -> ExitCode {
     let result = match command {
         Command::Compile(arguments) => compile::execute(&arguments, &output),
         Command::Run(arguments) => run::execute(&arguments, &output),
+        Command::Train(arguments) => train::execute(&arguments, &output),
+        Command::ExportWeights(arguments) => export_weights::execute(&arguments, &output),
         Command::Check(arguments) => check::execute(&arguments, &output),
         Command::Compare(arguments) => compare::execute(&arguments, &output),
         Command::Reduce(arguments) => reduce::execute(&arguments, &output),

@@ -65,6 +65,16 @@ pub fn operators() -> Vec<OperatorSupport> {
     })
 }
 
+/// The smallest application of each registered operator that takes elements of a type, by name.
+pub fn samples(element: ElementType) -> Vec<(&'static str, Graph)> {
+    let sample = |registered: Registration| {
+        let graphs = Sample::find(&registered)?.graphs();
+        let graph = graphs.into_iter().find(|(known, _)| *known == element)?.1;
+        Some((registered.name, graph))
+    };
+    Op::registered().into_iter().filter_map(sample).collect()
+}
+
 impl OperatorSupport {
     fn of(registered: &Registration) -> Self {
         let Registration { domain, name, opsets, .. } = registered.clone();

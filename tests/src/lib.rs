@@ -1,6 +1,7 @@
 //! The harness of the suites over all crates: sample programs, a plain evaluator, the emulator as a machine to run
 //! compiled programs on, and suites with a time budget.
 
+pub mod doubles;
 pub mod evaluate;
 pub mod gates;
 pub mod machine;

@@ -170,6 +170,9 @@ fn walk_main<'m>(
     }
     for (symbol, proto) in constant_symbols.into_iter().zip(initializers) {
         match walk.weights.read(proto) {
+            Ok(tensor) if options.variables.holds(&proto.name, tensor.ty()) => {
+                walk.define(symbol, State::Variable(tensor));
+            }
             Ok(tensor) => walk.define(symbol, State::Constant(tensor)),
             Err(WeightError::Element(number)) => {
                 let holds = element_name::unsupported(number);

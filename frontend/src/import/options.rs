@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_graph::{Shape, Tensor};
+use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
 
 use super::fixed::Constant;
 
@@ -19,10 +19,71 @@ pub struct ImportOptions {
     /// Inputs by name that are fixed at compile time: they become constants of the graph. Operators that need to know an
     /// operand, such as a shape, can then be compiled.
     pub constants: BTreeMap<String, Constant>,
+    /// Which initializers a training step may change: they are variables of the graph, where no operator needs to know them.
+    pub variables: Variables,
     /// The extent of first dimensions of inputs that are otherwise unknown.
     pub batch: Option<usize>,
     /// Sizes above which a model is refused.
     pub limits: Limits,
+}
+
+/// Which initializers a training step may change.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Variables {
+    /// None: all are constants.
+    #[default]
+    None,
+    /// Those of singles and doubles that are no scalars and whose names fit.
+    Floating(NameFilter),
+}
+
+/// Which names fit; patterns may hold `*` for any text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NameFilter {
+    /// One of these must fit, unless there are none.
+    pub included: Vec<String>,
+    /// None of these may fit.
+    pub excluded: Vec<String>,
+}
+
+impl Variables {
+    /// Whether an initializer is a variable.
+    pub(super) fn holds(&self, name: &str, ty: &TensorType) -> bool {
+        match self {
+            Self::None => false,
+            Self::Floating(filter) => Self::could_hold(ty) && filter.fits(name),
+        }
+    }
+
+    /// Whether an initializer of a type could be a variable.
+    pub fn could_hold(ty: &TensorType) -> bool {
+        let floating = matches!(ty.element, ElementType::F32 | ElementType::F64);
+        floating && !ty.shape.is_empty() && ty.shape.elements() > 0
+    }
+}
+
+impl NameFilter {
+    /// Whether a name fits.
+    pub fn fits(&self, name: &str) -> bool {
+        let any = |patterns: &[String]| patterns.iter().any(|pattern| fits(pattern, name));
+        (self.included.is_empty() || any(&self.included)) && !any(&self.excluded)
+    }
+
+    /// The first pattern that fits none of these names.
+    pub fn idle<'f>(&'f self, names: &[&str]) -> Option<&'f str> {
+        let patterns = self.included.iter().chain(&self.excluded).map(String::as_str);
+        patterns.into_iter().find(|pattern| !names.iter().any(|name| fits(pattern, name)))
+    }
+}
+
+/// Whether a pattern, in which `*` stands for any text, is a name.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((head, tail)) = pattern.split_once('*') else { return pattern == name };
+    let Some(rest) = name.strip_prefix(head) else { return false };
+    if !tail.contains('*') {
+        return rest.ends_with(tail);
+    }
+    (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| fits(tail, &rest[at..]))
 }
 
 impl ImportOptions {

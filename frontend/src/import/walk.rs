@@ -22,6 +22,8 @@ pub(super) enum State {
     Unknown,
     /// A constant that is not in the graph yet.
     Constant(Tensor),
+    /// A tensor that a training step changes, not in the graph yet.
+    Variable(Tensor),
     /// A value of the graph.
     Value(ValueId),
 }
@@ -106,6 +108,11 @@ impl<'m> Walk<'m> {
         match self.state(symbol) {
             State::Unknown => None,
             State::Value(value) => Some(*value),
+            State::Variable(tensor) => {
+                let value = self.graph.variable(self.flattening.symbols[symbol].clone(), tensor.clone());
+                self.define(symbol, State::Value(value));
+                Some(value)
+            }
             State::Constant(tensor) => {
                 let value = self.graph.constant(self.flattening.symbols[symbol].clone(), tensor.clone());
                 self.define(symbol, State::Value(value));
@@ -122,10 +129,18 @@ impl<'m> Walk<'m> {
         inputs: &[Option<SymbolId>],
         outputs: &[Option<SymbolId>],
     ) -> Result<(), String> {
-        let Some(facts) = self.facts(inputs) else {
+        let Some(mut facts) = self.facts(inputs) else {
             return Ok(());
         };
-        let types = op.infer(&Context::new(&facts, outputs.len())).map_err(|error| self.refusal(inputs, &error))?;
+        let types = loop {
+            match op.infer(&Context::new(&facts, outputs.len())) {
+                Ok(types) => break types,
+                Err(InferError::NotConstant(input)) if self.fix(inputs, input) => {
+                    facts = self.facts(inputs).unwrap_or_default();
+                }
+                Err(error) => return Err(self.refusal(inputs, &error)),
+            }
+        };
         if types.len() < outputs.len() {
             return Err(format!("{} outputs are not supported", outputs.len()));
         }
@@ -162,6 +177,15 @@ impl<'m> Walk<'m> {
             }
         }
         Ok(())
+    }
+
+    /// Makes a variable that no operator has read so far a constant; `false` if the input is none.
+    fn fix(&mut self, inputs: &[Option<SymbolId>], input: usize) -> bool {
+        let Some(symbol) = inputs.get(input).copied().flatten() else { return false };
+        let State::Variable(tensor) = self.state(symbol) else { return false };
+        let tensor = tensor.clone();
+        self.define(symbol, State::Constant(tensor));
+        true
     }
 
     /// Where the elements go of which only some count, and how many do; an error where the operator may mix them with others.
@@ -219,6 +243,7 @@ impl<'m> Walk<'m> {
         match self.state(symbol) {
             State::Unknown => None,
             State::Constant(tensor) => Some(Fact { ty: tensor.ty().clone().into(), value: Some(tensor.clone()) }),
+            State::Variable(tensor) => Some(Fact { ty: tensor.ty().clone().into(), value: None }),
             State::Value(value) => {
                 let constant = self.graph.constant_value(*value).cloned();
                 Some(Fact { ty: self.graph.values[*value].ty.clone(), value: constant })

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -64,6 +65,7 @@ impl Operator for Clip {
                 body = body.binary(op, bound);
             }
         }
-        vec![program.compute(expr.map(ty.element, body), &operands)]
+        let clipped = expr.map(ty.element, body);
+        vec![program.with_ties(Ties::First, |program| program.compute(clipped, &operands))]
     }
 }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
 use crate::counted::OutputDimension;
 use crate::expr::{BinaryOp, Literal, Scalar, UnaryOp};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
@@ -21,6 +22,9 @@ pub trait ElementWise: Sized {
     const INPUTS: RangeInclusive<usize> = 1..=1;
     /// See [`Operator::STORAGE`].
     const STORAGE: &'static [ElementType] = &[];
+
+    /// Who is handed the gradient of an extreme in [`ElementWise::body`].
+    const TIES: Ties = Ties::Shared;
 
     /// See [`Operator::from_attributes`].
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError>;
@@ -66,7 +70,10 @@ impl<E: ElementWise> Operator for E {
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let input = context.accepted(0).element;
         let output = self.element(input).expect("inference accepted the element type");
-        vec![broadcast::map(inputs, program, output, |operands| self.body(input, operands))]
+        let map = |program: &mut ProgramBuilder| {
+            broadcast::map(inputs, program, output, |operands| self.body(input, operands))
+        };
+        vec![program.with_ties(E::TIES, map)]
     }
 }
 

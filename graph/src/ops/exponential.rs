@@ -2,6 +2,7 @@
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, compose, elementwise, reduction};
 use crate::expr::{BinaryOp, ExprBuilder, Reducer, Scalar, UnaryOp};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::TensorType;
 
@@ -58,7 +59,9 @@ impl Normalizer {
         let data = context.accepted(0).clone();
         let dimensions = self.dimensions(data.shape.len()).expect("inference accepted the axis");
         let kept = compose::kept(&data.shape, &dimensions);
-        let largest = reduction::along(program, input, &dimensions, &kept, Reducer::Maximum, |_| None);
+        let largest = program.with_ties(Ties::Cancelled, |program| {
+            reduction::along(program, input, &dimensions, &kept, Reducer::Maximum, |_| None)
+        });
 
         let mut expr = ExprBuilder::new();
         let (x, _) = reduction::read_along(&mut expr, &data, &dimensions, &kept);

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::{AttributeError, AttributeReader, Context, InferError, Operator, elementwise, reduction};
 use crate::expr::Reducer;
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
 
@@ -33,6 +34,9 @@ impl Operator for GlobalMaxPool {
         let data = inputs[0].expect("inference found the input");
         let spatial: Vec<usize> = (2..context.accepted(0).shape.len()).collect();
         let output = self.output(context);
-        vec![reduction::along(program, data, &spatial, &output.shape, Reducer::Maximum, |_| None)]
+        let pooled = program.with_ties(Ties::First, |program| {
+            reduction::along(program, data, &spatial, &output.shape, Reducer::Maximum, |_| None)
+        });
+        vec![pooled]
     }
 }

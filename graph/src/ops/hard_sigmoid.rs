@@ -3,6 +3,7 @@
 use super::elementwise::{ElementWise, floating, operands};
 use super::{Attribute, AttributeError, AttributeReader, InferError};
 use crate::expr::{BinaryOp, Scalar};
+use crate::program::Ties;
 use crate::types::ElementType;
 
 /// max(0, min(1, αx + β)), element-wise.
@@ -14,6 +15,7 @@ pub struct HardSigmoid {
 
 impl ElementWise for HardSigmoid {
     const NAME: &'static str = "HardSigmoid";
+    const TIES: Ties = Ties::Last;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let alpha = attributes.float("alpha")?.unwrap_or(0.2);

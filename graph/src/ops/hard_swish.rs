@@ -3,6 +3,7 @@
 use super::elementwise::{ElementWise, floating, operands};
 use super::{AttributeError, AttributeReader, InferError};
 use crate::expr::{BinaryOp, Scalar};
+use crate::program::Ties;
 use crate::types::ElementType;
 
 /// x · max(0, min(1, x / 6 + ½)), element-wise.
@@ -11,6 +12,7 @@ pub struct HardSwish;
 
 impl ElementWise for HardSwish {
     const NAME: &'static str = "HardSwish";
+    const TIES: Ties = Ties::Last;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

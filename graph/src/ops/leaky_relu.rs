@@ -31,7 +31,7 @@ impl ElementWise for LeakyRelu {
         let [x] = operands(inputs);
         let literal = |value| Scalar::literal(element, value);
         let scaled = x.clone().binary(BinaryOp::Multiply, literal(f64::from(self.alpha)));
-        let negative = x.clone().binary(BinaryOp::Less, literal(0.0));
+        let negative = x.clone().binary(BinaryOp::LessEqual, literal(0.0));
         negative.select(scaled, x)
     }
 }

@@ -3,6 +3,7 @@
 use super::window::{Span, Window};
 use super::{AttributeError, AttributeReader, Context, InferError};
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 
@@ -63,7 +64,8 @@ impl Pool {
         let operand = expr.operand(data);
         let body = expr.padded_read(operand, index, fill);
         let epilogue = epilogue(&spans, &windows, &expr);
-        program.compute(expr.reduce(data.element, reducer, body, epilogue), &[input])
+        let pooled = expr.reduce(data.element, reducer, body, epilogue);
+        program.with_ties(Ties::First, |program| program.compute(pooled, &[input]))
     }
 
     /// Appends the places in the whole of `input` where windows first have their `found` elements; channels are counted with

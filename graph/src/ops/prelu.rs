@@ -25,7 +25,7 @@ impl ElementWise for PRelu {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x, slope] = operands(inputs);
-        let negative = x.clone().binary(BinaryOp::Less, Scalar::literal(element, 0.0));
+        let negative = x.clone().binary(BinaryOp::LessEqual, Scalar::literal(element, 0.0));
         negative.select(x.clone().binary(BinaryOp::Multiply, slope), x)
     }
 }

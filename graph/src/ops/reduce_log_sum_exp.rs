@@ -7,6 +7,7 @@ use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, Operator, compose, elementwise, movement,
 };
 use crate::expr::{BinaryOp, Reducer, Scalar, UnaryOp};
+use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
@@ -40,7 +41,8 @@ impl Operator for ReduceLogSumExp {
         if dimensions.is_empty() {
             return vec![data];
         }
-        let largest = compose::reduce(program, data, &dimensions, Reducer::Maximum);
+        let largest =
+            program.with_ties(Ties::Cancelled, |program| compose::reduce(program, data, &dimensions, Reducer::Maximum));
         let bound = |value: f64| Scalar::literal(element, value);
         let shift = compose::map(program, [largest], element, |[x]| {
             let size = x.clone().unary(UnaryOp::Absolute);

@@ -3,6 +3,7 @@
 use super::elementwise::{ElementWise, number, operands};
 use super::{AttributeError, AttributeReader, InferError};
 use crate::expr::{BinaryOp, Scalar};
+use crate::program::Ties;
 use crate::types::ElementType;
 
 /// max(x, 0), element-wise.
@@ -11,6 +12,7 @@ pub struct Relu;
 
 impl ElementWise for Relu {
     const NAME: &'static str = "Relu";
+    const TIES: Ties = Ties::Last;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -35,7 +35,7 @@ impl ElementWise for Selu {
         let literal = |value| Scalar::literal(element, value);
         let exp = x.clone().unary(UnaryOp::Exp).binary(BinaryOp::Subtract, literal(1.0));
         let scaled = exp.binary(BinaryOp::Multiply, literal(f64::from(self.alpha)));
-        let negative = x.clone().binary(BinaryOp::Less, literal(0.0));
+        let negative = x.clone().binary(BinaryOp::LessEqual, literal(0.0));
         negative.select(scaled, x).binary(BinaryOp::Multiply, literal(f64::from(self.gamma)))
     }
 }

@@ -121,6 +121,7 @@ impl<'g> Rebuild<'g> {
         let new = match (&self.pending[id], &value.origin) {
             (Some((name, tensor)), _) => self.graph.constant(name.clone(), tensor.clone()),
             (None, Origin::Constant(tensor)) => self.graph.constant(value.name.clone(), tensor.clone()),
+            (None, Origin::Variable(tensor)) => self.graph.variable(value.name.clone(), tensor.clone()),
             (None, Origin::Input | Origin::Node(..)) => unreachable!("{id} is read before it is defined"),
         };
         self.renamed[id] = Some(new);

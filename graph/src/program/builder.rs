@@ -1,9 +1,10 @@
 //! Programs, a statement after another.
 
 use super::{
-    Definition, Names, Origins, Source, State, Statement, StatementId, TensorDefinition, TensorId, TensorProgram,
+    Definition, Differentiable, Names, Origins, Source, State, Statement, StatementId, TensorDefinition, TensorId,
+    TensorProgram, Ties,
 };
-use crate::arena::Id;
+use crate::arena::{Arena, Id};
 use crate::expr::TensorExpr;
 use crate::ops::{Context, Fact, Operator};
 use crate::procedure::Opaque;
@@ -15,12 +16,35 @@ use crate::types::{Shape, TensorType};
 pub struct ProgramBuilder {
     program: TensorProgram,
     origins: Origins,
+    ties: Arena<StatementId, Ties>,
+    chosen: Ties,
 }
 
 impl ProgramBuilder {
     /// A builder of an empty program.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A builder that goes on with a program, whose outputs it forgets.
+    pub fn extending(program: Differentiable) -> Self {
+        let Differentiable { mut program, ties } = program;
+        program.outputs.clear();
+        program.names.outputs.clear();
+        Self { program, ties, ..Self::default() }
+    }
+
+    /// The program so far, without outputs.
+    pub fn program(&self) -> &TensorProgram {
+        &self.program
+    }
+
+    /// What `append` appends, where gradients of extremes go to whom `ties` says.
+    pub fn with_ties<T>(&mut self, ties: Ties, append: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.chosen, ties);
+        let appended = append(self);
+        self.chosen = before;
+        appended
     }
 
     /// The nodes that statements from here on come from.
@@ -121,6 +145,12 @@ impl ProgramBuilder {
         &self.program.tensors[tensor].ty
     }
 
+    /// The program with these outputs, and who is handed the gradients of its extremes.
+    pub fn finish_differentiable(self, outputs: Vec<TensorId>) -> Differentiable {
+        let ties = self.ties.clone();
+        Differentiable { program: self.finish(outputs), ties }
+    }
+
     /// The program with these outputs.
     pub fn finish(mut self, outputs: Vec<TensorId>) -> TensorProgram {
         self.program.outputs = outputs;
@@ -131,6 +161,7 @@ impl ProgramBuilder {
         let statement = StatementId::from_index(self.program.statements.len());
         let output = self.program.tensors.push(TensorDefinition { ty, source: Source::Statement(statement) });
         let operands = operands.to_vec();
+        self.ties.push(self.chosen);
         self.program.statements.push(Statement { definition, operands, output, origins: self.origins.clone() });
         output
     }

@@ -9,6 +9,7 @@ pub mod passes;
 pub mod skeleton;
 mod source;
 pub mod text;
+mod ties;
 pub mod verify;
 
 use serde::{Deserialize, Serialize};
@@ -20,8 +21,9 @@ use crate::typed_id;
 use crate::types::TensorType;
 
 pub use builder::ProgramBuilder;
-pub use names::{Names, Origin, OriginId, Origins};
+pub use names::{Names, Origin, OriginId, Origins, Phase};
 pub use source::{Mutability, Source, State};
+pub use ties::{Differentiable, Ties};
 
 typed_id!(
     /// A tensor of a program.

@@ -18,9 +18,39 @@ typed_id!(
 /// The nodes of the model that a statement comes from.
 pub type Origins = BTreeSet<OriginId>;
 
+/// What statements of a training step are for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// They compute what the model says, and the loss.
+    #[default]
+    Forward,
+    /// They compute gradients.
+    Backward,
+    /// They compute what states become.
+    Update,
+}
+
+impl Phase {
+    /// All phases, in order.
+    pub const ALL: [Self; 3] = [Self::Forward, Self::Backward, Self::Update];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Update => "update",
+        }
+    }
+}
+
 /// A node of the model.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Origin {
+    /// What its statements are for; a node of a model stands here twice where its gradients are computed, too.
+    #[serde(default)]
+    pub phase: Phase,
     /// The operator.
     pub operator: String,
     /// The node's name; may be empty.
@@ -44,7 +74,10 @@ impl Origin {
     /// The node as messages name it, such as ``head (Conv)``; by its result if it has no name.
     pub fn shown(&self) -> String {
         let name = if self.name.is_empty() { &self.result } else { &self.name };
-        format!("{name} ({})", self.operator)
+        match self.phase {
+            Phase::Forward => format!("{name} ({})", self.operator),
+            phase => format!("{name} ({}, {})", self.operator, phase.name()),
+        }
     }
 
     /// The node as pictures and tables name it, such as ``Conv "head"``.

@@ -125,6 +125,22 @@ impl TensorProgram {
         })
     }
 
+    /// Makes these, one a state that launches replace and of its type, what the first launch finds; `false` if they are not
+    /// that, and nothing is changed.
+    pub fn replace_states(&mut self, initial: &[Tensor]) -> bool {
+        let states: Vec<TensorId> = self.states().map(|(state, _)| state).collect();
+        let fits = |(&state, tensor): (&TensorId, &Tensor)| self.tensors[state].ty == *tensor.ty();
+        if states.len() != initial.len() || !states.iter().zip(initial).all(fits) {
+            return false;
+        }
+        for (state, tensor) in states.into_iter().zip(initial) {
+            if let Source::State(state) = &mut self.tensors[state].source {
+                state.initial = tensor.clone();
+            }
+        }
+        true
+    }
+
     /// The tensors that are written anew before a launch: inputs, and states that launches replace.
     pub fn live_in(&self) -> impl Iterator<Item = TensorId> {
         self.inputs.iter().copied().chain(self.states().map(|(state, _)| state))

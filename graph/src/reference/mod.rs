@@ -53,6 +53,34 @@ pub enum ReferenceError {
 
 /// The outputs of a program for these inputs, in order: those of its first launch.
 pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>, ReferenceError> {
+    Ok(evaluate_launch(program, inputs)?.0)
+}
+
+/// The same, and what the next launch finds in each state that launches replace, in order.
+pub fn evaluate_launch(
+    program: &TensorProgram,
+    inputs: &[Tensor],
+) -> Result<(Vec<Tensor>, Vec<Tensor>), ReferenceError> {
+    watched(program, inputs, &mut |_, _| {})
+}
+
+/// The first tensor that a launch computes, in the order of the statements, with an element that is infinite or no number.
+pub fn first_not_finite(program: &TensorProgram, inputs: &[Tensor]) -> Result<Option<TensorId>, ReferenceError> {
+    let mut first = None;
+    watched(program, inputs, &mut |tensor, values| {
+        if first.is_none() && !values.is_finite() {
+            first = Some(tensor);
+        }
+    })?;
+    Ok(first)
+}
+
+/// Outputs, and what states become; `watch` is shown what every statement computes.
+fn watched(
+    program: &TensorProgram,
+    inputs: &[Tensor],
+    watch: &mut dyn FnMut(TensorId, &Values),
+) -> Result<(Vec<Tensor>, Vec<Tensor>), ReferenceError> {
     let declared: Vec<&TensorType> = program.inputs.iter().map(|&input| &program.tensors[input].ty).collect();
     check(&declared, inputs)?;
     let mut uses = uses(program);
@@ -85,6 +113,7 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor
                 Values::concat(&operands, &shapes, *axis)
             }
         };
+        watch(statement.output, &output);
         values[statement.output] = Some(output);
         for operand in &statement.operands {
             uses[operand.index()] -= 1;
@@ -96,14 +125,15 @@ pub fn evaluate(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor
     if let Some(fault) = fault_found {
         return Err(ReferenceError::Index(fault));
     }
-    let output = |&id: &TensorId| match given(program, id, inputs) {
+    let output = |id: TensorId| match given(program, id, inputs) {
         Some(tensor) => tensor.clone(),
         None => {
             let values = values[id].as_ref().expect("outputs stay until the end");
             values.to_tensor(&program.tensors[id].ty)
         }
     };
-    Ok(program.outputs.iter().map(output).collect())
+    let next = program.states().map(|(_, next)| output(next)).collect();
+    Ok((program.outputs.iter().map(|&id| output(id)).collect(), next))
 }
 
 /// The value of one expression over these operands. An element that names no place of a dimension stands for the nearest one.
@@ -134,11 +164,11 @@ fn given<'a>(program: &'a TensorProgram, tensor: TensorId, inputs: &'a [Tensor])
     }
 }
 
-/// How often each tensor is read, an output counting as one more.
+/// How often each tensor is read; an output and what a state becomes count as one more.
 fn uses(program: &TensorProgram) -> Vec<usize> {
     let mut uses = vec![0; program.tensors.len()];
     let operands = program.statements.values().flat_map(|statement| &statement.operands);
-    for tensor in operands.chain(&program.outputs) {
+    for tensor in operands.copied().chain(program.live_out()) {
         uses[tensor.index()] += 1;
     }
     uses

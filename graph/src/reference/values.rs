@@ -27,6 +27,14 @@ impl Values {
         if element.is_float() { Self::Float(vec![0.0; count]) } else { Self::Integer(vec![0; count]) }
     }
 
+    /// Whether no element is infinite or no number.
+    pub(super) fn is_finite(&self) -> bool {
+        match self {
+            Self::Float(elements) => elements.iter().all(|element| element.is_finite()),
+            Self::Integer(_) => true,
+        }
+    }
+
     /// The parts, of these shapes, laid end to end along an axis.
     pub(super) fn concat(parts: &[&Self], shapes: &[&Shape], axis: usize) -> Self {
         let outer: usize = shapes.first().map_or(0, |shape| shape[..axis].iter().product());

@@ -89,17 +89,22 @@ impl<'t> Line<'_, 't> {
         self.expect('=')?;
         let operator = self.word()?;
         match operator {
-            "input" | "constant" if declared.len() != 1 => Err("one value is declared at a time".to_owned()),
+            "input" | "constant" | "variable" if declared.len() != 1 => {
+                Err("one value is declared at a time".to_owned())
+            }
             "input" => {
                 let Declared { name, ty } = declared.remove(0);
                 self.graph.input(name, ty);
                 Ok(())
             }
-            "constant" => {
+            "constant" | "variable" => {
                 let Declared { name, ty } = declared.remove(0);
-                let ty = ty.as_tensor().ok_or("a constant is a tensor")?;
+                let ty = ty.as_tensor().ok_or("constants and variables are tensors")?;
                 let tensor = self.tensor(ty)?;
-                self.graph.constant(name, tensor);
+                match operator {
+                    "constant" => self.graph.constant(name, tensor),
+                    _ => self.graph.variable(name, tensor),
+                };
                 Ok(())
             }
             first => self.node(first, declared),

@@ -18,6 +18,7 @@ pub fn print(graph: &Graph) -> String {
         let line = match &value.origin {
             Origin::Input => format!("{} = input", declared(id, value)),
             Origin::Constant(tensor) => format!("{} = constant {}", declared(id, value), constant(tensor)),
+            Origin::Variable(tensor) => format!("{} = variable {}", declared(id, value), constant(tensor)),
             Origin::Node(node, _) if next == Some(*node) => continue,
             Origin::Node(node, _) => {
                 next = Some(*node);
@@ -55,7 +56,7 @@ pub fn tensors(graph: &Graph) -> Tensors {
     };
     for value in graph.values.values() {
         match &value.origin {
-            Origin::Constant(tensor) => add(tensor),
+            Origin::Constant(tensor) | Origin::Variable(tensor) => add(tensor),
             Origin::Input | Origin::Node(..) => {}
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use warpweave_graph::expr::{ExprBuilder, Index};
 use warpweave_graph::procedure::Opaque;
 use warpweave_graph::program::text::{parse, print, tensors};
-use warpweave_graph::program::{Mutability, Origin, Origins, ProgramBuilder, TensorId};
+use warpweave_graph::program::{Mutability, Origin, Origins, Phase, ProgramBuilder, TensorId};
 use warpweave_graph::text::Tensors;
 use warpweave_graph::types::TensorType;
 use warpweave_graph::{ElementType, Tensor, TensorProgram};
@@ -129,7 +129,12 @@ fn chain(statements: usize) -> TensorProgram {
     let mut program = ProgramBuilder::new();
     let mut last: TensorId = program.input(ty.clone());
     for number in 0..statements {
-        let node = Origin { operator: "Add".to_owned(), name: format!("n{number}"), result: String::new() };
+        let node = Origin {
+            phase: Phase::Forward,
+            operator: "Add".to_owned(),
+            name: format!("n{number}"),
+            result: String::new(),
+        };
         let origin = program.names().origins.push(node);
         program.set_origins(Origins::from([origin]));
         let constant = program.constant(Tensor::scalar(number as f32));

@@ -11,13 +11,14 @@ use warpweave_plan::plan::backend::{Backend, BackendReason, PlanBackend};
 
 use super::name::{BundleTarget, EntryName};
 use super::references::References;
+use super::training::TrainingRecord;
 use crate::session::TensorNames;
 
 /// The version of the format that this library writes, and the only one that it reads.
 pub const FORMAT_VERSION: u32 = 10;
 
 /// The entry `manifest.json`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`FORMAT_VERSION`] of the writer.
     pub format_version: u32,
@@ -32,6 +33,9 @@ pub struct Manifest {
     pub index_tensors: TensorNames,
     /// How exact the results are.
     pub numerics: Numerics,
+    /// What the bundle of a training step says beside that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<TrainingRecord>,
     /// What the bundle was compiled for, by name.
     pub targets: BTreeMap<BundleTarget, TargetRecord>,
     /// All other entries.

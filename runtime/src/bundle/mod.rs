@@ -30,6 +30,7 @@ mod read;
 mod references;
 mod seal;
 mod silenced;
+mod training;
 mod weights;
 mod write;
 
@@ -45,5 +46,7 @@ pub use plan::TargetPlan;
 pub use read::{Bundle, file_hash, is_bundle};
 pub use references::{FileRecord, PlaceRecord, References, WeightFile};
 pub use seal::seal;
+pub use training::{ClassesRecord, StateRecord, StateRole, TrainingRecord};
 pub use weights::WeightsReader;
+pub(crate) use weights::{dtype, element};
 pub use write::{BundleContents, BundleWriter, DeviceCode, TargetContents, write};

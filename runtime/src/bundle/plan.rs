@@ -80,9 +80,6 @@ impl TargetPlan {
         if !host_tensors_have_buffers(&plan.plan().memory) {
             return Err(unsound("a tensor that the host touches has no buffer"));
         }
-        if !plan.plan().memory.states.is_empty() {
-            return Err(unsound("it keeps tensors between launches, which sessions do not support"));
-        }
         let operators = plan.plan().operators();
         let counted = (plan.plan().backend(), plan.plan().units() as u64, plan.plan().arrivals().len() as u64);
         let memory = (plan.plan().memory.arena_bytes, plan.plan().memory.weights_bytes);

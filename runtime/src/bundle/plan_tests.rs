@@ -14,7 +14,6 @@ use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::OperatorId;
 use warpweave_plan::plan::backend::{Backend, BackendReason};
-use warpweave_plan::plan::states::PlannedState;
 use warpweave_plan::tables::Binding;
 
 use super::manifest::TargetRecord;
@@ -101,20 +100,6 @@ fn the_host_follows_no_segments_of_both_kinds() {
     let bytes = plan.encode(BundleTarget::Host).expect("a plan can be encoded");
     let refused = TargetPlan::decode(BundleTarget::Host, &record, &bytes).expect_err("a host has no kernels");
     assert!(refused.to_string().contains("one persistent program"), "{refused}");
-}
-
-#[test]
-fn states_between_launches_are_refused() {
-    for Case { target, plan, record } in cases() {
-        let mut planned = plan.plan.plan().clone();
-        let input = planned.memory.inputs[0];
-        planned.memory.inputs.clear();
-        planned.memory.states.push(PlannedState { tensor: input, next: input });
-        let planned = warpweave_plan::verify::verify(planned).expect("a state may stay as it is");
-        let bytes = TargetPlan { plan: planned, ..plan }.encode(target).expect("a plan can be encoded");
-        let refused = TargetPlan::decode(target, &record, &bytes).expect_err("nothing moves the state");
-        assert!(refused.to_string().contains("between launches"), "{refused}");
-    }
 }
 
 #[test]

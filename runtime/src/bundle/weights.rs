@@ -122,7 +122,22 @@ fn damaged(reason: &str) -> BundleError {
     BundleError::Damaged { entry: EntryName::Weights, reason: reason.to_owned() }
 }
 
-fn dtype(element: ElementType) -> Dtype {
+/// The element type that safetensors call so, if it is one that a model trains or keeps.
+pub(crate) fn element(dtype: Dtype) -> Option<ElementType> {
+    match dtype {
+        Dtype::BOOL => Some(ElementType::Bool),
+        Dtype::I32 => Some(ElementType::I32),
+        Dtype::I64 => Some(ElementType::I64),
+        Dtype::F16 => Some(ElementType::F16),
+        Dtype::BF16 => Some(ElementType::BF16),
+        Dtype::F32 => Some(ElementType::F32),
+        Dtype::F64 => Some(ElementType::F64),
+        _ => None,
+    }
+}
+
+/// What safetensors call an element type.
+pub(crate) fn dtype(element: ElementType) -> Dtype {
     match element {
         ElementType::Bool => Dtype::BOOL,
         ElementType::I8 => Dtype::I8,

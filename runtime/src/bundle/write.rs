@@ -16,6 +16,7 @@ use super::plan::{TargetPlan, segment_records};
 use super::references::{References, WeightFile};
 use super::seal::{binding, seal};
 use super::silenced::Silenced;
+use super::training::TrainingRecord;
 use super::weights;
 use crate::new_file::NewFile;
 use crate::session::TensorNames;
@@ -35,6 +36,8 @@ pub struct BundleContents {
     pub signature: Signature,
     /// The names in the model of the program's tensors whose elements index other tensors.
     pub index_tensors: TensorNames,
+    /// What the bundle of a training step says beside that.
+    pub training: Option<TrainingRecord>,
     /// The program, for people.
     pub program_text: String,
     /// The program that every plan schedules.
@@ -157,6 +160,7 @@ impl<W: Write + Seek> Archive<'_, W> {
             signature: contents.signature.clone(),
             index_tensors: contents.index_tensors.clone(),
             numerics: Numerics::default(),
+            training: contents.training.clone(),
             targets: contents.targets.iter().map(|(target, part)| (*target, part.record())).collect(),
             entries: std::mem::take(&mut self.entries),
             references,

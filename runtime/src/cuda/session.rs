@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute};
 use warpweave_graph::Tensor;
+use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::TAGGED_BYTES;
+use warpweave_plan::plan::states::PlannedState;
 use warpweave_plan::tables::{Launch, node_name};
 
 use super::driver::{DeviceInfo, Driver, check};
@@ -22,7 +24,9 @@ use super::launches::Addresses;
 use super::memory::{Buffer, Context, Event, Module, Stream};
 use crate::bundle::{BundleTarget, DeviceCode, TargetPlan};
 use crate::cubin::CubinInfo;
-use crate::session::{SPOILED, Session, SessionError, check_inputs, check_records, input_types, output, place, run_as};
+use crate::session::{
+    SPOILED, Session, SessionError, check_inputs, check_records, input_types, output, place, run_as, states,
+};
 use crate::session_memory::{SessionMemory, tagged_element, tagged_values};
 
 /// The entry that walks streams.
@@ -342,6 +346,16 @@ impl CudaSession {
     }
 }
 
+impl CudaSession {
+    fn read_states(&self, part: impl Fn(&PlannedState) -> TensorId) -> Result<Vec<Tensor>, SessionError> {
+        states::read(&self.plan.plan.plan().memory, part, |range| {
+            let mut bytes = vec![0; range.len()];
+            self.loaded.buffers.arena.read(range.start, &mut bytes)?;
+            Ok(bytes)
+        })
+    }
+}
+
 impl Session for CudaSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         if self.state != State::Ready {
@@ -366,6 +380,24 @@ impl Session for CudaSession {
             output(memory, tensor, bytes)
         };
         memory.outputs.iter().map(read).collect()
+    }
+
+    fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {
+        self.read_states(|state| state.tensor)
+    }
+
+    fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
+        let memory = &self.plan.plan.plan().memory;
+        states::check(memory, states)?;
+        for (state, tensor) in memory.states.iter().zip(states) {
+            self.loaded.buffers.arena.write(place(memory, state.tensor).start, tensor.bytes())?;
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<(), SessionError> {
+        let next = self.read_states(|state| state.next)?;
+        self.set_states(&next)
     }
 
     fn spin(&mut self, least: Duration) -> Result<bool, SessionError> {

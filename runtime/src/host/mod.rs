@@ -172,14 +172,22 @@ impl HostSession {
         if let Some(fault) = fault {
             return Err(HostError::Index(fault));
         }
-        let memory = &launch.plan.plan().memory;
-        let output = |id: &TensorId| {
-            let ty = memory.tensors[*id].ty.clone();
-            let mut bytes = vec![0; ty.bytes()];
-            launch.arena.read(self.offset(*id), &mut bytes);
-            Tensor::from_bytes(ty, bytes.into()).expect("as many bytes as the type has")
-        };
-        Ok(memory.outputs.iter().map(output).collect())
+        let memory = &self.plan().plan().memory;
+        Ok(memory.outputs.iter().map(|&output| self.read(output)).collect())
+    }
+
+    /// What a tensor of the arena holds.
+    pub fn read(&self, tensor: TensorId) -> Tensor {
+        let launch = self.pool.launch();
+        let ty = launch.plan.plan().memory.tensors[tensor].ty.clone();
+        let mut bytes = vec![0; ty.bytes()];
+        launch.arena.read(self.offset(tensor), &mut bytes);
+        Tensor::from_bytes(ty, bytes.into()).expect("as many bytes as the type has")
+    }
+
+    /// Writes what a tensor of the arena, which has this type, holds when the next run begins.
+    pub fn write(&mut self, tensor: TensorId, value: &Tensor) {
+        self.pool.launch().arena.write(self.offset(tensor), value.bytes());
     }
 
     /// Sets every byte that outputs are read from, until the next run writes them.

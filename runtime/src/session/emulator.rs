@@ -10,10 +10,10 @@ use warpweave_graph::Tensor;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::tables::Tables;
 
-use super::Session;
 use super::check_records;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, place, read_outputs, run_as, spoil, write_inputs};
+use super::{Session, states};
 use crate::bundle::TargetPlan;
 
 /// How a program is emulated.
@@ -38,13 +38,25 @@ pub struct EmulatorSession {
     arena: Vec<u8>,
     /// Whether the next run begins with spoiled outputs.
     is_spoiled: bool,
+    /// What the next run finds in the tensors that live between runs.
+    states: Vec<Tensor>,
 }
 
 impl EmulatorSession {
     /// A session of `program` that follows `plan`.
     pub fn new(program: Program, plan: TargetPlan, weights: Arc<[u8]>, options: EmulatorOptions) -> Self {
         let tables = plan.tables();
-        Self { program, plan, tables, weights, options, epoch: 1, arena: Vec::new(), is_spoiled: false }
+        Self {
+            program,
+            plan,
+            tables,
+            weights,
+            options,
+            epoch: 1,
+            arena: Vec::new(),
+            is_spoiled: false,
+            states: Vec::new(),
+        }
     }
 }
 
@@ -68,6 +80,7 @@ impl Session for EmulatorSession {
             }
             let records = memory.index_records.range();
             write_inputs(memory, inputs, device.arena_mut());
+            states::write(memory, &self.states, device.arena_mut());
             device.arena_mut()[records.clone()].fill(0);
             let report = device.launch(&initialised, &LaunchOptions::seeded(seed));
             if !report.is_clean() {
@@ -88,6 +101,22 @@ impl Session for EmulatorSession {
         self.epoch = device.controls.first().map_or(self.epoch, |control| control.epoch);
         self.arena = device.arena().to_vec();
         first.ok_or_else(|| SessionError::Internal("no interleaving was run".to_owned()))
+    }
+
+    fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {
+        Ok(self.states.clone())
+    }
+
+    fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
+        states::check(&self.plan.plan.plan().memory, states)?;
+        self.states = states.to_vec();
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<(), SessionError> {
+        let memory = &self.plan.plan.plan().memory;
+        self.states = states::read(memory, |state| state.next, |range| Ok(self.arena[range].to_vec()))?;
+        Ok(())
     }
 
     fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {

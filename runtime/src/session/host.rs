@@ -1,12 +1,13 @@
 //! The processor's threads as a device.
 
 use warpweave_graph::Tensor;
+use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::ExecutionPlan;
 
-use super::Session;
 use super::error::SessionError;
 use super::exchange::{SPOILED, check_inputs, input_types};
 use super::index_error::IndexError;
+use super::{Session, states};
 use crate::host::{HostError, HostSession};
 
 impl Session for HostSession {
@@ -16,6 +17,23 @@ impl Session for HostSession {
             HostError::Index(fault) => IndexError::of_plan(fault, &self.plan().plan().memory).into(),
             other => other.into(),
         })
+    }
+
+    fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {
+        Ok(self.plan().plan().memory.states.iter().map(|state| self.read(state.tensor)).collect())
+    }
+
+    fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
+        let memory = &self.plan().plan().memory;
+        states::check(memory, states)?;
+        let tensors: Vec<TensorId> = memory.states.iter().map(|state| state.tensor).collect();
+        tensors.into_iter().zip(states).for_each(|(tensor, state)| self.write(tensor, state));
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<(), SessionError> {
+        let next: Vec<Tensor> = self.plan().plan().memory.states.iter().map(|state| self.read(state.next)).collect();
+        self.set_states(&next)
     }
 
     fn spoil_outputs(&mut self) -> Result<bool, SessionError> {

@@ -10,6 +10,7 @@ pub mod memory_limit;
 mod named;
 mod open;
 mod reference;
+pub(crate) mod states;
 
 #[cfg(feature = "compile")]
 mod emulator;
@@ -49,6 +50,24 @@ pub const CLOCK_RAMP: Duration = Duration::from_millis(25);
 pub trait Session {
     /// Runs the program once. Inputs are in the program's order and of exactly its types; so are the outputs.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError>;
+
+    /// The tensors that live between runs and that runs replace, in the order of the program's states: what the next run finds.
+    fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {
+        Ok(Vec::new())
+    }
+
+    /// Makes these, one a state and of its type, what the next run finds.
+    fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
+        match states {
+            [] => Ok(()),
+            _ => Err(SessionError::Internal("the device keeps nothing between runs".to_owned())),
+        }
+    }
+
+    /// Makes what the last run has left of each state what the next run finds. Until then runs find what that one found.
+    fn advance(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
 
     /// How long the program itself took in the last run, where the device measures it: without copies of inputs and
     /// outputs.

@@ -40,6 +40,18 @@ impl Session for NamedSession {
         Ok(counted::cut(outputs, &self.counted))
     }
 
+    fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {
+        self.session.states()
+    }
+
+    fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
+        self.session.set_states(states)
+    }
+
+    fn advance(&mut self) -> Result<(), SessionError> {
+        self.session.advance()
+    }
+
     fn device_time(&self) -> Option<Duration> {
         self.session.device_time()
     }

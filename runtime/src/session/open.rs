@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use warpweave_graph::Tensor;
+
 use super::error::SessionError;
 use super::{Device, NamedSession, ReferenceSession, Session};
 use crate::bundle::{Bundle, BundleError, BundleTarget, DeviceCode, TargetPlan};
@@ -41,7 +43,14 @@ impl OpenOptions {
 
 /// Opens `bundle` on `device`.
 pub fn open_bundle(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
-    let session = open_nameless(bundle, device, options)?;
+    let mut session = open_nameless(bundle, device, options)?;
+    if let Some(plan) = session.execution_plan().filter(|plan| !plan.memory.states.is_empty()) {
+        let memory = plan.memory.clone();
+        let mut weights = bundle.weights()?;
+        let initial = memory.states.iter().map(|state| weights.read(state.tensor, &memory.tensors[state.tensor].ty));
+        let initial: Vec<Tensor> = initial.collect::<Result<_, _>>()?;
+        session.set_states(&initial)?;
+    }
     Ok(Box::new(NamedSession::new(
         session,
         bundle.manifest().index_tensors.clone(),

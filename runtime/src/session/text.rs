@@ -10,10 +10,10 @@ use warpweave_graph::Tensor;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::tables::Tables;
 
-use super::Session;
 use super::check_records;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, read_outputs, run_as, spoil, write_inputs};
+use super::{Session, states};
 use crate::bundle::TargetPlan;
 use crate::session_memory::SessionMemory;
 use crate::text::{TextLaunch, TextProgram};
@@ -60,7 +60,9 @@ impl Session for TextSession {
             run_limit: RUN_LIMIT,
         };
         if let Err(error) = self.program.run(launch, &mut self.state) {
+            let found = states::read(memory, |state| state.tensor, |range| Ok(self.state.arena[range].to_vec()))?;
             self.state = memory_at(&self.plan, 1);
+            states::write(memory, &found, &mut self.state.arena);
             return Err(error.into());
         }
         let records = &mut self.state.arena[memory.index_records.range()];
@@ -68,6 +70,24 @@ impl Session for TextSession {
         records.fill(0);
         checked?;
         read_outputs(memory, &self.state.arena)
+    }
+
+    fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {
+        let memory = &self.plan.plan.plan().memory;
+        states::read(memory, |state| state.tensor, |range| Ok(self.state.arena[range].to_vec()))
+    }
+
+    fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
+        let memory = &self.plan.plan.plan().memory;
+        states::check(memory, states)?;
+        states::write(memory, states, &mut self.state.arena);
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<(), SessionError> {
+        let memory = &self.plan.plan.plan().memory;
+        let next = states::read(memory, |state| state.next, |range| Ok(self.state.arena[range].to_vec()))?;
+        self.set_states(&next)
     }
 
     fn set_wait_limit(&mut self, limit: Duration) -> bool {

@@ -6,3 +6,4 @@ pub mod inputs;
 pub mod passes;
 pub mod program;
 pub mod search;
+pub mod training;

@@ -154,6 +154,12 @@ pub fn load_model(path: &Path, options: &ImportOptions) -> Result<Model, CliErro
 
 /// The same after chosen passes over its graph.
 pub fn load_model_with(path: &Path, options: &ImportOptions, passes: &Selection) -> Result<Model, CliError> {
+    refuse_bundle(path)?;
+    Ok(Model::import_with(path, options, passes)?)
+}
+
+/// Refuses a bundle where a model is needed.
+pub fn refuse_bundle(path: &Path) -> Result<(), CliError> {
     let opened = |error| match error {
         // A model that cannot be read is a model's error, not a bundle's.
         BundleError::File { source, .. } => file_error("read", path)(source),
@@ -167,7 +173,7 @@ pub fn load_model_with(path: &Path, options: &ImportOptions, passes: &Selection)
                      `check` and `profile` for what a bundle holds",
         });
     }
-    Ok(Model::import_with(path, options, passes)?)
+    Ok(())
 }
 
 /// The compiler of device text, in a process of its own.

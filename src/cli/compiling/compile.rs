@@ -22,8 +22,9 @@ use warpweave::{
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use crate::cli::arguments::import::ImportArguments;
 use crate::cli::arguments::passes::{self as pass_arguments, PassArguments};
-use crate::cli::arguments::program::{Runs, load_model_with};
+use crate::cli::arguments::program::{Runs, load_model_with, refuse_bundle};
 use crate::cli::arguments::search::{SearchArguments, note_end};
+use crate::cli::arguments::training::TrainingArguments;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, Progress, write_file};
 use crate::cli::output_paths;
@@ -46,6 +47,8 @@ pub struct Arguments {
     backend: Runs,
     #[command(flatten)]
     import: ImportArguments,
+    #[command(flatten)]
+    training: TrainingArguments,
     /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
     #[arg(long, value_name = "LEVEL")]
     fusion: Option<FusionLevel>,
@@ -163,7 +166,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let progress = Progress::new(3 + targets.iter().map(phases).sum::<usize>());
     let mut watch = |phase: BuildPhase| progress.step(&describe(phase));
     progress.step("import");
-    let model = load_model_with(&arguments.path, &arguments.import.import_options()?, &passes)?;
+    let model = load(arguments, &passes, output)?;
     check_outputs(arguments, Some(&bundle), &model, &targets)?;
     let mut build = Build::with(model, &passes, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
@@ -189,6 +192,23 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     });
     output.result("compile", &value, &text);
     Ok(true)
+}
+
+/// The model, or its training step.
+fn load(arguments: &Arguments, passes: &Selection, output: &Output) -> Result<Model, CliError> {
+    let options = arguments.import.import_options()?;
+    let Some(request) = arguments.training.request()? else {
+        return load_model_with(&arguments.path, &options, passes);
+    };
+    refuse_bundle(&arguments.path)?;
+    let (model, summary) = Model::import_step(&arguments.path, &options, &request)?;
+    request.trainable.idle(&summary.known()).map_or(Ok(()), |pattern| {
+        let text = format!("`{pattern}` is the name of no initializer that could be trained; leave it out or mend it");
+        Err(CliError::Usage(text))
+    })?;
+    summary.warnings.iter().for_each(|warning| output.warning(warning));
+    output.note(&summary.text());
+    Ok(model)
 }
 
 /// Where the bundle goes. A file that is there is replaced only where it is named.
@@ -419,7 +439,7 @@ fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &
         let text = format!("after {last}, which rewrites {}s, there is only --emit {}", last.level(), names.join(","));
         return Err(CliError::Usage(text));
     }
-    let model = load_model_with(&arguments.path, &arguments.import.import_options()?, passes)?;
+    let model = load(arguments, passes, output)?;
     check_outputs(arguments, None, &model, &[BundleTarget::Host])?;
     let build = Build::with(model, passes, &mut |_| {});
     build.prepared().verify().map_err(BuildError::from)?;

@@ -43,6 +43,13 @@ const MOST_OUTPUT_BYTES: u64 = 4 * MOST_RANDOM_BYTES;
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let arrays = Arrays::read(&arguments.inputs)?;
     let source = arguments.program.load(&arrays)?;
+    if source.training().is_some() {
+        return Err(CliError::WrongKind {
+            path: arguments.program.path.clone(),
+            wanted: "program that is run by itself",
+            remedy: "it is a training step: take steps with `warpweave train`, or measure it with `warpweave bench`",
+        });
+    }
     check_outputs(arguments, &source)?;
     let inputs = read_inputs(arguments, arrays, &source, output)?;
     let mut session = arguments.program.open(&source, &arguments.program.options(), output)?;

@@ -7,7 +7,7 @@ use crate::expr::TensorExpr;
 use crate::procedure::{Opaque, Procedure};
 use crate::program::verify::{Culprit, ProgramError};
 use crate::program::{
-    Definition, Origin, OriginId, Origins, Source, State, Statement, StatementId, TensorDefinition, TensorId,
+    Definition, Origin, OriginId, Origins, Phase, Source, State, Statement, StatementId, TensorDefinition, TensorId,
     TensorProgram,
 };
 use crate::tensor::Tensor;
@@ -103,14 +103,20 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// `n0 = "Conv" "name" gives "y"`.
+    /// `n0 = "Conv" "name" gives "y"`, and `in backward` where its gradients are meant.
     fn origin(&mut self, reader: &mut Reader<'t>) -> Parsed<()> {
         reader.declared::<OriginId>(self.program.names.origins.len())?;
         reader.mark("=")?;
         let (operator, name) = (reader.text("the operator in quotes")?, reader.text("the node's name in quotes")?);
         reader.keyword("gives")?;
         let result = reader.text("the name of the node's first output in quotes")?;
-        self.program.names.origins.push(Origin { operator, name, result });
+        let phase = if reader.eat_word("in") {
+            let named = Phase::ALL.into_iter().find(|phase| reader.eat_word(phase.name()));
+            named.ok_or_else(|| reader.expected("`forward`, `backward` or `update`"))?
+        } else {
+            Phase::Forward
+        };
+        self.program.names.origins.push(Origin { phase, operator, name, result });
         Ok(())
     }
 

@@ -2,15 +2,19 @@
 
 use std::fmt::{self, Write};
 
-use crate::program::{Definition, Origin, Source, State, Statement, StatementId, TensorId, TensorProgram};
+use crate::program::{Definition, Origin, Phase, Source, State, Statement, StatementId, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::text::{ContentHash, Tensors, literal};
 
 /// The program as text.
 pub fn print(program: &TensorProgram) -> String {
     let mut text = "program\n".to_owned();
-    for (id, Origin { operator, name, result }) in program.names.origins.iter() {
-        let _ = writeln!(text, "{id} = {operator:?} {name:?} gives {result:?}");
+    for (id, Origin { phase, operator, name, result }) in program.names.origins.iter() {
+        let _ = write!(text, "{id} = {operator:?} {name:?} gives {result:?}");
+        text.push_str(&match phase {
+            Phase::Forward => "\n".to_owned(),
+            phase => format!(" in {}\n", phase.name()),
+        });
     }
     let is_source = |tensor: &TensorId| !matches!(program.tensors[*tensor].source, Source::Statement(_));
     let mut sources = program.tensors.ids().filter(is_source).peekable();

@@ -1,0 +1,236 @@
+//! Gradients of a program, a statement after another from the last to the first.
+
+use std::collections::BTreeMap;
+
+use super::extremes::{Reduction, Summed};
+use super::points::Points;
+use crate::arena::Arena;
+use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar, TensorExpr, merge_operands};
+use crate::legible::legible;
+use crate::ops::movement;
+use crate::program::{Definition, Differentiable, Origin, OriginId, Phase, ProgramBuilder, Statement, TensorId, Ties};
+use crate::types::ElementType;
+
+/// Why a program has no gradients.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AutodiffError {
+    /// A result that a gradient is wanted of comes of a procedure, which has no derivative.
+    #[error("{} has no derivative", legible(.node))]
+    Procedure {
+        /// The node of the model.
+        node: String,
+    },
+}
+
+/// Appends the gradients of `Σ seed · output` over all elements of these outputs to a program whose first statements are those
+/// of `forward`, which has its reduced values: one a tensor of `wanted`, in order; `None` where no output depends on it.
+pub fn append_gradients(
+    program: &mut ProgramBuilder,
+    forward: &Differentiable,
+    seeds: &[(TensorId, TensorId)],
+    wanted: &[TensorId],
+) -> Result<Vec<Option<TensorId>>, AutodiffError> {
+    let tensors = forward.program.tensors.len().max(program.program().tensors.len());
+    let mut depends: Arena<TensorId, bool> = (0..tensors).map(|_| false).collect();
+    wanted.iter().for_each(|&tensor| depends[tensor] = true);
+    let statements: Vec<(Statement, Ties)> =
+        forward.program.statements.iter().map(|(id, statement)| (statement.clone(), forward.ties[id])).collect();
+    for (statement, ties) in &statements {
+        let floating = forward.program.tensors[statement.output].ty.element.is_float();
+        let depending = statement.operands.iter().any(|&operand| depends[operand]);
+        depends[statement.output] |= floating && depending && !is_cancelled(statement, *ties);
+    }
+    let mut backward = Backward { program, depends, parts: BTreeMap::new(), origins: BTreeMap::new() };
+    for &(output, seed) in seeds {
+        backward.parts.entry(output).or_default().push(seed);
+    }
+    for (statement, ties) in statements.iter().rev() {
+        backward.statement(statement, *ties)?;
+    }
+    Ok(wanted.iter().map(|&tensor| backward.adjoint(tensor)).collect())
+}
+
+/// Whether a statement is an extreme that nothing depends on.
+fn is_cancelled(statement: &Statement, ties: Ties) -> bool {
+    let reducer = statement.definition.expr().and_then(|expr| expr.reducer);
+    ties == Ties::Cancelled && matches!(reducer, Some(Reducer::Maximum | Reducer::Minimum))
+}
+
+struct Backward<'p> {
+    program: &'p mut ProgramBuilder,
+    /// Whether a tensor depends on one whose gradient is wanted, or is one.
+    depends: Arena<TensorId, bool>,
+    /// What has been found of each tensor's gradient.
+    parts: BTreeMap<TensorId, Vec<TensorId>>,
+    /// The nodes of the model again, as those whose gradients are computed.
+    origins: BTreeMap<OriginId, OriginId>,
+}
+
+impl Backward<'_> {
+    /// The sum of what has been found of a tensor's gradient.
+    fn adjoint(&mut self, tensor: TensorId) -> Option<TensorId> {
+        let parts = self.parts.get(&tensor)?.clone();
+        let sum = match parts.as_slice() {
+            [] => return None,
+            [part] => *part,
+            parts => add(self.program, parts),
+        };
+        self.parts.insert(tensor, vec![sum]);
+        Some(sum)
+    }
+
+    fn backward_origin(&mut self, forward: OriginId) -> OriginId {
+        let names = self.program.names();
+        *self.origins.entry(forward).or_insert_with(|| {
+            let Origin { operator, name, result, .. } = names.origins[forward].clone();
+            let name = if name.is_empty() { result } else { name };
+            names.origins.push(Origin { phase: Phase::Backward, operator, name, result: String::new() })
+        })
+    }
+
+    fn statement(&mut self, statement: &Statement, ties: Ties) -> Result<(), AutodiffError> {
+        if !self.depends[statement.output] {
+            return Ok(());
+        }
+        let Some(adjoint) = self.adjoint(statement.output) else { return Ok(()) };
+        let origins = statement.origins.iter().map(|&origin| self.backward_origin(origin)).collect();
+        self.program.set_origins(origins);
+        match &statement.definition {
+            Definition::Compute(expr) => self.compute(expr, statement, adjoint, ties),
+            Definition::Concat { axis } => self.concat(*axis, statement, adjoint),
+            Definition::Opaque(_) => {
+                let nodes = self.program.program().names.nodes(statement);
+                return Err(AutodiffError::Procedure { node: nodes.join(", ") });
+            }
+        }
+        Ok(())
+    }
+
+    fn compute(&mut self, expr: &TensorExpr, statement: &Statement, adjoint: TensorId, ties: Ties) {
+        let operands = &statement.operands;
+        let reduction = Reduction { expr, operands, output: statement.output };
+        match (expr.reducer, &expr.epilogue) {
+            (None, _) => {
+                let points = Points::of_body(expr, ties);
+                self.points(&points, operands, adjoint, 1.0, Some(statement.output));
+            }
+            (Some(Reducer::Sum), None) => {
+                self.points(&Points::of_body(expr, ties), operands, adjoint, 1.0, None);
+            }
+            (Some(Reducer::Sum), Some(epilogue)) => {
+                let points = Points::of_epilogue(expr, epilogue, ties);
+                self.points(&points, operands, adjoint, 1.0, None);
+                if let Some((adjoint, scale)) = self.of_reduced(&points, operands, adjoint) {
+                    self.points(&Points::of_body(expr, ties), operands, adjoint, scale, None);
+                }
+            }
+            (Some(Reducer::Maximum | Reducer::Minimum), _) => {
+                if let Some(summed) = reduction.extreme(adjoint, ties, self.program) {
+                    self.summed(&summed);
+                }
+            }
+            (Some(Reducer::Product), _) => {
+                let summed = reduction.product(adjoint, self.program);
+                self.summed(&summed);
+            }
+        }
+    }
+
+    fn summed(&mut self, summed: &Summed) {
+        self.points(&summed.points, &summed.operands, summed.adjoint, 1.0, None);
+    }
+
+    /// The adjoint of the value that an epilogue, which these are the points of, is given: a tensor and a number it is
+    /// multiplied by.
+    fn of_reduced(&mut self, points: &Points, operands: &[TensorId], adjoint: TensorId) -> Option<(TensorId, f64)> {
+        let (read, _) = points.variables().into_iter().find(|(_, operand)| *operand == operands.len())?;
+        let ty = self.program.ty(adjoint).clone();
+        if let Some(number) = points.number(read).filter(|_| ty.element == points.expr.element) {
+            return (number != 0.0).then_some((adjoint, number));
+        }
+        let gradient = points.gradient(read, &ty, 1.0, None)?;
+        // The reduced value itself is not read: programs have it as a statement of its own where it would be.
+        let operands = [operands, &[adjoint, adjoint]].concat();
+        Some((self.append(&gradient, &operands), 1.0))
+    }
+
+    /// Adds the gradients of all operands of points whose values are summed, or are the output.
+    fn points(
+        &mut self,
+        points: &Points,
+        operands: &[TensorId],
+        adjoint: TensorId,
+        scale: f64,
+        output: Option<TensorId>,
+    ) {
+        let ty = self.program.ty(adjoint).clone();
+        let forward = output.map(|output| self.program.ty(output).clone());
+        for (read, operand) in points.variables() {
+            let Some(&target) = operands.get(operand) else { continue };
+            if !self.depends.get(target).copied().unwrap_or(false) {
+                continue;
+            }
+            let Some(gradient) = points.gradient(read, &ty, scale, forward.as_ref()) else { continue };
+            let mut all = operands.to_vec();
+            all.resize(points.expr.operands.len(), adjoint);
+            all.push(adjoint);
+            all.extend(output);
+            let part = self.append(&gradient, &all);
+            self.parts.entry(target).or_default().push(part);
+        }
+    }
+
+    /// Appends an expression over those of the operands that it reads; what only hands the adjoint on is the adjoint.
+    fn append(&mut self, expr: &TensorExpr, operands: &[TensorId]) -> TensorId {
+        let (expr, operands) = merge_operands(expr, operands);
+        if let Some(same) = identity(&expr) {
+            return operands[same];
+        }
+        self.program.compute(expr, &operands)
+    }
+
+    fn concat(&mut self, axis: usize, statement: &Statement, adjoint: TensorId) {
+        let mut start = 0;
+        for &part in &statement.operands {
+            let ty = self.program.ty(part).clone();
+            let extent = ty.shape[axis];
+            if self.depends[part] {
+                let mut starts = vec![0; ty.shape.len()];
+                starts[axis] = start as i64;
+                let steps = vec![1; ty.shape.len()];
+                let slice = movement::slice(self.program, adjoint, &starts, &steps, &ty.shape);
+                self.parts.entry(part).or_default().push(slice);
+            }
+            start += extent;
+        }
+    }
+}
+
+/// The operand that an expression is equal to, if it is one.
+fn identity(expr: &TensorExpr) -> Option<usize> {
+    let read = expr.as_movement()?;
+    let same = read.index.iter().enumerate().all(|(at, index)| {
+        let axis = expr.parallel().nth(at);
+        let extent = expr.operands[read.operand].shape[at];
+        axis.is_some_and(|axis| index.as_axis() == Some(axis)) || (extent == 1 && *index == Index::constant(0))
+    });
+    (same && read.guard.is_always() && expr.output() == expr.operands[read.operand]).then_some(read.operand)
+}
+
+/// Appends the sum of tensors of one type.
+fn add(program: &mut ProgramBuilder, parts: &[TensorId]) -> TensorId {
+    let ty = program.ty(parts[0]).clone();
+    let mut expr = ExprBuilder::new();
+    let axes: Vec<AxisId> = expr.parallels(&ty.shape);
+    let index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
+    let reads: Vec<Scalar> = parts
+        .iter()
+        .map(|_| {
+            let operand = expr.operand(&ty);
+            expr.read(operand, index.clone())
+        })
+        .collect();
+    let sum = reads.into_iter().reduce(|all, next| all.binary(BinaryOp::Add, next));
+    let sum = sum.unwrap_or_else(|| Scalar::literal(ElementType::F32, 0.0));
+    program.compute(expr.map(ty.element, sum), parts)
+}

@@ -1,0 +1,158 @@
+//! Reductions that are no sums, as points whose values are summed.
+//!
+//! The adjoint of a maximum goes to the elements that are equal to it, that of a product to each factor times the product of the
+//! others. Both are written as sums of the same body over the same axes, with an adjoint or a factor of its own.
+
+use super::points::{Points, with_used_reads};
+use crate::arena::{Arena, Id};
+use crate::expr::{
+    Axis, AxisId, AxisKind, BinaryOp, Guard, Index, Literal, Read, Reducer, Scalar, TensorExpr, substitute,
+};
+use crate::ops::compose;
+use crate::program::{ProgramBuilder, TensorId, Ties};
+use crate::types::{ElementType, TensorType};
+
+/// A statement that is a reduction without epilogue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reduction<'s> {
+    /// The expression.
+    pub expr: &'s TensorExpr,
+    /// What it reads.
+    pub operands: &'s [TensorId],
+    /// What it defines.
+    pub output: TensorId,
+}
+
+/// Points whose sum has the gradients of a reduction, with what they read and the adjoint of the sum.
+#[derive(Clone, Debug)]
+pub(super) struct Summed {
+    /// The points.
+    pub points: Points,
+    /// What they read.
+    pub operands: Vec<TensorId>,
+    /// The adjoint.
+    pub adjoint: TensorId,
+}
+
+impl Reduction<'_> {
+    /// The points of a maximum or minimum, of which `ties` says who gets the adjoint; `None` where nobody does.
+    pub fn extreme(self, adjoint: TensorId, ties: Ties, program: &mut ProgramBuilder) -> Option<Summed> {
+        match ties {
+            Ties::Cancelled => None,
+            Ties::Shared => {
+                let count = self.reduced(program, Reducer::Sum, |expr, winner| {
+                    let of = |value: f64| Scalar::literal(expr.element, value);
+                    (expr.element, winner.select(of(1.0), of(0.0)))
+                });
+                let element = program.ty(adjoint).element;
+                let share = compose::map(program, [adjoint, count], element, |[adjoint, count]| {
+                    adjoint.binary(BinaryOp::Divide, count)
+                });
+                Some(self.masked(share, None, program))
+            }
+            Ties::First | Ties::Last => {
+                let number = place_in_reduction(self.expr);
+                let (reducer, none) = match ties {
+                    Ties::Last => (Reducer::Maximum, -1),
+                    _ => (Reducer::Minimum, i64::MAX),
+                };
+                let chosen = self.reduced(program, reducer, |_, winner| {
+                    let none = Scalar::Literal(Literal::integer(ElementType::I64, none));
+                    (ElementType::I64, winner.select(Scalar::Index(number.clone(), ElementType::I64), none))
+                });
+                Some(self.masked(adjoint, Some((chosen, number)), program))
+            }
+        }
+    }
+
+    /// The points of a product: each factor is multiplied by the product of all others.
+    pub fn product(self, adjoint: TensorId, program: &mut ProgramBuilder) -> Summed {
+        let others = self.products_of_others(program);
+        let ty = program.ty(others).clone();
+        let mut expr = self.expr.clone();
+        let index = expr.axes.ids().map(Index::axis).collect();
+        let factor = pushed_read(&mut expr, &ty, index);
+        // The factor is held fixed: it does not belong to what is differentiated, for it stands for the others.
+        expr.body = expr.body.clone().binary(BinaryOp::Multiply, factor);
+        let operands = [self.operands, &[others]].concat();
+        Summed { points: Points::of_body(&expr, Ties::default()), operands, adjoint }
+    }
+
+    /// A reduction of a function of whether an element is the extreme.
+    fn reduced(
+        self,
+        program: &mut ProgramBuilder,
+        reducer: Reducer,
+        body: impl FnOnce(&TensorExpr, Scalar) -> (ElementType, Scalar),
+    ) -> TensorId {
+        let mut expr = self.expr.clone();
+        let winner = winner(&mut expr, program.ty(self.output));
+        let (element, body) = body(&expr, winner);
+        let expr = TensorExpr { body, element, reducer: Some(reducer), ..expr };
+        program.compute(with_used_reads(&expr), &[self.operands, &[self.output]].concat())
+    }
+
+    /// The body where it is the extreme, or the one of them that was chosen.
+    fn masked(self, adjoint: TensorId, chosen: Option<(TensorId, Index)>, program: &ProgramBuilder) -> Summed {
+        let mut expr = self.expr.clone();
+        let mut operands = self.operands.to_vec();
+        let wins = match chosen {
+            None => {
+                operands.push(self.output);
+                winner(&mut expr, program.ty(self.output))
+            }
+            Some((chosen, number)) => {
+                operands.push(chosen);
+                let index = expr.parallel().map(Index::axis).collect();
+                let own = pushed_read(&mut expr, program.ty(chosen), index);
+                own.binary(BinaryOp::Equal, Scalar::Index(number, ElementType::I64))
+            }
+        };
+        let zero = Scalar::literal(expr.element, 0.0);
+        expr.body = wins.select(expr.body, zero);
+        Summed { points: Points::of_body(&expr, Ties::default()), operands, adjoint }
+    }
+
+    /// For every point, the product of the bodies at all other points of its reduction.
+    fn products_of_others(self, program: &mut ProgramBuilder) -> TensorId {
+        let own = self.expr.axes.values().map(|axis| Axis { kind: AxisKind::Parallel, ..*axis });
+        let reduced: Vec<AxisId> = self.expr.reduced().collect();
+        let axes: Arena<AxisId, Axis> = own.chain(reduced.iter().map(|&axis| self.expr.axes[axis])).collect();
+        let other = |axis: AxisId| match reduced.iter().position(|&known| known == axis) {
+            Some(position) => AxisId::from_index(self.expr.axes.len() + position),
+            None => axis,
+        };
+        let replacement: Vec<Index> = self.expr.axes.ids().map(|axis| Index::axis(other(axis))).collect();
+        let mut expr = substitute::replace_axes(self.expr, &axes, &replacement);
+        let same = reduced.iter().map(|&axis| {
+            let difference = Index::axis(other(axis)).add(&Index::axis(axis).times(-1));
+            Scalar::Index(difference, ElementType::I64)
+                .binary(BinaryOp::Equal, Scalar::Literal(Literal::integer(ElementType::I64, 0)))
+        });
+        if let Some(same) = same.reduce(|all, next| all.binary(BinaryOp::And, next)) {
+            expr.body = same.select(Scalar::literal(expr.element, 1.0), expr.body);
+        }
+        program.compute(expr, self.operands)
+    }
+}
+
+/// Whether the body is the extreme, which becomes one more operand.
+fn winner(expr: &mut TensorExpr, extreme: &TensorType) -> Scalar {
+    let index = expr.parallel().map(Index::axis).collect();
+    let extreme = pushed_read(expr, extreme, index);
+    expr.body.clone().binary(BinaryOp::Equal, extreme)
+}
+
+fn pushed_read(expr: &mut TensorExpr, ty: &TensorType, index: Vec<Index>) -> Scalar {
+    expr.operands.push(ty.clone());
+    let fill = Literal::new(ty.element, 0.0);
+    let read = Read { operand: expr.operands.len() - 1, index, guard: Guard::always(), fill };
+    Scalar::Read(expr.reads.push(read))
+}
+
+/// The number of a point among those of its reduction, in order.
+fn place_in_reduction(expr: &TensorExpr) -> Index {
+    let extents: crate::types::Shape = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
+    let axes: Vec<Index> = expr.reduced().map(Index::axis).collect();
+    Index::linear(&axes, &extents.strides(), 0)
+}

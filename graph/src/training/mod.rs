@@ -1,0 +1,14 @@
+//! Training steps: a model's program with a loss, its gradients, and what an optimizer makes of its tensors.
+//!
+//! Everything that a step changes is a state of the program: the model's tensors, their running statistics, and what the
+//! optimizer keeps. The rules and defaults are PyTorch's.
+
+mod batch_statistics;
+mod clipping;
+mod loss;
+mod optimizer;
+mod step;
+
+pub use loss::{Loss, LossError};
+pub use optimizer::Optimizer;
+pub use step::{LEARNING_RATE, LOSS, Step, StepOptions, TARGET, TrainingError, training_step};

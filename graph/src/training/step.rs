@@ -1,0 +1,240 @@
+//! A training step as a program.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::batch_statistics::{RunningStatistic, in_training, update};
+use super::clipping::clipped;
+use super::loss::{Loss, LossError};
+use super::optimizer::{Optimizer, Trained};
+use crate::autodiff::{AutodiffError, append_gradients};
+use crate::ir::{Graph, Origin as ValueOrigin};
+use crate::legible::legible;
+use crate::lower::lower_differentiable;
+use crate::ops::Op;
+use crate::passes::{self, InvalidRewrite};
+use crate::program::{Origin, Origins, Phase, ProgramBuilder, Source, TensorId, TensorProgram};
+use crate::tensor::Tensor;
+use crate::types::{ElementType, Shape, TensorType};
+
+/// The name of the input that says what the model should have given.
+pub const TARGET: &str = "target";
+/// The name of the input, a scalar single, that says how far tensors follow their gradients.
+pub const LEARNING_RATE: &str = "learning_rate";
+/// The name of the output, a scalar, that is the loss before the step.
+pub const LOSS: &str = "loss";
+
+/// What a step is made of beside the model.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StepOptions {
+    /// What it makes smaller.
+    pub loss: Loss,
+    /// The output that the loss is of; the first unless given.
+    pub output: Option<String>,
+    /// How it does that.
+    pub optimizer: Optimizer,
+    /// The largest norm that all gradients together may have.
+    pub largest_norm: Option<f64>,
+}
+
+/// A training step.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Step {
+    /// What is computed; states have the names of the model's initializers.
+    pub program: TensorProgram,
+    /// The names of its inputs: the model's, then [`TARGET`] and [`LEARNING_RATE`].
+    pub inputs: Vec<String>,
+    /// The names of its outputs: [`LOSS`], then the output that it is of.
+    pub outputs: Vec<String>,
+    /// The names of the tensors that are trained.
+    pub trained: Vec<String>,
+    /// The names of the running statistics.
+    pub statistics: Vec<String>,
+    /// What the model's owner should know.
+    pub warnings: Vec<String>,
+}
+
+/// Why there is no training step of a model.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum TrainingError {
+    /// The model has no such output.
+    #[error("the model has no output `{}`; it has {}", legible(.wanted), shown(.known))]
+    Output {
+        /// The name.
+        wanted: String,
+        /// The outputs that there are.
+        known: Vec<String>,
+    },
+    /// The output has no such loss.
+    #[error("output `{}`: {error}", legible(.output))]
+    Loss {
+        /// The output.
+        output: String,
+        /// Why.
+        error: LossError,
+    },
+    /// An input has a name that the step needs.
+    #[error("the model has an input `{}`, which is the name of an input of the step", legible(.0))]
+    Input(String),
+    /// An output's extents depend on data.
+    #[error("the extents of the model's outputs depend on data, which a training step does not support")]
+    Counted,
+    /// No tensor can be trained.
+    #[error("the model has no initializer of singles that could be trained")]
+    Nothing,
+    /// The loss does not depend on tensors.
+    #[error("the loss does not depend on {} by any differentiable path{}", shown(.tensors), ends(.nodes))]
+    NoPath {
+        /// The tensors.
+        tensors: Vec<String>,
+        /// The nodes that they go into whose results are no floating-point numbers.
+        nodes: Vec<String>,
+    },
+    /// There is no gradient.
+    #[error(transparent)]
+    Autodiff(#[from] AutodiffError),
+    /// A pass is wrong: an error of warpweave.
+    #[error(transparent)]
+    Rewrite(#[from] InvalidRewrite),
+}
+
+fn shown(names: &[String]) -> String {
+    const MOST: usize = 4;
+    let mut shown = names.iter().take(MOST).map(|name| format!("`{}`", legible(name))).collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        shown.push_str(&format!(" and {} more", names.len() - MOST));
+    }
+    shown
+}
+
+fn ends(nodes: &[String]) -> String {
+    if nodes.is_empty() { String::new() } else { format!(": it ends at {}", shown(nodes)) }
+}
+
+/// The training step of a graph whose variables are trained, or are running statistics.
+pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, TrainingError> {
+    if !graph.counted.is_empty() {
+        return Err(TrainingError::Counted);
+    }
+    let output = chosen_output(graph, options)?;
+    let (training, statistics) = in_training(graph);
+    let training = passes::run(&training)?;
+    let inputs: Vec<String> = training.inputs.iter().map(|&input| training.values[input].name.clone()).collect();
+    if let Some(name) = inputs.iter().find(|name| [TARGET, LEARNING_RATE].contains(&name.as_str())) {
+        return Err(TrainingError::Input(name.clone()));
+    }
+    let forward = lower_differentiable(&training);
+    let model_outputs = forward.program.outputs.clone();
+    let mut program = ProgramBuilder::extending(forward);
+    program.set_origins(Origins::new());
+    let scored = model_outputs[output];
+    let error = |error| TrainingError::Loss { output: graph.outputs[output].name.clone(), error };
+    let target = program.input(options.loss.target(program.ty(scored)).map_err(error)?);
+    let rate = program.input(TensorType { element: ElementType::F32, shape: Shape::scalar() });
+    set_origin(&mut program, Phase::Forward, options.loss.name(), LOSS);
+    let loss = options.loss.append(&mut program, scored, target);
+    let forward = program.finish_differentiable(vec![loss]).with_reduced_values();
+
+    let states = named_states(&forward.program);
+    let is_statistic: BTreeSet<&str> = statistics.iter().map(|statistic| statistic.name.as_str()).collect();
+    let trained: Vec<(&str, TensorId)> = states
+        .iter()
+        .filter(|(name, _)| !is_statistic.contains(name.as_str()))
+        .map(|(name, &tensor)| (name.as_str(), tensor))
+        .collect();
+    if trained.is_empty() {
+        return Err(TrainingError::Nothing);
+    }
+    let mut program = ProgramBuilder::extending(forward.clone());
+    let seed = program.constant(Tensor::from_f64(program.ty(loss).clone(), &[1.0]));
+    let wanted: Vec<TensorId> = trained.iter().map(|&(_, tensor)| tensor).collect();
+    let gradients = append_gradients(&mut program, &forward, &[(loss, seed)], &wanted)?;
+    let missing: Vec<&(&str, TensorId)> =
+        trained.iter().zip(&gradients).filter(|(_, gradient)| gradient.is_none()).map(|(trained, _)| trained).collect();
+    if !missing.is_empty() {
+        return Err(no_path(&forward.program, &missing));
+    }
+    let mut gradients: Vec<TensorId> = gradients.into_iter().flatten().collect();
+    set_origin(&mut program, Phase::Update, options.optimizer.name(), "optimizer");
+    if let Some(largest) = options.largest_norm {
+        gradients = clipped(&mut program, &gradients, largest);
+    }
+    let tensors: Vec<Trained<'_>> =
+        trained.iter().zip(&gradients).map(|(&(name, tensor), &gradient)| Trained { name, tensor, gradient }).collect();
+    options.optimizer.append(&mut program, &tensors, rate);
+    for statistic in &statistics {
+        if let Some(&running) = states.get(&statistic.name) {
+            update(&mut program, statistic, running, model_outputs[statistic.output]);
+        }
+    }
+    let name = graph.outputs[output].name.clone();
+    let shows_output = name != LOSS;
+    let mut outputs = vec![loss];
+    outputs.extend(shows_output.then_some(scored));
+    let mut outputs_names = vec![LOSS.to_owned()];
+    outputs_names.extend(shows_output.then_some(name));
+    program.names().outputs = outputs_names.iter().cloned().enumerate().collect();
+    Ok(Step {
+        program: program.finish(outputs).pruned(),
+        inputs: inputs.into_iter().chain([TARGET.to_owned(), LEARNING_RATE.to_owned()]).collect(),
+        outputs: outputs_names,
+        trained: trained.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        statistics: statistics.iter().map(|statistic| statistic.name.clone()).collect(),
+        warnings: warnings(graph, &statistics),
+    })
+}
+
+fn chosen_output(graph: &Graph, options: &StepOptions) -> Result<usize, TrainingError> {
+    let Some(wanted) = &options.output else { return Ok(0) };
+    let place = graph.outputs.iter().position(|output| output.name == *wanted);
+    place.ok_or_else(|| TrainingError::Output {
+        wanted: wanted.clone(),
+        known: graph.outputs.iter().map(|output| output.name.clone()).collect(),
+    })
+}
+
+fn set_origin(program: &mut ProgramBuilder, phase: Phase, operator: &str, name: &str) {
+    let origin = Origin { phase, operator: operator.to_owned(), name: name.to_owned(), result: String::new() };
+    let origin = program.names().origins.push(origin);
+    program.set_origins(Origins::from([origin]));
+}
+
+/// The states of a program by name.
+fn named_states(program: &TensorProgram) -> BTreeMap<String, TensorId> {
+    let states = program.tensors.iter().filter(|(_, tensor)| matches!(tensor.source, Source::State(_)));
+    states.filter_map(|(id, _)| Some((program.names.tensors.get(&id)?.clone(), id))).collect()
+}
+
+/// Tensors on which the loss does not depend, and the statements at which their paths end.
+fn no_path(program: &TensorProgram, missing: &[&(&str, TensorId)]) -> TrainingError {
+    let mut reached: BTreeSet<TensorId> = missing.iter().map(|(_, tensor)| *tensor).collect();
+    let mut nodes = BTreeSet::new();
+    for statement in program.statements.values() {
+        if statement.operands.iter().any(|operand| reached.contains(operand)) {
+            if program.tensors[statement.output].ty.element.is_float() {
+                reached.insert(statement.output);
+            } else {
+                nodes.extend(program.names.nodes(statement));
+            }
+        }
+    }
+    let tensors = missing.iter().map(|(name, _)| (*name).to_owned()).collect();
+    TrainingError::NoPath { tensors, nodes: nodes.into_iter().collect() }
+}
+
+/// The beginning of the names that PyTorch's exporter gives to weights into which it has folded a batch normalisation.
+const FOLDED: &str = "onnx::Conv_";
+
+fn warnings(graph: &Graph, statistics: &[RunningStatistic]) -> Vec<String> {
+    let is_folded = |node: &crate::ir::Node| {
+        let weight = node.inputs.get(1).copied().flatten().map(|value| &graph.values[value]);
+        let variable = weight.filter(|weight| matches!(weight.origin, ValueOrigin::Variable(_)));
+        matches!(node.op, Op::Conv(_)) && variable.is_some_and(|weight| weight.name.starts_with(FOLDED))
+    };
+    let folded = graph.nodes.values().filter(|node| is_folded(node)).count();
+    if folded == 0 || !statistics.is_empty() {
+        return Vec::new();
+    }
+    let text = "batch normalisations seem to be folded into {} convolutions, which are trained without them; export the model \
+                with `do_constant_folding=False` and `training=TrainingMode.PRESERVE` to train those, too";
+    vec![text.replace("{}", &folded.to_string())]
+}

@@ -1,0 +1,136 @@
+//! Batches of a training step, from an archive of arrays.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use warpweave::graph::training::{LEARNING_RATE, TARGET};
+use warpweave::graph::{ElementType, Tensor, TensorType};
+use warpweave::runtime::bundle::{ClassesRecord, Port, Signature};
+use warpweave::runtime::npz;
+
+use crate::cli::error::CliError;
+
+/// What precedes the names of inputs in an archive.
+const INPUT: &str = "in_";
+
+/// What a step is given, a batch after another.
+#[derive(Debug)]
+pub struct Batches {
+    /// By position of the input: one tensor for all batches, or one a batch; nothing for the learning rate.
+    inputs: Vec<Vec<Tensor>>,
+    count: usize,
+}
+
+impl Batches {
+    /// Reads an archive with `in_NAME` for each input, or NAME, and `target`. An array may hold several batches, along its first
+    /// dimension or along one more before it.
+    pub fn read(path: &Path, signature: &Signature, classes: Option<ClassesRecord>) -> Result<Self, CliError> {
+        let mut arrays = npz::read(path)?;
+        let mut inputs = Vec::with_capacity(signature.inputs.len());
+        for port in &signature.inputs {
+            if port.name == LEARNING_RATE {
+                inputs.push(Vec::new());
+                continue;
+            }
+            let array = take(&mut arrays, &port.name).ok_or_else(|| CliError::MissingInput {
+                name: port.name.clone(),
+                ty: port.ty.clone(),
+                how: "an array in_NAME in the archive, or target",
+            })?;
+            let parts = split(&array, port)?;
+            if let Some(classes) = classes.filter(|_| port.name == TARGET) {
+                parts.iter().try_for_each(|part| check_classes(part, classes))?;
+            }
+            inputs.push(parts);
+        }
+        let count = inputs.iter().map(Vec::len).max().unwrap_or(1).max(1);
+        if let Some(at) = inputs.iter().position(|parts| ![0, 1, count].contains(&parts.len())) {
+            let text = format!(
+                "the array of `{}` holds {} batches, and another one {count}; give as many of each, or one",
+                signature.inputs[at].name,
+                inputs[at].len()
+            );
+            return Err(CliError::Usage(text));
+        }
+        Ok(Self { inputs, count })
+    }
+
+    /// The inputs of the step at a place, with a learning rate; batches are taken in turn.
+    pub fn step(&self, place: u64, rate: f32) -> Vec<Tensor> {
+        let turn = (place % self.count as u64) as usize;
+        let input = |parts: &Vec<Tensor>| match parts.as_slice() {
+            [] => Tensor::scalar(rate),
+            [one] => one.clone(),
+            parts => parts[turn].clone(),
+        };
+        self.inputs.iter().map(input).collect()
+    }
+
+    /// How many batches there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+}
+
+fn take(arrays: &mut BTreeMap<String, Tensor>, name: &str) -> Option<Tensor> {
+    arrays.remove(&format!("{INPUT}{name}")).or_else(|| arrays.remove(name))
+}
+
+/// The batches of an array.
+fn split(array: &Tensor, port: &Port) -> Result<Vec<Tensor>, CliError> {
+    let wrong =
+        || CliError::WrongInput { name: port.name.clone(), expected: port.ty.clone(), found: array.ty().clone() };
+    let (own, one) = (array.shape(), &port.ty.shape);
+    let bytes = port.ty.bytes();
+    let more = own.len() == one.len() + 1 && own[1..] == one[..];
+    let longer = own.len() == one.len()
+        && !one.is_empty()
+        && one[0] > 0
+        && own[1..] == one[1..]
+        && own[0] >= one[0]
+        && own[0].is_multiple_of(one[0]);
+    if array.element() != port.ty.element || !(more || longer || own == one) || bytes == 0 {
+        return Err(wrong());
+    }
+    let part = |start: usize| Tensor::from_bytes(port.ty.clone(), array.bytes().slice(start..start + bytes));
+    let parts = (0..array.bytes().len()).step_by(bytes).map(part).collect::<Option<Vec<_>>>();
+    parts.filter(|parts| !parts.is_empty()).ok_or_else(wrong)
+}
+
+/// Refuses targets that name no class.
+fn check_classes(target: &Tensor, classes: ClassesRecord) -> Result<(), CliError> {
+    let is_class = |class: &i64| *class == classes.ignored || (0..classes.count as i64).contains(class);
+    match target.to_i64().iter().position(|class| !is_class(class)) {
+        Some(at) => Err(CliError::Usage(format!(
+            "element {at} of `{TARGET}` is {}, and there are {} classes, 0 to {}; only {} stands for none",
+            target.to_i64()[at],
+            classes.count,
+            classes.count.saturating_sub(1),
+            classes.ignored
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The part of elements whose largest score, along dimension 1, is that of their class.
+pub fn accuracy(scores: &Tensor, target: &Tensor, ignored: i64) -> Option<f64> {
+    let shape = scores.shape();
+    let classes = *shape.get(1)?;
+    let inner: usize = shape[2..].iter().product();
+    let (values, wanted) = (scores.to_f64(), target.to_i64());
+    let (mut right, mut all) = (0u64, 0u64);
+    for (at, class) in wanted.into_iter().enumerate().filter(|(_, class)| *class != ignored) {
+        let (outer, place) = (at / inner.max(1), at % inner.max(1));
+        let score = |class: usize| values[(outer * classes + class) * inner + place];
+        let best = (0..classes).reduce(|best, class| if score(class) > score(best) { class } else { best })?;
+        right += u64::from(best as i64 == class);
+        all += 1;
+    }
+    (all > 0).then(|| right as f64 / all as f64)
+}
+
+/// How many samples a batch of a target has.
+pub fn samples(target: &TensorType) -> usize {
+    debug_assert!(target.element != ElementType::Bool);
+    target.shape.first().copied().unwrap_or(1)
+}

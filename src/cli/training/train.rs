@@ -1,0 +1,281 @@
+//! `warpweave train`: training steps, one after another.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use warpweave::graph::reference::first_not_finite;
+use warpweave::graph::training::TARGET;
+use warpweave::graph::{Tensor, legible};
+use warpweave::runtime::bundle::{Bundle, Signature, TrainingRecord};
+use warpweave::runtime::checkpoint::Checkpoint;
+use warpweave::runtime::json::json;
+use warpweave::runtime::session::{Device, Session, open_bundle};
+use warpweave::{OpenOptions, Source};
+
+use super::batches::{Batches, accuracy, samples};
+use super::loss_curve::picture;
+use super::schedule::Schedule;
+use crate::cli::error::{CliError, Passed, file_error};
+use crate::cli::output::{Output, Progress, write_file};
+use crate::cli::output_paths;
+
+/// Arguments of `train`.
+#[derive(Args)]
+pub struct Arguments {
+    /// A training step, which `compile --train` has made
+    #[arg(value_name = "STEP.weave")]
+    path: PathBuf,
+    /// An archive with an array in_NAME for each input, and target; arrays of several batches are taken in turn
+    #[arg(long, value_name = "F.npz")]
+    data: PathBuf,
+    /// How many steps to take
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    steps: u64,
+    /// reference, host, emulator, text, or cuda:N
+    #[arg(long, default_value = "host")]
+    device: Device,
+    /// The most threads of the host back end
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// The learning rate, in place of the one that the step was compiled with
+    #[arg(long, value_name = "RATE")]
+    lr: Option<f64>,
+    /// How it changes: constant, linear[:END], cosine[:END] or step:EVERY:FACTOR
+    #[arg(long, value_name = "SCHEDULE", default_value = "constant")]
+    lr_schedule: Schedule,
+    /// An archive as for --data, whose loss is found after the last step
+    #[arg(long, value_name = "F.npz")]
+    eval: Option<PathBuf>,
+    /// Where to write tensors and what the optimizer keeps, as safetensors
+    #[arg(long, value_name = "F.safetensors")]
+    save: Option<PathBuf>,
+    /// Goes on from what --save has written
+    #[arg(long, value_name = "F.safetensors")]
+    resume: Option<PathBuf>,
+    /// The folder for the picture of the losses, loss.svg
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The name of the picture.
+const PICTURE: &str = "loss.svg";
+
+/// Runs the command.
+pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
+    let bundle = open_step(arguments)?;
+    let Some(record) = bundle.manifest().training.clone() else { return Err(no_step(arguments)) };
+    check_outputs(arguments)?;
+    let signature = bundle.manifest().signature.clone();
+    let data = Batches::read(&arguments.data, &signature, record.classes)?;
+    let evaluated = arguments.eval.as_ref().map(|path| Batches::read(path, &signature, record.classes)).transpose()?;
+    let defaults = OpenOptions::default();
+    let options = OpenOptions { threads: arguments.threads.unwrap_or(defaults.threads).max(1), ..defaults };
+    let session = open_bundle(&bundle, arguments.device, &options)?;
+    session.notes().iter().for_each(|note| output.note(note));
+    let mut training = Training { bundle: &bundle, record: &record, session, before: 0 };
+    if let Some(path) = &arguments.resume {
+        training.resume(path)?;
+    }
+    let run = training.run(arguments, &data, output)?;
+    let evaluation = evaluated.map(|batches| training.evaluate(&batches, &signature)).transpose()?;
+    if let Some(path) = &arguments.save {
+        training.checkpoint(run.losses.len() as u64)?.write(path)?;
+    }
+    if let Some(folder) = &arguments.output {
+        fs::create_dir_all(folder).map_err(file_error("create", folder))?;
+        write_file(&folder.join(PICTURE), picture(training.before + 1, &run.losses).as_bytes())?;
+    }
+    let target = signature.inputs.iter().find(|port| port.name == TARGET).map_or(1, |port| samples(&port.ty));
+    report(arguments, &training, &run, evaluation, target, output);
+    Ok(true)
+}
+
+fn open_step(arguments: &Arguments) -> Result<Bundle, CliError> {
+    match Source::load(&arguments.path, &warpweave::frontend::ImportOptions::default()) {
+        Ok(Source::Bundle(bundle)) => Ok(*bundle),
+        Ok(Source::Model(_)) => Err(no_step(arguments)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn no_step(arguments: &Arguments) -> CliError {
+    CliError::WrongKind {
+        path: arguments.path.clone(),
+        wanted: "training step",
+        remedy: "make one from a model with `warpweave compile MODEL -o STEP.weave --train loss=… --optimizer …`",
+    }
+}
+
+fn check_outputs(arguments: &Arguments) -> Result<(), CliError> {
+    let inputs: Vec<PathBuf> = [Some(&arguments.path), Some(&arguments.data), arguments.eval.as_ref()]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    output_paths::check(arguments.save.clone(), &inputs)?;
+    output_paths::check_folder(arguments.output.as_deref(), [PICTURE], &inputs)
+}
+
+/// A step on a device.
+struct Training<'b> {
+    bundle: &'b Bundle,
+    record: &'b TrainingRecord,
+    session: Box<dyn Session>,
+    /// Steps that were taken before this run.
+    before: u64,
+}
+
+/// What a run has found.
+struct Run {
+    losses: Vec<f64>,
+    /// Of steps but the first, if there are more.
+    seconds: f64,
+    measured: u64,
+}
+
+/// The mean loss of batches that nothing is learned from, and how many of their samples are classed right.
+struct Evaluation {
+    loss: f64,
+    accuracy: Option<f64>,
+}
+
+impl Training<'_> {
+    /// Goes on from a file.
+    fn resume(&mut self, path: &std::path::Path) -> Result<(), CliError> {
+        let mut found = Checkpoint::read(path)?;
+        let wrong = |reason: String| {
+            CliError::Usage(format!(
+                "{} does not go on with {}: {reason}; give a file that `train --save` has written for this step",
+                path.display(),
+                self.bundle.path().display()
+            ))
+        };
+        let model = &self.bundle.manifest().model.blake3;
+        if found.model != *model {
+            return Err(wrong("it belongs to another model".to_owned()));
+        }
+        let mut states = Vec::with_capacity(self.record.states.len());
+        for state in &self.record.states {
+            let tensor = found.tensors.remove(&state.name);
+            let tensor = tensor.ok_or_else(|| wrong(format!("it has no `{}`", legible::legible(&state.name))))?;
+            if *tensor.ty() != state.ty {
+                return Err(wrong(format!("`{}` is {}, not {}", legible::legible(&state.name), tensor.ty(), state.ty)));
+            }
+            states.push(tensor);
+        }
+        if let Some(name) = found.tensors.keys().next() {
+            return Err(wrong(format!("the step keeps no `{}`", legible::legible(name))));
+        }
+        self.before = found.steps;
+        Ok(self.session.set_states(&states)?)
+    }
+
+    /// What is to be saved after so many steps of this run.
+    fn checkpoint(&mut self, steps: u64) -> Result<Checkpoint, CliError> {
+        let states = self.session.states()?;
+        let tensors = self.record.states.iter().map(|state| state.name.clone()).zip(states).collect();
+        let model = self.bundle.manifest().model.blake3.clone();
+        Ok(Checkpoint { model, steps: self.before + steps, tensors })
+    }
+
+    fn run(&mut self, arguments: &Arguments, data: &Batches, output: &Output) -> Result<Run, CliError> {
+        let progress = Progress::new(arguments.steps as usize);
+        let rate = arguments.lr.unwrap_or(self.record.learning_rate);
+        let total = self.before + arguments.steps;
+        let mut losses = Vec::new();
+        let mut times: Vec<Duration> = Vec::new();
+        for step in self.before..total {
+            let factor = arguments.lr_schedule.factor(step, total);
+            let inputs = data.step(step, (rate * factor) as f32);
+            let start = Instant::now();
+            let outputs = self.session.run(&inputs)?;
+            let loss = outputs.first().map_or(f64::NAN, scalar);
+            if !loss.is_finite() {
+                return Err(self.not_finite(step, loss, &inputs)?);
+            }
+            self.session.advance()?;
+            times.push(start.elapsed());
+            losses.push(loss);
+            progress.step(&format!("loss {loss:.5}"));
+        }
+        drop(progress);
+        if data.count() > 1 && arguments.steps < data.count() as u64 {
+            output.note(&format!("{} of {} batches were taken", arguments.steps, data.count()));
+        }
+        // The first step also warms up.
+        let measured = if times.len() > 1 { &times[1..] } else { &times[..] };
+        Ok(Run { losses, seconds: measured.iter().sum::<Duration>().as_secs_f64(), measured: measured.len() as u64 })
+    }
+
+    /// Why a loss is no number.
+    fn not_finite(&mut self, step: u64, loss: f64, inputs: &[Tensor]) -> Result<CliError, CliError> {
+        let mut program = self.bundle.program()?;
+        let known = program.replace_states(&self.session.states()?);
+        let first = if known { first_not_finite(&program, inputs).ok().flatten() } else { None };
+        let first = match first {
+            Some(tensor) => format!("{} is the first tensor with such a value", program.shown(tensor)),
+            None => "no tensor before it has such a value on the reference".to_owned(),
+        };
+        Ok(CliError::NotFinite { step: step + 1, loss, first })
+    }
+
+    fn evaluate(&mut self, batches: &Batches, signature: &Signature) -> Result<Evaluation, CliError> {
+        let target = signature.inputs.iter().position(|port| port.name == TARGET);
+        let (mut loss, mut right, mut known) = (0.0, 0.0, 0u64);
+        for turn in 0..batches.count() as u64 {
+            // Nothing is learned: the session does not advance.
+            let inputs = batches.step(turn, 0.0);
+            let outputs = self.session.run(&inputs)?;
+            loss += outputs.first().map_or(f64::NAN, scalar);
+            if let (Some(classes), Some(scores), Some(target)) = (self.record.classes, outputs.get(1), target)
+                && let Some(part) = accuracy(scores, &inputs[target], classes.ignored)
+            {
+                right += part;
+                known += 1;
+            }
+        }
+        let loss = loss / batches.count() as f64;
+        Ok(Evaluation { loss, accuracy: (known > 0).then(|| right / known as f64) })
+    }
+}
+
+fn scalar(tensor: &Tensor) -> f64 {
+    tensor.to_f64().first().copied().unwrap_or(f64::NAN)
+}
+
+fn report(
+    arguments: &Arguments,
+    training: &Training<'_>,
+    run: &Run,
+    evaluation: Option<Evaluation>,
+    batch: usize,
+    output: &Output,
+) {
+    let rate = (run.seconds > 0.0).then(|| batch as f64 * run.measured as f64 / run.seconds);
+    let mut text = String::new();
+    for (at, loss) in run.losses.iter().enumerate() {
+        let _ = writeln!(text, "step {}: loss {loss:.6}", training.before + 1 + at as u64);
+    }
+    if let Some(rate) = rate {
+        let _ = writeln!(text, "{}: {rate:.1} samples/s", arguments.device);
+    }
+    if let Some(Evaluation { loss, accuracy }) = &evaluation {
+        let _ = write!(text, "evaluation: loss {loss:.6}");
+        let _ = match accuracy {
+            Some(accuracy) => writeln!(text, ", {:.2} % right", accuracy * 100.0),
+            None => writeln!(text),
+        };
+    }
+    let evaluation = evaluation.map(|Evaluation { loss, accuracy }| json!({ "loss": loss, "accuracy": accuracy }));
+    let value = json!({
+        "device": arguments.device.to_string(), "first_step": training.before + 1, "losses": run.losses,
+        "samples_per_second": rate, "evaluation": evaluation
+    });
+    output.result("train", &value, &text);
+}

@@ -1,0 +1,118 @@
+//! Models as training steps, and data for them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use warpweave_frontend::{ImportOptions, NameFilter, Variables};
+use warpweave_graph::Graph;
+use warpweave_graph::ir::{Origin, Value};
+use warpweave_graph::program::{Source, TensorProgram};
+use warpweave_graph::training::{Loss, Step, StepOptions, training_step};
+use warpweave_runtime::bundle::{ClassesRecord, StateRecord, StateRole, TrainingRecord};
+
+use crate::model::{Model, ModelError};
+
+/// What is asked of a training step.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TrainingRequest {
+    /// Loss and optimizer.
+    pub step: StepOptions,
+    /// The learning rate where a run names none.
+    pub learning_rate: f64,
+    /// Which initializers are trained, by name.
+    pub trainable: NameFilter,
+}
+
+/// What a training step changes, and what the model's owner should know.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TrainingSummary {
+    /// The names of the tensors that are trained.
+    pub trained: Vec<String>,
+    /// The names of the running statistics.
+    pub statistics: Vec<String>,
+    /// The names of other initializers that could be trained.
+    pub frozen: Vec<String>,
+    /// What may not be as it seems.
+    pub warnings: Vec<String>,
+}
+
+impl TrainingSummary {
+    /// The names that patterns may name.
+    pub fn known(&self) -> Vec<&str> {
+        self.trained.iter().chain(&self.statistics).chain(&self.frozen).map(String::as_str).collect()
+    }
+
+    /// The set of tensors that are trained, for people.
+    pub fn text(&self) -> String {
+        let mut text = format!("trains {} tensors: {}", self.trained.len(), self.trained.join(", "));
+        let others = [("keeps running statistics", &self.statistics), ("leaves as they are", &self.frozen)];
+        for (what, names) in others.into_iter().filter(|(_, names)| !names.is_empty()) {
+            text.push_str(&format!("; {what}: {}", names.join(", ")));
+        }
+        text
+    }
+}
+
+impl Model {
+    /// The training step of the model in an ONNX file.
+    pub fn import_step(
+        path: &Path,
+        options: &ImportOptions,
+        request: &TrainingRequest,
+    ) -> Result<(Self, TrainingSummary), ModelError> {
+        let variables = Variables::Floating(request.trainable.clone());
+        let options = ImportOptions { variables, ..options.clone() };
+        Self::from_file(path, &options, |graph| Self::step_of(graph, request))
+    }
+
+    /// The training step of a graph whose variables are trained, or are running statistics.
+    pub fn step_of(graph: &Graph, request: &TrainingRequest) -> Result<(Self, TrainingSummary), ModelError> {
+        let step = training_step(graph, &request.step)?;
+        step.program.verify()?;
+        let record = record(&step, request);
+        let mut model = Self::new(&graph.name, step.program, &step.inputs, &step.outputs);
+        model.training = Some(record);
+        let Step { trained, statistics, warnings, .. } = step;
+        let frozen = frozen(graph);
+        Ok((model, TrainingSummary { trained, statistics, frozen, warnings }))
+    }
+}
+
+/// The constants of a graph that could be trained and are not, as far as they have names.
+fn frozen(graph: &Graph) -> Vec<String> {
+    let could = |value: &Value| match &value.origin {
+        Origin::Constant(tensor) => Variables::could_hold(tensor.ty()) && !value.name.is_empty(),
+        Origin::Input | Origin::Variable(_) | Origin::Node(..) => false,
+    };
+    graph.values.values().filter(|value| could(value)).map(|value| value.name.clone()).collect()
+}
+
+fn record(step: &Step, request: &TrainingRequest) -> TrainingRecord {
+    let trained: BTreeSet<&str> = step.trained.iter().map(String::as_str).collect();
+    let statistics: BTreeSet<&str> = step.statistics.iter().map(String::as_str).collect();
+    let role = |name: &str| match (trained.contains(name), statistics.contains(name)) {
+        (true, _) => StateRole::Weight,
+        (false, true) => StateRole::Statistic,
+        (false, false) => StateRole::Optimizer,
+    };
+    let state = |(tensor, _)| {
+        let name = step.program.names.tensors.get(&tensor).cloned().unwrap_or_default();
+        StateRecord { role: role(&name), name, ty: step.program.tensors[tensor].ty.clone() }
+    };
+    TrainingRecord {
+        loss: request.step.loss.name().to_owned(),
+        optimizer: request.step.optimizer.name().to_owned(),
+        learning_rate: request.learning_rate,
+        classes: classes(&step.program, request.step.loss),
+        states: step.program.states().map(state).collect(),
+    }
+}
+
+/// The classes of a step whose second output has scores of them.
+fn classes(program: &TensorProgram, loss: Loss) -> Option<ClassesRecord> {
+    let Loss::CrossEntropy { ignored, .. } = loss else { return None };
+    let target = program.inputs.iter().rev().nth(1)?;
+    debug_assert!(matches!(program.tensors[*target].source, Source::Input(_)));
+    let count = program.outputs.get(1).map(|&scores| program.tensors[scores].ty.shape[1] as u64)?;
+    Some(ClassesRecord { count, ignored })
+}

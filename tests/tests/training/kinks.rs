@@ -1,0 +1,90 @@
+//! Gradients at kinks and ties are PyTorch's.
+
+use warpweave::graph::autodiff::append_gradients;
+use warpweave::graph::lower::lower_differentiable;
+use warpweave::graph::program::{ProgramBuilder, TensorId};
+use warpweave::graph::reference::evaluate;
+use warpweave::graph::text::parse;
+use warpweave::graph::{ElementType, Tensor, TensorType};
+use warpweave_tests::suite::Suite;
+
+/// A graph of one operator over `x`, the values of `x`, and PyTorch's gradient of the sum of its output.
+type Case = (&'static str, &'static str, &'static [f64], &'static [f64]);
+
+const CASES: [Case; 12] = [
+    ("relu", "Relu \"n\" (v0)", &[-1.0, 0.0, 2.0, 0.0], &[0.0, 0.0, 1.0, 0.0]),
+    ("abs", "Abs \"n\" (v0)", &[-1.0, 0.0, 2.0, 0.0], &[-1.0, 0.0, 1.0, 0.0]),
+    ("leaky_relu", "LeakyRelu \"n\" (v0) {alpha = float 0.5}", &[-1.0, 0.0, 2.0, 0.0], &[0.5, 0.5, 1.0, 0.5]),
+    ("elu", "Elu \"n\" (v0) {alpha = float 2.0}", &[1.0, 0.0, 2.0, 0.0], &[1.0, 2.0, 1.0, 2.0]),
+    ("clip", "Clip \"n\" (v0) {min = float 0.0, max = float 1.0}", &[-1.0, 0.0, 1.0, 2.0], &[0.0, 1.0, 1.0, 0.0]),
+    (
+        "hard_sigmoid",
+        "HardSigmoid \"n\" (v0) {alpha = float 0.5, beta = float 0.5}",
+        &[-1.0, 0.0, 1.0, 2.0],
+        &[0.0, 0.5, 0.0, 0.0],
+    ),
+    (
+        "reduce_max",
+        "ReduceMax \"n\" (v0) {axes = ints [0], keepdims = int 1}",
+        &[1.0, 3.0, 3.0, 2.0],
+        &[0.0, 0.5, 0.5, 0.0],
+    ),
+    (
+        "reduce_min",
+        "ReduceMin \"n\" (v0) {axes = ints [0], keepdims = int 1}",
+        &[3.0, 1.0, 1.0, 1.0],
+        &[0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0],
+    ),
+    ("maximum", "Max \"n\" (v0, v0)", &[1.0, 2.0, 3.0, 4.0], &[1.0, 1.0, 1.0, 1.0]),
+    ("floor", "Floor \"n\" (v0)", &[0.5, 1.0, 2.0, -1.5], &[0.0, 0.0, 0.0, 0.0]),
+    (
+        "product",
+        "ReduceProd \"n\" (v0) {axes = ints [0], keepdims = int 1}",
+        &[0.0, 2.0, 3.0, 4.0],
+        &[24.0, 0.0, 0.0, 0.0],
+    ),
+    (
+        "products",
+        "ReduceProd \"n\" (v0) {axes = ints [0], keepdims = int 1}",
+        &[0.0, 0.0, 3.0, 4.0],
+        &[0.0, 0.0, 0.0, 0.0],
+    ),
+];
+
+/// A trial a case, and one of windows.
+pub fn add(suite: &mut Suite) {
+    for (name, operator, at, wanted) in CASES {
+        suite.trial(format!("kinks {name}"), move || {
+            let output = if operator.starts_with("Reduce") { "[1]" } else { "[4]" };
+            let text = format!(
+                "graph \"g\"\nv0 \"x\": f64[4] = input\nv1 \"y\": f64{output} = {operator}\ninput v0\noutput v1\n"
+            );
+            check(&text, &[4], at, wanted);
+        });
+    }
+    suite.trial("kinks max_pool", || {
+        let text = "graph \"g\"\nv0 \"x\": f64[1x1x4] = input\n\
+                    v1 \"y\": f64[1x1x3] = MaxPool \"n\" (v0) {kernel_shape = ints [2], strides = ints [1]}\ninput v0\noutput v1\n";
+        check(text, &[1, 1, 4], &[1.0, 1.0, 1.0, 0.0], &[1.0, 1.0, 1.0, 0.0]);
+    });
+}
+
+fn check(text: &str, shape: &[usize], at: &[f64], wanted: &[f64]) {
+    let graph = parse(text, &Default::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let forward = lower_differentiable(&graph).with_reduced_values();
+    let (input, output) = (forward.program.inputs[0], forward.program.outputs[0]);
+    let mut program = ProgramBuilder::extending(forward.clone());
+    let ones = forward.program.tensors[output].ty.clone();
+    let seed = program.constant(Tensor::from_f64(ones.clone(), &vec![1.0; ones.shape.elements()]));
+    let gradients =
+        append_gradients(&mut program, &forward, &[(output, seed)], &[input]).expect("it is differentiable");
+    let gradient: Option<TensorId> = gradients[0];
+    let found = match gradient {
+        None => vec![0.0; at.len()],
+        Some(gradient) => {
+            let ty = TensorType::new(ElementType::F64, shape.to_vec());
+            evaluate(&program.finish(vec![gradient]), &[Tensor::from_f64(ty, at)]).expect("it has a value")[0].to_f64()
+        }
+    };
+    assert_eq!(found, wanted);
+}

@@ -1,0 +1,25 @@
+//! Gradients against differences, and training steps against PyTorch.
+
+mod differences;
+mod fixtures;
+mod kinks;
+mod losses;
+mod operators;
+mod whole_models;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use warpweave_tests::suite::{Suite, is_full};
+
+fn main() -> ExitCode {
+    let minutes = if is_full() { 60 } else { 8 };
+    let mut suite = Suite::new("training", Duration::from_secs(60 * minutes));
+    operators::add(&mut suite);
+    operators::add_node_tests(&mut suite);
+    kinks::add(&mut suite);
+    losses::add(&mut suite);
+    whole_models::add(&mut suite);
+    fixtures::add(&mut suite);
+    suite.run()
+}
