@@ -45,9 +45,7 @@ pub(crate) fn scaled(value: Expression, factor: usize) -> Expression {
 pub(crate) fn quotient(value: impl Into<Expression>, divisor: usize) -> Expression {
     match divisor {
         1 => value.into(),
-        _ if divisor.is_power_of_two() => {
-            binary(BinaryOp::ShiftRight, value, Expression::i32(divisor.ilog2() as i32))
-        }
+        _ if divisor.is_power_of_two() => binary(BinaryOp::ShiftRight, value, Expression::i32(divisor.ilog2() as i32)),
         _ => binary(BinaryOp::Divide, value, Expression::i32(divisor as i32)),
     }
 }

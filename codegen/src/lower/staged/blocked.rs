@@ -320,7 +320,12 @@ fn reduce(
 
 /// Brings four steps of the side's fetched reads, for every element of the block: from where they were fetched to ahead, or from
 /// shared memory.
-fn fetch_steps(emitter: &mut Emitter, phase: &Phase, side: &Side, coordinates: &[Expression]) -> Result<(), LowerError> {
+fn fetch_steps(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    side: &Side,
+    coordinates: &[Expression],
+) -> Result<(), LowerError> {
     for Fetched { read, values, ahead, .. } in &side.fetched {
         match ahead {
             Some(ahead) => {
