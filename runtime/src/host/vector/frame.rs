@@ -71,9 +71,9 @@ impl Counts {
 
     /// As many lanes as all of them hold in the first-level cache.
     pub(crate) fn capacity(self) -> usize {
-        let bytes = usize::from(self.singles.max(1)) * 4
-            + usize::from(self.words) * 4
-            + usize::from(self.doubles + self.longs) * 8;
+        let narrow = usize::from(self.singles.max(1)) + usize::from(self.words);
+        let wide = usize::from(self.doubles) + usize::from(self.longs);
+        let bytes = narrow * ElementType::F32.bytes() + wide * ElementType::F64.bytes();
         (CACHED_BYTES / bytes / 64 * 64).clamp(128, CAPACITY)
     }
 

@@ -13,7 +13,7 @@ use super::program::{Ending, Scope};
 use super::reduce::{Combination, Total};
 use super::stage::{Source, StageReads};
 use crate::host::indices::HostIndexChecks;
-use crate::host::memory::{HostSpace, Memory};
+use crate::host::memory::{HostSpace, Memory, SINGLE_BYTES};
 
 /// Rows whose products are summed at once.
 const ROWS: usize = 4;
@@ -162,7 +162,7 @@ impl RowReduction {
             for sides in products {
                 let starts = sides.each_ref().map(|side| side.at(point, frame));
                 let steps = match axis {
-                    Some(axis) => sides.each_ref().map(|side| side.line.step(axis) * size_of::<f32>() as i64),
+                    Some(axis) => sides.each_ref().map(|side| side.line.step(axis) * SINGLE_BYTES as i64),
                     None => [0, 0],
                 };
                 let count = self.order.column.map_or(1, |(_, extent)| extent);
@@ -196,7 +196,7 @@ impl Side {
     fn at(&self, point: &[i64], frame: &Frame) -> i64 {
         let indirect = Indirect::new();
         let here = Here { point, lanes: LaneAxes::default(), indirect: &indirect, frame };
-        self.offset + self.line.first(&here) * size_of::<f32>() as i64
+        self.offset + self.line.first(&here) * SINGLE_BYTES as i64
     }
 }
 
@@ -223,7 +223,7 @@ fn side(reads: &StageReads, order: &Order, scalar: &Scalar) -> Option<Side> {
     let Source::Memory { space, element, offset, index } = &reads.sources[*read] else { return None };
     let Place::Line(line) = Place::new(index, order.lanes(), &|_| false) else { return None };
     let is_plain = *element == ElementType::F32 && reads.expr.reads[*read].guard.is_always() && line.is_affine();
-    (is_plain && line.column == 1 && *offset % size_of::<f32>() as i64 == 0).then_some(Side {
+    (is_plain && line.column == 1 && *offset % SINGLE_BYTES as i64 == 0).then_some(Side {
         space: *space,
         offset: *offset,
         line,

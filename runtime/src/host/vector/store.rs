@@ -81,7 +81,7 @@ impl Store {
             Kind::Single => {
                 let values = frame.values::<f32>(of);
                 if element == ElementType::F32 && !of.is_uniform {
-                    return write(target, bytemuck::cast_slice(&values[from..][..count]), 0, size_of::<f32>());
+                    return write(target, bytemuck::cast_slice(&values[from..][..count]), 0, element.bytes());
                 }
                 blocks(values, of.is_uniform, from, count, |values, at| match element.class() {
                     Class::Float(FloatFormat::Half) => {
@@ -104,7 +104,7 @@ impl Store {
                         let encode = |value: f32| [minifloat::encode(element, f64::from(value))];
                         write(target, encoded(values, encode).as_flattened(), at, 1);
                     }
-                    _ => write(target, bytemuck::cast_slice(values), at, size_of::<f32>()),
+                    _ => write(target, bytemuck::cast_slice(values), at, element.bytes()),
                 });
             }
             Kind::Double => blocks(frame.values::<f64>(of), of.is_uniform, from, count, |values, at| {
@@ -114,7 +114,7 @@ impl Store {
                 blocks(frame.values::<i32>(of), of.is_uniform, from, count, |values, at| match element.bytes() {
                     1 => write(target, encoded(values, |value| [value as u8]).as_flattened(), at, 1),
                     2 => write(target, encoded(values, |value| (value as u16).to_le_bytes()).as_flattened(), at, 2),
-                    _ => write(target, bytemuck::cast_slice(values), at, size_of::<i32>()),
+                    _ => write(target, bytemuck::cast_slice(values), at, element.bytes()),
                 })
             }
             Kind::Long => {
