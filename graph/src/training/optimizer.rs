@@ -64,7 +64,10 @@ impl Optimizer {
     /// Appends what becomes of each tensor and of what the optimizer keeps of it, with a learning rate, a scalar single.
     pub(super) fn append(self, program: &mut ProgramBuilder, trained: &[Trained<'_>], rate: TensorId) {
         match self {
-            Self::Sgd { .. } => trained.iter().for_each(|trained| self.append_sgd(program, *trained, rate)),
+            Self::Sgd { momentum, dampening, .. } => {
+                let share = (momentum != 0.0 && dampening != 0.0).then(|| share_of_gradients(program, dampening));
+                trained.iter().for_each(|trained| self.append_sgd(program, *trained, rate, share));
+            }
             Self::Adam { betas, .. } => {
                 let corrections = corrections(program, betas);
                 trained.iter().for_each(|trained| self.append_adam(program, *trained, rate, corrections));
@@ -72,8 +75,8 @@ impl Optimizer {
         }
     }
 
-    fn append_sgd(self, program: &mut ProgramBuilder, trained: Trained<'_>, rate: TensorId) {
-        let Self::Sgd { momentum, dampening, weight_decay, nesterov } = self else { return };
+    fn append_sgd(self, program: &mut ProgramBuilder, trained: Trained<'_>, rate: TensorId, share: Option<TensorId>) {
+        let Self::Sgd { momentum, weight_decay, nesterov, .. } = self else { return };
         let Trained { name, tensor, gradient } = trained;
         let element = program.ty(tensor).element;
         let literal = |value: f64| Scalar::literal(element, value);
@@ -87,10 +90,20 @@ impl Optimizer {
             })
         } else {
             let buffer = kept(program, "momentum_buffer", name, tensor);
-            let blended = compose::map(program, [tensor, gradient, buffer], element, |[x, gradient, buffer]| {
-                let gradient = scaled(element, decayed(element, gradient, x, weight_decay), 1.0 - dampening);
-                buffer.binary(BinaryOp::Multiply, literal(momentum)).binary(BinaryOp::Add, gradient)
-            });
+            let carried = |buffer: Scalar| buffer.binary(BinaryOp::Multiply, literal(momentum));
+            let blended = match share {
+                None => compose::map(program, [tensor, gradient, buffer], element, |[x, gradient, buffer]| {
+                    carried(buffer).binary(BinaryOp::Add, decayed(element, gradient, x, weight_decay))
+                }),
+                Some(share) => {
+                    let operands = [tensor, gradient, buffer, share];
+                    compose::map(program, operands, element, |[x, gradient, buffer, share]| {
+                        let share = share.cast(ElementType::F32, element);
+                        let fresh = decayed(element, gradient, x, weight_decay).binary(BinaryOp::Multiply, share);
+                        carried(buffer).binary(BinaryOp::Add, fresh)
+                    })
+                }
+            };
             program.set_next(buffer, blended);
             if nesterov {
                 let operands = [tensor, gradient, blended, rate];
@@ -160,6 +173,18 @@ fn kept(program: &mut ProgramBuilder, kind: &str, name: &str, tensor: TensorId) 
     let zeros = Tensor::from_f64(ty.clone(), &vec![0.0; ty.shape.elements()]);
     let state = program.state(zeros);
     program.names().tensors.insert(state, format!("optimizer.{kind}.{name}"));
+    state
+}
+
+/// By what gradients are multiplied before they join the momentum: 1 in the first step, what dampening leaves from then on.
+fn share_of_gradients(program: &mut ProgramBuilder, dampening: f64) -> TensorId {
+    let literal = |value: f64| Scalar::literal(ElementType::F32, value);
+    let state = program.state(Tensor::scalar(1f32));
+    program.names().tensors.insert(state, "optimizer.share_of_gradients".to_owned());
+    let next = compose::map(program, [state], ElementType::F32, |[share]| {
+        share.binary(BinaryOp::Multiply, literal(0.0)).binary(BinaryOp::Add, literal(1.0 - dampening))
+    });
+    program.set_next(state, next);
     state
 }
 

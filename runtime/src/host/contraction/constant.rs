@@ -9,6 +9,7 @@ use warpweave_plan::plan::ROperator;
 use super::access::Access;
 use super::pack::Panels;
 use super::runs::Steps;
+use crate::host::memory::SINGLE_BYTES;
 
 /// The constants that are packed, each once however many operators multiply it.
 pub(in crate::host) struct PackedConstants {
@@ -30,7 +31,7 @@ pub(super) struct Key {
 impl PackedConstants {
     /// None yet; of constants of so many bytes.
     pub(in crate::host) fn new(bytes: usize) -> Self {
-        Self { known: Vec::new(), left: MOST_COPIES * bytes / size_of::<f32>() }
+        Self { known: Vec::new(), left: MOST_COPIES * bytes / SINGLE_BYTES }
     }
 
     /// The panels that a key says, packed if they were not, where `pack` appends those of a tile; `None` if there are too many.
