@@ -142,14 +142,36 @@ pub fn power(element: ElementType, x: i64, y: i64) -> i64 {
 /// The nearest value of a floating-point type, as [`minifloat::encode`] says for those of 8 bits and fewer.
 pub fn round(element: ElementType, value: f64) -> f64 {
     match element.class() {
-        Class::Float(FloatFormat::Half) => f64::from(f16::from_f64(value)),
-        Class::Float(FloatFormat::BFloat16) => f64::from(bf16::from_f64(value)),
+        Class::Float(FloatFormat::Half) => f64::from(half(value)),
+        Class::Float(FloatFormat::BFloat16) => f64::from(bfloat(value)),
         Class::Float(FloatFormat::Single) => f64::from(value as f32),
         Class::Float(FloatFormat::Minifloat(_) | FloatFormat::PowerOfTwo) => {
             minifloat::decode(element, minifloat::encode(element, value))
         }
         Class::Float(FloatFormat::Double) | Class::Boolean | Class::Signed | Class::Unsigned => value,
     }
+}
+
+/// The nearest half, ties to even.
+pub fn half(value: f64) -> f16 {
+    f16::from_f32(rounded_to_odd(value))
+}
+
+/// The nearest number of eight significant bits, ties to even.
+pub fn bfloat(value: f64) -> bf16 {
+    bf16::from_f32(rounded_to_odd(value))
+}
+
+/// The single next to a value towards zero, with its last bit set if it is not the value itself: what rounds it further rounds
+/// as if it rounded the value.
+fn rounded_to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    let found = f64::from(nearest);
+    if found == value || value.is_nan() {
+        return nearest;
+    }
+    let beyond = u32::from(found.abs() > value.abs());
+    f32::from_bits(nearest.to_bits() - beyond | 1)
 }
 
 /// The integer wrapped to the width of its type.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use half::{bf16, f16};
 
-use crate::arithmetic::{truncate, wrap};
+use crate::arithmetic::{bfloat, half, truncate, wrap};
 use crate::minifloat;
 use crate::numerics::{Class, FloatFormat};
 use crate::types::{ElementType, Shape, TensorType};
@@ -163,8 +163,8 @@ fn integer(element: ElementType, bytes: &[u8]) -> i64 {
 
 fn push_f64(data: &mut Vec<u8>, element: ElementType, value: f64) {
     match element.class() {
-        Class::Float(FloatFormat::Half) => data.extend(f16::from_f64(value).to_le_bytes()),
-        Class::Float(FloatFormat::BFloat16) => data.extend(bf16::from_f64(value).to_le_bytes()),
+        Class::Float(FloatFormat::Half) => data.extend(half(value).to_le_bytes()),
+        Class::Float(FloatFormat::BFloat16) => data.extend(bfloat(value).to_le_bytes()),
         Class::Float(FloatFormat::Single) => data.extend((value as f32).to_le_bytes()),
         Class::Float(FloatFormat::Double) => data.extend(value.to_le_bytes()),
         Class::Float(FloatFormat::Minifloat(_) | FloatFormat::PowerOfTwo) => {

@@ -103,13 +103,13 @@ impl Group {
 /// A plan whose lanes are points of shared axes.
 fn lanes(stages: Vec<StageReads>, shared: &[Shared], tile: &[Extent], registers: &mut Registers) -> Plan {
     let all: Vec<&StageReads> = stages.iter().collect();
-    let (order, padding) = match all.as_slice() {
-        [only] => Window::order(only, tile),
-        _ => None,
-    }
-    .unwrap_or_else(|| (Order::of(tile, &all, &|axis| shared[axis].is_whole), 0));
+    let mut windows = all.iter().filter_map(|stage| Window::order(stage, tile));
+    let (order, padding) = match (windows.next(), windows.next()) {
+        (Some(only), None) => only,
+        _ => (Order::of(tile, &all, &|axis| shared[axis].is_whole), 0),
+    };
     let prepared: Vec<LaneStage> =
-        stages.into_iter().map(|stage| LaneStage::new(stage, &order, tile, registers)).collect();
+        stages.into_iter().map(|stage| LaneStage::new(stage, (&order, padding), tile, registers)).collect();
     let has_windows = prepared.iter().any(LaneStage::has_windows);
     let capacity = if has_windows { CAPACITY } else { registers.most.capacity() };
     Plan::Lanes { order, capacity, padding, stages: prepared }

@@ -274,6 +274,11 @@ impl Window {
         is_small.then_some(found)
     }
 
+    /// Lanes between rows that the windows reach into.
+    pub(crate) fn reach(&self) -> usize {
+        self.columns.reach
+    }
+
     fn planes(&self) -> usize {
         (self.rows.residues + 1) * (self.columns.residues + 1)
     }
