@@ -144,12 +144,19 @@ def channels_last_pool(chooser, name):
     return Case(name, [data], domain=MICROSOFT, **window(chooser, spatial))
 
 
+def without_saturation(weights):
+    """Signed weights in seven bits: where a processor has no instruction for it, ONNX Runtime sums two products of an unsigned
+    and a signed byte in sixteen bits, which saturate."""
+    return weights >> 1 if weights.dtype == numpy.int8 else weights
+
+
 @operator("QLinearMatMul", "MatMulIntegerToFloat", "MatMulInteger")
 def quantised_product(chooser, name):
     rows, inner, columns = chooser.extent(7), chooser.extent(33), chooser.extent(7)
     batch = chooser.shape(ranks=(0, 0, 1), most=3)
     left = quantised(chooser, [*batch, rows, inner], numpy.uint8)
     right = quantised(chooser, [inner, columns], chooser.choice([numpy.uint8, numpy.int8]))
+    right[0] = without_saturation(right[0])
     if chooser.chance(0.5):
         right[1] = scale(chooser, [columns])
         right[2] = chooser.integers(right[0].dtype.type, [columns])
@@ -171,6 +178,7 @@ def quantised_convolution(chooser, name):
     channels, filters = groups * chooser.extent(3), groups * chooser.extent(4)
     data = quantised(chooser, [chooser.extent(2), channels, *spatial], numpy.uint8)
     weights = quantised(chooser, [filters, channels // groups, *attributes["kernel_shape"]], numpy.int8)
+    weights[0] = without_saturation(weights[0])
     weights[2][...] = 0
     if chooser.chance(0.5):
         weights[1], weights[2] = scale(chooser, [filters]), numpy.zeros(filters, numpy.int8)
