@@ -171,7 +171,7 @@ fn rounded_to_odd(value: f64) -> f32 {
         return nearest;
     }
     let beyond = u32::from(found.abs() > value.abs());
-    f32::from_bits(nearest.to_bits() - beyond | 1)
+    f32::from_bits((nearest.to_bits() - beyond) | 1)
 }
 
 /// The integer wrapped to the width of its type.

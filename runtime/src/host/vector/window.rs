@@ -238,7 +238,10 @@ impl Window {
         };
         let row_stride = match rows.axis {
             Some(_) => coefficient(rows.axis) / rows.step,
-            None => rows.taps.first().map_or(0, |(axis, factor)| coefficient(Some(*axis)) / factor),
+            None => {
+                let along = |(axis, factor): &(usize, i64)| coefficient(Some(*axis)).checked_div(*factor);
+                rows.taps.first().and_then(along).unwrap_or(0)
+            }
         };
         let rows_side = side(&rows, row_bounds, row_stride)?;
         let columns_side = side(&columns, column_bounds, coefficient(columns.axis) / columns.step)?;
