@@ -82,6 +82,11 @@ def singles(*shape):
     return RANDOM.standard_normal(shape).astype(numpy.float32)
 
 
+def weights(*shape):
+    """Signed bytes of seven bits: ONNX Runtime may sum products of bytes in sixteen bits, which saturate."""
+    return integers(numpy.int8, *shape) >> 1
+
+
 def integers(element, *shape):
     bounds = numpy.iinfo(element)
     return RANDOM.integers(bounds.min, bounds.max, shape, element, endpoint=True)
@@ -227,11 +232,11 @@ def others():
         short = numpy.dtype(element).name
         case(f"contributed_quantise_{short}", "QuantizeLinear", [singles(3, 5), scale(0.0137), zero(element, 7)])
         case(f"contributed_dequantise_{short}", "DequantizeLinear", [integers(element, 3, 5), scale(0.0137), zero(element, 7)])
-    x, w = integers(numpy.uint8, 1, 6, 5, 4), integers(numpy.int8, 3, 4, 3, 3)
+    x, w = integers(numpy.uint8, 1, 6, 5, 4), weights(3, 4, 3, 3)
     xs, ys = [scale(0.03), zero(numpy.uint8, 100)], [scale(1.3), zero(numpy.uint8, 130)]
     case("conv_last", "QLinearConv", [x, *xs, w, scale(0.1), zero(numpy.int8, 0), *ys, RANDOM.integers(-99, 99, 3, numpy.int32)],
          channels_last=1, pads=[1, 1, 1, 1])
-    a, b = integers(numpy.uint8, 3, 8), integers(numpy.int8, 5, 8)
+    a, b = integers(numpy.uint8, 3, 8), weights(5, 8)
     ends = [scale(0.02137), zero(numpy.uint8, 120), b, scale(0.1171), zero(numpy.int8, 3), RANDOM.integers(-999, 999, 5, numpy.int32)]
     case("gemm_quantised", "QGemm", [a, *ends, scale(0.9), zero(numpy.uint8, 130)], transB=1)
     case("gemm_to_float", "QGemm", [a, *ends], transB=1, alpha=0.5)
@@ -267,7 +272,7 @@ def rotations():
 
 
 def quantised_products():
-    a, b = integers(numpy.uint8, 3, 8), integers(numpy.int8, 8, 5)
+    a, b = integers(numpy.uint8, 3, 8), weights(8, 5)
     one, columns = scale(0.02), singles(5) ** 2 + 0.01
     case("to_float", "MatMulIntegerToFloat", [a, b, one, scale(0.1), zero(numpy.uint8, 120), zero(numpy.int8, 3)])
     case("to_float_bias", "MatMulIntegerToFloat", [a, b, one, columns, None, None, singles(5)])
@@ -284,7 +289,7 @@ def quantised_products():
     case("matmul", "QLinearMatMul", [a, one, zero(numpy.uint8, 120), b, scale(0.1), zero(numpy.int8, 3), ys, yz], domain="")
     case("matmul_columns", "QLinearMatMul",
          [a, one, zero(numpy.uint8, 120), b, columns, numpy.zeros(5, numpy.int8), ys, yz], domain="")
-    x, w = integers(numpy.uint8, 1, 2, 6, 5), integers(numpy.int8, 4, 2, 3, 3)
+    x, w = integers(numpy.uint8, 1, 2, 6, 5), weights(4, 2, 3, 3)
     xs, xz = scale(0.03), zero(numpy.uint8, 100)
     case("conv", "QLinearConv", [x, xs, xz, w, scale(0.1), zero(numpy.int8, 0), scale(1.3), yz], domain="")
     channels = singles(4) ** 2 + 0.01
@@ -316,17 +321,17 @@ def quantised_elements():
 
 
 def blocks():
-    gates = [integers(numpy.int8, 1, 6, 16), integers(numpy.int8, 1, 4, 16), singles(1, 32), None, None, None, None]
+    gates = [weights(1, 6, 16), weights(1, 4, 16), singles(1, 32), None, None, None, None]
     scales = [scale([0.01]), zero(numpy.int8, [3]), scale([0.02]), zero(numpy.int8, [0])]
     case("quantised_lstm", "DynamicQuantizeLSTM", [singles(3, 1, 6), *gates, *scales], outputs=3, hidden_size=4)
     case("quantised_lstm_state", "DynamicQuantizeLSTM",
          [singles(2, 1, 6), *gates[:4], singles(1, 1, 4), singles(1, 1, 4), None, *scales], outputs=2, hidden_size=4)
-    case("dequantise_blocks", "DequantizeLinear", [integers(numpy.int8, 4, 6), singles(4, 2), integers(numpy.int8, 4, 2)],
+    case("dequantise_blocks", "DequantizeLinear", [weights(4, 6), singles(4, 2), weights(4, 2)],
          domain="", axis=1, block_size=3)
-    case("dequantise_vector", "DequantizeLinear", [integers(numpy.int8, 6), singles(2), integers(numpy.int8, 2)],
+    case("dequantise_vector", "DequantizeLinear", [weights(6), singles(2), weights(2)],
          domain="", axis=0, block_size=3)
     case("quantise_blocks", "QuantizeLinear", [singles(4, 6), singles(2, 6) ** 2 + 0.1], domain="", axis=0, block_size=2)
-    w = integers(numpy.int8, 8, 24)
+    w = weights(8, 24)
     case("q_attention", "QAttention", [integers(numpy.uint8, 1, 5, 8), w, singles(24), scale(0.01), scale(0.01), None,
                                        zero(numpy.uint8, 120), zero(numpy.int8, 0)], num_heads=2)
 
