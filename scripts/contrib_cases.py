@@ -342,7 +342,7 @@ def mobile_net():
     shapes = {"e": (8, 4, 1, 1), "d": (8, 1, 3, 3), "p": (4, 8, 1, 1)}
     constants = {"z": zero(numpy.uint8, 120), "zw": zero(numpy.int8, 0), "s": scale(0.02137)}
     for at, (name, shape) in enumerate(shapes.items()):
-        constants[f"w{name}"] = integers(numpy.int8, *shape)
+        constants[f"w{name}"] = weights(*shape)
         constants[f"sw{name}"], constants[f"s{name}"] = scale(0.01171), scale([0.04913, 0.15317, 0.21713][at])
         constants[f"b{name}"] = RANDOM.integers(-99, 99, shape[0], numpy.int32)
     constants["sy"] = scale(0.19171)
