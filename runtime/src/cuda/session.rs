@@ -396,8 +396,7 @@ impl Session for CudaSession {
     }
 
     fn advance(&mut self) -> Result<(), SessionError> {
-        let next = self.read_states(|state| state.next)?;
-        self.set_states(&next)
+        self.read_states(|state| state.next).and_then(|next| self.set_states(&next))
     }
 
     fn spin(&mut self, least: Duration) -> Result<bool, SessionError> {
