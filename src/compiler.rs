@@ -14,7 +14,9 @@ use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchReport, 
 use warpweave_fusion::schedule::choice::limits;
 use warpweave_fusion::schedule::choice::lower_bounds::LowerBounds;
 use warpweave_fusion::schedule::choice::plan_with;
+use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
+use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::legible::legible;
@@ -37,6 +39,10 @@ pub struct CompileOptions {
     pub fusion: FusionLevel,
     /// What kernels cost.
     pub cost: Arc<dyn KernelCost>,
+    /// What waiting costs.
+    pub waiting: SyncCosts,
+    /// How units wait and which order they follow; what is predicted to be fastest if none is given.
+    pub sync: Option<SyncPolicy>,
 }
 
 /// Virtual execution units of plans for the host; they are folded onto the threads that there are.
@@ -48,18 +54,21 @@ const HOST_THREADS: usize = 4;
 impl CompileOptions {
     /// For a GPU: a unit a multiprocessor, fusion through shared memory too.
     pub fn gpu(arch: GpuArch) -> Self {
-        Self { units: arch.multiprocessors.value, fusion: FusionLevel::Full, cost: Arc::new(EstimatedCost { arch }) }
+        let (units, cost) = (arch.multiprocessors.value, Arc::new(EstimatedCost { arch }));
+        Self { units, fusion: FusionLevel::Full, cost, waiting: SyncCosts::h200(), sync: None }
     }
 
     /// How plans are made: for the units, with the shared memory of the device that costs are of.
     pub fn plan_options(&self) -> PlanOptions {
         let shared_bytes = self.cost.shared_bytes_per_block();
-        PlanOptions { shared_bytes, kernels: KernelChoice::Interplay, ..PlanOptions::new(self.units) }
+        let (costs, sync) = (self.waiting, self.sync);
+        PlanOptions { shared_bytes, costs, sync, kernels: KernelChoice::Interplay, ..PlanOptions::new(self.units) }
     }
 
-    /// For the host back end.
+    /// For the host back end: in program order, so that what a thread reads again soon is still in its caches.
     pub fn host() -> Self {
-        Self { units: HOST_UNITS, fusion: FusionLevel::Register, cost: Arc::new(HostCost { threads: HOST_THREADS }) }
+        let (fusion, cost) = (FusionLevel::Register, Arc::new(HostCost { threads: HOST_THREADS }));
+        Self { units: HOST_UNITS, fusion, cost, waiting: SyncCosts::host(), sync: Some(SyncPolicy::IN_ORDER) }
     }
 }
 

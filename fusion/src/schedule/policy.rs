@@ -18,10 +18,12 @@ pub enum PlacementPolicy {
     Wavefront,
     /// List scheduling: every rTask to the unit that can start it first, into a gap where there is one.
     ListScheduling,
+    /// One rOperator after another in the order of the program: what was read or written last is still in a cache.
+    ProgramOrder,
 }
 
-/// How a segment is synchronised and placed. Only wavefronts can be told apart by barriers of all units, so three of the
-/// combinations exist.
+/// How a segment is synchronised and placed. Only wavefronts can be told apart by barriers of all units, so four of the
+/// combinations are of use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SyncPolicy {
     waits: WaitGranularity,
@@ -35,8 +37,10 @@ impl SyncPolicy {
     pub const OPERATOR: Self = Self { waits: WaitGranularity::Operator, placement: PlacementPolicy::ListScheduling };
     /// A reader waits for the bands that it reads.
     pub const TILE: Self = Self { waits: WaitGranularity::Band, placement: PlacementPolicy::ListScheduling };
+    /// The same in program order.
+    pub const IN_ORDER: Self = Self { waits: WaitGranularity::Band, placement: PlacementPolicy::ProgramOrder };
     /// All policies, coarsest first.
-    pub const ALL: [Self; 3] = [Self::BARRIER, Self::OPERATOR, Self::TILE];
+    pub const ALL: [Self; 4] = [Self::BARRIER, Self::OPERATOR, Self::TILE, Self::IN_ORDER];
 
     /// What a wait is for.
     pub fn waits(self) -> WaitGranularity {
@@ -50,10 +54,11 @@ impl SyncPolicy {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self.waits {
-            WaitGranularity::Device => "barrier",
-            WaitGranularity::Operator => "operator",
-            WaitGranularity::Band => "tile",
+        match (self.waits, self.placement) {
+            (WaitGranularity::Device, _) => "barrier",
+            (WaitGranularity::Operator, _) => "operator",
+            (WaitGranularity::Band, PlacementPolicy::ProgramOrder) => "in-order",
+            (WaitGranularity::Band, _) => "tile",
         }
     }
 }

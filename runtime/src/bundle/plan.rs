@@ -6,6 +6,7 @@ use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::backend::{Backend, BackendReason};
 use warpweave_plan::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, OperatorId};
 use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, Segment};
+use warpweave_plan::streams::fold::{Merging, fold};
 use warpweave_plan::tables;
 use warpweave_plan::tables::{Binding, Tables};
 use warpweave_plan::verify::Verified;
@@ -57,7 +58,7 @@ impl TargetPlan {
 
     /// The plan on at most `units` units, verified again.
     pub fn folded(&self, target: BundleTarget, units: usize) -> Result<Self, BundleError> {
-        let plan = warpweave_plan::streams::fold::fold(self.plan.plan(), units);
+        let plan = fold(self.plan.plan(), units, Merging::Turns);
         Ok(Self { plan: verified(target, plan)?, ..self.clone() })
     }
 

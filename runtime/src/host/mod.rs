@@ -18,6 +18,7 @@ mod opaque;
 mod operator;
 mod points;
 mod pool;
+mod simd;
 mod stage;
 mod staged;
 mod vector;
@@ -30,7 +31,7 @@ use warpweave_graph::index_check::IndexFault;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
 use warpweave_plan::plan::{BufferSpace, RTask, Segment};
-use warpweave_plan::streams::fold::fold;
+use warpweave_plan::streams::fold::{Merging, fold};
 use warpweave_plan::verify::Verified;
 use warpweave_plan::verify::verify;
 use warpweave_plan::verify::violation::Violation;
@@ -113,7 +114,7 @@ impl HostSession {
     /// Folds the plan onto at most `threads` streams, verifies it again and prepares its rOperators.
     pub fn new(plan: &Verified, weights: Arc<[u8]>, threads: usize) -> Result<Self, HostError> {
         check_plan(plan.plan(), 1)?;
-        let folded = fold(plan.plan(), threads);
+        let folded = fold(plan.plan(), threads, Merging::ProgramOrder);
         let plan = verify(folded).map_err(|violations| HostError::Plan { threads, violations })?;
         let memory = &plan.plan().memory;
         if weights.len() as u64 != memory.weights_bytes {

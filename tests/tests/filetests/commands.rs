@@ -8,7 +8,7 @@ use warpweave::graph::pipeline::{Selection, rewrite};
 use warpweave::graph::program::TensorId;
 use warpweave::graph::{Tensor, TensorType, text};
 use warpweave::plan::plan::ExecutionPlan;
-use warpweave::plan::streams::fold::fold;
+use warpweave::plan::streams::fold::{Merging, fold};
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::Machine;
 use warpweave_tests::random::{self, Random};
@@ -32,7 +32,7 @@ pub fn run(start: &Start, command: &Command) -> Result<String, String> {
         Command::Partition(choices) => Ok(start.partition(&start.prepared()?, choices)?.to_string()),
         Command::Plan(planning) => Ok(start.plan(planning)?.plan().to_string()),
         Command::Verify(planning) => verified(start, planning),
-        Command::Fold(planning, units) => Ok(fold(start.plan(planning)?.plan(), *units).to_string()),
+        Command::Fold(planning, units) => Ok(fold(start.plan(planning)?.plan(), *units, Merging::Turns).to_string()),
         Command::Ir(planning) => {
             let program = start.kernels(planning)?;
             match parse_kernels(&program.to_string()) {

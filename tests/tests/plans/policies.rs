@@ -7,7 +7,7 @@ use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::fusion::schedule::simulation::makespan;
 use warpweave::graph::program::TensorProgram;
 use warpweave::graph::reference::evaluate;
-use warpweave::plan::streams::fold::fold;
+use warpweave::plan::streams::fold::{Merging, fold};
 use warpweave::plan::streams::polls::Polls;
 use warpweave::plan::verify::verify;
 use warpweave_tests::machine::{Machine, assert_close};
@@ -132,8 +132,10 @@ fn check_memory(program: &TensorProgram) {
 fn check_folds(program: &TensorProgram) {
     let plan = planned(program, |options| options).plan;
     for units in FEWER {
-        let folded = fold(&plan, units);
-        assert_eq!(folded.persistent().units(), units);
-        verify(folded).unwrap_or_else(|violations| panic!("on {units} units: {violations:?}"));
+        for merging in [Merging::Turns, Merging::ProgramOrder] {
+            let folded = fold(&plan, units, merging);
+            assert_eq!(folded.persistent().units(), units);
+            verify(folded).unwrap_or_else(|violations| panic!("{merging:?} on {units} units: {violations:?}"));
+        }
     }
 }

@@ -11,7 +11,7 @@ use warpweave::graph::Tensor;
 use warpweave::graph::reference::evaluate;
 use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::{ExecutionPlan, Segment};
-use warpweave::plan::streams::fold::fold;
+use warpweave::plan::streams::fold::{Merging, fold};
 use warpweave::plan::streams::prefetch::without_prefetches;
 use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::shape::{ContractionShape, Pipeline};
@@ -37,7 +37,11 @@ pub fn add(suite: &mut Suite) {
             let inputs = random::inputs(&mut Random::new(8), &compiled.program);
             let outputs = check(&compiled, &inputs);
             assert_eq!(check(&changed(&compiled, without), &inputs), outputs, "the bits are the same");
-            assert_eq!(check(&changed(&compiled, |plan| fold(plan, 1)), &inputs), outputs, "on one unit too");
+            assert_eq!(
+                check(&changed(&compiled, |plan| fold(plan, 1, Merging::Turns)), &inputs),
+                outputs,
+                "on one unit too"
+            );
             check_prologue(&compiled, &inputs);
         });
     }

@@ -13,7 +13,7 @@ use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::{TensorId, TensorProgram};
 use warpweave::graph::{ElementType, Tensor};
-use warpweave::plan::streams::fold::fold;
+use warpweave::plan::streams::fold::{Merging, fold};
 use warpweave::plan::template::contraction::operand_staging::stages_operands;
 use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
@@ -101,7 +101,7 @@ fn check(recipe: &Recipe) -> usize {
         assert_eq!(judge(plan, &accesses), Verdict::Harmless);
         let found = Machine::new(&compiled).run(&inputs, 1);
         assert_close(&found, &expected, 2e-3);
-        let folded = fold(plan, recipe.fewer);
+        let folded = fold(plan, recipe.fewer, Merging::Turns);
         assert_eq!(folded.persistent().units(), recipe.fewer);
         assert_eq!(judge(&folded, &accesses), Verdict::Harmless);
         printed::check_plan(&folded);

@@ -6,7 +6,7 @@ use warpweave::codegen::lower::lower;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::plan::plan::{ExecutionPlan, Instruction, PersistentSegment, Segment};
-use warpweave::plan::streams::fold::fold;
+use warpweave::plan::streams::fold::{Merging, fold};
 use warpweave::plan::template::Template;
 use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
@@ -66,7 +66,8 @@ fn check(compiled: &Compiled) {
 }
 
 fn folded(compiled: &Compiled, units: usize) -> Compiled {
-    let plan = verify(fold(compiled.plan.plan(), units)).unwrap_or_else(|violations| panic!("{violations:?}"));
+    let plan =
+        verify(fold(compiled.plan.plan(), units, Merging::Turns)).unwrap_or_else(|violations| panic!("{violations:?}"));
     let lowered = lower(plan.plan()).unwrap_or_else(|error| panic!("{error}"));
     Compiled { program: compiled.program.clone(), plan, lowered }
 }

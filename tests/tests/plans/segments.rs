@@ -20,7 +20,7 @@ use warpweave::graph::reference::evaluate;
 use warpweave::graph::{ElementType, Tensor};
 use warpweave::plan::plan::backend::{Backend, BackendChoice, BackendReason, PlanBackend, SegmentReason};
 use warpweave::plan::plan::{EdgeKind, ExecutionPlan, Segment};
-use warpweave::plan::streams::fold::fold;
+use warpweave::plan::streams::fold::{Merging, fold};
 use warpweave::plan::verify::verify;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave::runtime::session_memory::SessionMemory;
@@ -101,7 +101,7 @@ fn check_runs(compiled: &Compiled) {
     let inputs = random::indices(&mut Random::new(6), &compiled.program);
     let expected = evaluate(&compiled.program, &inputs).unwrap_or_else(|error| panic!("{error}"));
     let weights = pack_weights(&compiled.plan, |id| compiled.program.constant(id)).expect("constants are there");
-    let plans = FOLDED.map(|units| fold(compiled.plan.plan(), units));
+    let plans = FOLDED.map(|units| fold(compiled.plan.plan(), units, Merging::Turns));
     for plan in std::iter::once(compiled.plan.plan()).chain(&plans) {
         verify(plan.clone()).unwrap_or_else(|violations| panic!("{violations:?}"));
         let machine = Machine::with_plan(plan, &compiled.lowered, &compiled.program);

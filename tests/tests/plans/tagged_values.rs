@@ -12,7 +12,7 @@ use warpweave::graph::{Graph, Tensor, TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, build};
 use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::{EdgeKind, tag_of};
-use warpweave::plan::streams::fold::fold;
+use warpweave::plan::streams::fold::{Merging, fold};
 use warpweave::plan::tables::{Awaited, INSTRUCTION_WORDS, OPCODE_RUN};
 use warpweave::plan::template::contraction::operand_staging::stages_operands;
 use warpweave::plan::verify::verify;
@@ -177,7 +177,7 @@ fn check_folds(compiled: &Compiled, folded: &[usize]) {
     let inputs = ordinary(compiled);
     let expected = reference(compiled, &inputs);
     for &units in folded {
-        let folded = fold(compiled.plan.plan(), units);
+        let folded = fold(compiled.plan.plan(), units, Merging::Turns);
         assert_eq!(judge(&folded, &Accesses::new(&folded, Reads::Boxes)), Verdict::Harmless, "{units} units");
         let folded = verify(folded).unwrap_or_else(|violations| panic!("on {units} units: {violations:?}"));
         assert_eq!(folded.evidence().polls, compiled.plan.evidence().polls);

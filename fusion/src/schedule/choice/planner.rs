@@ -1,5 +1,6 @@
 //! A partition whose kernels are chosen, and its plans: in which order, after which waits, in which memory.
 
+use crate::schedule::policy::PlacementPolicy;
 use crate::schedule::policy::SyncPolicy;
 use crate::schedule::policy::WaitGranularity;
 use crate::tuning::SearchTuning;
@@ -266,13 +267,14 @@ impl<'a> Planner<'a> {
     }
 
     /// The plan with its rTasks justified, for as long as that is predicted to be faster. Where rTasks have units of their
-    /// own there is little to choose.
+    /// own there is little to choose, and other orders than that of list scheduling stay as they are.
     fn justified(&self, mut placed: PlacedPlan) -> PlacedPlan {
         let PlanOptions { units, costs, arena, .. } = self.options;
         let path = self.work(&placed.bands).path(*units, costs) as f64;
         let is_close = nanoseconds(placed.makespan()) as f64
             <= path * SearchTuning::DEFAULT.schedule.worthwhile_justification_ratio;
-        if is_close || self.affinity.are_given() {
+        let is_listed = placed.planned.sync.placement() == PlacementPolicy::ListScheduling;
+        if is_close || !is_listed || self.affinity.are_given() {
             return placed;
         }
         for _ in 0..SearchTuning::DEFAULT.schedule.justifications {

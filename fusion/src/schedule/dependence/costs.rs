@@ -51,6 +51,21 @@ impl SyncCosts {
         }
     }
 
+    /// Threads of a processor that share its last cache, a signal a line of it.
+    pub fn host() -> Self {
+        Self {
+            exchange: assumed([(2, 0.15), (8, 0.3), (32, 1.0), (64, 2.0), (132, 4.0)]),
+            drain: assumed(0.02),
+            release: assumed(0.02),
+            poll: assumed(0.01),
+            tagged_value: assumed(0.15),
+            keep: assumed(1e4),
+            stream_launch: assumed(5.0),
+            graph_launch: assumed(5.0),
+            graph_node: assumed(5.0),
+        }
+    }
+
     /// The same with everything assumed multiplied by `factor`.
     pub fn with_assumed(self, factor: f64) -> Self {
         let scaled = |constant: Constant<f64>| match constant.provenance {

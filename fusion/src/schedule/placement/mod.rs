@@ -5,6 +5,7 @@ pub mod insertion;
 pub mod justify;
 pub mod policies;
 pub mod profile;
+pub mod program_order;
 pub mod timeline;
 pub mod wavefront;
 

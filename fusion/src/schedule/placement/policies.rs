@@ -4,10 +4,12 @@
 //! most urgent rOperators choose first; the others fill the gaps that these leave, so nothing delays what is more urgent.
 //! rTasks then stand in the order of their estimated starts. That order respects every wait, so streams that follow it
 //! cannot deadlock, and rOperators of different waves overlap wherever their tiles allow.
+//!
+//! Program order suits processors: what a thread reads again soon is still in its caches.
 
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::dependence::requirements::Requirements;
-use crate::schedule::placement::{Placement, Work, insertion, wavefront};
+use crate::schedule::placement::{Placement, Work, insertion, program_order, wavefront};
 use crate::schedule::policy::{PlacementPolicy, SyncPolicy};
 
 /// Places all rTasks on `units` units.
@@ -17,5 +19,6 @@ pub fn place(work: &Work, units: usize, policy: SyncPolicy, costs: &SyncCosts) -
         PlacementPolicy::ListScheduling => {
             insertion::place_ready(&Requirements::new(work, units, costs), &work.urgency(units, costs))
         }
+        PlacementPolicy::ProgramOrder => program_order::place(&Requirements::new(work, units, costs)),
     }
 }

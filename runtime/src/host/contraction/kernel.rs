@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::vector::Vector;
+use crate::host::simd::Vector;
 
 /// Most rows of a panel, whatever the processor.
 pub(in crate::host) const MOST_ROWS: usize = 12;

@@ -9,7 +9,6 @@ mod kernel;
 mod pack;
 mod runs;
 mod slices;
-mod vector;
 
 use warpweave_graph::expr::Range;
 use warpweave_plan::plan::{MemoryPlan, ROperator};

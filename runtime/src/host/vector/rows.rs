@@ -2,9 +2,10 @@
 
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{BinaryOp, Reducer, Scalar};
+use warpweave_plan::plan::BufferSpace;
 
-use super::arithmetic::mathematics::multiply_add;
-use super::arithmetic::processor::vectorised;
+use super::arithmetic::processor::Processor;
+use super::arithmetic::products::{ROWS, dot, dot_rows, matrix_vector};
 use super::frame::{Counts, Frame, Number, Slot};
 use super::lanes::{Extent, Order};
 use super::loops::{advance, each_chunk};
@@ -14,11 +15,6 @@ use super::reduce::{Combination, Total};
 use super::stage::{Source, StageReads};
 use crate::host::indices::HostIndexChecks;
 use crate::host::memory::{HostSpace, Memory, SINGLE_BYTES};
-
-/// Rows whose products are summed at once.
-const ROWS: usize = 4;
-/// Partial sums of a row.
-const PARTS: usize = 16;
 
 /// A reduction along a stage's own axes.
 pub(crate) struct RowReduction {
@@ -78,7 +74,7 @@ impl RowReduction {
         match summand {
             Summand::Products(products) => {
                 let mut sums = [0.0; ROWS];
-                self.add_rows(products, point, None, &mut sums, memory, frame);
+                self.add_rows(products, point, (None, 1), &mut sums, memory, frame);
                 total.add(sums[0]);
             }
             Summand::Evaluated(_) if order.is_empty() => {}
@@ -124,71 +120,145 @@ impl RowReduction {
             }
         };
         for row in 0..chunk.rows {
-            let mut column = 0;
-            while column < chunk.columns {
+            if let Summand::Products(products) = &self.summand {
+                go(point, row, 0);
+                let lane = row * chunk.pitch;
+                self.sums(products, point, (lanes.column, chunk.columns), (to, lane), memory, frame);
+                continue;
+            }
+            for column in 0..chunk.columns {
                 go(point, row, column);
                 let lane = row * chunk.pitch + column;
-                match &self.summand {
-                    Summand::Products(products) if chunk.columns - column >= ROWS => {
-                        let mut sums = [0.0; ROWS];
-                        self.add_rows(products, point, lanes.column, &mut sums, memory, frame);
-                        let out = &mut f32::registers_mut(frame)[usize::from(to.number)][lane..][..ROWS];
-                        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum as f32);
-                        column += ROWS;
-                    }
-                    _ => {
-                        inputs.iter().for_each(|[from, into]| frame.pick(*from, lane, *into));
-                        let total = self.total(point, memory, checks, frame);
-                        total.keep(to, lane, frame);
-                        column += 1;
-                    }
-                }
+                inputs.iter().for_each(|[from, into]| frame.pick(*from, lane, *into));
+                let total = self.total(point, memory, checks, frame);
+                total.keep(to, lane, frame);
             }
         }
         go(point, 0, 0);
     }
 
-    /// Adds the products of neighbouring points along an axis.
+    /// The sums of products at neighbouring points along an axis, to a register from a lane on.
+    fn sums(
+        &self,
+        products: &[[Side; 2]],
+        point: &mut [i64],
+        (axis, points): (Option<usize>, usize),
+        (to, lane): (Slot, usize),
+        memory: &Memory,
+        frame: &mut Frame,
+    ) {
+        if let [sides] = products
+            && self.order.outer.is_empty()
+            && let Some(at) = Streams::of(sides, point, axis, frame).matrix_vector(sides, self.count(), points, memory)
+        {
+            let processor = frame.processor();
+            let out = &mut f32::registers_mut(frame)[usize::from(to.number)][lane..][..points];
+            return matrix_vector(processor, at.matrix, at.stride, at.vector, out);
+        }
+        let first = axis.map_or(0, |axis| point[axis]);
+        for done in (0..points).step_by(ROWS) {
+            if let Some(axis) = axis {
+                point[axis] = first + done as i64;
+            }
+            let rows = ROWS.min(points - done);
+            let mut sums = [0.0; ROWS];
+            self.add_rows(products, point, (axis, rows), &mut sums, memory, frame);
+            let out = &mut f32::registers_mut(frame)[usize::from(to.number)][lane + done..][..rows];
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum as f32);
+        }
+    }
+
+    /// Adds the products of some neighbouring points along an axis.
     fn add_rows(
         &self,
         products: &[[Side; 2]],
         point: &mut [i64],
-        axis: Option<usize>,
+        (axis, rows): (Option<usize>, usize),
         sums: &mut [f64; ROWS],
         memory: &Memory,
-        frame: &mut Frame,
+        frame: &Frame,
     ) {
         loop {
             for sides in products {
-                let starts = sides.each_ref().map(|side| side.at(point, frame));
-                let steps = match axis {
-                    Some(axis) => sides.each_ref().map(|side| side.line.step(axis) * SINGLE_BYTES as i64),
-                    None => [0, 0],
-                };
-                let count = self.order.column.map_or(1, |(_, extent)| extent);
-                let slice = |side: usize, row: usize| {
-                    let side_start = starts[side] + row as i64 * steps[side];
-                    memory.singles(sides[side].space, side_start, count).unwrap_or(&[])
-                };
-                let mut found = [0f32; ROWS];
-                let rows = |side: usize| std::array::from_fn(|row| slice(side, row));
-                match steps {
-                    [0, 0] => dot_pairs(
-                        frame.processor(),
-                        &[slice(0, 0), &[], &[], &[]],
-                        &[slice(1, 0), &[], &[], &[]],
-                        &mut found,
-                    ),
-                    [0, _] => dot_rows(frame.processor(), slice(0, 0), &rows(1), &mut found),
-                    [_, 0] => dot_rows(frame.processor(), slice(1, 0), &rows(0), &mut found),
-                    _ => dot_pairs(frame.processor(), &rows(0), &rows(1), &mut found),
-                }
-                sums.iter_mut().zip(found).for_each(|(sum, found)| *sum += f64::from(found));
+                let streams = Streams::of(sides, point, axis, frame);
+                streams.add(sides, rows, self.count(), memory, frame.processor(), sums);
             }
             if !advance(point, &self.order.outer, None) {
                 return;
             }
         }
+    }
+
+    /// Products side by side in memory.
+    fn count(&self) -> usize {
+        self.order.column.map_or(1, |(_, extent)| extent)
+    }
+}
+
+/// A matrix whose rows begin `stride` elements apart, and a vector.
+struct MatrixVector<'m> {
+    matrix: &'m [f32],
+    stride: usize,
+    vector: &'m [f32],
+}
+
+/// Where the factors of products lie at a point, and how far those of the next point along an axis are from there.
+struct Streams {
+    starts: [i64; 2],
+    steps: [i64; 2],
+}
+
+impl Streams {
+    fn of(sides: &[Side; 2], point: &[i64], axis: Option<usize>, frame: &Frame) -> Self {
+        let step = |side: &Side| axis.map_or(0, |axis| side.line.step(axis) * SINGLE_BYTES as i64);
+        Self { starts: sides.each_ref().map(|side| side.at(point, frame)), steps: sides.each_ref().map(step) }
+    }
+
+    /// The factors of so many points as a matrix of rows and the vector that all rows share, where they are.
+    fn matrix_vector<'m>(
+        &self,
+        sides: &[Side; 2],
+        count: usize,
+        points: usize,
+        memory: &'m Memory,
+    ) -> Option<MatrixVector<'m>> {
+        let (shared, rows) = match self.steps {
+            [0, step] if step > 0 => (0, 1),
+            [step, 0] if step > 0 => (1, 0),
+            _ => return None,
+        };
+        let stride = self.steps[rows] as usize / SINGLE_BYTES;
+        // Others may write what lies between rows of the arena.
+        if stride > count && sides[rows].space != HostSpace::Plan(BufferSpace::Weights) {
+            return None;
+        }
+        let vector = memory.singles(sides[shared].space, self.starts[shared], count)?;
+        let matrix = memory.singles(sides[rows].space, self.starts[rows], (points - 1) * stride + count)?;
+        Some(MatrixVector { matrix, stride, vector })
+    }
+
+    /// Adds the products of some points, so many each.
+    fn add(
+        &self,
+        sides: &[Side; 2],
+        rows: usize,
+        count: usize,
+        memory: &Memory,
+        processor: Processor,
+        sums: &mut [f64; ROWS],
+    ) {
+        let slice = |side: usize, row: usize| {
+            let start = self.starts[side] + row.min(rows - 1) as i64 * self.steps[side];
+            memory.singles(sides[side].space, start, count).unwrap_or(&[])
+        };
+        let slices = |side: usize| std::array::from_fn(|row| slice(side, row));
+        let found: [f32; ROWS] = match self.steps {
+            [0, 0] => [dot(processor, slice(0, 0), slice(1, 0)); ROWS],
+            [0, _] => dot_rows(processor, slice(0, 0), &slices(1)),
+            [_, 0] => dot_rows(processor, slice(1, 0), &slices(0)),
+            _ => std::array::from_fn(|row| dot(processor, slice(0, row), slice(1, row))),
+        };
+        sums.iter_mut().zip(found).for_each(|(sum, found)| *sum += f64::from(found));
     }
 }
 
@@ -228,43 +298,4 @@ fn side(reads: &StageReads, order: &Order, scalar: &Scalar) -> Option<Side> {
         offset: *offset,
         line,
     })
-}
-
-vectorised! {
-/// The sums of the products of a slice with several.
-fn dot_rows<I>(processor, shared: &[f32], rows: &[&[f32]; ROWS], out: &mut [f32; ROWS]) {
-    let mut sums = [[0f32; PARTS]; ROWS];
-    let length = rows.iter().map(|row| row.len()).min().unwrap_or(0).min(shared.len());
-    let (shared, rest) = shared[..length].as_chunks::<PARTS>();
-    let [a, b, c, d] = rows.map(|row| row[..length].as_chunks::<PARTS>());
-    for (x, (((a, b), c), d)) in shared.iter().zip(a.0.iter().zip(b.0).zip(c.0).zip(d.0)) {
-        for part in 0..PARTS {
-            sums[0][part] = multiply_add::<I>(a[part], x[part], sums[0][part]);
-            sums[1][part] = multiply_add::<I>(b[part], x[part], sums[1][part]);
-            sums[2][part] = multiply_add::<I>(c[part], x[part], sums[2][part]);
-            sums[3][part] = multiply_add::<I>(d[part], x[part], sums[3][part]);
-        }
-    }
-    for ((out, sums), row) in out.iter_mut().zip(&sums).zip([a.1, b.1, c.1, d.1]) {
-        let rest = rest.iter().zip(row).fold(0f32, |sum, (a, b)| multiply_add::<I>(*a, *b, sum));
-        *out = sums.iter().sum::<f32>() + rest;
-    }
-}
-}
-
-vectorised! {
-/// The sums of the products of pairs of slices.
-fn dot_pairs<I>(processor, left: &[&[f32]; ROWS], right: &[&[f32]; ROWS], out: &mut [f32; ROWS]) {
-    for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
-        let mut sums = [0f32; PARTS];
-        let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<PARTS>(), right.as_chunks::<PARTS>());
-        for (a, b) in left.iter().zip(right) {
-            for part in 0..PARTS {
-                sums[part] = multiply_add::<I>(a[part], b[part], sums[part]);
-            }
-        }
-        let rest = left_rest.iter().zip(right_rest).fold(0f32, |sum, (a, b)| multiply_add::<I>(*a, *b, sum));
-        *out = sums.iter().sum::<f32>() + rest;
-    }
-}
 }

@@ -3,3 +3,4 @@
 pub(crate) mod functions;
 pub(crate) mod mathematics;
 pub(crate) mod processor;
+pub(crate) mod products;

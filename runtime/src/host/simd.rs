@@ -16,6 +16,9 @@ pub(super) trait Vector: Copy {
     fn add(self, other: Self) -> Self;
     /// `self · factor + sum`; rounded once where the processor does it at once.
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
+    /// Asks for the line of an address, which need not be valid.
+    #[inline(always)]
+    fn fetch(_address: *const f32) {}
 }
 
 impl Vector for [f32; 4] {
@@ -58,7 +61,7 @@ mod x86 {
     use super::Vector;
 
     // SAFETY, of all below: by the trait's contract the processor has the instruction; loads and stores are unaligned and
-    // inside of slices whose length is checked.
+    // inside of slices whose length is checked, and a prefetch of any address is a hint.
     macro_rules! vector {
         ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply_add:ident) => {
             impl Vector for $vector {
@@ -87,6 +90,11 @@ mod x86 {
                 #[inline(always)]
                 fn multiply_add(self, factor: Self, sum: Self) -> Self {
                     unsafe { $multiply_add(self, factor, sum) }
+                }
+
+                #[inline(always)]
+                fn fetch(address: *const f32) {
+                    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
                 }
             }
         };

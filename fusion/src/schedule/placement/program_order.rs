@@ -1,0 +1,49 @@
+//! Placement in program order: every unit runs the rOperators one after another, so what it reads anew it has read a moment ago.
+//!
+//! Where weights are used again at every step of a sequence, a wave of layers would push them out of every cache.
+
+use warpweave_graph::arena::Arena;
+
+use crate::schedule::dependence::bands::BandId;
+use crate::schedule::dependence::requirements::{Need, Requirements};
+use crate::schedule::placement::insertion::Home;
+use crate::schedule::placement::{Placement, Step, Time};
+use warpweave_plan::plan::RTask;
+
+/// Places all rTasks in the order of their rOperators and tiles: each on the unit that can start it first after what it has,
+/// the first of equals, so that equal rOperators in turn have equal tiles on equal units.
+pub fn place(requirements: &Requirements) -> Placement {
+    let band = |_| (0, Home::Nowhere);
+    let mut bands: Arena<BandId, (Time, Home)> = (0..requirements.work.bands.len()).map(band).collect();
+    let mut free: Vec<Time> = vec![0; requirements.units];
+    let mut steps = Vec::new();
+    for (operator, definition) in requirements.work.operators.iter() {
+        let (own, signal) = requirements.takes(operator);
+        for tile in 0..definition.tasks() {
+            let task = RTask { operator, tile };
+            let starts = |unit: usize| free[unit].max(released(requirements.of(task), unit, &bands, requirements));
+            let unit = match requirements.work.affinity.unit(task, requirements.units) {
+                Some(home) => home,
+                None => (0..requirements.units).min_by_key(|&unit| starts(unit)).expect("a device has units"),
+            };
+            let start = starts(unit);
+            let end = start + own;
+            free[unit] = end + signal;
+            for band in requirements.work.bands.of(operator, tile) {
+                let (last, home) = &mut bands[band];
+                (*last, *home) = ((*last).max(end), home.with(unit));
+            }
+            steps.push(Step { task, unit, start, end });
+        }
+    }
+    Placement { steps, barriers: Vec::new() }
+}
+
+/// When everything that is needed has reached a unit.
+fn released(needs: &[Need], unit: usize, bands: &Arena<BandId, (Time, Home)>, requirements: &Requirements) -> Time {
+    let reaches = |need: &Need| {
+        let (end, home) = bands[need.0];
+        if home == Home::At(unit) { end } else { end + requirements.reach(*need) }
+    };
+    needs.iter().map(reaches).max().unwrap_or(0)
+}
