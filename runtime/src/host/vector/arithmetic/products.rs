@@ -13,10 +13,10 @@ pub(crate) fn dot(processor: Processor, left: &[f32], right: &[f32]) -> f32 {
     let length = left.len().min(right.len());
     // Quarters side by side have as many sums under way as four rows.
     let quarter = length / ROWS;
-    let [a, b, c, d] = sums(processor, &quarters(left, quarter), &quarters(right, quarter), 0);
+    let found = sums(processor, &quarters(left, quarter), &quarters(right, quarter));
     let rest = left[ROWS * quarter..length].iter().zip(&right[ROWS * quarter..]);
     let rest: f32 = rest.map(|(left, right)| left * right).sum();
-    (a + b) + (c + d) + rest
+    (found[0] + found[1]) + (found[2] + found[3]) + rest
 }
 
 /// The first parts of a slice, of this length each.
@@ -24,81 +24,119 @@ fn quarters(slice: &[f32], length: usize) -> [&[f32]; ROWS] {
     std::array::from_fn(|row| &slice[row * length..][..length])
 }
 
+/// The sums of the products of a slice with several, as far as the shortest goes.
+pub(crate) fn dot_rows(processor: Processor, shared: &[f32], rows: &[&[f32]; ROWS]) -> [f32; ROWS] {
+    sums(processor, &[shared; ROWS], rows)
+}
+
+/// The sums of the products of pairs of slices, as far as the shortest of all goes.
+fn sums(processor: Processor, left: &[&[f32]; ROWS], right: &[&[f32]; ROWS]) -> [f32; ROWS] {
+    let length = left.iter().chain(right).map(|slice| slice.len()).min().unwrap_or(0);
+    let (left, right) = (left.map(|slice| &slice[..length]), right.map(|slice| &slice[..length]));
+    let mut out = [0.0; ROWS];
+    on_vectors(processor, &mut Products::Pairs { left: &left, right: &right, out: &mut out });
+    out
+}
+
 /// The product of a matrix, whose rows begin `stride` elements apart, with a vector: a sum a row of `out`.
 ///
 /// # Panics
 /// If the matrix ends before its last row.
 pub(crate) fn matrix_vector(processor: Processor, matrix: &[f32], stride: usize, vector: &[f32], out: &mut [f32]) {
-    let row = |row: usize| &matrix[row * stride..][..vector.len()];
-    for (block, out) in out.chunks_mut(ROWS).enumerate() {
-        let last = out.len() - 1;
-        let rows = std::array::from_fn(|at| row(block * ROWS + at.min(last)));
-        let found = sums(processor, &[vector; ROWS], &rows, ROWS * stride);
-        out.copy_from_slice(&found[..=last]);
-    }
+    on_vectors(processor, &mut Products::Matrix { matrix, stride, vector, out });
 }
 
-/// The sums of the products of a slice with several, as far as the shortest goes.
-pub(crate) fn dot_rows(processor: Processor, shared: &[f32], rows: &[&[f32]; ROWS]) -> [f32; ROWS] {
-    sums(processor, &[shared; ROWS], rows, 0)
+/// What is summed.
+enum Products<'p> {
+    /// Pairs of slices of one length.
+    Pairs { left: &'p [&'p [f32]; ROWS], right: &'p [&'p [f32]; ROWS], out: &'p mut [f32; ROWS] },
+    /// Rows with a vector.
+    Matrix { matrix: &'p [f32], stride: usize, vector: &'p [f32], out: &'p mut [f32] },
 }
 
-/// The sums of the products of pairs of slices, as far as the shortest of all goes. What lies `ahead` elements behind the
-/// right ones is fetched meanwhile: rows are too short for processors to see by themselves where the next ones begin.
-#[inline]
-fn sums(processor: Processor, left: &[&[f32]; ROWS], right: &[&[f32]; ROWS], ahead: usize) -> [f32; ROWS] {
-    let mut out = [0.0; ROWS];
+fn on_vectors(processor: Processor, products: &mut Products) {
     #[cfg(target_arch = "x86_64")]
     if processor.has_avx2() {
         #[expect(unsafe_code, reason = "the function is compiled for features that were detected")]
         // SAFETY: the processor was asked for both features.
-        unsafe {
-            x86::avx2(left, right, ahead, &mut out)
-        };
-        return out;
+        return unsafe { x86::avx2(products) };
     }
-    of_vectors::<[f32; 4]>(left, right, ahead, &mut out);
-    out
+    of_vectors::<[f32; 4], 8>(products);
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::__m256;
 
-    use super::{ROWS, of_vectors};
+    use super::{Products, of_vectors};
 
     #[target_feature(enable = "avx2,fma")]
-    pub(super) fn avx2(left: &[&[f32]; ROWS], right: &[&[f32]; ROWS], ahead: usize, out: &mut [f32; ROWS]) {
-        of_vectors::<__m256>(left, right, ahead, out);
+    pub(super) fn avx2(products: &mut Products) {
+        of_vectors::<__m256, 16>(products);
     }
 }
 
-/// Lanes of the widest vector.
-const MOST_LANES: usize = 16;
-
-/// Loops over numbers: iterators and closures need not be inlined, and then have not the features of the function.
+/// With `PARTS` partial sums a row, which are two vectors. Loops are over numbers: iterators and closures need not be inlined,
+/// and then have not the features of the function.
 #[inline(always)]
-fn of_vectors<V: Vector>(left: &[&[f32]; ROWS], right: &[&[f32]; ROWS], ahead: usize, out: &mut [f32; ROWS]) {
-    let mut length = usize::MAX;
+fn of_vectors<V: Vector, const PARTS: usize>(products: &mut Products) {
+    match products {
+        Products::Pairs { left, right, out } => block::<V, PARTS, false>(left, right, 0, out),
+        Products::Matrix { matrix, stride, vector, out } => {
+            let mut first = 0;
+            while first < out.len() {
+                let last = (out.len() - first).min(ROWS) - 1;
+                let mut rows = [&vector[..0]; ROWS];
+                let mut row = 0;
+                while row < ROWS {
+                    rows[row] = &matrix[(first + if row < last { row } else { last }) * *stride..][..vector.len()];
+                    row += 1;
+                }
+                let mut found = [0.0; ROWS];
+                block::<V, PARTS, true>(&[*vector; ROWS], &rows, ROWS * *stride, &mut found);
+                out[first..=first + last].copy_from_slice(&found[..=last]);
+                first += ROWS;
+            }
+        }
+    }
+}
+
+/// The sums of four rows; `IS_SHARED` says that all left ones are the first. What lies `ahead` elements behind the right ones
+/// is fetched meanwhile: rows are too short for processors to see by themselves where the next ones begin.
+#[inline(always)]
+fn block<V: Vector, const PARTS: usize, const IS_SHARED: bool>(
+    left: &[&[f32]; ROWS],
+    right: &[&[f32]; ROWS],
+    ahead: usize,
+    out: &mut [f32; ROWS],
+) {
+    let steps = left[0].len() / PARTS;
+    let (mut lefts, mut rights) = ([&[][..]; ROWS], [&[][..]; ROWS]);
     let mut row = 0;
     while row < ROWS {
-        length = length.min(left[row].len()).min(right[row].len());
+        (lefts[row], rights[row]) =
+            (&left[row].as_chunks::<PARTS>().0[..steps], &right[row].as_chunks::<PARTS>().0[..steps]);
         row += 1;
     }
     let mut sums = [[V::splat(0.0); 2]; ROWS];
-    let mut at = 0;
-    while at + 2 * V::LANES <= length {
+    let mut step = 0;
+    while step < steps {
+        let shared = [V::load(&lefts[0][step]), V::load(&lefts[0][step][V::LANES..])];
         let mut row = 0;
         while row < ROWS {
-            let (left, right) = (&left[row][at..][..2 * V::LANES], &right[row][at..][..2 * V::LANES]);
-            if ahead > 0 {
+            let own = match IS_SHARED {
+                true => shared,
+                false => [V::load(&lefts[row][step]), V::load(&lefts[row][step][V::LANES..])],
+            };
+            let right = &rights[row][step];
+            if IS_SHARED {
                 V::fetch(right.as_ptr().wrapping_add(ahead));
             }
-            sums[row][0] = V::load(left).multiply_add(V::load(right), sums[row][0]);
-            sums[row][1] = V::load(&left[V::LANES..]).multiply_add(V::load(&right[V::LANES..]), sums[row][1]);
+            sums[row][0] = own[0].multiply_add(V::load(right), sums[row][0]);
+            sums[row][1] = own[1].multiply_add(V::load(&right[V::LANES..]), sums[row][1]);
             row += 1;
         }
-        at += 2 * V::LANES;
+        step += 1;
     }
     let mut row = 0;
     while row < ROWS {
@@ -113,16 +151,18 @@ fn of_vectors<V: Vector>(left: &[&[f32]; ROWS], right: &[&[f32]; ROWS], ahead: u
             }
             half /= 2;
         }
-        let mut rest = lanes[0];
-        let mut last = at;
-        while last < length {
-            rest += left[row][last] * right[row][last];
+        out[row] = lanes[0];
+        let mut last = steps * PARTS;
+        while last < left[row].len() {
+            out[row] += left[row][last] * right[row][last];
             last += 1;
         }
-        out[row] = rest;
         row += 1;
     }
 }
+
+/// Lanes of the widest vector.
+const MOST_LANES: usize = 16;
 
 #[cfg(test)]
 mod tests {
