@@ -51,6 +51,11 @@ impl HostIndexChecks {
         Self(stage.expr.indirect_indices().into_iter().map(check).collect())
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Checks the values that a read has along a run, where `at` gives an index' value at a lane.
     pub(super) fn check(&self, read: ReadId, values: &[i64], at: impl Fn(&Index, usize) -> i64, faults: &IndexFaults) {
         for HostIndexCheck { index, check, element, guard } in self.0.iter().filter(|check| check.index.read == read) {

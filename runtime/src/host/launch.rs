@@ -19,6 +19,7 @@ use super::delays::Delays;
 use super::indices::IndexFaults;
 use super::memory::{Memory, SharedArena};
 use super::operator::{HostOperator, TaskScratch};
+use super::vector::KnownGroups;
 
 /// Polls of a wait before the thread lets others run each time.
 const SPINS: u32 = 64;
@@ -68,8 +69,9 @@ struct Failed;
 
 impl HostSegment {
     fn new(segment: &Segment, memory: &MemoryPlan, constants: &Memory, packed: &mut PackedConstants) -> Self {
+        let mut groups = KnownGroups::default();
         let prepared = segment.operators().values().map(|operator| {
-            let mut prepared = HostOperator::new(operator, memory);
+            let mut prepared = HostOperator::new(operator, memory, &mut groups);
             prepared.pack_constants(operator, constants, packed);
             prepared
         });
@@ -94,7 +96,7 @@ impl Launch {
         let memory = &plan.plan().memory;
         let arena = SharedArena::new(memory.arena_bytes as usize);
         let faults = IndexFaults::default();
-        let constants = Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults };
+        let constants = Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults, bases: &[] };
         let mut packed = PackedConstants::new(weights.len());
         let segments = plan.plan().segments.iter();
         let segments = segments.map(|segment| HostSegment::new(segment, memory, &constants, &mut packed)).collect();
@@ -143,7 +145,8 @@ impl Launch {
 
     fn run_segments(&self, thread: usize, scratch: &mut TaskScratch) -> Result<(), Failed> {
         let recording = *self.recording.lock().unwrap_or_else(PoisonError::into_inner);
-        let memory = Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new(), faults: &self.faults };
+        let memory =
+            Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new(), faults: &self.faults, bases: &[] };
         let mut record = Record::default();
         let mut met = 0;
         for (position, (segment, prepared)) in self.plan.plan().segments.iter().zip(&self.segments).enumerate() {

@@ -103,6 +103,29 @@ pub(super) struct Memory<'m> {
     pub(super) staged: Vec<StagedValues>,
     /// Where faulty indices are noted.
     pub(super) faults: &'m IndexFaults,
+    /// Where the rOperator's reads and writes begin, in bytes.
+    pub(super) bases: &'m [i64],
+}
+
+/// The number of a base among those of an rOperator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Base(usize);
+
+/// The bases of an rOperator while it is prepared.
+#[derive(Default)]
+pub(super) struct Bases(Vec<i64>);
+
+impl Bases {
+    /// One more.
+    pub(super) fn add(&mut self, byte: i64) -> Base {
+        self.0.push(byte);
+        Base(self.0.len() - 1)
+    }
+
+    /// All of them.
+    pub(super) fn into_boxed(self) -> Box<[i64]> {
+        self.0.into()
+    }
 }
 
 /// A tile's box of a staged value.
@@ -122,7 +145,7 @@ impl Default for StagedValues {
 }
 
 /// Which memory a read is from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum HostSpace {
     /// Memory of the plan.
     Plan(BufferSpace),
@@ -131,6 +154,12 @@ pub(super) enum HostSpace {
 }
 
 impl Memory<'_> {
+    /// Where a read or a write begins, in bytes.
+    #[inline]
+    pub(super) fn base(&self, base: Base) -> i64 {
+        self.bases[base.0]
+    }
+
     /// Loads `count` elements from byte `offset` of a buffer's space on, `stride` bytes apart.
     pub(super) fn load(&self, space: HostSpace, element: ElementType, offset: i64, stride: i64, count: usize) -> Lanes {
         let size = element.bytes();

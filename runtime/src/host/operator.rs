@@ -1,23 +1,27 @@
 //! Evaluation of one rTask: the group's expressions on the tile's box.
 
+use std::sync::Arc;
+
 use warpweave_graph::expr::Range;
 use warpweave_plan::body::Stage;
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::ROperator;
+use warpweave_plan::template::staged::StagedBox;
 
 use super::contraction::{HostContraction, PackedConstants};
-use super::memory::{Memory, StagedValues};
+use super::memory::{Bases, Memory, StagedValues};
 use super::opaque::HostOpaque;
 use super::points::for_each_point;
 use super::stage::HostStage;
 use super::staged::{HostStaged, boxes};
-use super::vector::{self, Counts, Frame, Group, Scratch, Shared, StageReads, Target};
+use super::vector::{self, Counts, Frame, Group, KnownGroups, Scratch, Shared, StageReads, Target};
 
 /// An rOperator prepared for the host.
 pub(super) struct HostOperator {
     tiles: Tiles,
     staged: Vec<HostStaged>,
     evaluation: Evaluation,
+    bases: Box<[i64]>,
 }
 
 enum Evaluation {
@@ -26,7 +30,7 @@ enum Evaluation {
     /// What a procedure computes of each row.
     Opaque(Box<HostOpaque>, Box<HostStage>),
     /// Instructions over registers.
-    Vector(Box<Group>),
+    Vector(Arc<Group>),
 }
 
 /// The boxes of an rOperator's tiles.
@@ -97,14 +101,19 @@ impl TaskScratch {
 }
 
 impl HostOperator {
-    /// Prepares an operator of a verified plan.
-    pub(super) fn new(operator: &ROperator, memory: &MemoryPlan) -> Self {
+    /// Prepares an operator of a verified plan; what it shares with others is among the groups.
+    pub(super) fn new(operator: &ROperator, memory: &MemoryPlan, groups: &mut KnownGroups) -> Self {
         let boxes = boxes(&operator.body, &operator.params);
         let tiles = Tiles::new(operator);
-        let reads = |stage: &Stage| StageReads::new(operator, stage, memory, &boxes);
+        let mut bases = Bases::default();
+        let reads = |stage: &Stage, bases: &mut Bases| StageReads::new(operator, stage, memory, &boxes, bases);
         let stage = |stage: &Stage| HostStage::new(operator, stage, memory, &boxes);
         let staged = operator.body.staged.iter().zip(boxes.iter());
-        let staged = staged.map(|(stage, spans)| HostStaged::new(reads(stage), spans.clone())).collect();
+        let mut own = |(stage, spans): (&Stage, &StagedBox)| {
+            let reads = reads(stage, &mut bases);
+            HostStaged::new(reads, spans.clone(), &mut bases)
+        };
+        let staged = staged.map(&mut own).collect();
         let blocked = operator.params.rules().multiplies_blocks();
         let first = stage(&operator.body.stages[0]);
         let contraction = blocked.then(|| HostContraction::new(operator, &first, memory, &boxes)).flatten();
@@ -114,11 +123,11 @@ impl HostOperator {
                 Evaluation::Contraction(Box::new(contraction), operator.body.stages.iter().map(stage).collect())
             }
             (None, None) => {
-                let stages = operator.body.stages.iter().map(reads).collect();
-                Evaluation::Vector(Box::new(Group::new(stages, &tiles.shared())))
+                let stages = operator.body.stages.iter().map(|stage| reads(stage, &mut bases)).collect();
+                Evaluation::Vector(groups.prepared(stages, tiles.shared()))
             }
         };
-        Self { tiles, staged, evaluation }
+        Self { tiles, staged, evaluation, bases: bases.into_boxed() }
     }
 
     fn groups(&self) -> impl Iterator<Item = &Group> {
@@ -140,7 +149,7 @@ impl HostOperator {
     pub(super) fn run(&self, tile: u32, memory: &Memory, scratch: &mut TaskScratch) {
         let TaskScratch { vector, staged, coordinates, ranges, box_ranges } = scratch;
         self.tiles.find(tile, coordinates, ranges);
-        let mut memory = Memory { staged: std::mem::take(staged), ..*memory };
+        let mut memory = Memory { staged: std::mem::take(staged), bases: &self.bases, ..*memory };
         for (position, own) in self.staged.iter().enumerate() {
             own.compute(position, coordinates, box_ranges, &mut memory, vector);
         }

@@ -6,7 +6,7 @@ use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::staged::StagedBox;
 use warpweave_plan::template::tile::ScheduleParams;
 
-use super::memory::Memory;
+use super::memory::{Bases, Memory};
 use super::stage::strides;
 use super::vector::{self, Group, Scratch, Shared, StageReads, Target};
 
@@ -22,9 +22,9 @@ pub(super) struct HostStaged {
 
 impl HostStaged {
     /// Prepares a stage and its box.
-    pub(super) fn new(mut reads: StageReads, spans: StagedBox) -> Self {
+    pub(super) fn new(mut reads: StageReads, spans: StagedBox, bases: &mut Bases) -> Self {
         let strides = strides(&spans);
-        reads.keep_in_box(&strides);
+        reads.keep_in_box(&strides, bases);
         let shared = spans.iter().map(|span| Shared {
             most: span.extent.min(span.whole),
             is_whole: span.extent == span.whole && span.first == 0 && span.steps.iter().all(|step| *step == 0),

@@ -13,7 +13,7 @@ use super::window::Window;
 use crate::host::memory::Memory;
 
 /// An axis of the boxes that a group computes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Shared {
     /// The most values that a box has along it.
     pub(crate) most: usize,

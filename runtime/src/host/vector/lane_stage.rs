@@ -127,7 +127,7 @@ impl LaneStage {
         }
         self.finish.run(point, chunk, memory, &self.reads.checks, frame);
         if let Some(store) = &self.store {
-            store.run(self.finish.result, point, lanes, chunk, frame, target);
+            store.run(self.finish.result, point, lanes, chunk, (memory, frame), target);
         }
     }
 }

@@ -10,15 +10,15 @@ use super::arithmetic::processor::{Processor, vectorised};
 use super::frame::{Frame, Kind, Number, Slot};
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
 use crate::host::indices::HostIndexChecks;
-use crate::host::memory::{HostSpace, Memory};
+use crate::host::memory::{Base, HostSpace, Memory};
 
-/// A read of elements of a buffer; positions are in elements from `offset` bytes on.
+/// A read of elements of a buffer; positions are in elements from the base on.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) read: ReadId,
     pub(crate) space: HostSpace,
     pub(crate) element: ElementType,
-    pub(crate) offset: i64,
+    pub(crate) base: Base,
     pub(crate) position: Place,
     pub(crate) guard: Vec<Bounds>,
     pub(crate) fill: Literal,
@@ -67,10 +67,10 @@ impl Load {
         let mut out = frame.take::<T>(to);
         let processor = frame.processor();
         let here = Here { point: at.point, lanes: at.lanes, indirect: at.indirect, frame };
-        let size = self.element.bytes() as i64;
+        let (size, base) = (self.element.bytes() as i64, at.memory.base(self.base));
         let are_lines = self.guard.iter().all(|bounds| matches!(bounds.place, Place::Line(_)));
         if let (Place::Line(line), true) = (&self.position, are_lines) {
-            let first = self.offset + line.first(&here) * size;
+            let first = base + line.first(&here) * size;
             let (row_step, step) = (line.row * size, line.column * size);
             let is_one_run = line.row == chunk.columns as i64 * line.column && chunk.pitch == chunk.columns;
             if self.guard.is_empty() && (is_one_run || chunk.rows == 1) {
@@ -117,7 +117,7 @@ impl Load {
                     }
                     let out = &mut out[lane..][..length as usize];
                     if is_read {
-                        let start = self.offset + position.value * size;
+                        let start = base + position.value * size;
                         load(processor, at.memory, self.space, self.element, start, position.step * size, out);
                     } else {
                         out.fill(fill);

@@ -7,6 +7,7 @@
 mod arithmetic;
 mod frame;
 mod group;
+mod known_groups;
 mod lane_stage;
 mod lanes;
 mod load;
@@ -26,6 +27,7 @@ use warpweave_graph::expr::Range;
 pub(super) use arithmetic::{functions, mathematics, processor};
 pub(crate) use frame::{Counts, Frame};
 pub(crate) use group::{Group, Scratch, Shared};
+pub(crate) use known_groups::KnownGroups;
 pub(crate) use stage::StageReads;
 pub(crate) use store::Target;
 pub(crate) use window::{BLOCK, PLANE};

@@ -72,7 +72,7 @@ impl PointStage {
                 each_chunk(order, None, *capacity, 0, point, &mut |point, chunk| {
                     program.run(point, chunk, memory, checks, frame);
                     if let Some(store) = &self.store {
-                        store.run(program.result, point, order.lanes(), chunk, frame, target);
+                        store.run(program.result, point, order.lanes(), chunk, (memory, frame), target);
                     }
                 });
                 if !advance(point, &order.outer, None) {
@@ -84,7 +84,7 @@ impl PointStage {
                 found.keep(*total, 0, frame);
                 finish.run(point, Chunk::POINT, memory, checks, frame);
                 if let Some(store) = &self.store {
-                    store.run(finish.result, point, LaneAxes::default(), Chunk::POINT, frame, target);
+                    store.run(finish.result, point, LaneAxes::default(), Chunk::POINT, (memory, frame), target);
                 }
             }
         }

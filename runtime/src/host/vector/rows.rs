@@ -14,7 +14,7 @@ use super::program::{Ending, Scope};
 use super::reduce::{Combination, Total};
 use super::stage::{Source, StageReads};
 use crate::host::indices::HostIndexChecks;
-use crate::host::memory::{HostSpace, Memory, SINGLE_BYTES};
+use crate::host::memory::{Base, HostSpace, Memory, SINGLE_BYTES};
 
 /// A reduction along a stage's own axes.
 pub(crate) struct RowReduction {
@@ -34,7 +34,7 @@ enum Summand {
 /// Singles side by side in memory.
 struct Side {
     space: HostSpace,
-    offset: i64,
+    base: Base,
     line: Line,
 }
 
@@ -149,7 +149,8 @@ impl RowReduction {
     ) {
         if let [sides] = products
             && self.order.outer.is_empty()
-            && let Some(at) = Streams::of(sides, point, axis, frame).matrix_vector(sides, self.count(), points, memory)
+            && let Some(at) =
+                Streams::of(sides, point, axis, memory, frame).matrix_vector(sides, self.count(), points, memory)
         {
             let processor = frame.processor();
             let out = &mut f32::registers_mut(frame)[usize::from(to.number)][lane..][..points];
@@ -180,7 +181,7 @@ impl RowReduction {
     ) {
         loop {
             for sides in products {
-                let streams = Streams::of(sides, point, axis, frame);
+                let streams = Streams::of(sides, point, axis, memory, frame);
                 streams.add(sides, rows, self.count(), memory, frame.processor(), sums);
             }
             if !advance(point, &self.order.outer, None) {
@@ -209,9 +210,9 @@ struct Streams {
 }
 
 impl Streams {
-    fn of(sides: &[Side; 2], point: &[i64], axis: Option<usize>, frame: &Frame) -> Self {
+    fn of(sides: &[Side; 2], point: &[i64], axis: Option<usize>, memory: &Memory, frame: &Frame) -> Self {
         let step = |side: &Side| axis.map_or(0, |axis| side.line.step(axis) * SINGLE_BYTES as i64);
-        Self { starts: sides.each_ref().map(|side| side.at(point, frame)), steps: sides.each_ref().map(step) }
+        Self { starts: sides.each_ref().map(|side| side.at(point, memory, frame)), steps: sides.each_ref().map(step) }
     }
 
     /// The factors of so many points as a matrix of rows and the vector that all rows share, where they are.
@@ -263,10 +264,10 @@ impl Streams {
 }
 
 impl Side {
-    fn at(&self, point: &[i64], frame: &Frame) -> i64 {
+    fn at(&self, point: &[i64], memory: &Memory, frame: &Frame) -> i64 {
         let indirect = Indirect::new();
         let here = Here { point, lanes: LaneAxes::default(), indirect: &indirect, frame };
-        self.offset + self.line.first(&here) * SINGLE_BYTES as i64
+        memory.base(self.base) + self.line.first(&here) * SINGLE_BYTES as i64
     }
 }
 
@@ -290,12 +291,8 @@ fn products(reads: &StageReads, order: &Order) -> Option<Vec<[Side; 2]>> {
 
 fn side(reads: &StageReads, order: &Order, scalar: &Scalar) -> Option<Side> {
     let Scalar::Read(read) = scalar else { return None };
-    let Source::Memory { space, element, offset, index } = &reads.sources[*read] else { return None };
+    let Source::Memory { space, element, base, index } = &reads.sources[*read] else { return None };
     let Place::Line(line) = Place::new(index, order.lanes(), &|_| false) else { return None };
     let is_plain = *element == ElementType::F32 && reads.expr.reads[*read].guard.is_always() && line.is_affine();
-    (is_plain && line.column == 1 && *offset % SINGLE_BYTES as i64 == 0).then_some(Side {
-        space: *space,
-        offset: *offset,
-        line,
-    })
+    (is_plain && line.column == 1).then_some(Side { space: *space, base: *base, line })
 }

@@ -11,23 +11,23 @@ use super::load::Load;
 use super::place::{Bounds, LaneAxes, Place};
 use super::store::Store;
 use crate::host::indices::HostIndexChecks;
-use crate::host::memory::{HostSpace, address};
+use crate::host::memory::{Base, Bases, HostSpace, address};
 use crate::host::stage::strides;
 
 /// Where a read's values come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Source {
-    /// Elements of a buffer; the index counts them from `offset` bytes on.
-    Memory { space: HostSpace, element: ElementType, offset: i64, index: Index },
+    /// Elements of a buffer; the index, which has no constant, counts them from the base on.
+    Memory { space: HostSpace, element: ElementType, base: Base, index: Index },
     /// The value of an earlier stage.
     Stage(usize),
 }
 
-/// Where a stage writes: the index counts elements from `offset` bytes on.
-#[derive(Clone, Debug)]
+/// Where a stage writes: the index, which has no constant, counts elements from the base on.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Output {
     pub(crate) element: ElementType,
-    pub(crate) offset: i64,
+    pub(crate) base: Base,
     pub(crate) index: Index,
 }
 
@@ -43,46 +43,58 @@ pub(crate) struct StageReads {
 
 impl StageReads {
     /// Places a stage of an operator whose tensors are placed.
-    pub(crate) fn new(operator: &ROperator, stage: &Stage, memory: &MemoryPlan, boxes: &[StagedBox]) -> Self {
-        let place = |tensor, index: &[Index]| {
+    pub(crate) fn new(
+        operator: &ROperator,
+        stage: &Stage,
+        memory: &MemoryPlan,
+        boxes: &[StagedBox],
+        bases: &mut Bases,
+    ) -> Self {
+        let place = |tensor, index: &[Index], bases: &mut Bases| {
             let planned = &memory.tensors[tensor];
             let buffer = planned.buffer.expect("a verified plan places every tensor that is used");
             let element = planned.ty.element;
             let linear = Index::linear(index, &planned.layout.strides, planned.layout.offset);
-            (HostSpace::Plan(buffer.space), element, address(buffer, element, 0), linear)
+            let base = bases.add(address(buffer, element, linear.offset()));
+            (HostSpace::Plan(buffer.space), element, base, linear.plus(-linear.offset()))
         };
-        let source = |read: &Read| match stage.sources[read.operand] {
+        let source = |read: &Read, bases: &mut Bases| match stage.sources[read.operand] {
             StageSource::Stage(earlier) => Source::Stage(earlier),
             StageSource::Staged(earlier) => {
                 let index = Index::linear(&read.index, &strides(&boxes[earlier]), 0);
                 let element = stage.expr.operands[read.operand].element;
-                Source::Memory { space: HostSpace::Staged(earlier), element, offset: 0, index }
+                let base = bases.add(index.offset() * element.bytes() as i64);
+                let index = index.plus(-index.offset());
+                Source::Memory { space: HostSpace::Staged(earlier), element, base, index }
             }
             StageSource::Operand(operand) => {
-                let (space, element, offset, index) = place(operator.body.operands[operand], &read.index);
-                Source::Memory { space, element, offset, index }
+                let (space, element, base, index) = place(operator.body.operands[operand], &read.index, bases);
+                Source::Memory { space, element, base, index }
             }
         };
+        let sources = stage.expr.reads.values().map(|read| source(read, bases)).collect();
         let output = stage.output.as_ref().map(|output| {
-            let (_, element, offset, index) = place(operator.body.outputs[output.position], &output.index);
-            Output { element, offset, index }
+            let (_, element, base, index) = place(operator.body.outputs[output.position], &output.index, bases);
+            Output { element, base, index }
         });
-        let expr = &stage.expr;
         let mut indirect: Vec<ReadId> = Vec::new();
+        let mut expr = stage.expr.clone();
         expr.visit_indices(&mut |index| index.visit(&mut |_| {}, &mut |read| indirect.push(read)));
-        Self {
-            sources: expr.reads.values().map(source).collect(),
-            output,
-            checks: HostIndexChecks::new(&operator.body, stage),
-            indirect,
-            expr: expr.clone(),
+        for index in expr.reads.values_mut().flat_map(|read| &mut read.index) {
+            // The base has it, so that stages that read different slices are equal.
+            if index.as_constant().is_some() {
+                *index = Index::constant(0);
+            }
         }
+        let checks = HostIndexChecks::new(&operator.body, stage);
+        Self { expr, sources, output, checks, indirect }
     }
 
     /// Writes the values to a box of such strides, as the stage's parallel axes say.
-    pub(crate) fn keep_in_box(&mut self, strides: &[usize]) {
+    pub(crate) fn keep_in_box(&mut self, strides: &[usize], bases: &mut Bases) {
         let axes: Vec<Index> = self.expr.parallel().map(Index::axis).collect();
-        self.output = Some(Output { element: self.expr.element, offset: 0, index: Index::linear(&axes, strides, 0) });
+        let (base, index) = (bases.add(0), Index::linear(&axes, strides, 0));
+        self.output = Some(Output { element: self.expr.element, base, index });
     }
 
     /// The element type of a read's values.
@@ -97,7 +109,7 @@ impl StageReads {
 
     /// A read of memory, on chunks along these axes; `is_uniform` tells of a read whether its value is the same for all points.
     pub(crate) fn load(&self, read: ReadId, lanes: LaneAxes, is_uniform: &dyn Fn(ReadId) -> bool) -> Load {
-        let Source::Memory { space, element, offset, index } = &self.sources[read] else {
+        let Source::Memory { space, element, base, index } = &self.sources[read] else {
             unreachable!("only memory is loaded")
         };
         let of = &self.expr.reads[read];
@@ -107,7 +119,7 @@ impl StageReads {
             read,
             space: *space,
             element: *element,
-            offset: *offset,
+            base: *base,
             position: Place::new(index, lanes, is_uniform),
             guard: of.guard.conditions().iter().map(bounds).collect(),
             fill,
@@ -117,11 +129,11 @@ impl StageReads {
 
     /// The write of the stage's output, on chunks along these axes.
     pub(crate) fn store(&self, lanes: LaneAxes) -> Option<Store> {
-        let Output { element, offset, index } = self.output.as_ref()?;
+        let Output { element, base, index } = self.output.as_ref()?;
         let Place::Line(position) = Place::new(index, lanes, &|_| false) else {
             unreachable!("verified outputs are linear in the axes")
         };
-        Some(Store { element: *element, offset: *offset, position })
+        Some(Store { element: *element, base: *base, position })
     }
 
     /// All indices: of reads of memory, of their guards, of scalars and of the output.

@@ -6,16 +6,16 @@ use warpweave_graph::{ElementType, minifloat};
 use super::arithmetic::mathematics::{bfloat_of_single, half_of_single};
 use super::frame::{Frame, Kind, Slot};
 use super::place::{Chunk, Here, Indirect, LaneAxes, Line};
-use crate::host::memory::{SharedArena, place};
+use crate::host::memory::{Base, Memory, SharedArena, place};
 
 /// Values that are encoded at once.
 const BLOCK: usize = 64;
 
-/// A write of elements; positions are in elements from `offset` bytes on.
+/// A write of elements; positions are in elements from the base on.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     pub(crate) element: ElementType,
-    pub(crate) offset: i64,
+    pub(crate) base: Base,
     pub(crate) position: Line,
 }
 
@@ -49,18 +49,18 @@ impl Store {
         point: &[i64],
         lanes: LaneAxes,
         chunk: Chunk,
-        frame: &Frame,
+        (memory, frame): (&Memory, &Frame),
         target: &mut Target,
     ) {
         let indirect = Indirect::new();
-        let size = self.element.bytes() as i64;
+        let (size, base) = (self.element.bytes() as i64, memory.base(self.base));
         let first = self.position.first(&Here { point, lanes, indirect: &indirect, frame });
         let (row_step, step) = (self.position.row * size, self.position.column * size);
         let is_one_run =
             self.position.row == chunk.columns as i64 * self.position.column && chunk.pitch == chunk.columns;
         let (rows, columns) = if is_one_run { (1, chunk.lanes()) } else { (chunk.rows, chunk.columns) };
         for row in 0..rows {
-            let start = self.offset + first * size + row as i64 * row_step;
+            let start = base + first * size + row as i64 * row_step;
             self.run_row(of, row * chunk.pitch, columns, start, step, frame, target);
         }
     }

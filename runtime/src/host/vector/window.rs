@@ -16,7 +16,7 @@ use super::lanes::{Extent, Order};
 use super::load::load_singles;
 use super::place::{Chunk, Here, Indirect, LaneAxes, Line, Place};
 use super::stage::{Source, StageReads};
-use crate::host::memory::{HostSpace, Memory};
+use crate::host::memory::{Base, HostSpace, Memory};
 
 /// Values of all planes of a chunk.
 pub(crate) const PLANE: usize = 16 << 10;
@@ -45,7 +45,7 @@ pub(crate) struct Window {
 struct Values {
     space: HostSpace,
     element: ElementType,
-    offset: i64,
+    base: Base,
     line: Line,
     fill: f32,
 }
@@ -82,7 +82,7 @@ struct Tap {
 struct Factors {
     space: HostSpace,
     element: ElementType,
-    offset: i64,
+    base: Base,
     line: Line,
     /// Elements from the first tap's to each.
     places: Vec<i64>,
@@ -195,7 +195,7 @@ impl Window {
         if others.iter().any(|index| is_windowed(index) || moves(index)) || rows.axis == columns.axis {
             return None;
         }
-        let Source::Memory { space, element, offset, index } = &reads.sources[moved] else { return None };
+        let Source::Memory { space, element, base, index } = &reads.sources[moved] else { return None };
         let Place::Line(line) = Place::new(index, lanes, &|_| false) else { return None };
         let extents: Vec<i64> = expr.operands[read.operand].shape.iter().map(|&extent| extent as i64).collect();
         let (mut row_bounds, mut column_bounds) =
@@ -258,7 +258,7 @@ impl Window {
             None => None,
         };
         let found = Self {
-            values: Values { space: *space, element: *element, offset: *offset, line, fill: read.fill.to_f64() as f32 },
+            values: Values { space: *space, element: *element, base: *base, line, fill: read.fill.to_f64() as f32 },
             rows: rows_side,
             columns: columns_side,
             taps: points.iter().map(tap).collect(),
@@ -313,13 +313,13 @@ impl Window {
 
     /// Copies what the windows of a chunk cover.
     fn copy(&self, point: &[i64], chunk: Chunk, length: usize, memory: &Memory, frame: &Frame, plane: &mut [f32]) {
-        let Values { space, element, offset, line, fill } = &self.values;
+        let Values { space, element, base, line, fill } = &self.values;
         let (rows, columns) = (&self.rows, &self.columns);
         let indirect = Indirect::new();
         let start = line.first(&Here { point, lanes: self.lanes, indirect: &indirect, frame });
         let at = |side: &Side| side.axis.map_or(0, |axis| point[axis]) * side.step;
         let (row_start, column_start) = (at(rows), at(columns));
-        let size = element.bytes() as i64;
+        let (size, base) = (element.bytes() as i64, memory.base(*base));
         for row_residue in 0..=rows.residues {
             for column_residue in 0..=columns.residues {
                 let number = row_residue * (columns.residues + 1) + column_residue;
@@ -342,7 +342,7 @@ impl Window {
                     let (from, to) = (from as usize, to as usize);
                     out[..from].fill(*fill);
                     out[to..].fill(*fill);
-                    let (at, out) = (offset + element_number * size, &mut out[from..to]);
+                    let (at, out) = (base + element_number * size, &mut out[from..to]);
                     // Every other value belongs to the next plane, so the same rTask reads it, too.
                     let is_paired = columns.step == 2 && columns.residues > 0;
                     if *element == ElementType::F32
@@ -367,7 +367,7 @@ impl Window {
 
 impl Factors {
     fn new(reads: &StageReads, read: ReadId, lanes: LaneAxes, points: &[Vec<i64>]) -> Option<Self> {
-        let Source::Memory { space, element, offset, index } = &reads.sources[read] else { return None };
+        let Source::Memory { space, element, base, index } = &reads.sources[read] else { return None };
         let place = Place::new(index, lanes, &|_| false);
         let is_uniform = place.is_uniform();
         let Place::Line(line) = place else { return None };
@@ -379,14 +379,14 @@ impl Factors {
         };
         let places: Vec<i64> = points.iter().map(at).collect();
         let are_dense = places.iter().enumerate().all(|(number, place)| *place == number as i64);
-        Some(Self { space: *space, element: *element, offset: *offset, line, places, are_dense })
+        Some(Self { space: *space, element: *element, base: *base, line, places, are_dense })
     }
 
     fn load(&self, point: &[i64], lanes: LaneAxes, memory: &Memory, frame: &Frame, out: &mut [f32]) {
         let indirect = Indirect::new();
         let first = self.line.first(&Here { point, lanes, indirect: &indirect, frame });
         let size = self.element.bytes() as i64;
-        let start = self.offset + first * size;
+        let start = memory.base(self.base) + first * size;
         if self.are_dense {
             return load_singles(frame.processor(), memory, self.space, self.element, start, size, out);
         }
