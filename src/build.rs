@@ -12,15 +12,16 @@ use warpweave_codegen::print::{entry_names, whole_source};
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::{FusionGroup, FusionLevel, Partition, SearchReport};
-use warpweave_graph::TensorType;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::legible::legible;
-use warpweave_graph::pipeline::Selection;
+use warpweave_graph::pipeline::{Machine, Selection};
+use warpweave_graph::program::{Source, TensorId};
+use warpweave_graph::{TensorProgram, TensorType};
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::backend::{Backend, BackendChoice, BackendReason};
 use warpweave_plan::verify::verify;
 use warpweave_runtime::bundle::{
-    BundleContents, BundleError, BundleTarget, DeviceCode, TargetContents, TargetPlan, kernel_ir,
+    BundleContents, BundleError, BundleTarget, DeviceCode, HostProgram, TargetContents, TargetPlan, kernel_ir,
 };
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
@@ -114,7 +115,7 @@ pub const MOST_TASKS: u64 = 1 << 20;
 /// A model that is being built.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// The model, with the program that plans schedule.
+    /// The model, with the program that plans for GPUs schedule.
     pub model: Model,
     /// How far operators are fused; as each target's default unless given.
     pub fusion: Option<FusionLevel>,
@@ -127,6 +128,8 @@ pub struct Build {
     /// When the search of each target ends early.
     pub limit: SearchLimit,
     prepared: Prepared,
+    /// What the host's plan schedules, where that is another program.
+    of_host: Option<Box<Prepared>>,
 }
 
 /// A target's part before its text is compiled.
@@ -166,11 +169,23 @@ impl Build {
     /// Prepares a model by chosen passes.
     pub fn with(mut model: Model, passes: &Selection, watch: &mut dyn FnMut(BuildPhase)) -> Self {
         watch(BuildPhase::Prepare);
-        let prepared = Prepared::with(&model.program, passes);
+        let prepared = Prepared::with(&model.program, passes, Machine::Gpu);
+        let of_host = Prepared::with(&model.program, passes, Machine::Processor);
+        let is_other = of_host != prepared && have_equal_sources(&of_host.program, &prepared.program);
+        let of_host = is_other.then(|| Box::new(of_host));
         // The weights are shared, and only the prepared program is needed from here on.
         model.program = prepared.program.clone();
         let backend = BackendChoice::Only(Backend::Persistent);
-        Self { model, fusion: None, arch: None, timings: None, backend, limit: SearchLimit::default(), prepared }
+        Self {
+            model,
+            fusion: None,
+            arch: None,
+            timings: None,
+            backend,
+            limit: SearchLimit::default(),
+            prepared,
+            of_host,
+        }
     }
 
     /// The plan for a target and, for a GPU, its kernels.
@@ -227,9 +242,10 @@ impl Build {
         watch: &mut dyn FnMut(BuildPhase),
     ) -> Result<UnverifiedPart, BuildError> {
         watch(BuildPhase::Partition(target));
-        self.prepared.verify().map_err(BuildError::from)?;
+        let prepared = self.prepared_for(target.machine());
+        prepared.verify().map_err(BuildError::from)?;
         let options = self.options(target)?;
-        let (partition, search) = self.prepared.partition_within(&options, &self.limit);
+        let (partition, search) = prepared.partition_within(&options, &self.limit);
         self.check_tasks(&partition, target)?;
         watch(BuildPhase::Schedule(target));
         let mut planning = options.plan_options();
@@ -237,7 +253,7 @@ impl Build {
             planning.shared_bytes = planning.shared_bytes.min(gpu.shared_bytes_per_block());
             planning.backend = self.backend;
         }
-        let planned = self.prepared.plan(&partition, &options, &planning);
+        let planned = prepared.plan(&partition, &options, &planning);
         Ok(UnverifiedPart { target, partition, search, plan: planned.plan, reason: planned.reason })
     }
 
@@ -252,7 +268,7 @@ impl Build {
         if all <= MOST_TASKS {
             return Ok(());
         }
-        let program = &self.prepared.program;
+        let program = &self.prepared_for(target.machine()).program;
         let tensor = largest.body.outputs[0];
         let name = program.tensor_name(tensor).map_or_else(|| tensor.to_string(), str::to_owned);
         let ty = program.tensors[tensor].ty.clone();
@@ -301,28 +317,58 @@ impl Build {
         self.arch.unwrap_or_else(of_generation)
     }
 
-    /// The program as it is partitioned and scheduled.
+    /// The program as it is partitioned and scheduled for GPUs.
     pub fn prepared(&self) -> &Prepared {
         &self.prepared
     }
 
-    /// The names in the model of tensors whose elements index others.
-    pub fn index_tensors(&self) -> TensorNames {
-        index_names(&self.model.program, &self.model.signature)
+    /// The program as it is partitioned and scheduled for a machine.
+    pub fn prepared_for(&self, machine: Machine) -> &Prepared {
+        match (machine, &self.of_host) {
+            (Machine::Processor, Some(of_host)) => of_host,
+            (Machine::Processor | Machine::Gpu, _) => &self.prepared,
+        }
+    }
+
+    /// What the host's plan schedules, where that is another program than that of GPUs.
+    pub fn own_of_host(&self) -> Option<&Prepared> {
+        self.of_host.as_deref()
+    }
+
+    /// The names in the model of tensors of the program for a machine whose elements index others.
+    pub fn index_tensors(&self, machine: Machine) -> TensorNames {
+        index_names(&self.prepared_for(machine).program, &self.model.signature)
     }
 
     /// The contents of a bundle of these parts.
     pub fn contents(&self, parts: BTreeMap<BundleTarget, TargetContents>) -> BundleContents {
+        let has_host = parts.contains_key(&BundleTarget::Host);
+        let of_host = self.of_host.as_ref().filter(|_| has_host).map(|prepared| HostProgram {
+            program: prepared.program.clone(),
+            index_tensors: self.index_tensors(Machine::Processor),
+        });
         BundleContents {
             model: self.model.record.clone(),
             signature: self.model.signature.clone(),
-            index_tensors: self.index_tensors(),
+            index_tensors: index_names(&self.model.program, &self.model.signature),
+            of_host,
             training: self.model.training.clone(),
             program_text: self.model.program.to_string(),
             program: self.model.program.clone(),
             targets: parts,
         }
     }
+}
+
+/// Whether inputs, constants and states have the same numbers in two programs, so that both find them in one bundle.
+fn have_equal_sources(left: &TensorProgram, right: &TensorProgram) -> bool {
+    let sources = |program: &TensorProgram| {
+        let given = program.tensors.iter().filter(|(_, tensor)| !matches!(tensor.source, Source::Statement(_)));
+        given.map(|(id, tensor)| (id, tensor.ty.clone())).collect::<Vec<_>>()
+    };
+    let are_equal = |(id, _): &(TensorId, TensorType)| left.stored(*id) == right.stored(*id);
+    let of_left = sources(left);
+    of_left == sources(right) && left.inputs == right.inputs && of_left.iter().all(are_equal)
 }
 
 /// A target's part whose plan is not verified yet.

@@ -20,7 +20,7 @@ use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::legible::legible;
-use warpweave_graph::pipeline::{self, InvalidPass, Selection};
+use warpweave_graph::pipeline::{self, InvalidPass, Machine, Selection};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::program::layout::layouts;
 use warpweave_graph::views::Layout;
@@ -131,7 +131,7 @@ impl WithoutKernel {
     }
 }
 
-/// A program whose views are inlined and concats placed: what is partitioned, for any number of targets.
+/// A program whose views are inlined and concats placed: what is partitioned, for all targets of one kind of machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prepared {
     /// The program.
@@ -142,14 +142,14 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Rewrites a program for partitioning.
+    /// Rewrites a program for GPUs.
     pub fn new(program: &TensorProgram) -> Self {
-        Self::with(program, &Selection::default())
+        Self::with(program, &Selection::default(), Machine::Gpu)
     }
 
-    /// The program after chosen passes. It is verified after each; [`Prepared::verify`] tells of a pass that fails there.
-    pub fn with(program: &TensorProgram, passes: &Selection) -> Self {
-        let (program, invalid) = match pipeline::rewrite(program, passes) {
+    /// The program for a machine after chosen passes. It is verified after each; [`Prepared::verify`] tells of a pass that fails there.
+    pub fn with(program: &TensorProgram, passes: &Selection, machine: Machine) -> Self {
+        let (program, invalid) = match pipeline::rewrite(program, passes, machine) {
             Ok(program) => (program, None),
             Err(invalid) => (program.clone(), Some(invalid)),
         };

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use warpweave_frontend::ImportOptions;
 use warpweave_graph::Tensor;
+use warpweave_graph::pipeline::Machine;
 use warpweave_graph::program::Names;
 use warpweave_runtime::bundle::TrainingRecord;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, ModelRecord, Signature, is_bundle};
@@ -72,11 +73,11 @@ impl Source {
         }
     }
 
-    /// What the program's parts are called in the model.
-    pub fn names(&self) -> Result<Names, BundleError> {
+    /// What the parts of the program for a machine are called in the model.
+    pub fn names(&self, machine: Machine) -> Result<Names, BundleError> {
         match self {
-            Self::Model(build) => Ok(build.model.program.names.clone()),
-            Self::Bundle(bundle) => bundle.names(),
+            Self::Model(build) => Ok(build.prepared_for(machine).program.names.clone()),
+            Self::Bundle(bundle) => bundle.names(machine),
         }
     }
 
@@ -119,7 +120,11 @@ pub fn open(
             let initial: Vec<Tensor> =
                 program.states().filter_map(|(state, _)| program.stored(state).cloned()).collect();
             session.set_states(&initial)?;
-            Ok(Box::new(NamedSession::new(session, build.index_tensors(), build.model.signature.counted.clone())))
+            Ok(Box::new(NamedSession::new(
+                session,
+                build.index_tensors(device.machine()),
+                build.model.signature.counted.clone(),
+            )))
         }
         Source::Bundle(bundle) => Ok(open_bundle(bundle, device, options)?),
     }

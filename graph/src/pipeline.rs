@@ -27,6 +27,15 @@ pub struct PassId {
     place: usize,
 }
 
+/// What a program will run on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Machine {
+    /// A GPU: to wait for another unit takes as long as thousands of products.
+    Gpu,
+    /// A processor: to read constants anew takes longer than to wait for another thread.
+    Processor,
+}
+
 /// A name that no pass has.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{0}` is no pass; `compile --passes list` prints all")]
@@ -68,6 +77,14 @@ impl PassId {
         match self.level {
             Level::Graph => passes::PASSES[self.place].0,
             Level::Program => program_passes::PASSES[self.place].0,
+        }
+    }
+
+    /// Whether programs for a machine gain by the pass.
+    pub fn suits(self, machine: Machine) -> bool {
+        match machine {
+            Machine::Gpu => true,
+            Machine::Processor => self.level == Level::Graph || self.name() != program_passes::REDUCTION_SLICING,
         }
     }
 
@@ -119,12 +136,12 @@ pub fn optimize(graph: &Graph, selection: &Selection) -> Result<Graph, InvalidRe
     passes::run_chosen(graph, runs, selection.last_of_graph().is_some())
 }
 
-/// The program after the passes over programs that run; verified after each.
-pub fn rewrite(program: &TensorProgram, selection: &Selection) -> Result<TensorProgram, InvalidPass> {
+/// The program after the passes over programs that run and suit the machine; verified after each.
+pub fn rewrite(program: &TensorProgram, selection: &Selection, machine: Machine) -> Result<TensorProgram, InvalidPass> {
     let mut program = program.clone();
     for (place, (_, pass)) in program_passes::PASSES.into_iter().enumerate() {
         let id = PassId { level: Level::Program, place };
-        if selection.runs(id) {
+        if selection.runs(id) && id.suits(machine) {
             program = pass(&program);
             program.verify().map_err(|error| InvalidPass { pass: id, error })?;
         }
@@ -132,7 +149,7 @@ pub fn rewrite(program: &TensorProgram, selection: &Selection) -> Result<TensorP
     Ok(program)
 }
 
-/// The program after all passes over programs, not verified between them, and each tensor's layout.
+/// The program for a GPU after all passes over programs, not verified between them, and each tensor's layout.
 pub fn prepare(program: &TensorProgram) -> (TensorProgram, Arena<TensorId, Layout>) {
     let rewritten = program_passes::PASSES.into_iter().fold(program.clone(), |program, (_, pass)| pass(&program));
     let layouts = layouts(&rewritten);

@@ -35,6 +35,7 @@ fn contents() -> BundleContents {
     BundleContents {
         training: None,
         index_tensors: TensorNames::new(),
+        of_host: None,
         model: ModelRecord { name: "small \"model\"\n".to_owned(), ..ModelRecord::default() },
         signature: Signature {
             inputs: ports(&program, &program.inputs),

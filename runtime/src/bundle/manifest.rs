@@ -15,7 +15,7 @@ use super::training::TrainingRecord;
 use crate::session::TensorNames;
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 10;
+pub const FORMAT_VERSION: u32 = 11;
 
 /// The entry `manifest.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct Manifest {
     /// The names in the model of the program's tensors whose elements index other tensors.
     #[serde(default, skip_serializing_if = "TensorNames::is_empty")]
     pub index_tensors: TensorNames,
+    /// The same of the host's program, where that is another.
+    #[serde(default, skip_serializing_if = "TensorNames::is_empty")]
+    pub host_index_tensors: TensorNames,
     /// How exact the results are.
     pub numerics: Numerics,
     /// What the bundle of a training step says beside that.

@@ -7,6 +7,7 @@
 //! | `manifest.json` | format version, producer, model, signature, numerics, targets with launch geometry, sizes and hashes |
 //! | `program.txt` | the program as text, for people |
 //! | `program.bin` | the program without its constants |
+//! | `program/host.bin` | the same of the host's plan, where that is of another program with the same inputs and constants |
 //! | `plan/<target>.bin` | the execution plan, its bindings and operands |
 //! | `ir/<target>.bin` | the kernel IR |
 //! | `src/<target>.cu` | the text that was compiled |
@@ -49,4 +50,4 @@ pub use seal::seal;
 pub use training::{ClassesRecord, StateRecord, StateRole, TrainingRecord};
 pub use weights::WeightsReader;
 pub(crate) use weights::{dtype, element};
-pub use write::{BundleContents, BundleWriter, DeviceCode, TargetContents, write};
+pub use write::{BundleContents, BundleWriter, DeviceCode, HostProgram, TargetContents, write};

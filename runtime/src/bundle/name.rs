@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use warpweave_graph::pipeline::Machine;
 
 use crate::target::{Target, UnknownTarget};
 
@@ -18,6 +19,14 @@ pub enum BundleTarget {
 }
 
 impl BundleTarget {
+    /// What its program was rewritten for.
+    pub fn machine(self) -> Machine {
+        match self {
+            Self::Host => Machine::Processor,
+            Self::Gpu(_) => Machine::Gpu,
+        }
+    }
+
     /// The virtual execution units that plans for this target have: the multiprocessors of the largest such device.
     pub fn units(self) -> usize {
         match self {
@@ -75,6 +84,8 @@ pub enum EntryName {
     ProgramText,
     /// The program without weights, in postcard.
     Program,
+    /// The same of the program that the host's plan schedules, where that is another.
+    HostProgram,
     /// The plan of a target, in postcard.
     Plan(BundleTarget),
     /// The kernels of a target, in postcard.
@@ -99,6 +110,7 @@ impl fmt::Display for EntryName {
         match self {
             Self::ProgramText => f.write_str("program.txt"),
             Self::Program => f.write_str("program.bin"),
+            Self::HostProgram => f.write_str("program/host.bin"),
             Self::Plan(target) => write!(f, "plan/{target}.bin"),
             Self::KernelIr(target) => write!(f, "ir/{target}.bin"),
             Self::Source(target) => write!(f, "src/{target}.cu"),
@@ -115,7 +127,7 @@ impl FromStr for EntryName {
     fn from_str(name: &str) -> Result<Self, UnknownEntry> {
         let target = name.split_once('/').and_then(|(_, file)| file.rsplit_once('.')).map(|(target, _)| target);
         let target: Option<BundleTarget> = target.and_then(|target| target.parse().ok());
-        let mut candidates = vec![Self::ProgramText, Self::Program, Self::Weights, Self::Manifest];
+        let mut candidates = vec![Self::ProgramText, Self::Program, Self::HostProgram, Self::Weights, Self::Manifest];
         candidates.extend(target.map(Self::Plan));
         if let Some(BundleTarget::Gpu(target)) = target {
             candidates.extend([Self::KernelIr(target), Self::Source(target), Self::Cubin(target)]);
@@ -145,7 +157,8 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        let mut names = vec![EntryName::ProgramText, EntryName::Program, EntryName::Weights, EntryName::Manifest];
+        let mut names = vec![EntryName::ProgramText, EntryName::Program, EntryName::HostProgram];
+        names.extend([EntryName::Weights, EntryName::Manifest]);
         names.push(EntryName::Plan(BundleTarget::Host));
         for target in Target::ALL {
             names.push(EntryName::Plan(BundleTarget::Gpu(target)));

@@ -6,6 +6,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use warpweave_graph::pipeline::Machine;
 use warpweave_graph::program::Names;
 use warpweave_graph::{ProgramSkeleton, TensorProgram};
 use warpweave_plan::plan::MemoryPlan;
@@ -15,10 +16,11 @@ use super::error::BundleError;
 use super::manifest::{EntryRecord, FORMAT_VERSION, FormatVersion, Manifest};
 use super::name::{BundleTarget, EntryName};
 use super::plan::TargetPlan;
-use super::seal::{BINDING_BYTES, END_BYTES, binding, seal};
+use super::seal::{BINDING_BYTES, END_BYTES, binding, program_of, seal};
 use super::weights::WeightsReader;
 use super::write::{DeviceCode, TargetContents, archive_error};
 use crate::mapped::open_regular;
+use crate::session::TensorNames;
 
 /// The entries that are read into memory whole are not larger.
 const MAX_LOADED_BYTES: u64 = 1 << 30;
@@ -94,18 +96,26 @@ impl Bundle {
 
     /// The program with its constants.
     pub fn program(&self) -> Result<TensorProgram, BundleError> {
-        let skeleton = self.skeleton()?;
+        let skeleton = self.skeleton(EntryName::Program)?;
         let mut weights = self.weights()?;
         skeleton.fill(|tensor, ty| weights.read(tensor, ty))
     }
 
-    /// What the program's parts are called in the model.
-    pub fn names(&self) -> Result<Names, BundleError> {
-        Ok(self.skeleton()?.names)
+    /// What the parts of the program that plans for a machine schedule are called in the model.
+    pub fn names(&self, machine: Machine) -> Result<Names, BundleError> {
+        Ok(self.skeleton(program_of(machine, &self.manifest.entries))?.names)
     }
 
-    fn skeleton(&self) -> Result<ProgramSkeleton, BundleError> {
-        let skeleton: ProgramSkeleton = super::decode::decode(EntryName::Program, &self.load(EntryName::Program)?)?;
+    /// The names in the model of the tensors of that program whose elements index other tensors.
+    pub fn index_tensors(&self, machine: Machine) -> &TensorNames {
+        match program_of(machine, &self.manifest.entries) {
+            EntryName::HostProgram => &self.manifest.host_index_tensors,
+            _ => &self.manifest.index_tensors,
+        }
+    }
+
+    fn skeleton(&self, entry: EntryName) -> Result<ProgramSkeleton, BundleError> {
+        let skeleton: ProgramSkeleton = super::decode::decode(entry, &self.load(entry)?)?;
         skeleton.check()?;
         Ok(skeleton)
     }
@@ -208,7 +218,7 @@ impl Bundle {
 
     /// The same of the bytes that a plan begins with; their number.
     fn check_binding(&self, target: BundleTarget, plan: &[u8]) -> Result<usize, BundleError> {
-        if plan.starts_with(&binding(&self.manifest.entries, &self.manifest.references)) {
+        if plan.starts_with(&binding(target.machine(), &self.manifest.entries, &self.manifest.references)) {
             return Ok(BINDING_BYTES);
         }
         let reason = "it was made for another program or other weights".to_owned();

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use warpweave_graph::pipeline::Machine;
+
 use super::manifest::EntryRecord;
 use super::name::EntryName;
 use super::references::References;
@@ -18,10 +20,22 @@ pub fn seal(manifest: &[u8]) -> String {
     blake3::hash(manifest).to_hex().to_string()
 }
 
-/// What a plan begins with: BLAKE3 of the hashes of program and constants, those beside the bundle too.
-pub(super) fn binding(entries: &BTreeMap<EntryName, EntryRecord>, references: &References) -> [u8; BINDING_BYTES] {
+/// The entry of the program that plans for a machine schedule.
+pub(super) fn program_of(machine: Machine, entries: &BTreeMap<EntryName, EntryRecord>) -> EntryName {
+    match machine {
+        Machine::Processor if entries.contains_key(&EntryName::HostProgram) => EntryName::HostProgram,
+        Machine::Processor | Machine::Gpu => EntryName::Program,
+    }
+}
+
+/// What a plan for a machine begins with: BLAKE3 of the hashes of its program and of the constants, those beside the bundle too.
+pub(super) fn binding(
+    machine: Machine,
+    entries: &BTreeMap<EntryName, EntryRecord>,
+    references: &References,
+) -> [u8; BINDING_BYTES] {
     let mut hasher = blake3::Hasher::new();
-    for name in [EntryName::Program, EntryName::Weights] {
+    for name in [program_of(machine, entries), EntryName::Weights] {
         let record = entries.get(&name).map_or("", |record| &record.blake3);
         hasher.update(record.as_bytes());
         hasher.update(b"\n");

@@ -40,10 +40,21 @@ pub struct BundleContents {
     pub training: Option<TrainingRecord>,
     /// The program, for people.
     pub program_text: String,
-    /// The program that every plan schedules.
+    /// The program that every plan schedules, but the host's where it has its own.
     pub program: TensorProgram,
+    /// The program of the host's plan, where that is another.
+    pub of_host: Option<HostProgram>,
     /// A part for each target.
     pub targets: BTreeMap<BundleTarget, TargetContents>,
+}
+
+/// A program that the host's plan alone schedules. Its inputs, constants and states are those of the bundle's program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HostProgram {
+    /// The program.
+    pub program: TensorProgram,
+    /// The names in the model of its tensors whose elements index other tensors.
+    pub index_tensors: TensorNames,
 }
 
 /// A target's part of a bundle.
@@ -143,8 +154,12 @@ impl<W: Write + Seek> Archive<'_, W> {
         self.bytes(EntryName::ProgramText, contents.program_text.as_bytes())?;
         let skeleton = ProgramSkeleton::of(&contents.program);
         self.bytes(EntryName::Program, &super::decode::encode(EntryName::Program, &skeleton)?)?;
-        let bound = binding(&self.entries, &references);
+        if let Some(HostProgram { program, .. }) = &contents.of_host {
+            let skeleton = ProgramSkeleton::of(program);
+            self.bytes(EntryName::HostProgram, &super::decode::encode(EntryName::HostProgram, &skeleton)?)?;
+        }
         for (&target, part) in &contents.targets {
+            let bound = binding(target.machine(), &self.entries, &references);
             let plan = part.plan.encode(target)?;
             self.bytes(EntryName::Plan(target), &[&bound[..], &plan].concat())?;
             if let Some(code) = &part.code {
@@ -159,6 +174,7 @@ impl<W: Write + Seek> Archive<'_, W> {
             model: contents.model.clone(),
             signature: contents.signature.clone(),
             index_tensors: contents.index_tensors.clone(),
+            host_index_tensors: contents.of_host.as_ref().map_or(TensorNames::new(), |own| own.index_tensors.clone()),
             numerics: Numerics::default(),
             training: contents.training.clone(),
             targets: contents.targets.iter().map(|(target, part)| (*target, part.record())).collect(),

@@ -25,6 +25,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use warpweave_graph::Tensor;
+use warpweave_graph::pipeline::Machine;
 use warpweave_plan::plan::ExecutionPlan;
 
 pub use error::{FailureKind, SessionError};
@@ -136,6 +137,14 @@ pub enum Device {
 }
 
 impl Device {
+    /// Whose program is run: that of GPUs unless the host's plan is.
+    pub fn machine(self) -> Machine {
+        match self {
+            Self::Host => Machine::Processor,
+            Self::Reference | Self::Emulator | Self::Text | Self::Cuda(_) => Machine::Gpu,
+        }
+    }
+
     /// Whether plans for GPUs run on it, by one back end or another.
     pub fn runs_kernels(self) -> bool {
         match self {

@@ -53,7 +53,7 @@ pub fn open_bundle(bundle: &Bundle, device: Device, options: &OpenOptions) -> Re
     }
     Ok(Box::new(NamedSession::new(
         session,
-        bundle.manifest().index_tensors.clone(),
+        bundle.index_tensors(device.machine()).clone(),
         bundle.manifest().signature.counted.clone(),
     )))
 }

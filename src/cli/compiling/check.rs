@@ -83,7 +83,12 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let inputs = random_inputs(source.signature(), arguments.seed);
         let corruption = checked.corruption(&without, &inputs, arguments.seed)?;
         value["without_wait"] = text::without_value(&checked, &without, corruption.as_ref());
-        told.push_str(&text::without(&checked, &without, corruption.as_ref(), &source.names()?));
+        told.push_str(&text::without(
+            &checked,
+            &without,
+            corruption.as_ref(),
+            &source.names(checked.target.machine())?,
+        ));
     }
     output.result("check", &value, &told);
     Ok(true)

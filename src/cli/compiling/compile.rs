@@ -123,7 +123,7 @@ impl Emit {
         }
     }
 
-    /// The name of its file for a target; graph and program are the same for all.
+    /// The name of its file for a target; the graph is the same for all, and so is the program unless [`HOST_PROGRAM`] is there.
     fn file(self, target: BundleTarget) -> String {
         match self {
             Self::Graph => "graph.txt".to_owned(),
@@ -137,6 +137,9 @@ impl Emit {
         }
     }
 }
+
+/// The file of the program that the host's plan schedules, where that is another.
+const HOST_PROGRAM: &str = "program.host.txt";
 
 const DEFAULT_TARGET: Target = Target::Sm90a;
 
@@ -236,6 +239,7 @@ fn check_outputs(
     files.extend(arguments.import.inputs.files());
     output_paths::check(bundle.map(Path::to_owned), &files)?;
     let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|level| level.file(*target)));
+    let names = names.chain(arguments.emit.contains(&Emit::Program).then(|| HOST_PROGRAM.to_owned()));
     output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)
 }
 
@@ -425,7 +429,13 @@ fn emit_common(arguments: &Arguments, build: &Build) -> Result<(), CliError> {
     }
     let graph = || Ok(build.model.graph.as_ref().map(graph_text).unwrap_or_default());
     emit(arguments, Emit::Graph, BundleTarget::Host, graph)?;
-    emit(arguments, Emit::Program, BundleTarget::Host, || Ok(build.model.program.to_string()))
+    emit(arguments, Emit::Program, BundleTarget::Host, || Ok(build.model.program.to_string()))?;
+    match (&arguments.emit_dir, build.own_of_host()) {
+        (Some(folder), Some(own)) if arguments.emit.contains(&Emit::Program) => {
+            write_file(&folder.join(HOST_PROGRAM), own.program.to_string().as_bytes())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes the graph and the program as they are after a pass, and makes no bundle.

@@ -40,7 +40,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         Source::Model(build) => &build.model.record.name,
         Source::Bundle(bundle) => &bundle.manifest().model.name,
     };
-    let names = source.names()?;
+    let names = source.names(arguments.program.device.machine())?;
     let options = OpenOptions { units: arguments.veus, seed: arguments.seed, ..arguments.program.options() };
     let inputs = random_inputs(source.signature(), arguments.seed);
     let profile = profile(&source, arguments.program.device, &options, &child_compiler, &inputs)?;

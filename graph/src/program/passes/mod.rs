@@ -28,12 +28,15 @@ pub type Pass = fn(&TensorProgram) -> TensorProgram;
 /// The name of the pass that plans cannot do without.
 pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
+/// The name of the pass that pays only where waiting costs more than reading constants anew.
+pub const REDUCTION_SLICING: &str = "reduction_slicing";
+
 /// The passes in the order in which they run, by name. Sums may be taken in another order, and of dequantised bytes in
 /// integers; otherwise values are unchanged.
 pub const PASSES: [(&str, Pass); 7] = [
     ("view_inlining", inline_views),
     ("quantized_products", quantized_products),
-    ("reduction_slicing", sliced),
+    (REDUCTION_SLICING, sliced),
     ("sibling_merging", merge_siblings),
     ("slice_inlining", inline_views),
     ("reduction_ordering", order_reductions),
