@@ -16,6 +16,8 @@ pub(super) trait Vector: Copy {
     fn add(self, other: Self) -> Self;
     /// `self · factor + sum`; rounded once where the processor does it at once.
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
+    /// The sum of the lanes, halves of them at a time.
+    fn sum(self) -> f32;
     /// Asks for the line of an address, which need not be valid.
     #[inline(always)]
     fn fetch(_address: *const f32) {}
@@ -45,6 +47,11 @@ impl Vector for [f32; 4] {
     }
 
     #[inline(always)]
+    fn sum(self) -> f32 {
+        (self[0] + self[2]) + (self[1] + self[3])
+    }
+
+    #[inline(always)]
     fn multiply_add(self, factor: Self, sum: Self) -> Self {
         std::array::from_fn(|lane| match cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
             true => self[lane].mul_add(factor[lane], sum[lane]),
@@ -63,7 +70,7 @@ mod x86 {
     // SAFETY, of all below: by the trait's contract the processor has the instruction; loads and stores are unaligned and
     // inside of slices whose length is checked, and a prefetch of any address is a hint.
     macro_rules! vector {
-        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply_add:ident) => {
+        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply_add:ident, $sum:ident) => {
             impl Vector for $vector {
                 const LANES: usize = $lanes;
 
@@ -93,6 +100,11 @@ mod x86 {
                 }
 
                 #[inline(always)]
+                fn sum(self) -> f32 {
+                    unsafe { $sum(self) }
+                }
+
+                #[inline(always)]
                 fn fetch(address: *const f32) {
                     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
                 }
@@ -100,6 +112,24 @@ mod x86 {
         };
     }
 
-    vector!(__m256, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_fmadd_ps);
-    vector!(__m512, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_fmadd_ps);
+    #[inline(always)]
+    unsafe fn sum(vector: __m256) -> f32 {
+        unsafe {
+            let four = _mm_add_ps(_mm256_castps256_ps128(vector), _mm256_extractf128_ps::<1>(vector));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
+    }
+
+    vector!(__m256, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_fmadd_ps, sum);
+    vector!(
+        __m512,
+        16,
+        _mm512_set1_ps,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_add_ps,
+        _mm512_fmadd_ps,
+        _mm512_reduce_add_ps
+    );
 }

@@ -4,7 +4,7 @@ use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::kernel_ir::text::parse as parse_kernels;
 use warpweave::codegen::print::cuda;
 use warpweave::codegen::verify::verify as verify_kernels;
-use warpweave::graph::pipeline::{Machine, Selection, rewrite};
+use warpweave::graph::pipeline::{self, Selection};
 use warpweave::graph::program::TensorId;
 use warpweave::graph::{Tensor, TensorType, text};
 use warpweave::plan::plan::ExecutionPlan;
@@ -27,7 +27,7 @@ pub fn run(start: &Start, command: &Command) -> Result<String, String> {
         }
         Command::Prepare(last) => {
             let passes = Selection { last: *last, ..Selection::default() };
-            Ok(rewrite(&start.program()?, &passes, Machine::Gpu).map_err(told)?.to_string())
+            Ok(pipeline::rewrite(&start.program()?, &passes, pipeline::Machine::Gpu).map_err(told)?.to_string())
         }
         Command::Partition(choices) => Ok(start.partition(&start.prepared()?, choices)?.to_string()),
         Command::Plan(planning) => Ok(start.plan(planning)?.plan().to_string()),

@@ -1,6 +1,6 @@
 //! Tiles of contractions on the host, and what they take.
 
-use warpweave_graph::expr::{Scalar, TensorExpr};
+use warpweave_graph::expr::{Index, Scalar, TensorExpr};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::ContractionShape;
@@ -9,7 +9,7 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::tile::ScheduleParams;
 
-use crate::cost::host::{COMPUTED, MULTIPLY_ADDS, OPERATIONS, PACKED, PANELS, TASK};
+use crate::cost::host::{COMPUTED, GATHERED, MULTIPLY_ADDS, OPERATIONS, PACKED, PANELS, TASK};
 
 /// Rows of a tile: whole panels, whatever the vectors of the processor.
 const ROWS: [usize; 6] = [1, 24, 48, 96, 192, 384];
@@ -69,8 +69,11 @@ pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams) -> f6
 
 /// Microseconds a step that packing so many elements of a factor takes.
 fn packing(expr: &TensorExpr, factor: &Scalar, elements: usize) -> f64 {
-    match plain_read(expr, factor) {
-        Some(_) => elements as f64 / PACKED,
-        None => elements as f64 * (1 + factor.operations() + expr.reads_of(factor).len()) as f64 / COMPUTED,
+    if plain_read(expr, factor).is_some() {
+        return elements as f64 / PACKED;
     }
+    let reads = expr.reads_of(factor);
+    let is_gathered = reads.iter().any(|&read| !expr.reads[read].index.iter().all(Index::is_affine));
+    let rate = if is_gathered { GATHERED } else { COMPUTED };
+    elements as f64 * (1 + factor.operations() + reads.len()) as f64 / rate
 }

@@ -4,8 +4,7 @@ use warpweave_graph::ElementType;
 use warpweave_graph::expr::{BinaryOp, Reducer, Scalar};
 use warpweave_plan::plan::BufferSpace;
 
-use super::arithmetic::processor::Processor;
-use super::arithmetic::products::{ROWS, dot, dot_rows, matrix_vector};
+use super::arithmetic::products::{Sums, dot, matrix_vector};
 use super::frame::{Counts, Frame, Number, Slot};
 use super::lanes::{Extent, Order};
 use super::loops::{advance, each_chunk};
@@ -73,9 +72,7 @@ impl RowReduction {
         let mut total = Total::new(*combination);
         match summand {
             Summand::Products(products) => {
-                let mut sums = [0.0; ROWS];
-                self.add_rows(products, point, (None, 1), &mut sums, memory, frame);
-                total.add(sums[0]);
+                total.add(self.sum(products, point, memory, frame));
             }
             Summand::Evaluated(_) if order.is_empty() => {}
             Summand::Evaluated(ending) => loop {
@@ -147,45 +144,42 @@ impl RowReduction {
         memory: &Memory,
         frame: &mut Frame,
     ) {
-        if let [sides] = products
-            && self.order.outer.is_empty()
-            && let Some(at) =
-                Streams::of(sides, point, axis, memory, frame).matrix_vector(sides, self.count(), points, memory)
-        {
-            let processor = frame.processor();
+        let processor = frame.processor();
+        let mut left = if self.order.outer.is_empty() { products } else { &[] };
+        while let Some((sides, rest)) = left.split_first() {
+            let streams = Streams::of(sides, point, axis, memory, frame);
+            let found = streams.matrix_vector(sides, self.count(), points, memory);
+            let Some(MatrixVector { matrix, stride, vector }) = found else { break };
             let out = &mut f32::registers_mut(frame)[usize::from(to.number)][lane..][..points];
-            return matrix_vector(processor, at.matrix, at.stride, at.vector, out);
+            let sums = if left.len() == products.len() { Sums::Begin } else { Sums::GoOn };
+            matrix_vector(processor, matrix, stride, vector, out, sums);
+            if rest.is_empty() {
+                return;
+            }
+            left = rest;
         }
         let first = axis.map_or(0, |axis| point[axis]);
-        for done in (0..points).step_by(ROWS) {
+        for at in 0..points {
             if let Some(axis) = axis {
-                point[axis] = first + done as i64;
+                point[axis] = first + at as i64;
             }
-            let rows = ROWS.min(points - done);
-            let mut sums = [0.0; ROWS];
-            self.add_rows(products, point, (axis, rows), &mut sums, memory, frame);
-            let out = &mut f32::registers_mut(frame)[usize::from(to.number)][lane + done..][..rows];
-            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum as f32);
+            let sum = self.sum(products, point, memory, frame);
+            f32::registers_mut(frame)[usize::from(to.number)][lane + at] = sum as f32;
         }
     }
 
-    /// Adds the products of some neighbouring points along an axis.
-    fn add_rows(
-        &self,
-        products: &[[Side; 2]],
-        point: &mut [i64],
-        (axis, rows): (Option<usize>, usize),
-        sums: &mut [f64; ROWS],
-        memory: &Memory,
-        frame: &Frame,
-    ) {
+    /// The sum of products at a point.
+    fn sum(&self, products: &[[Side; 2]], point: &mut [i64], memory: &Memory, frame: &Frame) -> f64 {
+        let mut sum = 0.0;
         loop {
             for sides in products {
-                let streams = Streams::of(sides, point, axis, memory, frame);
-                streams.add(sides, rows, self.count(), memory, frame.processor(), sums);
+                let [left, right] = sides
+                    .each_ref()
+                    .map(|side| memory.singles(side.space, side.at(point, memory, frame), self.count()).unwrap_or(&[]));
+                sum += f64::from(dot(frame.processor(), left, right));
             }
             if !advance(point, &self.order.outer, None) {
-                return;
+                return sum;
             }
         }
     }
@@ -236,30 +230,6 @@ impl Streams {
         let vector = memory.singles(sides[shared].space, self.starts[shared], count)?;
         let matrix = memory.singles(sides[rows].space, self.starts[rows], (points - 1) * stride + count)?;
         Some(MatrixVector { matrix, stride, vector })
-    }
-
-    /// Adds the products of some points, so many each.
-    fn add(
-        &self,
-        sides: &[Side; 2],
-        rows: usize,
-        count: usize,
-        memory: &Memory,
-        processor: Processor,
-        sums: &mut [f64; ROWS],
-    ) {
-        let slice = |side: usize, row: usize| {
-            let start = self.starts[side] + row.min(rows - 1) as i64 * self.steps[side];
-            memory.singles(sides[side].space, start, count).unwrap_or(&[])
-        };
-        let slices = |side: usize| std::array::from_fn(|row| slice(side, row));
-        let found: [f32; ROWS] = match self.steps {
-            [0, 0] => [dot(processor, slice(0, 0), slice(1, 0)); ROWS],
-            [0, _] => dot_rows(processor, slice(0, 0), &slices(1)),
-            [_, 0] => dot_rows(processor, slice(1, 0), &slices(0)),
-            _ => std::array::from_fn(|row| dot(processor, slice(0, row), slice(1, row))),
-        };
-        sums.iter_mut().zip(found).for_each(|(sum, found)| *sum += f64::from(found));
     }
 }
 
