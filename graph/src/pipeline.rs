@@ -76,15 +76,7 @@ impl PassId {
     pub fn name(self) -> &'static str {
         match self.level {
             Level::Graph => passes::PASSES[self.place].0,
-            Level::Program => program_passes::PASSES[self.place].0,
-        }
-    }
-
-    /// Whether programs for a machine gain by the pass.
-    pub fn suits(self, machine: Machine) -> bool {
-        match machine {
-            Machine::Gpu => true,
-            Machine::Processor => self.level == Level::Graph || self.name() != program_passes::REDUCTION_SLICING,
+            Level::Program => program_passes::PASSES[self.place].name,
         }
     }
 
@@ -136,12 +128,16 @@ pub fn optimize(graph: &Graph, selection: &Selection) -> Result<Graph, InvalidRe
     passes::run_chosen(graph, runs, selection.last_of_graph().is_some())
 }
 
-/// The program after the passes over programs that run and suit the machine; verified after each.
+/// The program after the passes over programs that run and that the machine gains by; verified after each.
 pub fn rewrite(program: &TensorProgram, selection: &Selection, machine: Machine) -> Result<TensorProgram, InvalidPass> {
     let mut program = program.clone();
-    for (place, (_, pass)) in program_passes::PASSES.into_iter().enumerate() {
+    for (place, named) in program_passes::PASSES.into_iter().enumerate() {
         let id = PassId { level: Level::Program, place };
-        if selection.runs(id) && id.suits(machine) {
+        let pass = match machine {
+            Machine::Gpu => Some(named.of_gpus),
+            Machine::Processor => named.of_processors,
+        };
+        if let Some(pass) = pass.filter(|_| selection.runs(id)) {
             program = pass(&program);
             program.verify().map_err(|error| InvalidPass { pass: id, error })?;
         }
@@ -151,7 +147,7 @@ pub fn rewrite(program: &TensorProgram, selection: &Selection, machine: Machine)
 
 /// The program for a GPU after all passes over programs, not verified between them, and each tensor's layout.
 pub fn prepare(program: &TensorProgram) -> (TensorProgram, Arena<TensorId, Layout>) {
-    let rewritten = program_passes::PASSES.into_iter().fold(program.clone(), |program, (_, pass)| pass(&program));
+    let rewritten = program_passes::PASSES.into_iter().fold(program.clone(), |program, pass| (pass.of_gpus)(&program));
     let layouts = layouts(&rewritten);
     (rewritten, layouts)
 }

@@ -27,7 +27,7 @@ pub(crate) const MULTIPLY_ADDS: f64 = 40_000.0;
 pub(crate) const PACKED: f64 = 2_500.0;
 /// Scalar operations a microsecond on elements that are computed before they are packed.
 pub(crate) const COMPUTED: f64 = 300.0;
-/// The same where indices are not affine: each element's place is found by itself.
+/// The same where elements of other tensors name places: each is found by itself.
 pub(crate) const GATHERED: f64 = 20.0;
 /// Rows and columns that panels of 256 bits have.
 pub(crate) const PANELS: [usize; 2] = [6, 16];

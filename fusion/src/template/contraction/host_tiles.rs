@@ -1,6 +1,6 @@
 //! Tiles of contractions on the host, and what they take.
 
-use warpweave_graph::expr::{Index, Scalar, TensorExpr};
+use warpweave_graph::expr::{ReadId, Scalar, TensorExpr};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::ContractionShape;
@@ -69,11 +69,16 @@ pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams) -> f6
 
 /// Microseconds a step that packing so many elements of a factor takes.
 fn packing(expr: &TensorExpr, factor: &Scalar, elements: usize) -> f64 {
-    if plain_read(expr, factor).is_some() {
+    let reads = expr.reads_of(factor);
+    let names_places = |read: &ReadId| {
+        let mut names = false;
+        expr.reads[*read].index.iter().for_each(|index| index.visit(&mut |_| {}, &mut |_| names = true));
+        names
+    };
+    let is_gathered = reads.iter().any(names_places);
+    if plain_read(expr, factor).is_some() && !is_gathered {
         return elements as f64 / PACKED;
     }
-    let reads = expr.reads_of(factor);
-    let is_gathered = reads.iter().any(|&read| !expr.reads[read].index.iter().all(Index::is_affine));
     let rate = if is_gathered { GATHERED } else { COMPUTED };
     elements as f64 * (1 + factor.operations() + reads.len()) as f64 / rate
 }

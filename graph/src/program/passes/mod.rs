@@ -20,27 +20,39 @@ pub use quantized_products::quantized_products;
 pub use reduction_order::order_reductions;
 pub use siblings::merge_siblings;
 pub use slices::slice_reductions;
-pub use views::inline_views;
+pub use views::{inline_lines, inline_views};
 
 /// A pass: the program rewritten.
 pub type Pass = fn(&TensorProgram) -> TensorProgram;
 
+/// A pass and what it is called.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedPass {
+    /// The name.
+    pub name: &'static str,
+    /// What programs for GPUs are rewritten by.
+    pub of_gpus: Pass,
+    /// The same for processors; none where they do not gain by it.
+    pub of_processors: Option<Pass>,
+}
+
+const fn both(name: &'static str, pass: Pass) -> NamedPass {
+    NamedPass { name, of_gpus: pass, of_processors: Some(pass) }
+}
+
 /// The name of the pass that plans cannot do without.
 pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
-/// The name of the pass that pays only where waiting costs more than reading constants anew.
-pub const REDUCTION_SLICING: &str = "reduction_slicing";
-
-/// The passes in the order in which they run, by name. Sums may be taken in another order, and of dequantised bytes in
-/// integers; otherwise values are unchanged.
-pub const PASSES: [(&str, Pass); 7] = [
-    ("view_inlining", inline_views),
-    ("quantized_products", quantized_products),
-    (REDUCTION_SLICING, sliced),
-    ("sibling_merging", merge_siblings),
-    ("slice_inlining", inline_views),
-    ("reduction_ordering", order_reductions),
-    (CONCAT_PLACEMENT, concat_placement),
+/// The passes in the order in which they run. Sums may be taken in another order, and of dequantised bytes in integers;
+/// otherwise values are unchanged.
+pub const PASSES: [NamedPass; 7] = [
+    NamedPass { name: "view_inlining", of_gpus: inline_views, of_processors: Some(inline_lines) },
+    both("quantized_products", quantized_products),
+    NamedPass { name: "reduction_slicing", of_gpus: sliced, of_processors: None },
+    both("sibling_merging", merge_siblings),
+    NamedPass { name: "slice_inlining", of_gpus: inline_views, of_processors: Some(inline_lines) },
+    both("reduction_ordering", order_reductions),
+    both(CONCAT_PLACEMENT, concat_placement),
 ];
 
 /// Most bytes of constants that are read again for every step of a sequence: with as much again for the recurrence itself,

@@ -8,6 +8,17 @@ use crate::program::{Definition, Statement, TensorId, TensorProgram};
 /// The program with every statement that only moves data composed into its readers. Such a statement remains only where
 /// its tensor is an output or part of a concat.
 pub fn inline_views(program: &TensorProgram) -> TensorProgram {
+    inlined(program, |_, _| true)
+}
+
+/// The same, but reductions do not read at places that other tensors name: processors gather rows once, and then read them
+/// as they lie.
+pub fn inline_lines(program: &TensorProgram) -> TensorProgram {
+    inlined(program, |reader, movement| reader.reducer.is_none() || movement.indirect_indices().is_empty())
+}
+
+/// The program with statements that only move data composed into those of their readers that `may_read` allows.
+fn inlined(program: &TensorProgram, may_read: impl Fn(&TensorExpr, &TensorExpr) -> bool) -> TensorProgram {
     let mut builder = Rebuild::new(program);
     for statement in program.statements.values() {
         let Some(expr) = statement.definition.expr() else {
@@ -16,7 +27,7 @@ pub fn inline_views(program: &TensorProgram) -> TensorProgram {
         };
         let (mut expr, mut operands) = (expr.clone(), statement.operands.clone());
         let mut origins = statement.origins.clone();
-        while let Some((position, composed, producer)) = composable(program, &expr, &operands) {
+        while let Some((position, composed, producer)) = composable(program, &expr, &operands, &may_read) {
             operands.remove(position);
             operands.extend(producer.operands.iter().copied());
             (expr, operands) = merge_operands(&composed, &operands);
@@ -32,11 +43,12 @@ fn composable<'a>(
     program: &'a TensorProgram,
     expr: &TensorExpr,
     operands: &[TensorId],
+    may_read: &impl Fn(&TensorExpr, &TensorExpr) -> bool,
 ) -> Option<(usize, TensorExpr, &'a Statement)> {
     operands.iter().enumerate().find_map(|(position, &operand)| {
         let producer = &program.statements[program.producer(operand)?];
         let Definition::Compute(movement) = &producer.definition else { return None };
-        movement.as_movement()?;
+        movement.as_movement().filter(|_| may_read(expr, movement))?;
         let composed = substitute::inline(expr, position, movement)?;
         Some((position, composed, producer))
     })

@@ -43,6 +43,9 @@ impl Panels {
     }
 }
 
+/// Steps that all panels take before the next, where elements of a step lie side by side: their lines are read once.
+const STEPS_TOGETHER: usize = 16;
+
 /// Packs a block of steps of a side of a tile; `packed` is as long as the panels are.
 pub(super) fn pack(
     access: &Access,
@@ -59,7 +62,8 @@ pub(super) fn pack(
     }
     let along = |axis: Option<usize>, number: &Linear| axis.map_or(0, |axis| number.along(axis));
     let strides = Strides { lane: along(runs.axis, &access.position), step: along(steps.inner, &access.position) };
-    steps.for_each(block, |value, inner, first_step| {
+    let most = if strides.lane == 1 && strides.step != 1 { STEPS_TOGETHER } else { usize::MAX };
+    steps.for_each(block, most, |value, inner, first_step| {
         let moved = |number: &Linear| steps.moved(number, value);
         let base = moved(&access.position) + inner.start as i64 * strides.step;
         for (number, run) in runs.runs.iter().enumerate() {

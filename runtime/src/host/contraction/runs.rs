@@ -41,17 +41,18 @@ impl Steps {
         self.outer.iter().map(|&(axis, _)| number.moved(axis, value(axis) * scale(axis))).sum()
     }
 
-    /// Calls with the values of all outer axes, as (axis, value), the steps along the inner axis, and the number of the first
-    /// of them in a block of steps.
+    /// Calls with the values of all outer axes, as (axis, value), some steps along the inner axis, and the number of the first
+    /// of them in a block of steps; with so many at most.
     pub(super) fn for_each(
         &self,
         block: Numbers<usize>,
+        most: usize,
         mut body: impl FnMut(&dyn Fn(usize) -> i64, Numbers<usize>, usize),
     ) {
         let mut step = block.start;
         while step < block.end {
             let (number, first) = (step / self.length, step % self.length);
-            let last = self.length.min(first + block.end - step);
+            let last = self.length.min(first + (block.end - step).min(most));
             let value = |wanted: usize| {
                 let mut rest = number;
                 for &(axis, extent) in self.outer.iter().rev() {
