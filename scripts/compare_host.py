@@ -9,6 +9,7 @@ seconds, and marks what was measured beside other work. --write writes the table
 """
 
 import argparse
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -17,9 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-
-import numpy
-import onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ["resnet50", "vgg16", "bert_base_128", "gpt2", "vit_b_16", "mobilenet_v2", "densenet121", "inception_v3", "nasnet",
@@ -48,6 +46,29 @@ print(json.dumps({"times": times, "kilobytes": resource.getrusage(resource.RUSAG
 """
 
 
+# Random arrays for a model's inputs: floating point in -1 … 1, integers 0 and 1. A process of its own, as all that takes memory:
+# a process counts the peak of the one that it was started by as its own.
+INPUTS = """
+import sys
+import numpy, onnxruntime
+model, path = sys.argv[1:]
+options = onnxruntime.SessionOptions()
+options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+random = numpy.random.default_rng(0)
+kinds = {"tensor(float)": numpy.float32, "tensor(float16)": numpy.float16, "tensor(double)": numpy.float64,
+         "tensor(int64)": numpy.int64, "tensor(int32)": numpy.int32, "tensor(bool)": numpy.bool_,
+         "tensor(uint8)": numpy.uint8, "tensor(int8)": numpy.int8}
+arrays = {}
+for port in session.get_inputs():
+    shape = [extent if isinstance(extent, int) else 1 for extent in port.shape]
+    kind = kinds[port.type]
+    floating = numpy.issubdtype(kind, numpy.floating)
+    arrays[port.name] = (random.uniform(-1, 1, shape) if floating else random.integers(0, 2, shape)).astype(kind)
+numpy.savez(path, **arrays)
+"""
+
+
 def busy():
     """The average number of tasks on the processors over a moment, by the kernel's count of idle time."""
     def idle():
@@ -66,24 +87,6 @@ def wait_until_idle(patience):
         if time.monotonic() > deadline:
             return False
     return True
-
-
-def inputs(model, path):
-    """Random arrays for a model's inputs: floating point in -1 … 1, integers 0 and 1."""
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    random = numpy.random.default_rng(0)
-    kinds = {"tensor(float)": numpy.float32, "tensor(float16)": numpy.float16, "tensor(double)": numpy.float64,
-             "tensor(int64)": numpy.int64, "tensor(int32)": numpy.int32, "tensor(bool)": numpy.bool_,
-             "tensor(uint8)": numpy.uint8, "tensor(int8)": numpy.int8}
-    arrays = {}
-    for port in session.get_inputs():
-        shape = [extent if isinstance(extent, int) else 1 for extent in port.shape]
-        kind = kinds[port.type]
-        floating = numpy.issubdtype(kind, numpy.floating)
-        arrays[port.name] = (random.uniform(-1, 1, shape) if floating else random.integers(0, 2, shape)).astype(kind)
-    numpy.savez(path, **arrays)
 
 
 def measured(command):
@@ -112,7 +115,7 @@ def compare(arguments, name, scratch):
     subprocess.run([str(part) for part in compiling], check=True, capture_output=True)
     found = {"compile": time.monotonic() - start, "idle": True, "own": [], "peer": []}
     found["size"] = bundle.stat().st_size / sum(part.stat().st_size for part in model.parent.glob(model.name + "*"))
-    inputs(model, arrays)
+    subprocess.run([sys.executable, "-c", INPUTS, str(model), str(arrays)], check=True)
     milliseconds = str(int(arguments.seconds * 1000))
     bench = [arguments.warpweave, "bench", bundle, "--device", "host", "--threads", arguments.threads, "--input", arrays,
              "--duration-ms", milliseconds, "--warmup-limit-ms", milliseconds, "--json"]
@@ -144,7 +147,7 @@ def document(rows, arguments):
                       if line.startswith("model name")), "unknown")
     lines = ["# The host beside ONNX Runtime", "", "<!-- Written by scripts/compare_host.py --write; not by hand. -->", "",
              f"Batch {arguments.batch}, {arguments.threads} threads of each on {os.cpu_count()} processors ({processor}), ONNX Runtime "
-             f"{onnxruntime.__version__}. {arguments.rounds} rounds of", "each in turn, with the same random inputs.", ""]
+             f"{importlib.metadata.version('onnxruntime')}. {arguments.rounds} rounds of", "each in turn, with the same random inputs.", ""]
     return "\n".join(lines + HEAD + rows) + "\n"
 
 

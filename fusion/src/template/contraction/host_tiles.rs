@@ -21,7 +21,9 @@ const MOST_SUMS: usize = 64 << 10;
 
 /// The tiles that a processor's thread may take of a contraction, beside those of blocks of a GPU.
 pub(crate) fn host_tiles(body: &GroupBody) -> Vec<ScheduleParams> {
-    let Some(contraction) = Contraction::of(body).filter(|_| body.staged.is_empty()) else { return Vec::new() };
+    let Some(contraction) = Contraction::on_processors(body).filter(|_| body.staged.is_empty()) else {
+        return Vec::new();
+    };
     let extents = body.tile_extents();
     let axes = [AxisClass::Row, AxisClass::Column].map(|class| contraction.tile_axes(body, class));
     let mut tiles: Vec<Vec<usize>> = Vec::new();
@@ -43,7 +45,7 @@ pub(crate) fn host_tiles(body: &GroupBody) -> Vec<ScheduleParams> {
 
 /// Microseconds of a tile on the host: panels are packed and multiplied, then the stages that follow are evaluated.
 pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams) -> f64 {
-    let Some(contraction) = Contraction::of(body) else { return f64::INFINITY };
+    let Some(contraction) = Contraction::on_processors(body) else { return f64::INFINITY };
     let lead = &body.stages[0].expr;
     let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
     let extents = body.tile_extents();

@@ -26,7 +26,7 @@ const BLOCK_STEPS: usize = 320;
 /// Fewer columns than this are no work for vectors along them.
 const FEWEST_COLUMNS: usize = 8;
 
-/// A contraction of singles whose factors are reads at linear indices.
+/// A contraction of singles, or of halves summed as singles, whose factors are reads at linear indices.
 pub(in crate::host) struct Blocked {
     rows: Side,
     columns: Side,
@@ -68,7 +68,7 @@ impl Blocked {
         memory: &MemoryPlan,
         boxes: &[StagedBox],
     ) -> Option<Self> {
-        if contraction.element != ElementType::F32 {
+        if contraction.element != ElementType::F32 && !contraction.element.is_half() {
             return None;
         }
         let body = &operator.body;

@@ -37,7 +37,7 @@ impl HostContraction {
         memory: &MemoryPlan,
         boxes: &[StagedBox],
     ) -> Option<Self> {
-        let contraction = Contraction::of(&operator.body)?;
+        let contraction = Contraction::on_processors(&operator.body)?;
         Some(match Blocked::new(operator, &contraction, memory, boxes) {
             Some(blocked) => Self::Blocked(Box::new(blocked)),
             None => Self::Evaluated(Evaluated::new(&operator.body, &contraction, stage)),

@@ -6,8 +6,10 @@ use warpweave_graph::ElementType;
 
 use super::access::{Access, Linear};
 use super::runs::{Run, Runs, Steps};
-use crate::host::lanes::{LANES, Lanes};
+use crate::host::lanes::LANES;
 use crate::host::memory::Memory;
+use crate::host::vector::load_singles;
+use crate::host::vector::processor::Processor;
 
 /// How panels lie: one after another, each with the elements of every step side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -203,29 +205,22 @@ fn copy_slowly(
 ) {
     let size = access.element.bytes() as i64;
     let Into { own, lane, lanes } = into;
-    let load = |position: i64, stride: i64, count: usize| match memory.load(
-        access.space,
-        access.element,
-        access.byte(position),
-        stride * size,
-        count,
-    ) {
-        Lanes::Float(values) => values,
-        Lanes::Double(_) | Lanes::Integer(_) => unreachable!("factors of singles are floating point of fewer bits"),
+    let processor = Processor::detect();
+    let load = |position: i64, stride: i64, out: &mut [f32]| {
+        load_singles(processor, memory, access.space, access.element, access.byte(position), stride * size, out);
     };
-    if lanes >= steps {
+    if lanes >= steps || strides.lane == 1 {
         for step in 0..steps {
-            let values = load(position + step as i64 * strides.step, strides.lane, lanes);
-            out[step * own + lane..][..lanes].copy_from_slice(&values[..lanes]);
+            load(position + step as i64 * strides.step, strides.lane, &mut out[step * own + lane..][..lanes]);
         }
         return;
     }
+    let mut values = [0f32; LANES];
     for at in 0..lanes {
         for first in (0..steps).step_by(LANES) {
-            let count = (steps - first).min(LANES);
-            let start = position + at as i64 * strides.lane + first as i64 * strides.step;
-            let values = load(start, strides.step, count);
-            for (step, value) in values[..count].iter().enumerate() {
+            let values = &mut values[..(steps - first).min(LANES)];
+            load(position + at as i64 * strides.lane + first as i64 * strides.step, strides.step, values);
+            for (step, value) in values.iter().enumerate() {
                 out[(first + step) * own + lane + at] = *value;
             }
         }

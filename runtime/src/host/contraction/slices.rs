@@ -1,9 +1,9 @@
-//! What follows sums, as a straight-line program over slices of singles.
+//! What follows sums, as a straight-line program over slices of singles, which halves are computed as.
 
 use std::cell::RefCell;
 
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{BinaryOp, Literal, Scalar, UnaryOp};
+use warpweave_graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave_plan::body::StageSource;
 use warpweave_plan::plan::{BufferSpace, MemoryPlan, ROperator};
 use warpweave_plan::template::staged::StagedBox;
@@ -13,7 +13,11 @@ use crate::host::lane_program::{LaneProgram, Step};
 use crate::host::lanes::single_function;
 use crate::host::memory::{HostSpace, Memory, SINGLE_BYTES};
 use crate::host::vector::functions::{maximum, minimum};
-use crate::host::vector::mathematics::{error_function, exponential, hyperbolic_tangent, logarithm};
+use crate::host::vector::load_singles;
+use crate::host::vector::mathematics::{
+    bfloat_of_single, error_function, exponential, half_of_single, hyperbolic_tangent, logarithm, single_of_bfloat,
+    single_of_half,
+};
 use crate::host::vector::processor::{Processor, vectorised};
 
 /// A position among a program's operations: its value.
@@ -30,6 +34,8 @@ enum Operation {
     Unary(UnaryOp, Slot),
     Binary(BinaryOp, Slot, Slot),
     Select(Slot, Slot, Slot),
+    /// Rounds to what halves hold.
+    Round(ElementType, Slot),
     /// Writes a value to memory.
     Store(Slot, Access),
 }
@@ -48,13 +54,14 @@ pub(super) struct Chunk<'c> {
 }
 
 impl Program {
-    /// That of an operator whose first stage sums; `None` if anything of it is no single at a linear index.
+    /// That of an operator whose first stage sums; `None` if anything of it is neither a single nor a half at a linear
+    /// index.
     pub(super) fn new(operator: &ROperator, memory: &MemoryPlan, boxes: &[StagedBox]) -> Option<Self> {
         let mut operations = Vec::new();
         let mut values: Vec<Slot> = Vec::new();
         for stage in &operator.body.stages {
             let expr = &stage.expr;
-            if [expr.element, expr.body_element()] != [ElementType::F32; 2] {
+            if ![expr.element, expr.body_element()].into_iter().all(is_computed) {
                 return None;
             }
             let scalar = match (&expr.epilogue, expr.reducer) {
@@ -66,10 +73,7 @@ impl Program {
             let mut slots: Vec<Slot> = Vec::new();
             for step in &program.steps {
                 let operation = match step {
-                    Step::Literal(Literal::Float(ElementType::F32, _) | Literal::Bool(_)) => {
-                        let Step::Literal(literal) = step else { unreachable!("matched above") };
-                        Operation::One(literal.to_f64() as f32)
-                    }
+                    Step::Literal(literal) if is_held(literal.element()) => Operation::One(literal.to_f64() as f32),
                     Step::Read(read) => match stage.sources[expr.reads[*read].operand] {
                         StageSource::Stage(earlier) => {
                             slots.push(values[earlier]);
@@ -77,34 +81,39 @@ impl Program {
                         }
                         StageSource::Staged(_) | StageSource::Operand(_) => {
                             let access = Access::new(operator, stage, &Scalar::Read(*read), memory, boxes)?;
-                            let plain = access.conditions.is_empty() && access.element == ElementType::F32;
+                            let plain = access.conditions.is_empty() && is_computed(access.element);
                             Operation::Read(Some(access).filter(|_| plain)?)
                         }
                     },
                     Step::Reduced => Operation::Sums,
-                    Step::Unary(op, ElementType::F32 | ElementType::Bool, operand) => {
-                        Operation::Unary(*op, slots[*operand])
-                    }
-                    Step::Binary(op, ElementType::F32 | ElementType::Bool, left, right) => {
+                    Step::Unary(op, element, operand) if is_held(*element) => Operation::Unary(*op, slots[*operand]),
+                    Step::Binary(op, element, left, right) if is_held(*element) => {
                         Operation::Binary(*op, slots[*left], slots[*right])
                     }
                     Step::Select(condition, then, otherwise) => {
                         Operation::Select(slots[*condition], slots[*then], slots[*otherwise])
                     }
-                    Step::Cast(ElementType::F32, ElementType::F32, operand) => {
+                    Step::Cast(from, ElementType::F32, operand) if is_computed(*from) => {
                         slots.push(slots[*operand]);
                         continue;
+                    }
+                    Step::Cast(from, to, operand) if is_computed(*from) && to.is_half() => {
+                        Operation::Round(*to, slots[*operand])
                     }
                     _ => return None,
                 };
                 slots.push(operations.len());
                 operations.push(operation);
             }
-            let value = slots[program.result];
+            let mut value = slots[program.result];
+            if expr.element.is_half() {
+                operations.push(Operation::Round(expr.element, value));
+                value = operations.len() - 1;
+            }
             values.push(value);
             if stage.output.is_some() {
                 let output = Access::of_output(operator, stage, memory)?;
-                let plain = output.element == ElementType::F32 && output.space == HostSpace::Plan(BufferSpace::Arena);
+                let plain = is_computed(output.element) && output.space == HostSpace::Plan(BufferSpace::Arena);
                 operations.push(Operation::Store(value, Some(output).filter(|_| plain)?));
             }
         }
@@ -128,6 +137,16 @@ impl Program {
             _ => true,
         })
     }
+}
+
+/// Whether values of an element type are computed as singles.
+fn is_computed(element: ElementType) -> bool {
+    element == ElementType::F32 || element.is_half()
+}
+
+/// Whether a single holds values of an element type.
+fn is_held(element: ElementType) -> bool {
+    is_computed(element) || element == ElementType::Bool
 }
 
 /// Where a value is.
@@ -183,7 +202,8 @@ impl Registers {
             places[slot] = match operation {
                 Operation::One(value) => Place::One(*value),
                 Operation::Sums => Place::Sums,
-                Operation::Read(access) => read(access, chunk, memory, out),
+                Operation::Read(access) => read(*processor, access, chunk, memory, out),
+                Operation::Round(element, operand) => round(*processor, *element, value(*operand), out),
                 Operation::Unary(op, operand) => unary(*processor, *op, value(*operand), out),
                 Operation::Binary(op, left, right) => binary(*processor, *op, value(*left), value(*right), out),
                 Operation::Select(condition, then, otherwise) => {
@@ -193,13 +213,14 @@ impl Registers {
                 Operation::Store(stored, access) => {
                     let step = chunk.axis.map_or(1, |axis| access.position.along(axis));
                     let first = access.byte(access.position.at(chunk.point));
-                    match value(*stored) {
-                        Value::Many(values) => memory.store_singles(first, step * SINGLE_BYTES as i64, values),
+                    let values = match value(*stored) {
+                        Value::Many(values) => values,
                         Value::One(value) => {
                             out.fill(value);
-                            memory.store_singles(first, step * SINGLE_BYTES as i64, out);
+                            out
                         }
-                    }
+                    };
+                    store(access.element, first, step, values, memory);
                     Place::One(0.0)
                 }
             };
@@ -207,10 +228,48 @@ impl Registers {
     }
 }
 
-fn read<'m>(access: &Access, chunk: &Chunk, memory: &'m Memory, out: &mut [f32]) -> Place<'m> {
+/// Writes values from a byte of the arena on, so many elements apart.
+fn store(element: ElementType, first: i64, step: i64, values: &[f32], memory: &Memory) {
+    let encode: fn(f32) -> u16 = match element {
+        ElementType::F16 => half_of_single,
+        ElementType::BF16 => bfloat_of_single,
+        _ => return memory.store_singles(first, step * SINGLE_BYTES as i64, values),
+    };
+    memory.store_halves(first, step, values, encode);
+}
+
+vectorised! {
+fn round_many<I>(processor, element: ElementType, values: &[f32], out: &mut [f32]) {
+    match element {
+        ElementType::F16 => map(values, out, |x| single_of_half(half_of_single(x))),
+        _ => map(values, out, |x| single_of_bfloat(bfloat_of_single(x))),
+    }
+}
+}
+
+fn round<'m>(processor: Processor, element: ElementType, operand: Value, out: &mut [f32]) -> Place<'m> {
+    match operand {
+        Value::One(value) => {
+            let mut only = [0.0];
+            round_many(processor, element, &[value], &mut only);
+            Place::One(only[0])
+        }
+        Value::Many(values) => {
+            round_many(processor, element, values, out);
+            Place::Register
+        }
+    }
+}
+
+fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Memory, out: &mut [f32]) -> Place<'m> {
     let first = access.byte(access.position.at(chunk.point));
     let step = chunk.axis.map_or(0, |axis| access.position.along(axis));
     let count = if step == 0 { 1 } else { out.len() };
+    if access.element.is_half() {
+        let bytes = step * access.element.bytes() as i64;
+        load_singles(processor, memory, access.space, access.element, first, bytes, &mut out[..count]);
+        return if step == 0 { Place::One(out[0]) } else { Place::Register };
+    }
     if let Some(values) = memory.singles(access.space, first, count).filter(|_| step <= 1) {
         return if step == 0 { Place::One(values[0]) } else { Place::Memory(values) };
     }

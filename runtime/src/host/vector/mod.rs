@@ -28,6 +28,7 @@ pub(super) use arithmetic::{functions, mathematics, processor};
 pub(crate) use frame::{Counts, Frame};
 pub(crate) use group::{Group, Scratch, Shared};
 pub(crate) use known_groups::KnownGroups;
+pub(super) use load::load_singles;
 pub(crate) use stage::StageReads;
 pub(crate) use store::Target;
 pub(crate) use window::{BLOCK, PLANE};

@@ -36,7 +36,7 @@ pub enum AxisClass {
 /// A contraction: the classes of the first stage's axes and its two factors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contraction {
-    /// What is multiplied and summed: `F32` or `I32`.
+    /// What is multiplied and summed: `F32` or `I32`; on processors halves too, in singles.
     pub element: ElementType,
     /// What the factors' tiles hold in shared memory: what both are read as, or what is multiplied.
     pub storage: ElementType,
@@ -51,15 +51,30 @@ pub struct Contraction {
 impl Contraction {
     /// The contraction that a body is: its first stage sums products, and any other stage is a pointwise epilogue.
     pub fn of(body: &GroupBody) -> Option<Self> {
-        let later = body.stages.iter().enumerate().skip(1);
-        let pointwise = later.clone().all(|(at, stage)| stage.expr.reducer.is_none() && body.extra_axes(at).is_empty());
-        if pointwise { Self::of_expression(&body.stages[0].expr) } else { None }
+        Self::on_processors(body).filter(Self::has_kernels)
+    }
+
+    /// The same, of elements too that kernels do not multiply, but processors do.
+    pub fn on_processors(body: &GroupBody) -> Option<Self> {
+        let mut later = body.stages.iter().enumerate().skip(1);
+        let pointwise = later.all(|(at, stage)| stage.expr.reducer.is_none() && body.extra_axes(at).is_empty());
+        if pointwise { Self::of_sum(&body.stages[0].expr) } else { None }
     }
 
     /// The contraction that an expression is.
     pub fn of_expression(expr: &TensorExpr) -> Option<Self> {
+        Self::of_sum(expr).filter(Self::has_kernels)
+    }
+
+    /// Whether kernels multiply such elements.
+    fn has_kernels(&self) -> bool {
+        matches!(self.element, ElementType::F32 | ElementType::I32)
+    }
+
+    fn of_sum(expr: &TensorExpr) -> Option<Self> {
         let element = expr.body_element();
-        if expr.reducer != Some(Reducer::Sum) || !matches!(element, ElementType::F32 | ElementType::I32) {
+        let is_known = matches!(element, ElementType::F32 | ElementType::I32) || element.is_half();
+        if expr.reducer != Some(Reducer::Sum) || !is_known {
             return None;
         }
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };

@@ -39,7 +39,7 @@ impl Rules for ContractionShape {
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
         require(self.is_possible(), "a template is impossible")?;
-        require(Contraction::of(body).is_some(), "a template sums something else than products")?;
+        require(Contraction::on_processors(body).is_some(), "a template sums something else than products")?;
         let fits = || boxes(body, params).is_some();
         require(body.staged.is_empty() || fits(), "a factor has no box in shared memory")
     }
@@ -66,7 +66,7 @@ impl Rules for ContractionShape {
     }
 
     fn shared_bytes(&self, body: &GroupBody, _: &ScheduleParams) -> usize {
-        self.tile_bytes(Contraction::of(body).map_or(Numerics::SINGLE, |contraction| contraction.numerics()))
+        self.tile_bytes(Contraction::on_processors(body).map_or(Numerics::SINGLE, |contraction| contraction.numerics()))
     }
 
     fn prefetchable(&self, body: &GroupBody, loads_before_waits: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {
