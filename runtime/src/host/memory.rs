@@ -297,21 +297,14 @@ impl Memory<'_> {
         }
     }
 
-    /// Stores singles as elements of 16 bits from byte `offset` of the arena on, `step` elements apart.
-    pub(super) fn store_halves(&self, offset: i64, step: i64, values: &[f32], encode: impl Fn(f32) -> u16) {
-        let mut codes = [0u16; LANES];
-        for (block, values) in values.chunks(LANES).enumerate() {
-            let codes = &mut codes[..values.len()];
-            codes.iter_mut().zip(values).for_each(|(code, value)| *code = encode(*value));
-            let first = offset + (block * LANES) as i64 * step * size_of::<u16>() as i64;
-            if step == 1 {
-                self.arena.write(place(first), bytemuck::cast_slice(codes));
-                continue;
-            }
-            for (at, code) in codes.iter().enumerate() {
-                let byte = first + at as i64 * step * size_of::<u16>() as i64;
-                self.arena.write(place(byte), &code.to_le_bytes());
-            }
+    /// Stores elements of 16 bits from byte `offset` of the arena on, `step` elements apart.
+    pub(super) fn store_codes(&self, offset: i64, step: i64, codes: &[u16]) {
+        if step == 1 {
+            return self.arena.write(place(offset), bytemuck::cast_slice(codes));
+        }
+        for (at, code) in codes.iter().enumerate() {
+            let byte = offset + at as i64 * step * size_of::<u16>() as i64;
+            self.arena.write(place(byte), &code.to_le_bytes());
         }
     }
 

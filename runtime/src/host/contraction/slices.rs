@@ -220,7 +220,7 @@ impl Registers {
                             out
                         }
                     };
-                    store(access.element, first, step, values, memory);
+                    store(*processor, access.element, first, step, values, memory);
                     Place::One(0.0)
                 }
             };
@@ -229,13 +229,23 @@ impl Registers {
 }
 
 /// Writes values from a byte of the arena on, so many elements apart.
-fn store(element: ElementType, first: i64, step: i64, values: &[f32], memory: &Memory) {
-    let encode: fn(f32) -> u16 = match element {
-        ElementType::F16 => half_of_single,
-        ElementType::BF16 => bfloat_of_single,
-        _ => return memory.store_singles(first, step * SINGLE_BYTES as i64, values),
-    };
-    memory.store_halves(first, step, values, encode);
+fn store(processor: Processor, element: ElementType, first: i64, step: i64, values: &[f32], memory: &Memory) {
+    if !element.is_half() {
+        return memory.store_singles(first, step * SINGLE_BYTES as i64, values);
+    }
+    let mut codes = [0u16; Registers::LENGTH];
+    let codes = &mut codes[..values.len()];
+    encode_many(processor, element, values, codes);
+    memory.store_codes(first, step, codes);
+}
+
+vectorised! {
+fn encode_many<I>(processor, element: ElementType, values: &[f32], out: &mut [u16]) {
+    match element {
+        ElementType::F16 => out.iter_mut().zip(values).for_each(|(out, value)| *out = half_of_single(*value)),
+        _ => out.iter_mut().zip(values).for_each(|(out, value)| *out = bfloat_of_single(*value)),
+    }
+}
 }
 
 vectorised! {
