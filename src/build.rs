@@ -343,18 +343,21 @@ impl Build {
     /// The contents of a bundle of these parts.
     pub fn contents(&self, parts: BTreeMap<BundleTarget, TargetContents>) -> BundleContents {
         let has_host = parts.contains_key(&BundleTarget::Host);
-        let of_host = self.of_host.as_ref().filter(|_| has_host).map(|prepared| HostProgram {
+        let is_for_host = has_host && parts.len() == 1;
+        let of_host = self.of_host.as_ref().filter(|_| has_host && !is_for_host).map(|prepared| HostProgram {
             program: prepared.program.clone(),
             index_tensors: self.index_tensors(Machine::Processor),
         });
+        let machine = if is_for_host { Machine::Processor } else { Machine::Gpu };
+        let program = &self.prepared_for(machine).program;
         BundleContents {
             model: self.model.record.clone(),
             signature: self.model.signature.clone(),
-            index_tensors: index_names(&self.model.program, &self.model.signature),
+            index_tensors: self.index_tensors(machine),
             of_host,
             training: self.model.training.clone(),
-            program_text: self.model.program.to_string(),
-            program: self.model.program.clone(),
+            program_text: program.to_string(),
+            program: program.clone(),
             targets: parts,
         }
     }

@@ -176,7 +176,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     (build.arch, build.timings) = (arch, timings);
     build.limit = arguments.search.limit();
     let import = start.elapsed();
-    emit_common(arguments, &build)?;
+    emit_common(arguments, &build, &targets)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
     let request = BundleRequest { path: &bundle, targets: &targets, weights: arguments.weights.place() };
     let mut maker = Maker::new(arguments, nvrtc.as_ref(), &progress, output);
@@ -423,14 +423,17 @@ fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken) -> Val
     })
 }
 
-fn emit_common(arguments: &Arguments, build: &Build) -> Result<(), CliError> {
+fn emit_common(arguments: &Arguments, build: &Build, targets: &[BundleTarget]) -> Result<(), CliError> {
     if let Some(folder) = &arguments.emit_dir {
         std::fs::create_dir_all(folder).map_err(file_error("create", folder))?;
     }
     let graph = || Ok(build.model.graph.as_ref().map(graph_text).unwrap_or_default());
     emit(arguments, Emit::Graph, BundleTarget::Host, graph)?;
-    emit(arguments, Emit::Program, BundleTarget::Host, || Ok(build.model.program.to_string()))?;
-    match (&arguments.emit_dir, build.own_of_host()) {
+    let own = build.own_of_host().filter(|_| targets.contains(&BundleTarget::Host));
+    let (own, only) = if targets == [BundleTarget::Host] { (None, own) } else { (own, None) };
+    let program = only.map_or(&build.model.program, |only| &only.program);
+    emit(arguments, Emit::Program, BundleTarget::Host, || Ok(program.to_string()))?;
+    match (&arguments.emit_dir, own) {
         (Some(folder), Some(own)) if arguments.emit.contains(&Emit::Program) => {
             write_file(&folder.join(HOST_PROGRAM), own.program.to_string().as_bytes())
         }
@@ -453,7 +456,7 @@ fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &
     check_outputs(arguments, None, &model, &[BundleTarget::Host])?;
     let build = Build::with(model, passes, &mut |_| {});
     build.prepared().verify().map_err(BuildError::from)?;
-    emit_common(arguments, &build)?;
+    emit_common(arguments, &build, &[])?;
     let statements = build.model.program.statements.len();
     let value = json!({ "stopped_after": last.name(), "level": last.level().to_string(), "statements": statements });
     output.result("compile", &value, &format!("stopped after {last}: {statements} statements; no bundle is written\n"));

@@ -2,7 +2,7 @@
 
 use super::dead_statements::remove_dead;
 use super::rebuild::Rebuild;
-use crate::expr::{TensorExpr, merge_operands, substitute};
+use crate::expr::{BinaryOp, Reducer, Scalar, TensorExpr, merge_operands, substitute};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 
 /// The program with every statement that only moves data composed into its readers. Such a statement remains only where
@@ -11,10 +11,13 @@ pub fn inline_views(program: &TensorProgram) -> TensorProgram {
     inlined(program, |_, _| true)
 }
 
-/// The same, but reductions do not read at places that other tensors name: processors gather rows once, and then read them
-/// as they lie.
+/// The same, but sums of products do not read at places that other tensors name: processors gather rows once, and then read
+/// them as they lie.
 pub fn inline_lines(program: &TensorProgram) -> TensorProgram {
-    inlined(program, |reader, movement| reader.reducer.is_none() || movement.indirect_indices().is_empty())
+    let sums_products = |reader: &TensorExpr| {
+        reader.reducer == Some(Reducer::Sum) && matches!(reader.body, Scalar::Binary(BinaryOp::Multiply, ..))
+    };
+    inlined(program, |reader, movement| !sums_products(reader) || movement.indirect_indices().is_empty())
 }
 
 /// The program with statements that only move data composed into those of their readers that `may_read` allows.
