@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Guard, Index, Read, ReadId, Reducer, Scalar};
+use warpweave_graph::expr::{AxisId, Guard, Index, IndirectIndex, Read, ReadId, Reducer, Scalar};
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::template::row::RowThreads;
-use warpweave_plan::template::row::rounds::{RUN, Round, is_shared, rounds};
+use warpweave_plan::template::row::rounds::{RUN, Round, is_fixed_along_row, is_shared, rounds};
 use warpweave_plan::template::rules::Rules;
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
@@ -123,7 +123,8 @@ fn emit_reductions(
 ) -> Result<(), LowerError> {
     let mut accumulators: Vec<Accumulator> = Vec::with_capacity(round.stages.len());
     for stage in round.stages.clone() {
-        accumulators.push(Accumulator::emit(emitter, stage)?);
+        let places = row_places(emitter, row, stage, stages)?;
+        accumulators.push(Accumulator { places, ..Accumulator::emit(emitter, stage)? });
     }
     accumulate_round(emitter, row, round, &accumulators, stages)?;
     across_lanes(emitter, &accumulators);
@@ -149,6 +150,25 @@ fn emit_reductions(
         stages.push(Some(value));
     }
     Ok(())
+}
+
+/// The places that reads of a stage name and that are the same all along a row, checked once.
+fn row_places(
+    emitter: &mut Emitter,
+    row: &Row,
+    stage: usize,
+    stages: &[Option<LocalId>],
+) -> Result<HashMap<IndirectIndex, LocalId>, LowerError> {
+    let body = emitter.body();
+    let expr = &body.stages[stage].expr;
+    let mut coordinates = row.coordinates.clone();
+    coordinates.resize(expr.axes.len(), Expression::i32(0));
+    let mut point = Point::new(stage, coordinates, stages);
+    let reads = expr.reads_of(&expr.body).into_iter().map(|id| &expr.reads[id]);
+    let in_memory = |read: &&Read| matches!(body.stages[stage].sources[read.operand], StageSource::Operand(_));
+    let indices = reads.filter(in_memory).flat_map(|read| &read.index);
+    point.load_indirect(emitter, indices.filter(|index| is_fixed_along_row(body, expr, index)))?;
+    Ok(point.places)
 }
 
 /// The walk along the row, every reduction of the round at each of its points.
@@ -228,13 +248,14 @@ pub(crate) fn accumulate_point<'b>(
     for accumulator in accumulators {
         let stage = &emitter.body().stages[accumulator.stage];
         let mut point = Point::new(accumulator.stage, coordinates.to_vec(), stages);
+        point.places.clone_from(&accumulator.places);
         let shared = || stage.expr.reads.iter().filter(|(_, read)| is_shared(read));
         for (id, read) in shared() {
             if let Some(&local) = loaded.get(&place_of(stage, read)) {
                 point.known_read(id, local);
             }
         }
-        let Accumulator { reducer, local, scalar, .. } = *accumulator;
+        let &Accumulator { reducer, local, scalar, .. } = accumulator;
         accumulate(emitter, &mut point, reducer, &stage.expr.body, local, scalar)?;
         for (id, read) in shared() {
             if let Some(local) = point.loaded(id) {
@@ -249,8 +270,10 @@ pub(crate) fn accumulate_point<'b>(
 fn emit_along(emitter: &mut Emitter, row: &Row, stage: usize, stages: &[Option<LocalId>]) -> Result<(), LowerError> {
     let body = emitter.body();
     let expr = &body.stages[stage].expr;
+    let places = row_places(emitter, row, stage, stages)?;
     let element = |emitter: &mut Emitter, coordinates: Vec<Expression>| {
         let mut point = Point::new(stage, coordinates, stages);
+        point.places.clone_from(&places);
         let value = point.emit(emitter, &expr.body)?;
         let value = emitter.bind(scalar_type(emitter, expr.element)?, value);
         store(emitter, &mut point, stage, value)
@@ -261,7 +284,7 @@ fn emit_along(emitter: &mut Emitter, row: &Row, stage: usize, stages: &[Option<L
         return emitter.when(both(row.real.clone(), Some(first)), |emitter| element(emitter, row.coordinates.clone()));
     }
     emitter.when(row.real.clone(), |emitter| match Fetched::of(emitter, stage, &axes, row)? {
-        Some(fetched) => emit_fetched(emitter, row, (stage, &axes), &fetched, stages),
+        Some(fetched) => emit_fetched(emitter, row, (stage, &axes), (&fetched, &places), stages),
         None => emit_points(emitter, row, stage, &axes, 1, element),
     })
 }
@@ -270,7 +293,7 @@ fn emit_along(emitter: &mut Emitter, row: &Row, stage: usize, stages: &[Option<L
 struct Fetched(Vec<(ReadId, ArrayId)>);
 
 impl Fetched {
-    /// `None` where there is one trip alone, or data name what is read.
+    /// `None` where there is one trip alone, or data name anew at every point what is read.
     fn of(emitter: &mut Emitter, stage: usize, axes: &[AxisId], row: &Row) -> Result<Option<Self>, LowerError> {
         let body = emitter.body();
         let Stage { expr, sources, .. } = &body.stages[stage];
@@ -278,7 +301,13 @@ impl Fetched {
         let together = Trips::of(points, row.width()).together;
         let in_memory = |id: &ReadId| matches!(sources[expr.reads[*id].operand], StageSource::Operand(_));
         let reads: Vec<ReadId> = expr.reads_of(&expr.body).into_iter().filter(in_memory).collect();
-        if together == 1 || !expr.reads.values().all(is_shared) {
+        let is_fixed = |read: &Read| {
+            let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+            read.index.iter().all(|index| index.is_free_of_reads() || is_fixed_along_row(body, expr, index))
+                && conditions.clone().all(Index::is_free_of_reads)
+        };
+        let named = |id: &ReadId| is_fixed(&expr.reads[*id]);
+        if together == 1 || !reads.iter().all(named) {
             return Ok(None);
         }
         let mut found = Vec::with_capacity(reads.len());
@@ -295,7 +324,7 @@ fn emit_fetched(
     emitter: &mut Emitter,
     row: &Row,
     (stage, axes): (usize, &[AxisId]),
-    fetched: &Fetched,
+    (fetched, places): (&Fetched, &HashMap<IndirectIndex, LocalId>),
     stages: &[Option<LocalId>],
 ) -> Result<(), LowerError> {
     let expr = &emitter.body().stages[stage].expr;
@@ -313,6 +342,7 @@ fn emit_fetched(
         emitter.when(limit.as_ref().map(|limit| less(number, limit.clone())), |emitter| {
             let inner = decode_box(emitter, &extents, number.into())?;
             let mut point = Point::new(stage, row.coordinates.iter().cloned().chain(inner).collect(), stages);
+            point.places.clone_from(places);
             for &(id, array) in &fetched.0 {
                 if finishes {
                     let scalar = scalar_type(emitter, expr.operands[expr.reads[id].operand].element)?;
@@ -414,6 +444,8 @@ pub(crate) struct Accumulator {
     scalar: ScalarType,
     memory: MemoryType,
     start: Expression,
+    /// The places along the row that its stage's reads name.
+    places: HashMap<IndirectIndex, LocalId>,
 }
 
 impl Accumulator {
@@ -424,7 +456,7 @@ impl Accumulator {
         let (scalar, memory) = (scalar_type(emitter, element)?, emitter.memory_type(element)?);
         let start = neutral(emitter, reducer, element)?;
         let local = emitter.bind(scalar, start.clone());
-        Ok(Self { stage, reducer, local, scalar, memory, start })
+        Ok(Self { stage, reducer, local, scalar, memory, start, places: HashMap::new() })
     }
 }
 

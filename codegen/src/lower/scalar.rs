@@ -374,7 +374,7 @@ impl<'p> Point<'p> {
     }
 
     /// Checks the indices that other indices use.
-    fn load_indirect<'i>(
+    pub(crate) fn load_indirect<'i>(
         &mut self,
         emitter: &mut Emitter,
         mut indices: impl Iterator<Item = &'i Index>,

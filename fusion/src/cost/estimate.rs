@@ -31,6 +31,9 @@ use warpweave_plan::template::tile::ScheduleParams;
 /// Bytes of shared memory that are left to a program's entry.
 const ENTRY_BYTES: usize = 4 << 10;
 
+/// Points of the largest tile that a contraction's block may have: 8 × 12 a thread.
+const LARGEST_TILE: usize = 8 * 12 * 256;
+
 /// Prices kernels for a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EstimatedCost {
@@ -106,15 +109,9 @@ impl EstimatedCost {
     /// one part, then for every number of parts the cheapest. Empty if no kernel takes the body.
     pub fn choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
         let mut found: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
-        let cheapest = found.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(params, _)| params.clone());
-        if let Some(whole) = cheapest.filter(|_| body.staged.is_empty()) {
-            found.extend(
-                SearchTuning::DEFAULT
-                    .partition
-                    .splits
-                    .into_iter()
-                    .filter_map(|count| self.best_split(program, body, &whole, count)),
-            );
+        if body.staged.is_empty() && Contraction::of(body).is_some() {
+            let counts = SearchTuning::DEFAULT.partition.splits.into_iter();
+            found.extend(counts.filter_map(|count| self.best_split(program, body, count)));
         }
         found
     }
@@ -181,20 +178,18 @@ impl EstimatedCost {
         self.shortlisted(moved, body).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The cheapest choice in `count` parts, where the whole leaves most of the device idle.
-    fn best_split(
-        &self,
-        program: &TensorProgram,
-        body: &GroupBody,
-        whole: &ScheduleParams,
-        count: usize,
-    ) -> Option<(ScheduleParams, f64)> {
-        if !may_split(body, whole.tiles(body), count, self.arch.multiprocessors.value) {
+    /// The cheapest choice in `count` parts, where the whole leaves most of the device idle. Parts have tiles of their own:
+    /// larger ones than the whole would have.
+    fn best_split(&self, program: &TensorProgram, body: &GroupBody, count: usize) -> Option<(ScheduleParams, f64)> {
+        let units = self.arch.multiprocessors.value;
+        if !may_split(body, fewest_tiles(body), count, units) {
             return None;
         }
-        Contraction::of(body)?;
         let bodies = split(body, count, TensorId::from_index(program.tensors.len()))?;
         let (parts, _) = self.cheapest(moved_parts(program, &bodies).0, &bodies.parts)?;
+        if !may_split(body, parts.tiles(&bodies.parts) / count, count, units) {
+            return None;
+        }
         let template = parts.rules().with_parts(count)?;
         let params = ScheduleParams { template, tile: parts.tile[1..].to_vec() };
         let time = self.split_price(program, &bodies, &split_params(&params, &bodies)?);
@@ -218,6 +213,12 @@ impl EstimatedCost {
         let tiles = waves * pricing(&params.template).tile_cycles(&kernel) / arch.cycles_per_microsecond.value;
         arch.step_microseconds.value + traffic.max(tiles)
     }
+}
+
+/// Tiles of a body under the largest shape that a contraction may have.
+fn fewest_tiles(body: &GroupBody) -> usize {
+    let points: usize = body.tile_extents().iter().product();
+    points.div_ceil(LARGEST_TILE)
 }
 
 /// Bytes that both rOperators of a split group move; the parts themselves stay in the second-level cache.

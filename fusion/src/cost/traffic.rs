@@ -6,6 +6,7 @@ use warpweave_graph::types::TensorType;
 
 use crate::partition::search::Partition;
 use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::template::contraction::index_axes;
 
 /// Bytes through global memory, each operand's regions and each output once a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -76,18 +77,20 @@ fn tensor_bytes<'a>(
     ty: impl Fn(TensorId) -> &'a TensorType,
 ) -> impl Iterator<Item = (TensorId, u64)> {
     let mut read = vec![Regions::default(); body.operands.len()];
+    let mut points = vec![0u64; body.operands.len()];
     for stage in body.staged.iter().chain(&body.stages) {
         let whole = region::whole(&stage.expr);
         for (id, access) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };
             region::input_region(&stage.expr, id, &whole).into_iter().for_each(|region| read[operand].add(region));
+            let axes = index_axes(&stage.expr, &access.index).into_iter();
+            points[operand] += axes.map(|axis| stage.expr.axes[axis].extent as u64).product::<u64>();
         }
     }
-    let loaded = body
-        .operands
-        .iter()
-        .zip(read)
-        .map(|(&tensor, regions)| (tensor, regions.elements() * ty(tensor).element.bytes() as u64));
+    // Where data name what is read, a region holds far more than that.
+    let touched = read.iter().zip(points).map(|(regions, points)| regions.elements().min(points));
+    let of_tensor = |(&tensor, elements): (&TensorId, u64)| (tensor, elements * ty(tensor).element.bytes() as u64);
+    let loaded = body.operands.iter().zip(touched).map(of_tensor);
     let stored = body.outputs.iter().map(|&output| (output, ty(output).bytes() as u64));
     loaded.chain(stored).collect::<Vec<_>>().into_iter()
 }

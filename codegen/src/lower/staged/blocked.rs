@@ -1,7 +1,7 @@
 //! A phase that is a sum of products, a block of rows and columns a thread.
 //!
 //! A thread's rows, and its columns, lie a constant number apart, so that neighbouring threads take neighbouring columns, or
-//! neighbouring rows. What is read of memory is asked for four steps before it is used.
+//! neighbouring rows. What is read of memory is asked for a trip of some steps before it is used.
 //! Rows and columns beyond the box repeat its last ones and are not stored.
 
 use warpweave_graph::ElementType;
@@ -9,7 +9,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Scalar};
 use warpweave_plan::body::StageSource;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::staged::blocked::{Across, MOST_AHEAD, WRITTEN_OUT, reads};
+use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT, is_fetched_ahead, reads, steps_a_trip};
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
@@ -39,21 +39,43 @@ pub(crate) struct Side<'a> {
     exists: Option<ArrayId>,
     /// The factor at one step.
     values: ArrayId,
-    /// Reads of which the values of four steps are fetched before the first is used.
+    /// Reads of which the values of several steps are fetched before the first is used.
     fetched: Vec<Fetched>,
+    /// Steps of a trip along the reduction.
+    steps: usize,
 }
 
-/// A read of a factor, and what has been fetched of it: four steps an element of the side.
+/// A read of a factor, and what has been fetched of it: some steps an element of the side.
 struct Fetched {
     read: ReadId,
     /// Whether one load brings four steps.
     is_wide: bool,
     values: ArrayId,
-    /// The next four steps, which are under way while these are multiplied; absent of what is in shared memory.
+    /// Steps in the array: those of a trip, or four of what is in shared memory.
+    steps: usize,
+    /// The steps of the next trip, which are under way while these are multiplied; absent of what is in shared memory.
     ahead: Option<ArrayId>,
 }
 
-/// A stretch of the innermost reduced axis; its length is a multiple of four where that of the axis is.
+/// A step of a trip: four that are written out follow one another some times.
+#[derive(Clone, Copy)]
+struct TripStep {
+    four: LocalId,
+    step: LocalId,
+}
+
+impl TripStep {
+    /// The step among those that an array holds.
+    fn in_array(self, fetched: &Fetched) -> Expression {
+        match fetched.steps {
+            WRITTEN_OUT => self.step.into(),
+            _ => add(multiply(self.four, Expression::i32(WRITTEN_OUT as i32)), self.step),
+        }
+    }
+}
+
+/// A stretch of the innermost reduced axis; its first point and its length are multiples of the steps of a trip where the
+/// length of the axis is.
 pub(crate) struct Stretch {
     pub(crate) first: Expression,
     pub(crate) count: Expression,
@@ -113,8 +135,13 @@ impl<'a> Product<'a> {
     ) -> Self {
         let batch = axes_of(phase, contraction, AxisClass::Batch);
         let batches = batch.iter().map(|&axis| phase.axes[axis].extent).collect();
-        let row = side(emitter, phase, contraction, AxisClass::Row, rows);
-        let column = side(emitter, phase, contraction, AxisClass::Column, columns);
+        let per_thread = [(AxisClass::Row, rows), (AxisClass::Column, columns)];
+        let fetched =
+            per_thread.map(|(class, elements)| elements * in_memory(emitter, phase, contraction.factor(class)));
+        let extent = phase.expr.reduced().last().map_or(1, |axis| phase.expr.axes[axis].extent);
+        let ahead = fetched.map(|elements| if is_fetched_ahead(elements) { elements } else { 0 });
+        let steps = steps_a_trip(extent, ahead);
+        let [row, column] = per_thread.map(|own| side(emitter, phase, contraction, own, steps));
         let accumulators = emitter.array(ScalarType::F32, rows * columns);
         Self { phase, batch, batches, row, column, across, accumulators }
     }
@@ -201,8 +228,8 @@ fn side<'a>(
     emitter: &mut Emitter,
     phase: &Phase,
     contraction: &'a Contraction,
-    class: AxisClass,
-    per_thread: usize,
+    (class, per_thread): (AxisClass, usize),
+    steps: usize,
 ) -> Side<'a> {
     let axes = axes_of(phase, contraction, class);
     let length: usize = axes.iter().map(|&axis| phase.axes[axis].extent).product();
@@ -216,24 +243,35 @@ fn side<'a>(
         real: None,
         exists: None,
         values: emitter.array(ScalarType::F32, per_thread),
-        fetched: fetched_reads(emitter, phase, factor, per_thread),
+        fetched: fetched_reads(emitter, phase, factor, (per_thread, steps)),
+        steps,
         factor,
     }
 }
 
-/// The reads of a factor that are fetched four steps at a time: those of which one load brings four, and those of tensors in
+/// Reads of a factor that a step makes of memory at a place that no data names.
+fn in_memory(emitter: &Emitter, phase: &Phase, factor: &Scalar) -> usize {
+    reads(factor).into_iter().filter(|read| is_in_memory(emitter, phase, *read)).count()
+}
+
+/// The reads of a factor that are fetched several steps at a time: those of which one load brings four, and those of tensors in
 /// memory whose place no data names.
-fn fetched_reads(emitter: &mut Emitter, phase: &Phase, factor: &Scalar, per_thread: usize) -> Vec<Fetched> {
+fn fetched_reads(
+    emitter: &mut Emitter,
+    phase: &Phase,
+    factor: &Scalar,
+    (per_thread, steps): (usize, usize),
+) -> Vec<Fetched> {
     let point = Point::of(phase.stage, Vec::new(), &[]);
-    let pipelined = reads(factor).into_iter().filter(|read| is_in_memory(emitter, phase, *read)).count();
-    let pipelined = pipelined * per_thread * WRITTEN_OUT <= MOST_AHEAD;
+    let pipelined = is_fetched_ahead(in_memory(emitter, phase, factor) * per_thread);
     let mut found = Vec::new();
     for read in reads(factor) {
         let is_wide = point.is_wide(emitter, read);
         let ahead = pipelined && is_in_memory(emitter, phase, read);
         if is_wide || ahead {
-            let mut array = || emitter.array(ScalarType::F32, per_thread * WRITTEN_OUT);
-            found.push(Fetched { read, is_wide, values: array(), ahead: ahead.then(array) });
+            let steps = if ahead { steps } else { WRITTEN_OUT };
+            let mut array = || emitter.array(ScalarType::F32, per_thread * steps);
+            found.push(Fetched { read, is_wide, values: array(), steps, ahead: ahead.then(array) });
         }
     }
     found
@@ -251,7 +289,7 @@ fn is_in_memory(emitter: &Emitter, phase: &Phase, read: ReadId) -> bool {
         && read.index.iter().chain(conditions).all(Index::is_free_of_reads)
 }
 
-/// The loop along the reduction, four steps of its innermost axis at a time where they fit.
+/// The loop along the reduction, some steps of its innermost axis at a time where they fit.
 fn reduce(
     emitter: &mut Emitter,
     phase: &Phase,
@@ -273,7 +311,7 @@ fn reduce(
             coordinates[inner.index()] = number;
             coordinates
         };
-        let products = |emitter: &mut Emitter, coordinates: &[Expression], step: Option<LocalId>| {
+        let products = |emitter: &mut Emitter, coordinates: &[Expression], step: Option<TripStep>| {
             sides.iter().try_for_each(|side| fetch(emitter, phase, side, coordinates, step))?;
             multiply_block(emitter, sides[0], sides[1], accumulators)
         };
@@ -287,9 +325,10 @@ fn reduce(
                 products(emitter, &at(number), None)
             });
         }
+        let steps = sides[0].steps;
         let trips = match stretch {
-            Some(stretch) => binary(BinaryOp::ShiftRight, stretch.count.clone(), Expression::i32(2)),
-            None => emitter.operand((extent / WRITTEN_OUT) as i64)?,
+            Some(stretch) => binary(BinaryOp::ShiftRight, stretch.count.clone(), Expression::i32(steps.ilog2() as i32)),
+            None => emitter.operand((extent / steps) as i64)?,
         };
         let fetched = |emitter: &mut Emitter, relative: Expression| {
             let first = from_start(emitter, relative);
@@ -301,49 +340,52 @@ fn reduce(
             sides.iter().try_for_each(|side| fetch_ahead(emitter, phase, side, &at, first))?;
         }
         emitter.repeat(trips.clone(), false, |emitter, trip| {
-            let first = fetched(emitter, multiply(trip, Expression::i32(WRITTEN_OUT as i32)));
-            sides.iter().try_for_each(|side| fetch_steps(emitter, phase, side, &at(first.into())))?;
+            let first = fetched(emitter, multiply(trip, Expression::i32(steps as i32)));
+            sides.iter().try_for_each(|side| take_fetched(emitter, side))?;
             if ahead {
                 let behind = emitter.bind(ScalarType::I32, add(trip, Expression::i32(1)));
                 emitter.when(Some(less(behind, trips)), |emitter| {
-                    let first = fetched(emitter, multiply(behind, Expression::i32(WRITTEN_OUT as i32)));
+                    let first = fetched(emitter, multiply(behind, Expression::i32(steps as i32)));
                     sides.iter().try_for_each(|side| fetch_ahead(emitter, phase, side, &at, first))
                 })?;
             }
-            emitter.repeat(Expression::i32(WRITTEN_OUT as i32), true, |emitter, step| {
-                let number = emitter.bind(ScalarType::I32, add(first, step));
-                products(emitter, &at(number.into()), Some(step))
+            emitter.repeat(Expression::i32((steps / WRITTEN_OUT) as i32), true, |emitter, four| {
+                let first = add(first, multiply(four, Expression::i32(WRITTEN_OUT as i32)));
+                let first = emitter.bind(ScalarType::I32, first);
+                sides.iter().try_for_each(|side| fetch_four(emitter, phase, side, &at(first.into())))?;
+                emitter.repeat(Expression::i32(WRITTEN_OUT as i32), true, |emitter, step| {
+                    let number = emitter.bind(ScalarType::I32, add(first, step));
+                    products(emitter, &at(number.into()), Some(TripStep { four, step }))
+                })
             })
         })
     })
 }
 
-/// Brings four steps of the side's fetched reads, for every element of the block: from where they were fetched to ahead, or from
-/// shared memory.
-fn fetch_steps(
-    emitter: &mut Emitter,
-    phase: &Phase,
-    side: &Side,
-    coordinates: &[Expression],
-) -> Result<(), LowerError> {
-    for Fetched { read, values, ahead, .. } in &side.fetched {
-        match ahead {
-            Some(ahead) => {
-                let count = Expression::i32((side.per_thread * WRITTEN_OUT) as i32);
-                emitter.repeat(count, true, |emitter, at| {
-                    emitter.push(set(*values, at.into(), element(*ahead, at)));
-                    Ok::<(), LowerError>(())
-                })?;
-            }
-            None => emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
-                fetch_wide(emitter, phase, side, (*read, *values), coordinates, at)
-            })?,
-        }
+/// Takes the steps of a trip from where they were fetched to ahead.
+fn take_fetched(emitter: &mut Emitter, side: &Side) -> Result<(), LowerError> {
+    for Fetched { values, steps, ahead, .. } in &side.fetched {
+        let Some(ahead) = ahead else { continue };
+        emitter.repeat(Expression::i32((side.per_thread * steps) as i32), true, |emitter, at| {
+            emitter.push(set(*values, at.into(), element(*ahead, at)));
+            Ok::<(), LowerError>(())
+        })?;
     }
     Ok(())
 }
 
-/// Asks for the four steps from `first` on of what is fetched ahead.
+/// Brings four steps of the reads that are not fetched ahead, for every element of the block.
+fn fetch_four(emitter: &mut Emitter, phase: &Phase, side: &Side, coordinates: &[Expression]) -> Result<(), LowerError> {
+    for Fetched { read, values, .. } in side.fetched.iter().filter(|read| read.ahead.is_none()) {
+        emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
+            let first = multiply(at, Expression::i32(WRITTEN_OUT as i32));
+            fetch_wide(emitter, phase, side, (*read, *values), coordinates, (at, first))
+        })?;
+    }
+    Ok(())
+}
+
+/// Asks for the steps of a trip from `first` on of what is fetched ahead.
 fn fetch_ahead(
     emitter: &mut Emitter,
     phase: &Phase,
@@ -351,16 +393,20 @@ fn fetch_ahead(
     at_step: &dyn Fn(Expression) -> Vec<Expression>,
     first: LocalId,
 ) -> Result<(), LowerError> {
-    for Fetched { read, is_wide, ahead, .. } in &side.fetched {
+    for Fetched { read, is_wide, steps, ahead, .. } in &side.fetched {
         let Some(ahead) = *ahead else { continue };
         emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
             if *is_wide {
-                return fetch_wide(emitter, phase, side, (*read, ahead), &at_step(first.into()), at);
+                return emitter.repeat(Expression::i32((steps / WRITTEN_OUT) as i32), true, |emitter, four| {
+                    let behind = multiply(four, Expression::i32(WRITTEN_OUT as i32));
+                    let to = add(multiply(at, Expression::i32(*steps as i32)), behind.clone());
+                    fetch_wide(emitter, phase, side, (*read, ahead), &at_step(add(first, behind)), (at, to))
+                });
             }
-            emitter.repeat(Expression::i32(WRITTEN_OUT as i32), true, |emitter, step| {
+            emitter.repeat(Expression::i32(*steps as i32), true, |emitter, step| {
                 let mut coordinates = at_step(add(first, step));
                 element_axes(phase, side, at, &mut coordinates);
-                let to = add(multiply(at, Expression::i32(WRITTEN_OUT as i32)), step);
+                let to = add(multiply(at, Expression::i32(*steps as i32)), step);
                 Point::of(phase.stage, coordinates, &[]).read_into(emitter, *read, ahead, to)
             })
         })?;
@@ -368,18 +414,17 @@ fn fetch_ahead(
     Ok(())
 }
 
-/// One load of four steps of a read, for an element of the side.
+/// One load of four steps of a read, for an element of the side, into the array from `first` on.
 fn fetch_wide(
     emitter: &mut Emitter,
     phase: &Phase,
     side: &Side,
     (read, to): (ReadId, ArrayId),
     coordinates: &[Expression],
-    at: LocalId,
+    (at, first): (LocalId, Expression),
 ) -> Result<(), LowerError> {
     let mut coordinates = coordinates.to_vec();
     element_axes(phase, side, at, &mut coordinates);
-    let first = multiply(at, Expression::i32(WRITTEN_OUT as i32));
     Point::of(phase.stage, coordinates, &[]).read_wide(emitter, (read, Width::Four), to, first)
 }
 
@@ -474,14 +519,14 @@ fn fetch(
     phase: &Phase,
     side: &Side,
     coordinates: &[Expression],
-    step: Option<LocalId>,
+    step: Option<TripStep>,
 ) -> Result<(), LowerError> {
     emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
         let mut coordinates = coordinates.to_vec();
         element_axes(phase, side, at, &mut coordinates);
         let mut point = Point::of(phase.stage, coordinates, &[]);
         for (fetched, step) in side.fetched.iter().zip(step.iter().cycle()) {
-            let index = add(multiply(at, Expression::i32(WRITTEN_OUT as i32)), *step);
+            let index = add(multiply(at, Expression::i32(fetched.steps as i32)), step.in_array(fetched));
             let loaded = emitter.bind(ScalarType::F32, Expression::Element(fetched.values, Box::new(index)));
             point.known_read(fetched.read, loaded);
         }

@@ -5,14 +5,14 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
-use crate::cost::instructions::BARRIER_CYCLES;
+use crate::cost::instructions::{BARRIER_CYCLES, arithmetic};
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::contraction::host_tiles;
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Scalar, TensorExpr};
+use warpweave_graph::expr::{BinaryOp, Scalar, TensorExpr};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
@@ -28,9 +28,9 @@ const STORE_INSTRUCTIONS: f64 = 8.0;
 /// The share of cycles in which a scheduler of two warps issues outside the loop, where instructions depend on one another.
 const DEPENDENT_ISSUE: f64 = 0.5;
 
-/// The share of the passes through the data path of shared memory that issuing does not hide: all warps of a block meet every
-/// step, and load before they multiply.
-const EXPOSED_PASSES: f64 = 0.45;
+/// The share of the passes through the data path of shared memory that issuing does not hide where both take as long: all warps
+/// of a block meet every step, and load before they multiply. The busier the path is, the longer is its queue.
+const EXPOSED_PASSES: f64 = 0.22;
 
 /// Cycles from an integer instruction to one that needs its result.
 const DEPENDENT_CYCLES: f64 = 6.0;
@@ -55,6 +55,9 @@ const GUARD_INSTRUCTIONS: f64 = 2.0;
 
 /// Cycles from a condition through the branch on it to where its sides meet.
 const BRANCH_CYCLES: f64 = 60.0;
+
+/// Cycles from a condition to the asynchronous copy whose size follows from it.
+const GUARDED_COPY_CYCLES: f64 = 40.0;
 
 impl Pricing for ContractionShape {
     fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
@@ -113,13 +116,18 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let loads = SideLoads::new(kernel.body, kernel.params, shape);
     let steps = steps(kernel, shape);
     let fetch = step_fetch(kernel, shape);
-    let compute = step_cycles(kernel, shape, &loads) + arch.shared_latency_cycles.value + BARRIER_CYCLES;
+    let compute = step_cycles(kernel, shape, &loads) + loads.chain + loads.evaluated;
+    // What is computed of loads is computed before the products, so the loads are waited for.
+    let computed = if loads.evaluated > 0.0 { compute + latency } else { compute };
+    let meeting = arch.shared_latency_cycles.value + BARRIER_CYCLES;
     let loop_cycles = match shape.pipeline {
-        Pipeline::Unpipelined => steps * (latency + fetch + compute + BARRIER_CYCLES),
-        Pipeline::RegisterPrefetch => latency + fetch + steps * compute.max(latency + fetch),
-        Pipeline::Asynchronous { depth } => {
+        Pipeline::Unpipelined => steps * (latency + fetch + compute + meeting + BARRIER_CYCLES),
+        Pipeline::Asynchronous { depth } if loads.copied => {
             let ahead = (latency + fetch) / (depth as f64 - 1.0);
-            latency + fetch + steps * compute.max(fetch).max(ahead)
+            latency + fetch + steps * (compute + meeting).max(fetch).max(ahead)
+        }
+        Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => {
+            latency + fetch + steps * (computed.max(latency + fetch) + meeting)
         }
     };
     let elements = (shape.rows * shape.columns) as f64;
@@ -133,13 +141,19 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 struct SideLoads {
     /// Instructions of one step's fetches and of storing them to shared memory.
     instructions: f64,
-    /// Fetches of a thread in one step that stand behind a branch of their own.
+    /// Cycles of a step from conditions to the fetches that they guard.
     guarded: f64,
-    /// Passes of the block's global loads and stores to shared memory.
+    /// Passes of the block's stores to shared memory.
     passes: f64,
+    /// Cycles from a step's first instruction to its last load, where places are decoded or guarded.
+    chain: f64,
+    /// Cycles from the loads of a step to its factors, where those are more than reads: products stand behind them.
+    evaluated: f64,
+    /// Whether asynchronous copies bring the factors.
+    copied: bool,
     /// Rows and columns whose places a thread computes to fetch them.
     slots: f64,
-    /// Operations an element after the sum.
+    /// Instructions of the arithmetic on an element after the sum.
     after: f64,
 }
 
@@ -147,14 +161,17 @@ impl SideLoads {
     fn new(body: &GroupBody, params: &ScheduleParams, shape: &ContractionShape) -> Self {
         let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
         let expr = &body.stages[0].expr;
-        let epilogue = expr.epilogue.iter().map(Scalar::operations);
-        let later = body.stages[1..].iter().map(|stage| stage.expr.body.operations());
+        let epilogue = expr.epilogue.iter().map(arithmetic);
+        let later = body.stages[1..].iter().map(|stage| arithmetic(&stage.expr.body));
         let mut found = Self {
             instructions: 0.0,
             passes: 0.0,
+            chain: 0.0,
+            evaluated: 0.0,
+            copied: contraction.is_copied(body, shape),
             guarded: 0.0,
             slots: 0.0,
-            after: epilogue.chain(later).sum::<usize>() as f64,
+            after: epilogue.chain(later).sum(),
         };
         let reduction: Vec<usize> = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
         let decode = reduction.len().saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS;
@@ -174,16 +191,61 @@ impl SideLoads {
             let own = reads.len() as f64 * LOAD_INSTRUCTIONS
                 + GUARD_INSTRUCTIONS * conditions as f64
                 + if in_one_row { 0.0 } else { decode };
-            let copied = contraction.is_copied(body, shape);
-            found.instructions +=
-                trips * (own + factor.operations() as f64 * width + if copied { 1.0 } else { stores });
-            found.guarded += if conditions > 0 && !copied { side.elements().min(side.trips()) as f64 } else { 0.0 };
+            let computed = arithmetic(factor);
+            found.instructions += trips * (own + computed * width + if found.copied { 1.0 } else { stores });
+            if conditions > 0 {
+                let bringing = match computed > 0.0 {
+                    _ if found.copied => Bringing::Copies,
+                    true => Bringing::Computation,
+                    false => Bringing::Loads,
+                };
+                // A step that goes beyond the innermost axis has a condition for each fetch.
+                let differ = if in_one_row { side.elements().min(side.trips()) } else { side.trips() };
+                found.guarded += bringing.guarded_cycles(&side, differ);
+            }
             let warps = shape.block_size().warps() as f64;
-            found.passes += trips * warps * width * (side.store_conflicts() + reads.len() as f64);
+            found.passes += trips * warps * width * side.store_conflicts();
+            let checks = GUARD_INSTRUCTIONS * conditions as f64;
+            if decode + checks > 0.0 {
+                found.chain = found.chain.max(DEPENDENT_CYCLES * (decode + checks + LOAD_INSTRUCTIONS));
+            }
+            let in_turn = if diverges(factor) { trips * width } else { 1.0 };
+            found.evaluated += DEPENDENT_CYCLES * computed * in_turn;
             found.slots += side.elements() as f64;
         }
         found
     }
+}
+
+/// How a factor comes into shared memory.
+#[derive(Clone, Copy)]
+enum Bringing {
+    /// By asynchronous copies.
+    Copies,
+    /// By loads under a predicate that those of one element share.
+    Loads,
+    /// By what is computed of loads, behind a branch.
+    Computation,
+}
+
+impl Bringing {
+    /// Cycles of a step from a side's conditions to the fetches that they guard; `conditions` of them differ.
+    fn guarded_cycles(self, side: &SideLoad, conditions: usize) -> f64 {
+        match self {
+            Self::Copies => conditions as f64 * GUARDED_COPY_CYCLES,
+            Self::Loads => side.elements().min(side.trips()) as f64 * BRANCH_CYCLES,
+            Self::Computation => conditions as f64 * BRANCH_CYCLES,
+        }
+    }
+}
+
+/// Whether what computes a scalar branches, so that several are computed one after another.
+fn diverges(scalar: &Scalar) -> bool {
+    let mut found = false;
+    scalar.visit(&mut |part| {
+        found |= matches!(part, Scalar::Binary(BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power, ..));
+    });
+    found
 }
 
 /// Cycles in which the schedulers issue so many instructions of every thread.
@@ -202,18 +264,21 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 
 /// Cycles of the products of one step, and of what brings the next.
 ///
-/// Multiply-adds, or all instructions where those take longer, and the share of the data path's passes that they do not hide;
-/// or all passes where those take longest. The path takes loads and stores of shared memory, and what global loads return.
+/// Multiply-adds, or all instructions where those take longer, and the part of the data path's passes that they do not hide,
+/// which grows with the share of the time that the path is busy; or all passes where those take longest. The path takes loads
+/// and stores of shared memory, and the lines of global loads.
 /// Branches around guarded fetches come on top: all warps of a scheduler wait for them.
 fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, side_loads: &SideLoads) -> f64 {
     let threads = shape.block_size().threads();
     let products = (shape.rows * shape.columns * shape.k_tile) as f64;
     let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
     let loads = (reads * shape.k_tile) as f64;
-    let passes = wavefronts(kernel, shape) * shape.k_tile as f64 + side_loads.passes;
+    let fetched = kernel.counts.load_lines / kernel.tiles() / steps(kernel, shape);
+    let passes = wavefronts(kernel, shape) * shape.k_tile as f64 + side_loads.passes + fetched;
     let issue = issue_cycles(kernel, shape, products + loads + side_loads.instructions);
     let multiply_adds = products * threads as f64 / kernel.rates().multiply_adds_per_cycle;
-    (multiply_adds.max(issue) + EXPOSED_PASSES * passes).max(passes) + side_loads.guarded * BRANCH_CYCLES
+    let busy = multiply_adds.max(issue);
+    (busy + EXPOSED_PASSES * passes * passes / busy).max(passes) + side_loads.guarded
 }
 
 /// Wavefronts of a block's reads from shared memory a point of the reduction.

@@ -15,7 +15,7 @@ use warpweave_graph::expr::{Index, Read, ReadId};
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::RowThreads;
-use warpweave_plan::template::row::rounds::{Round, rounds};
+use warpweave_plan::template::row::rounds::{Round, is_fixed_along_row, rounds};
 use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -119,11 +119,20 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
     let from_memory = |(at, _, read): &(usize, ReadId, &Read)| {
         matches!(kernel.body.stages[*at].sources[read.operand], StageSource::Operand(_))
     };
-    // A place that data name is loaded and checked first, one after another, and no trip begins before the one before it.
-    let named = reads.iter().filter(|(_, _, read)| !read.index.iter().all(Index::is_free_of_reads)).count();
+    // A place that data name is loaded and checked first: once a row, or, where it changes along the row, before each trip, and
+    // no trip begins before the one before it.
+    let named = |anew: bool| {
+        let of_read = |(at, _, read): &(usize, ReadId, &Read)| {
+            let expr = &kernel.body.stages[*at].expr;
+            let fixed = |index: &Index| is_fixed_along_row(kernel.body, expr, index);
+            read.index.iter().filter(|index| !index.is_free_of_reads() && fixed(index) != anew).count()
+        };
+        reads.iter().map(of_read).sum::<usize>() as f64
+    };
+    let places = named(false).min(1.0) * latency;
     let waits = match reads.iter().any(from_memory) {
-        true if named > 0 => trips as f64 * (1.0 + named as f64) * latency,
-        true => trips.div_ceil(together) as f64 * latency,
+        true if named(true) > 0.0 => places + trips as f64 * (1.0 + named(true)) * latency,
+        true => places + trips.div_ceil(together) as f64 * latency,
         false => 0.0,
     };
     let along = waits + instructions * sharing.max(DEPENDENT_CYCLES);

@@ -234,9 +234,14 @@ impl<'s> PhaseWork<'s> {
         let length = reduction_length(expr) as f64;
         let inner = expr.reduced().last().map_or(1, |axis| expr.axes[axis].extent);
         let in_steps = inner.is_multiple_of(blocked::WRITTEN_OUT);
-        let steps = if in_steps { blocked::WRITTEN_OUT as f64 } else { 1.0 };
+        let ahead = self.fetched_ahead(step);
+        let steps = match (in_steps, ahead) {
+            (true, Some(fetched)) => blocked::steps_a_trip(inner, fetched) as f64,
+            (true, None) => blocked::WRITTEN_OUT as f64,
+            (false, _) => 1.0,
+        };
         let issued = steps * step.cycles * (warps.max(DEPENDENT_CYCLES) / warps);
-        let (hidden, fresh) = match in_steps && self.is_ahead(step) {
+        let (hidden, fresh) = match in_steps && ahead.is_some() {
             true => (issued * (warps - 1.0 + BEHIND_LOADS) / warps, 1.0),
             false => (issued * (warps - 1.0) / warps, FRESH),
         };
@@ -244,14 +249,14 @@ impl<'s> PhaseWork<'s> {
         step.trips as f64 * length / steps * (issued + waits)
     }
 
-    /// Whether all that a block's products read of memory is fetched ahead.
-    fn is_ahead(&self, step: BlockedStep) -> bool {
-        let Some(contraction) = Contraction::of_expression(&self.stage.expr) else { return false };
-        [(AxisClass::Row, step.rows), (AxisClass::Column, step.columns)].into_iter().all(|(side, elements)| {
-            let in_memory = |read: &ReadId| is_in_memory(self.stage, *read);
-            let reads = blocked::reads(contraction.factor(side)).iter().filter(|read| in_memory(read)).count();
-            reads * elements * blocked::WRITTEN_OUT <= blocked::MOST_AHEAD
-        })
+    /// Elements of both factors that a step fetches of memory; `None` where some are not fetched ahead.
+    fn fetched_ahead(&self, step: BlockedStep) -> Option<[usize; 2]> {
+        let contraction = Contraction::of_expression(&self.stage.expr)?;
+        let fetched = [(AxisClass::Row, step.rows), (AxisClass::Column, step.columns)].map(|(side, elements)| {
+            let in_memory = |read: &&ReadId| is_in_memory(self.stage, **read);
+            blocked::reads(contraction.factor(side)).iter().filter(in_memory).count() * elements
+        });
+        fetched.into_iter().all(blocked::is_fetched_ahead).then_some(fetched)
     }
 
     /// What follows the products of a block: the elements of a row together, a row after another.

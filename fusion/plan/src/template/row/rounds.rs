@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
+use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Guard, Index, Read, ReadId, TensorExpr};
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::block::WARP;
+use crate::template::contraction::index_axes;
 use crate::template::staged::blocked;
 
 /// Elements that a lane fetches at once where a round is walked in runs.
@@ -45,6 +47,12 @@ impl Round {
 pub fn is_shared(read: &Read) -> bool {
     let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
     read.index.iter().chain(conditions).all(Index::is_free_of_reads)
+}
+
+/// Whether an index names places that are the same at all points of a row.
+pub fn is_fixed_along_row(body: &GroupBody, expr: &TensorExpr, index: &Index) -> bool {
+    let axes = || index_axes(expr, std::slice::from_ref(index)).into_iter();
+    !index.is_free_of_reads() && axes().all(|axis| axis.index() < body.tile_rank)
 }
 
 /// The rounds of a body, in order.

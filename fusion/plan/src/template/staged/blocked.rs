@@ -6,11 +6,13 @@ use warpweave_graph::{ElementType, Numerics};
 use crate::template::block::{BlockSize, WARP};
 use crate::template::contraction::{AxisClass, Contraction};
 
-/// Steps of the innermost reduced axis that a thread takes at a time where its extent is a multiple of them; elements of a
-/// wide load.
+/// Steps of the innermost reduced axis that a thread takes at a time, at least, where its extent is a multiple of them;
+/// elements of a wide load.
 pub const WRITTEN_OUT: usize = Numerics::SINGLE.access_elements();
 /// Elements of a factor that a thread fetches of memory ahead, at most: they take registers. Of more, none are fetched ahead.
-pub const MOST_AHEAD: usize = 32;
+const MOST_AHEAD: usize = 32;
+/// Steps that a thread takes at a time where all that it fetches of memory ahead fits in registers, longest first.
+const LONG_TRIPS: [usize; 2] = [16, 8];
 /// Banks of shared memory, and words of a line of the first-level cache.
 const LINE: usize = 32;
 
@@ -58,6 +60,19 @@ pub struct BlockedStep {
     pub trips: usize,
     /// Cycles: the slower of the instructions of the busiest scheduler and the wavefronts of all warps' loads.
     pub cycles: f64,
+}
+
+/// Steps of the innermost reduced axis that a trip takes, from its extent and from the elements of both factors that a step
+/// fetches of memory. The latency of memory passes once a trip.
+pub fn steps_a_trip(extent: usize, fetched: [usize; 2]) -> usize {
+    let elements: usize = fetched.iter().sum();
+    let fits = |steps: &usize| extent.is_multiple_of(*steps) && elements * steps <= MOST_AHEAD;
+    LONG_TRIPS.into_iter().filter(|_| elements > 0).find(fits).unwrap_or(WRITTEN_OUT)
+}
+
+/// Whether a factor is fetched ahead of which a step fetches so many elements of memory.
+pub fn is_fetched_ahead(elements: usize) -> bool {
+    elements * WRITTEN_OUT <= MOST_AHEAD
 }
 
 /// The cheapest of a few blocks for a box and of these ways across it, if the expression is a contraction of more than one
