@@ -15,8 +15,8 @@ use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
 use warpweave::{
-    Build, BuildError, BuildPhase, BundleRequest, CompiledCode, DeviceCompiler, Model, TargetPart, Watcher,
-    WeightsPlace, write_bundle,
+    Build, BuildError, BuildPhase, BundleRequest, CompiledCode, DeviceCompiler, Model, TargetPart, TrainingMemory,
+    Watcher, WeightsPlace, write_bundle,
 };
 
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
@@ -176,7 +176,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     emit_common(arguments, &build)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
     let request = BundleRequest { path: &bundle, targets: &targets, weights: arguments.weights.place() };
-    let mut maker = Maker::new(arguments, nvrtc.as_ref(), &progress, output);
+    let mut maker = Maker::new(arguments, &build.model, nvrtc.as_ref(), &progress, output);
     let compiler = compiler.as_ref().map(|compiler| compiler as &dyn DeviceCompiler);
     write_bundle::<CliError>(&build, &request, compiler, &mut maker)?;
     let Maker { records, left_out, .. } = maker;
@@ -242,6 +242,7 @@ fn check_outputs(
 /// Shows how far a bundle is, writes what is emitted, and keeps what is reported.
 struct Maker<'m> {
     arguments: &'m Arguments,
+    model: &'m Model,
     nvrtc: Option<&'m Nvrtc>,
     progress: &'m Progress,
     output: &'m Output,
@@ -253,9 +254,15 @@ struct Maker<'m> {
 }
 
 impl<'m> Maker<'m> {
-    fn new(arguments: &'m Arguments, nvrtc: Option<&'m Nvrtc>, progress: &'m Progress, output: &'m Output) -> Self {
+    fn new(
+        arguments: &'m Arguments,
+        model: &'m Model,
+        nvrtc: Option<&'m Nvrtc>,
+        progress: &'m Progress,
+        output: &'m Output,
+    ) -> Self {
         let (phases, records, left_out) = (PhaseTimes::default(), Vec::new(), Vec::new());
-        Self { arguments, nvrtc, progress, output, phases, records, left_out }
+        Self { arguments, model, nvrtc, progress, output, phases, records, left_out }
     }
 }
 
@@ -279,7 +286,15 @@ impl Watcher<CliError> for Maker<'_> {
         if let Some(judged) = judged.filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
         }
-        self.records.push(record(part, judged, taken));
+        let memory = self
+            .model
+            .training
+            .as_ref()
+            .map(|training| TrainingMemory::of(&part.plan.plan.plan().memory, &self.model.program, training));
+        if let Some(memory) = memory {
+            output.note(&format!("{target}: {memory}"));
+        }
+        self.records.push(record(part, judged, taken, memory));
         Ok(())
     }
 
@@ -399,7 +414,7 @@ fn describe(phase: BuildPhase) -> String {
     }
 }
 
-fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken) -> Value {
+fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken, memory: Option<TrainingMemory>) -> Value {
     let plan = part.plan.plan.plan();
     let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
     let evidence = part.plan.plan.evidence();
@@ -409,6 +424,7 @@ fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken) -> Val
         "segments": plan.segments.len(), "launches": plan.launches(), "tasks": evidence.tasks,
         "waits": evidence.waits, "operations": operations, "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,
+        "training_memory": memory,
         "kernels": part.program.as_ref().map(|program| program.kernels.len()),
         "registers": judged.map(|judged| judged.registers), "local_bytes": judged.map(|judged| judged.local_bytes),
         "cubin_bytes": judged.map(|judged| judged.code.cubin.len()),

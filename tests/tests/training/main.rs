@@ -1,10 +1,13 @@
 //! Gradients against differences, and training steps against PyTorch.
 
 mod differences;
+mod dropouts;
 mod fixtures;
 mod kinks;
 mod losses;
 mod operators;
+mod options;
+mod steps;
 mod whole_models;
 
 use std::process::ExitCode;
@@ -21,5 +24,7 @@ fn main() -> ExitCode {
     losses::add(&mut suite);
     whole_models::add(&mut suite);
     fixtures::add(&mut suite);
+    options::add(&mut suite);
+    dropouts::add(&mut suite);
     suite.run()
 }
