@@ -27,7 +27,6 @@ pub mod report;
 mod search_limit;
 mod timings_file;
 pub mod training;
-mod training_memory;
 pub mod tune;
 mod write_bundle;
 
@@ -41,7 +40,6 @@ pub use random_inputs::{MOST_RANDOM_BYTES, random_inputs};
 pub use refused::RefusedNode;
 pub use search_limit::{Interrupt, SearchLimit};
 pub use timings_file::{TimingsFile, TimingsFileError, architecture};
-pub use training_memory::{MemoryClass, TrainingMemory};
 pub use write_bundle::{BundleRequest, Watcher, WeightsPlace, write_bundle};
 
 pub use warpweave_codegen as codegen;

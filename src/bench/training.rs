@@ -8,7 +8,7 @@ use warpweave_graph::program::{Phase, TensorProgram};
 use warpweave_plan::plan::{ExecutionPlan, Instruction};
 use warpweave_runtime::bundle::{BundleTarget, TrainingRecord};
 
-use crate::training_memory::TrainingMemory;
+use crate::training::TrainingMemory;
 
 /// How the times of a step's rTasks are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

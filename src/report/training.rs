@@ -1,7 +1,7 @@
 //! A training step by phase, and what its memory holds.
 
 use crate::bench::{BenchResult, Known, StepProfile, TrainingStep};
-use crate::training_memory::MemoryClass;
+use crate::training::MemoryClass;
 
 use super::chart::{Chart, Table, WIDTH, cells};
 use super::scale::{short, time};

@@ -8,6 +8,7 @@ mod losses;
 mod operators;
 mod options;
 mod steps;
+mod updates;
 mod whole_models;
 
 use std::process::ExitCode;
@@ -26,5 +27,6 @@ fn main() -> ExitCode {
     fixtures::add(&mut suite);
     options::add(&mut suite);
     dropouts::add(&mut suite);
+    updates::add(&mut suite);
     suite.run()
 }

@@ -1,5 +1,7 @@
 //! Models as training steps, and data for them.
 
+mod memory;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -11,6 +13,8 @@ use warpweave_graph::training::{LEARNING_RATE, Loss, Objective, SEED, Step, Step
 use warpweave_runtime::bundle::{ClassesRecord, Signature, StateRecord, StateRole, TrainingRecord};
 
 use crate::model::{Model, ModelError};
+
+pub use memory::{MemoryClass, TrainingMemory};
 
 /// What is asked of a training step.
 #[derive(Clone, PartialEq, Debug)]

@@ -60,7 +60,9 @@ impl TrainingMemory {
     /// Of the memory that is planned for a program.
     pub fn of(memory: &MemoryPlan, program: &TensorProgram, record: &TrainingRecord) -> Self {
         let classes = classes(memory, program, record);
-        let placed = memory.tensors.iter().filter_map(|(id, tensor)| Some((tensor.buffer?, classes[id])));
+        // A plan has tensors that the program has not: partial sums.
+        let class = |id| classes.get(id).copied().unwrap_or(MemoryClass::Workspace);
+        let placed = memory.tensors.iter().filter_map(|(id, tensor)| Some((tensor.buffer?, class(id))));
         let arena = placed.filter(|(buffer, _)| buffer.space == BufferSpace::Arena);
         let [weights, optimizer_state, gradients, activations, _] = bytes_by_class(arena);
         let workspace = memory.arena_bytes.saturating_sub(weights + optimizer_state + gradients + activations);
@@ -96,7 +98,7 @@ impl fmt::Display for TrainingMemory {
 
 /// What each tensor is for.
 fn classes(memory: &MemoryPlan, program: &TensorProgram, record: &TrainingRecord) -> Arena<TensorId, MemoryClass> {
-    let mut read: Arena<TensorId, Vec<Phase>> = memory.tensors.ids().map(|_| Vec::new()).collect();
+    let mut read: Arena<TensorId, Vec<Phase>> = program.tensors.ids().map(|_| Vec::new()).collect();
     for statement in program.statements.values() {
         let phase = program.names.phase(&statement.origins);
         statement.operands.iter().for_each(|&operand| read[operand].push(phase));
