@@ -1,11 +1,13 @@
 //! A training step in numbers: by phase and by what its memory holds.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_fusion::schedule::simulation::{Jitter, Simulation};
-use warpweave_graph::program::{Phase, TensorProgram};
-use warpweave_plan::plan::{ExecutionPlan, Instruction};
+use warpweave_graph::program::{Names, Phase, TensorProgram};
+use warpweave_plan::plan::{ExecutionPlan, Instruction, ROperator};
 use warpweave_runtime::bundle::{BundleTarget, TrainingRecord};
 
 use crate::training::TrainingMemory;
@@ -23,7 +25,8 @@ pub enum Known {
 /// What a phase takes of a step.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PhaseTime {
-    /// The phase. An rOperator that does work of several is of the last of them.
+    /// The phase. An rOperator that does work of several is of the last of them; one that reduces to a gradient and updates by it is
+    /// of the backward pass.
     pub phase: Phase,
     /// Seconds in which units run its rTasks, of all units together.
     pub busy_seconds: f64,
@@ -99,6 +102,18 @@ impl StepProfile {
     }
 }
 
+/// The phase of an rOperator: the last that it does work of. Where an update follows the reduction that gives its gradient, the
+/// reduction is what takes time.
+fn phase_of(operator: &ROperator, names: &Names) -> Phase {
+    let phases: BTreeSet<Phase> =
+        operator.origins.iter().filter_map(|&origin| Some(names.origins.get(origin)?.phase)).collect();
+    let reduces = operator.body.reductions().next().is_some();
+    match phases.last().copied().unwrap_or_default() {
+        Phase::Optimizer if reduces && phases.contains(&Phase::Backward) => Phase::Backward,
+        phase => phase,
+    }
+}
+
 /// What each phase takes of a run whose rOperators are numbered through the segments.
 fn phases(plan: &ExecutionPlan, run: &Simulation, program: &TensorProgram) -> Vec<PhaseTime> {
     let operators = plan.operators();
@@ -106,8 +121,7 @@ fn phases(plan: &ExecutionPlan, run: &Simulation, program: &TensorProgram) -> Ve
     let time = |unit: usize, position: usize| {
         let event = run.units[unit][position];
         let Instruction::Run(task) = event.instruction else { return None };
-        let phase = program.names.phase(&operators[task.operator].origins);
-        Some((phase as usize, event.end - event.start - event.polled))
+        Some((phase_of(&operators[task.operator], &program.names) as usize, event.end - event.start - event.polled))
     };
     let all = run.units.iter().enumerate().flat_map(|(unit, events)| (0..events.len()).map(move |at| (unit, at)));
     all.filter_map(|(unit, at)| time(unit, at)).for_each(|(phase, time)| busy[phase] += time);

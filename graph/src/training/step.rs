@@ -126,8 +126,8 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
         Objective::Output => &[SEED, LEARNING_RATE],
         Objective::Loss(_) => &[SEED, TARGET, LEARNING_RATE],
     };
-    let named = graph.inputs.iter().map(|&input| graph.values[input].name.as_str());
-    if let Some(name) = named.filter(|name| taken.contains(name)).next() {
+    let mut named = graph.inputs.iter().map(|&input| graph.values[input].name.as_str());
+    if let Some(name) = named.find(|name| taken.contains(name)) {
         return Err(TrainingError::Input(name.to_owned()));
     }
     let training = passes::run(&drawing(&training))?;
