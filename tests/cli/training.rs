@@ -123,7 +123,8 @@ fn a_measured_step_tells_its_phases() {
     assert_eq!(names, ["forward", "loss", "backward", "optimizer"]);
     let share = |key: &str| phases.iter().filter_map(|phase| phase[key].as_f64()).sum::<f64>();
     assert!((share("busy_share") - 1.0).abs() < 1e-9);
-    assert!(phases.iter().all(|phase| phase["busy_seconds"].as_f64() > Some(0.0)), "{phases:?}");
+    // Updates may all follow the reductions of their gradients, which count for the backward pass.
+    assert!(phases[..3].iter().all(|phase| phase["busy_seconds"].as_f64() > Some(0.0)), "{phases:?}");
     assert!(share("critical_share") > 0.0 && share("critical_share") <= 1.0 + 1e-9);
     let results = folder.join("bench.json");
     fs::write(&results, found.to_string()).expect("the file can be written");
