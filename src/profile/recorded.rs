@@ -62,9 +62,12 @@ fn simulation(segment: &PersistentSegment, units: Vec<Vec<[i64; 3]>>, scale: f64
     Simulation { makespan: ends.fold(0.0, f64::max), units }
 }
 
+/// When a signal was given, and by which unit and position.
+type Given = (f64, (usize, usize));
+
 /// Finds which signal ended each wait that lasted: the last of those that it waits for.
 fn release(units: &mut [Vec<Event>]) {
-    let mut signals: BTreeMap<CounterId, Vec<(f64, (usize, usize))>> = BTreeMap::new();
+    let mut signals: BTreeMap<CounterId, Vec<Given>> = BTreeMap::new();
     for (unit, events) in units.iter().enumerate() {
         for (position, event) in events.iter().enumerate() {
             if let Instruction::Signal(counter) = event.instruction {
